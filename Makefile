@@ -1,0 +1,58 @@
+# Each target does its own set-up: a virtual environment, a build, an install. Repeated, it does
+# only what has changed.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+NATIVE := CMakeLists.txt $(shell find native -name '*.[ch]pp')
+
+.PHONY: demo test check bench format clean
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/package
+	@$(BIN)/lookalike demo
+
+test: $(VENV)/package $(VENV)/test
+	$(BIN)/python -m pytest
+
+check: $(VENV)/package $(VENV)/check
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror $(filter %pp,$(NATIVE))
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python tools/check_version.py
+
+bench: $(VENV)/package $(VENV)/bench
+	$(BIN)/python -m benchmarks
+
+format: $(VENV)/check
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(filter %pp,$(NATIVE))
+
+clean:
+	rm -rf $(VENV) build
+
+# The stamps below are files in the environment, so that removing it removes them too.
+
+$(VENV)/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	@touch $@
+
+$(VENV)/build: pyproject.toml | $(VENV)/python
+	$(BIN)/python -m pip install --quiet --group build
+	@touch $@
+
+$(VENV)/package: $(VENV)/build $(NATIVE)
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/test $(VENV)/check: pyproject.toml | $(VENV)/python
+	$(BIN)/python -m pip install --quiet --group $(notdir $@)
+	@touch $@
+
+$(VENV)/bench: $(VENV)/package
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[bench]'
+	@touch $@

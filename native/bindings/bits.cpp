@@ -1,0 +1,50 @@
+#include "bindings/arrays.hpp"
+#include "bindings/module.hpp"
+#include "bits/bandwidth.hpp"
+#include "bits/kernels.hpp"
+#include "bits/xxh64.hpp"
+
+namespace lookalike::bindings {
+
+using namespace nb::literals;
+
+void bind_bits(nb::module_& module) {
+    module.def("kernels", [] {
+        nb::list rows;
+        for (std::size_t index = 0; index < bits::instruction_set_count(); ++index) {
+            const bits::InstructionSet& set = bits::instruction_set(index);
+            rows.append(nb::make_tuple(set.name, set.supported(), &set == &bits::selected()));
+        }
+        return rows;
+    });
+
+    module.def("select_kernel", &bits::select, "name"_a);
+
+    module.def(
+        "paired_distances",
+        [](const SignatureArray& left, const SignatureArray& right,
+           const OutputArray<std::int32_t, 1>& out) {
+            const nb::gil_scoped_release nogil;
+            bits::kernels_for(left.shape(1))
+                .paired(left.data(), right.data(), left.shape(0), left.shape(1), out.data());
+        },
+        "left"_a.noconvert(), "right"_a.noconvert(), "out"_a.noconvert());
+
+    module.def(
+        "read_all",
+        [](const ByteArray& data, std::size_t threads) {
+            const nb::gil_scoped_release nogil;
+            return bits::read_all(data.data(), data.size(), threads);
+        },
+        "data"_a.noconvert(), "threads"_a);
+
+    module.def(
+        "xxh64",
+        [](const ByteArray& data, std::uint64_t seed) {
+            const nb::gil_scoped_release nogil;
+            return bits::xxh64(data.data(), data.size(), seed);
+        },
+        "data"_a.noconvert(), "seed"_a = 0);
+}
+
+}  // namespace lookalike::bindings

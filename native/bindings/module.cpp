@@ -1,0 +1,11 @@
+// The border between Python and the core. Arguments are already validated by the Python side,
+// whose errors speak the user's language; the checks here only keep mistakes of ours from
+// reaching raw pointers.
+
+#include "bindings/module.hpp"
+
+NB_MODULE(_native, module) {
+    module.attr("__version__") = LOOKALIKE_VERSION;
+    lookalike::bindings::bind_bits(module);
+    lookalike::bindings::bind_search(module);
+}

@@ -1,0 +1,11 @@
+// One function per folder of the core.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace lookalike::bindings {
+
+void bind_bits(nanobind::module_& module);
+void bind_search(nanobind::module_& module);
+
+}  // namespace lookalike::bindings

@@ -1,0 +1,141 @@
+// The loops that all instruction sets share. Each kernels_*.cpp brings an `Isa` and gets its
+// functions, specialised by width, from `kernels_of<Isa>`.
+//
+// An Isa has
+//   group                                 how many rows it compares at once
+//   Query<kBytes>(query, bytes)           a query, in registers where its width is known
+//   Query::distances(rows) -> Distances   to `group` consecutive rows
+//   at_most(Distances, cutoff) -> mask    bit i set where row i is near enough
+//   store(Distances, std::uint32_t*)
+//   one<kBytes>(left, right, bytes)       the distance of a single pair
+//   Sum, add_line(Sum&, line), total(Sum) the sum of the words of 64-byte lines
+// kBytes is the width, or kAnyWidth.
+//
+// Everything is in an anonymous namespace, and nothing here may call an inline function of another
+// header: were two copies of it merged by the linker, the one compiled for AVX-512 could be the
+// survivor, and run on a machine without.
+#pragma once
+
+#include "bits/kernels.hpp"
+
+namespace lookalike::bits {
+namespace {
+
+constexpr std::size_t kAnyWidth = 0;
+
+// How far ahead to ask for rows that come from memory. The processor's own prefetching stops at
+// each page; asking half a page ahead carries the stream across, for 10 to 20% more bandwidth.
+constexpr std::size_t kPrefetchDistance = 2048;
+
+template <class Isa, std::size_t kBytes>
+struct Loops {
+    static std::size_t width(std::size_t bytes) { return kBytes == kAnyWidth ? bytes : kBytes; }
+
+    static void distances(const std::uint8_t* query, const std::uint8_t* rows, std::size_t count,
+                          std::size_t bytes, std::int32_t* out) {
+        bytes = width(bytes);
+        const typename Isa::template Query<kBytes> prepared(query, bytes);
+        std::size_t row = 0;
+        for (; row + Isa::group <= count; row += Isa::group) {
+            std::uint32_t lanes[Isa::group];
+            Isa::store(prepared.distances(rows + row * bytes), lanes);
+            for (std::size_t lane = 0; lane < Isa::group; ++lane)
+                out[row + lane] = static_cast<std::int32_t>(lanes[lane]);
+        }
+        for (; row < count; ++row)
+            out[row] = static_cast<std::int32_t>(
+                Isa::template one<kBytes>(query, rows + row * bytes, bytes));
+    }
+
+    template <bool kFromMemory>
+    static std::size_t filter(const std::uint8_t* query, const std::uint8_t* rows,
+                              std::size_t count, std::size_t bytes, std::uint32_t cutoff,
+                              Hit* hits) {
+        bytes = width(bytes);
+        const typename Isa::template Query<kBytes> prepared(query, bytes);
+        std::size_t found = 0;
+        std::size_t row = 0;
+        for (; row + Isa::group <= count; row += Isa::group) {
+            if (kFromMemory)
+                for (std::size_t at = 0; at < Isa::group * bytes; at += 64)
+                    __builtin_prefetch(rows + row * bytes + at + kPrefetchDistance);
+            const auto distances = prepared.distances(rows + row * bytes);
+            std::uint32_t near = Isa::at_most(distances, cutoff);
+            if (near == 0) [[likely]]
+                continue;
+            std::uint32_t lanes[Isa::group];
+            Isa::store(distances, lanes);
+            for (; near != 0; near &= near - 1) {
+                const auto lane = static_cast<std::uint32_t>(__builtin_ctz(near));
+                hits[found++] = {static_cast<std::uint32_t>(row) + lane, lanes[lane]};
+            }
+        }
+        for (; row < count; ++row) {
+            const std::uint32_t distance =
+                Isa::template one<kBytes>(query, rows + row * bytes, bytes);
+            if (distance <= cutoff)
+                hits[found++] = {static_cast<std::uint32_t>(row), distance};
+        }
+        return found;
+    }
+
+    static void paired(const std::uint8_t* left, const std::uint8_t* right, std::size_t count,
+                       std::size_t bytes, std::int32_t* out) {
+        bytes = width(bytes);
+        for (std::size_t row = 0; row < count; ++row)
+            out[row] = static_cast<std::int32_t>(
+                Isa::template one<kBytes>(left + row * bytes, right + row * bytes, bytes));
+    }
+
+    static constexpr Kernels table{distances, filter<false>, filter<true>, paired};
+};
+
+template <class Isa>
+Kernels kernels_of(std::size_t bytes) {
+    switch (bytes) {
+        case 8:
+            return Loops<Isa, 8>::table;
+        case 16:
+            return Loops<Isa, 16>::table;
+        case 32:
+            return Loops<Isa, 32>::table;
+        case 64:
+            return Loops<Isa, 64>::table;
+        case 128:
+            return Loops<Isa, 128>::table;
+        default:
+            return Loops<Isa, kAnyWidth>::table;
+    }
+}
+
+template <class Isa>
+std::uint64_t read_lines(const std::uint8_t* data, std::size_t lines) {
+    typename Isa::Sum even{}, odd{};
+    std::size_t line = 0;
+    for (; line + 2 <= lines; line += 2) {
+        const std::uint8_t* const at = data + line * 64;
+        __builtin_prefetch(at + kPrefetchDistance);
+        __builtin_prefetch(at + kPrefetchDistance + 64);
+        Isa::add_line(even, at);
+        Isa::add_line(odd, at + 64);
+    }
+    if (line < lines)
+        Isa::add_line(even, data + line * 64);
+    return Isa::total(even) + Isa::total(odd);
+}
+
+// Reads `bytes` < 8 bytes as a number whose other bytes are zero.
+inline std::uint64_t load_partial(const std::uint8_t* from, std::size_t bytes) {
+    std::uint64_t word = 0;
+    __builtin_memcpy(&word, from, bytes);
+    return word;
+}
+
+inline std::uint64_t load_word(const std::uint8_t* from) {
+    std::uint64_t word;
+    __builtin_memcpy(&word, from, sizeof word);
+    return word;
+}
+
+}  // namespace
+}  // namespace lookalike::bits

@@ -1,0 +1,64 @@
+// Distance kernels: the innermost loops of every search, one set per instruction set.
+//
+// A signature is `bytes` consecutive bytes; rows of a collection lie back to back, at any alignment.
+// Every set computes the same numbers as the scalar one, bit for bit; only the speed differs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace lookalike::bits {
+
+struct Hit {
+    std::uint32_t row;
+    std::uint32_t distance;
+};
+
+// The functions for one signature width. `bytes` is passed along because the fall-back for odd
+// widths learns it only at run time; the others have it compiled in and ignore it.
+struct Kernels {
+    // out[i] = distance(query, rows[i])
+    void (*distances)(const std::uint8_t* query, const std::uint8_t* rows, std::size_t count,
+                      std::size_t bytes, std::int32_t* out);
+
+    // Writes the rows with distance <= cutoff to `hits`, in row order, and returns how many there
+    // are. `hits` must have room for `count` of them.
+    std::size_t (*filter)(const std::uint8_t* query, const std::uint8_t* rows, std::size_t count,
+                          std::size_t bytes, std::uint32_t cutoff, Hit* hits);
+
+    // The same for rows that are not in a cache yet: prefetches, which would cost the others time.
+    std::size_t (*filter_from_memory)(const std::uint8_t* query, const std::uint8_t* rows,
+                                      std::size_t count, std::size_t bytes, std::uint32_t cutoff,
+                                      Hit* hits);
+
+    // out[i] = distance(left[i], right[i])
+    void (*paired)(const std::uint8_t* left, const std::uint8_t* right, std::size_t count,
+                   std::size_t bytes, std::int32_t* out);
+};
+
+struct InstructionSet {
+    const char* name;
+    bool (*supported)();               // by the processor we are running on
+    Kernels (*kernels)(std::size_t);   // for signatures of that many bytes
+
+    // Adds up the 64-bit words of `lines` times 64 bytes: nothing but reading, as fast as these
+    // instructions can, to measure the bandwidth that bounds the kernels.
+    std::uint64_t (*read)(const std::uint8_t* data, std::size_t lines);
+};
+
+// Those compiled into this build, widest first; the scalar one, always supported, comes last.
+std::size_t instruction_set_count();
+const InstructionSet& instruction_set(std::size_t index);
+
+// The one in use: the widest supported, until `select` says otherwise.
+const InstructionSet& selected();
+
+// Returns false, and changes nothing, if the name is unknown or the processor lacks it. Searches
+// that are already running finish with the set they began with.
+bool select(const char* name);
+
+inline Kernels kernels_for(std::size_t bytes) {
+    return selected().kernels(bytes);
+}
+
+}  // namespace lookalike::bits

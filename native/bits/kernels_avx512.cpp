@@ -1,0 +1,157 @@
+// AVX-512 with VPOPCNTDQ: one instruction counts the ones of eight words; eight rows at a time.
+
+#include "bits/kernel_loops.hpp"
+
+#include <immintrin.h>
+
+namespace lookalike::bits {
+namespace {
+
+inline __m512i load(const std::uint8_t* from) {
+    return _mm512_loadu_si512(from);
+}
+
+inline __m512i ones_per_word(__m512i left, __m512i right) {
+    return _mm512_popcnt_epi64(_mm512_xor_si512(left, right));
+}
+
+// The bytes behind the last whole 64 of a signature; a masked load does not touch the others.
+inline __mmask64 tail_mask(std::size_t bytes) {
+    return (std::uint64_t{1} << (bytes % 64)) - 1;
+}
+
+// Adds neighbouring words of two vectors: 128-bit lane j holds the sums of lane j of both.
+inline __m512i add_words(__m512i left, __m512i right) {
+    return _mm512_add_epi64(_mm512_unpacklo_epi64(left, right),
+                            _mm512_unpackhi_epi64(left, right));
+}
+
+// Adds neighbouring 128-bit lanes of two vectors: two sums of `left`, then two of `right`.
+inline __m512i add_lanes(__m512i left, __m512i right) {
+    return _mm512_add_epi64(_mm512_shuffle_i64x2(left, right, 0x88),
+                            _mm512_shuffle_i64x2(left, right, 0xdd));
+}
+
+// Where `add_words` interleaved rows 0-3 with rows 4-7, puts them back in order.
+inline __m512i in_row_order(__m512i interleaved) {
+    return _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), interleaved);
+}
+
+// Eight partial sums over one pair; together they are its distance.
+template <std::size_t kBytes>
+inline __m512i lanes_of_pair(const std::uint8_t* left, const std::uint8_t* right,
+                             std::size_t bytes) {
+    const std::size_t width = kBytes == kAnyWidth ? bytes : kBytes;
+    __m512i sums = _mm512_setzero_si512();
+    for (std::size_t at = 0; at + 64 <= width; at += 64)
+        sums = _mm512_add_epi64(sums, ones_per_word(load(left + at), load(right + at)));
+    if (kBytes % 64 != 0 || kBytes == kAnyWidth) {
+        const __mmask64 tail = tail_mask(width);
+        const std::size_t at = width / 64 * 64;
+        if (tail != 0)
+            sums = _mm512_add_epi64(sums, ones_per_word(_mm512_maskz_loadu_epi8(tail, left + at),
+                                                        _mm512_maskz_loadu_epi8(tail, right + at)));
+    }
+    return sums;
+}
+
+struct Avx512 {
+    static constexpr std::size_t group = 8;
+
+    template <std::size_t kBytes>
+    static std::uint32_t one(const std::uint8_t* left, const std::uint8_t* right,
+                             std::size_t bytes) {
+        if constexpr (kBytes == 8)
+            return static_cast<std::uint32_t>(_mm_popcnt_u64(load_word(left) ^ load_word(right)));
+        else
+            return static_cast<std::uint32_t>(
+                _mm512_reduce_add_epi64(lanes_of_pair<kBytes>(left, right, bytes)));
+    }
+
+    // 64 bytes or more, and any other width: a register of partial sums per row.
+    template <std::size_t kBytes>
+    struct Query {
+        const std::uint8_t* query;
+        std::size_t bytes;
+
+        Query(const std::uint8_t* query, std::size_t bytes) : query(query), bytes(bytes) {}
+
+        __m512i distances(const std::uint8_t* rows) const {
+            const std::size_t width = kBytes == kAnyWidth ? bytes : kBytes;
+            const auto row = [&](std::size_t index) {
+                return lanes_of_pair<kBytes>(query, rows + index * width, width);
+            };
+            const __m512i rows03 = add_lanes(add_words(row(0), row(1)), add_words(row(2), row(3)));
+            const __m512i rows47 = add_lanes(add_words(row(4), row(5)), add_words(row(6), row(7)));
+            return add_lanes(rows03, rows47);
+        }
+    };
+
+    static std::uint32_t at_most(__m512i distances, std::uint32_t cutoff) {
+        return _mm512_cmple_epu64_mask(distances, _mm512_set1_epi64(cutoff));
+    }
+
+    static void store(__m512i distances, std::uint32_t* lanes) {
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(lanes), _mm512_cvtepi64_epi32(distances));
+    }
+
+    using Sum = __m512i;
+    static void add_line(Sum& sum, const std::uint8_t* line) {
+        sum = _mm512_add_epi64(sum, load(line));
+    }
+    static std::uint64_t total(Sum sum) {
+        return static_cast<std::uint64_t>(_mm512_reduce_add_epi64(sum));
+    }
+};
+
+// Narrow signatures share a register: eight rows, four or two, against the query repeated.
+
+template <>
+struct Avx512::Query<8> {
+    __m512i query;
+
+    Query(const std::uint8_t* from, std::size_t)
+        : query(_mm512_set1_epi64(static_cast<long long>(load_word(from)))) {}
+
+    __m512i distances(const std::uint8_t* rows) const { return ones_per_word(query, load(rows)); }
+};
+
+template <>
+struct Avx512::Query<16> {
+    __m512i query;
+
+    Query(const std::uint8_t* from, std::size_t)
+        : query(_mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)))) {}
+
+    __m512i distances(const std::uint8_t* rows) const {
+        return in_row_order(
+            add_words(ones_per_word(query, load(rows)), ones_per_word(query, load(rows + 64))));
+    }
+};
+
+template <>
+struct Avx512::Query<32> {
+    __m512i query;
+
+    Query(const std::uint8_t* from, std::size_t)
+        : query(_mm512_broadcast_i64x4(
+              _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)))) {}
+
+    __m512i distances(const std::uint8_t* rows) const {
+        const auto rows_at = [&](std::size_t at) { return ones_per_word(query, load(rows + at)); };
+        return in_row_order(add_words(add_lanes(rows_at(0), rows_at(64)),
+                                      add_lanes(rows_at(128), rows_at(192))));
+    }
+};
+
+bool supported() {
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512vpopcntdq") && __builtin_cpu_supports("popcnt");
+}
+
+}  // namespace
+
+extern const InstructionSet avx512_set{"avx512", supported, kernels_of<Avx512>,
+                                      read_lines<Avx512>};
+
+}  // namespace lookalike::bits

@@ -1,0 +1,121 @@
+// NEON: ones are counted per byte by one instruction, four rows at a time.
+
+#include "bits/kernel_loops.hpp"
+
+#include <arm_neon.h>
+
+namespace lookalike::bits {
+namespace {
+
+inline std::uint32_t count_word(std::uint64_t word) {
+    return vaddv_u8(vcnt_u8(vcreate_u8(word)));
+}
+
+// A vector of byte counts grows by at most 8 a step, so 31 steps fit before it must be summed.
+constexpr std::size_t kStepsPerSum = 31;
+
+// Partial sums over the whole 16-byte steps of one pair; the four lanes together are its distance.
+template <std::size_t kBytes>
+inline uint32x4_t lanes_of_pair(const std::uint8_t* left, const std::uint8_t* right,
+                                std::size_t bytes) {
+    const std::size_t steps = (kBytes == kAnyWidth ? bytes : kBytes) / 16;
+    uint32x4_t sums = vdupq_n_u32(0);
+    for (std::size_t step = 0; step < steps;) {
+        const std::size_t stop = step + kStepsPerSum < steps ? step + kStepsPerSum : steps;
+        uint8x16_t counts = vdupq_n_u8(0);
+        for (; step < stop; ++step)
+            counts = vaddq_u8(counts, vcntq_u8(veorq_u8(vld1q_u8(left + step * 16),
+                                                        vld1q_u8(right + step * 16))));
+        sums = vaddq_u32(sums, vpaddlq_u16(vpaddlq_u8(counts)));
+    }
+    return sums;
+}
+
+inline std::uint32_t tail_of_pair(const std::uint8_t* left, const std::uint8_t* right,
+                                  std::size_t bytes) {
+    std::uint32_t distance = 0;
+    std::size_t at = bytes / 16 * 16;
+    for (; at + 8 <= bytes; at += 8)
+        distance += count_word(load_word(left + at) ^ load_word(right + at));
+    if (at < bytes)
+        distance += count_word(load_partial(left + at, bytes - at) ^
+                               load_partial(right + at, bytes - at));
+    return distance;
+}
+
+struct Neon {
+    static constexpr std::size_t group = 4;
+
+    template <std::size_t kBytes>
+    static std::uint32_t one(const std::uint8_t* left, const std::uint8_t* right,
+                             std::size_t bytes) {
+        if constexpr (kBytes == 8) {
+            return count_word(load_word(left) ^ load_word(right));
+        } else {
+            std::uint32_t distance = vaddvq_u32(lanes_of_pair<kBytes>(left, right, bytes));
+            if constexpr (kBytes == kAnyWidth)
+                distance += tail_of_pair(left, right, bytes);
+            return distance;
+        }
+    }
+
+    template <std::size_t kBytes>
+    struct Query {
+        const std::uint8_t* query;
+        std::size_t bytes;
+
+        Query(const std::uint8_t* query, std::size_t bytes) : query(query), bytes(bytes) {}
+
+        uint32x4_t distances(const std::uint8_t* rows) const {
+            const std::size_t width = kBytes == kAnyWidth ? bytes : kBytes;
+            const auto row = [&](std::size_t index) {
+                return lanes_of_pair<kBytes>(query, rows + index * width, width);
+            };
+            const uint32x4_t whole =
+                vpaddq_u32(vpaddq_u32(row(0), row(1)), vpaddq_u32(row(2), row(3)));
+            if (kBytes != kAnyWidth || width % 16 == 0)
+                return whole;
+            const std::uint32_t tails[4] = {tail_of_pair(query, rows, width),
+                                            tail_of_pair(query, rows + width, width),
+                                            tail_of_pair(query, rows + 2 * width, width),
+                                            tail_of_pair(query, rows + 3 * width, width)};
+            return vaddq_u32(whole, vld1q_u32(tails));
+        }
+    };
+
+    static std::uint32_t at_most(uint32x4_t distances, std::uint32_t cutoff) {
+        const std::uint32_t bit[4] = {1, 2, 4, 8};
+        return vaddvq_u32(vandq_u32(vcleq_u32(distances, vdupq_n_u32(cutoff)), vld1q_u32(bit)));
+    }
+
+    static void store(uint32x4_t distances, std::uint32_t* lanes) { vst1q_u32(lanes, distances); }
+
+    using Sum = uint64x2_t;
+    static void add_line(Sum& sum, const std::uint8_t* line) {
+        for (std::size_t at = 0; at < 64; at += 16)
+            sum = vaddq_u64(sum, vreinterpretq_u64_u8(vld1q_u8(line + at)));
+    }
+    static std::uint64_t total(Sum sum) { return vaddvq_u64(sum); }
+};
+
+// Two rows of 64 bits a register.
+template <>
+struct Neon::Query<8> {
+    uint8x16_t query;
+
+    Query(const std::uint8_t* from, std::size_t) : query(vcombine_u8(vld1_u8(from), vld1_u8(from))) {}
+
+    uint32x4_t distances(const std::uint8_t* rows) const {
+        const auto words = [&](std::size_t at) {
+            return vpaddlq_u16(vpaddlq_u8(vcntq_u8(veorq_u8(query, vld1q_u8(rows + at)))));
+        };
+        return vpaddq_u32(words(0), words(16));
+    }
+};
+
+}  // namespace
+
+extern const InstructionSet neon_set{"neon", [] { return true; }, kernels_of<Neon>,
+                                      read_lines<Neon>};
+
+}  // namespace lookalike::bits

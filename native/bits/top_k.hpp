@@ -1,0 +1,61 @@
+// The k nearest of everything pushed so far, nearest first and ties by id.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace lookalike::bits {
+
+struct Neighbor {
+    std::uint32_t distance;
+    std::int64_t id;
+
+    friend bool operator<(const Neighbor& a, const Neighbor& b) {
+        return a.distance != b.distance ? a.distance < b.distance : a.id < b.id;
+    }
+};
+
+// A heap with the farthest on top. Because (distance, id) is a total order over distinct ids, the
+// content does not depend on the order of pushing, hence not on the number of threads.
+class TopK {
+  public:
+    explicit TopK(std::size_t k) : k_(k) {}
+
+    void push(Neighbor candidate) {
+        if (heap_.size() < k_) {
+            heap_.push_back(candidate);
+            std::push_heap(heap_.begin(), heap_.end());
+        } else if (candidate < heap_.front()) {
+            std::pop_heap(heap_.begin(), heap_.end());
+            heap_.back() = candidate;
+            std::push_heap(heap_.begin(), heap_.end());
+        }
+    }
+
+    void push_all(const TopK& other) {
+        for (const Neighbor& neighbor : other.heap_)
+            push(neighbor);
+    }
+
+    // The largest distance that a candidate may still have and get in; -1 if none can. A caller
+    // that pushes in ascending order of id says so, and is spared the ties that would lose.
+    std::int64_t cutoff(bool ascending_ids) const {
+        if (heap_.size() < k_)
+            return UINT32_MAX;
+        return static_cast<std::int64_t>(heap_.front().distance) - (ascending_ids ? 1 : 0);
+    }
+
+    // Nearest first. Leaves the heap empty.
+    std::vector<Neighbor> take_sorted() {
+        std::sort_heap(heap_.begin(), heap_.end());
+        return std::move(heap_);
+    }
+
+  private:
+    std::size_t k_;
+    std::vector<Neighbor> heap_;
+};
+
+}  // namespace lookalike::bits

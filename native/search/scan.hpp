@@ -1,0 +1,68 @@
+// Exhaustive search: every query against every signature, blocked so that a signature read from
+// memory serves many queries while it is in the first-level cache.
+//
+// All three functions give the same answer for any number of threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <vector>
+
+#include "bits/threads.hpp"
+
+namespace lookalike::search {
+
+struct Signatures {
+    const std::uint8_t* data;
+    std::size_t count;
+    std::size_t bytes;  // of one signature, at least 1
+
+    const std::uint8_t* row(std::size_t index) const { return data + index * bytes; }
+};
+
+// A collection to be searched. Ids must be distinct.
+struct Collection : Signatures {
+    const std::int64_t* ids;  // null: positions are the ids
+    bool ascending;           // ids grow with position
+
+    std::int64_t id(std::size_t index) const {
+        return ids ? ids[index] : static_cast<std::int64_t>(index);
+    }
+};
+
+struct Matches {
+    std::vector<std::int64_t> offsets;  // of each query's matches; one more at the end
+    std::vector<std::int64_t> ids;
+    std::vector<std::int32_t> distances;
+};
+
+struct Pairs {
+    std::vector<std::int64_t> left, right;
+    std::vector<std::int32_t> distances;
+};
+
+struct TooManyResults : std::runtime_error {
+    TooManyResults() : std::runtime_error("more results than the limit allows") {}
+};
+
+// The k nearest of each query, k <= collection.count, to rows of k ids and k distances.
+void scan_top(const Collection& collection, const Signatures& queries, std::size_t k,
+              std::size_t threads, const bits::Checkpoint& checkpoint, std::int64_t* ids,
+              std::int32_t* distances);
+
+// Everything within `radius` of each query, sorted by (distance, id).
+// Throws TooManyResults as soon as there are more than `limit`.
+Matches scan_within(const Collection& collection, const Signatures& queries, std::uint32_t radius,
+                    std::size_t limit, std::size_t threads, const bits::Checkpoint& checkpoint);
+
+// All pairs of the collection within `radius`, each once with left < right, sorted by
+// (left, right). Throws TooManyResults as soon as there are more than `limit`.
+Pairs scan_pairs(const Collection& collection, std::uint32_t radius, std::size_t limit,
+                 std::size_t threads, const bits::Checkpoint& checkpoint);
+
+// out[i * b.count + j] = distance(a[i], b[j])
+void scan_all(const Signatures& a, const Signatures& b, std::size_t threads,
+              const bits::Checkpoint& checkpoint, std::int32_t* out);
+
+}  // namespace lookalike::search

@@ -1,0 +1,54 @@
+"""Small checks of arguments that every layer needs."""
+
+from __future__ import annotations
+
+import importlib
+import operator
+import os
+from typing import Any, SupportsIndex
+
+from lookalike.errors import ArgumentError, MissingDependencyError
+
+__all__ = ["optional_module", "thread_count", "whole_number"]
+
+
+def whole_number(
+    name: str, value: SupportsIndex, *, at_least: int, at_most: int | None = None
+) -> int:
+    """Return `value` as an int between the bounds, or raise an error that names it."""
+    expected = f"a whole number of at least {at_least}"
+    if at_most is not None:
+        expected = f"a whole number from {at_least} to {at_most}"
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ArgumentError(
+            f"{name} is {value!r} of type {type(value).__name__}; expected {expected}"
+        ) from None
+    if isinstance(value, bool) or number < at_least or (at_most is not None and number > at_most):
+        raise ArgumentError(f"{name} is {value!r}; expected {expected}")
+    return number
+
+
+def thread_count(threads: SupportsIndex | None) -> int:
+    """Return how many threads to use: all cores this process may run on unless told otherwise."""
+    if threads is not None:
+        return whole_number("threads", threads, at_least=1, at_most=4096)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def optional_module(name: str, purpose: str) -> Any:
+    """Import a package that only `purpose` needs, or say how to install it.
+
+    The extra that installs it has the package's own name, `pyarrow` apart, which is `arrow`.
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        extra = name.removeprefix("py")
+        raise MissingDependencyError(
+            f"{purpose} needs the package {name!r}, which cannot be imported ({error}); "
+            f"install it with: pip install 'lookalike[{extra}]'"
+        ) from error

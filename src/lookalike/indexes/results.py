@@ -1,0 +1,126 @@
+"""What searches return: arrays, and the truth about whether they are complete."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.checks import optional_module
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+__all__ = ["Matches", "Neighbors", "Pairs"]
+
+
+class Result(ABC):
+    """Results as columns: one row per query and neighbour, or per pair."""
+
+    @abstractmethod
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return the rows as arrays of equal length, by name."""
+
+    def to_arrow(self) -> pyarrow.Table:
+        """Return the rows as a PyArrow table. Needs the extra `arrow`."""
+        return optional_module("pyarrow", "to_arrow()").table(self.columns())
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return the rows as a pandas frame. Needs the extra `pandas`."""
+        frame: pandas.DataFrame = optional_module("pandas", "to_pandas()").DataFrame(self.columns())
+        return frame
+
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class Neighbors(Result):
+    """The k nearest of each query, nearest first, ties by id.
+
+    Where there are fewer than k, the rest of the row is -1 in both arrays. `result[i]` gives ids
+    and distances of query i without that padding.
+    """
+
+    ids: NDArray[np.int64]
+    """int64[queries, k]"""
+    distances: NDArray[np.int32]
+    """int32[queries, k]"""
+    exact: bool
+    """Whether these are provably the nearest."""
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __getitem__(self, query: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        found = self.ids[query] >= 0
+        return self.ids[query][found], self.distances[query][found]
+
+    def __iter__(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
+        return (self[query] for query in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"Neighbors(queries={len(self)}, k={self.ids.shape[1]}, exact={self.exact})"
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return `query`, `id` and `distance` of every neighbour found."""
+        query, rank = np.nonzero(self.ids >= 0)
+        return {"query": query, "id": self.ids[query, rank], "distance": self.distances[query, rank]}
+
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class Matches(Result):
+    """Everything within a radius of each query, sorted by (distance, id).
+
+    The matches of query i are at `offsets[i]` to `offsets[i + 1]`; `result[i]` gives its ids and
+    distances.
+    """
+
+    offsets: NDArray[np.int64]
+    """int64[queries + 1]"""
+    ids: NDArray[np.int64]
+    distances: NDArray[np.int32]
+    exact: bool
+    """Whether nothing within the radius is missing."""
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, query: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        query = range(len(self))[query]
+        part = slice(self.offsets[query], self.offsets[query + 1])
+        return self.ids[part], self.distances[part]
+
+    def __iter__(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
+        return (self[query] for query in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"Matches(queries={len(self)}, matches={len(self.ids)}, exact={self.exact})"
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return `query`, `id` and `distance` of every match."""
+        query = np.repeat(np.arange(len(self)), np.diff(self.offsets))
+        return {"query": query, "id": self.ids, "distance": self.distances}
+
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class Pairs(Result):
+    """Pairs of one collection within a radius, each once with left < right, sorted by both."""
+
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    distances: NDArray[np.int32]
+    exact: bool
+    """Whether no pair within the radius is missing."""
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    def __repr__(self) -> str:
+        return f"Pairs(pairs={len(self)}, exact={self.exact})"
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return `left`, `right` and `distance` of every pair."""
+        return {"left": self.left, "right": self.right, "distance": self.distances}

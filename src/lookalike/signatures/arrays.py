@@ -1,0 +1,91 @@
+"""What counts as signatures.
+
+Signatures are `uint8[n, bits // 8]` in C order; bit j of a signature is bit `j % 8` of its byte
+`j // 8`, which is what `np.packbits(..., bitorder="little")` makes. `uint64[n]` (64 bits each) and
+`uint64[n, bits // 64]` are the same bytes seen as little-endian words, and are taken too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lookalike.errors import SignatureError
+
+__all__ = ["MAX_BITS", "as_queries", "as_signatures", "same_width"]
+
+# Distances are int32, so a signature may have no more bits than that can count.
+MAX_BITS = 2**31 - 8
+
+
+def as_signatures(array: ArrayLike, name: str = "signatures") -> NDArray[np.uint8]:
+    """Return `array` as `uint8[n, bytes]` in C order; copies only what is not so already.
+
+    Cost: none for C-contiguous input, memory-mapped and read-only arrays included.
+    """
+    words = _as_words(array, name)
+    if words.dtype == np.uint64 and words.ndim == 1:
+        words = words[:, None]
+    if words.ndim != 2:
+        hint = ""
+        if words.ndim == 1:
+            hint = f"; for one signature of {8 * len(words)} bits pass {name}[None]"
+        raise SignatureError(
+            f"{name} have shape {words.shape}; expected two dimensions, (count, bits // 8){hint}"
+        )
+    rows = _as_bytes(words)
+    if not 1 <= rows.shape[1] <= MAX_BITS // 8:
+        raise SignatureError(
+            f"{name} have shape {rows.shape}, which is {8 * rows.shape[1]} bits each; "
+            f"expected 8 to {MAX_BITS} bits"
+        )
+    return rows
+
+
+def as_queries(array: ArrayLike, bits: int, name: str = "queries") -> NDArray[np.uint8]:
+    """Return `array` as signatures of `bits` bits; a single one may come without its first axis."""
+    words = _as_words(array, name)
+    if words.ndim == 1 and 8 * words.nbytes == bits and (words.dtype == np.uint8 or bits != 64):
+        words = words[None]
+    rows = as_signatures(words, name)
+    if 8 * rows.shape[1] != bits:
+        raise SignatureError(
+            f"{name} have {8 * rows.shape[1]} bits, the index has {bits}; "
+            "sign both with the same signer"
+        )
+    return rows
+
+
+def same_width(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> None:
+    """Raise unless both are signatures of one width."""
+    if a.shape[1] != b.shape[1]:
+        raise SignatureError(
+            f"the first signatures have {8 * a.shape[1]} bits, the second {8 * b.shape[1]}; "
+            "only signatures of one width can be compared"
+        )
+
+
+def _as_words(array: ArrayLike, name: str) -> NDArray[Any]:
+    """Return an array of uint8 or uint64, or say what came instead."""
+    try:
+        words = np.asarray(array)
+    except ValueError as error:
+        raise SignatureError(f"{name} cannot be read as an array: {error}") from error
+    if words.dtype.kind == "u" and words.dtype.itemsize in (1, 8):
+        return words
+    hint = ""
+    if words.dtype == np.bool_:
+        hint = "; pack bits with np.packbits(bits, axis=1, bitorder='little')"
+    elif words.dtype.kind in "iu":
+        hint = "; if these are the right bits, reinterpret them with .view(np.uint8)"
+    elif words.dtype.kind == "f":
+        hint = "; vectors must be turned into bits first"
+    raise SignatureError(f"{name} are {words.dtype}; expected uint8 or uint64{hint}")
+
+
+def _as_bytes(words: NDArray[Any]) -> NDArray[np.uint8]:
+    if words.dtype.itemsize == 8:
+        words = words.astype("<u8", copy=False)
+    return np.ascontiguousarray(words).view(np.uint8)

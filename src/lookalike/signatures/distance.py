@@ -1,0 +1,39 @@
+"""Distances between signatures, without an index."""
+
+from __future__ import annotations
+
+from typing import SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lookalike import _native
+from lookalike.checks import thread_count
+from lookalike.errors import SignatureError
+from lookalike.signatures.arrays import as_signatures, same_width
+
+__all__ = ["hamming"]
+
+
+def hamming(
+    a: ArrayLike, b: ArrayLike, *, all_pairs: bool = False, threads: SupportsIndex | None = None
+) -> NDArray[np.int32]:
+    """Return in how many bits signatures differ.
+
+    Paired by default: `int32[n]`, row i of `a` against row i of `b`. With `all_pairs=True` the
+    matrix `int32[len(a), len(b)]`, computed by `threads` threads (all cores unless told).
+    """
+    left, right = as_signatures(a, "the first signatures"), as_signatures(b, "the second ones")
+    same_width(left, right)
+    if all_pairs:
+        matrix = np.empty((len(left), len(right)), np.int32)
+        _native.scan_all(left, right, thread_count(threads), matrix)
+        return matrix
+    if len(left) != len(right):
+        raise SignatureError(
+            f"there are {len(left)} first signatures and {len(right)} second ones; "
+            "pairing them needs equal numbers, all_pairs=True compares each with each"
+        )
+    distances = np.empty(len(left), np.int32)
+    _native.paired_distances(left, right, distances)
+    return distances

@@ -1,0 +1,255 @@
+"""The container file: named arrays behind a checksummed header, used in place through a memory map.
+
+Layout, all numbers of the header and table little-endian:
+
+    bytes 0-63      header   magic, format version, byte order of the arrays ("<" or ">"),
+                             number of sections, length of the file, checksum of the table,
+                             checksum of the header itself
+    64 bytes each   table    per section: name, dtype, rows, columns, offset, checksum
+    from there on   sections each begins on a multiple of 4096 bytes, zeros between them
+
+The first section is `meta`, a JSON object. A vector has 0 columns in the table. Checksums are XXH64.
+
+Writing is atomic: a new name in the same folder, synced to disk, then renamed; readers of the old
+file keep it. Opening checks the header, the table, that every section lies where it should and that
+the file has its whole length, and the checksum of `meta`; its cost does not grow with the file.
+`Container.verify` reads everything and checks every checksum. The parser is Python, because bytes
+from a file are hostile until checked and Python cannot be made to read outside of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import mmap
+import os
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike import _native
+from lookalike.errors import CorruptIndexError, FileError, FormatError
+
+__all__ = ["FORMAT_VERSION", "Container", "open_container", "write_container"]
+
+FORMAT_VERSION = 1
+
+# Like that of PNG: the first byte is not ASCII, and a transfer as text would change the line ends.
+_MAGIC = b"\x89LKLK\r\n\x1a"
+_HEADER = struct.Struct("<8s H c x I Q Q 24x Q")  # the last field is the checksum of the rest
+_ENTRY = struct.Struct("<24s 8s Q Q Q Q")
+_ALIGNMENT = 4096
+_MOST_SECTIONS = 1024
+_DTYPES = frozenset({"u1", "u2", "u4", "u8", "i4", "i8", "f4", "f8"})
+_NATIVE_ORDER = b"<" if np.little_endian else b">"
+
+
+@dataclass(frozen=True)
+class _Section:
+    name: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    offset: int
+    checksum: int
+
+    @property
+    def nbytes(self) -> int:
+        count = 1
+        for length in self.shape:
+            count *= length  # Python integers: a hostile shape cannot overflow
+        return count * self.dtype.itemsize
+
+
+class Container:
+    """An open container file. Arrays stay valid after the container itself is gone."""
+
+    def __init__(self, path: Path, mapping: mmap.mmap, sections: dict[str, _Section]) -> None:
+        self.path = path
+        self._mapping = mapping
+        self._sections = sections
+        self.meta: dict[str, Any] = self._read_meta()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._sections
+
+    def array(self, name: str, dtype: type[np.generic], ndim: int) -> NDArray[Any]:
+        """Return a section as a read-only array of that type, mapped and not read.
+
+        Where the file has the other byte order, a converted copy.
+        """
+        section = self._sections.get(name)
+        if section is None:
+            raise CorruptIndexError(
+                f"{self.path}: the section {name!r} is missing; there are {sorted(self._sections)}"
+            )
+        if section.dtype.newbyteorder("=") != np.dtype(dtype) or len(section.shape) != ndim:
+            raise CorruptIndexError(
+                f"{self.path}: the section {name!r} holds {section.dtype} of shape "
+                f"{section.shape}; expected {np.dtype(dtype)} with {ndim} dimensions"
+            )
+        array = self._raw(section).view(section.dtype).reshape(section.shape)
+        if not section.dtype.isnative:
+            array = array.astype(dtype)
+            array.flags.writeable = False
+        return array
+
+    def verify(self) -> None:
+        """Read the whole file and raise `CorruptIndexError` if a section differs from its checksum."""
+        for section in self._sections.values():
+            self._check(section)
+
+    def _raw(self, section: _Section) -> NDArray[np.uint8]:
+        if section.nbytes == 0:
+            return np.empty(0, np.uint8)
+        return np.frombuffer(self._mapping, np.uint8, section.nbytes, section.offset)
+
+    def _check(self, section: _Section) -> None:
+        checksum = _native.xxh64(self._raw(section))
+        if checksum != section.checksum:
+            raise CorruptIndexError(
+                f"{self.path}: the section {section.name!r} has the checksum {checksum:016x}, "
+                f"the file says {section.checksum:016x}; it is damaged, restore or rebuild it"
+            )
+
+    def _read_meta(self) -> dict[str, Any]:
+        section = self._sections.get("meta")
+        if section is None or section.dtype != np.uint8:
+            raise CorruptIndexError(f"{self.path}: the section 'meta' is missing")
+        self._check(section)
+        try:
+            meta = json.loads(self._raw(section).tobytes())
+        except ValueError as error:
+            raise CorruptIndexError(f"{self.path}: 'meta' is not JSON: {error}") from error
+        if not isinstance(meta, dict):
+            raise CorruptIndexError(f"{self.path}: 'meta' is not a JSON object")
+        return meta
+
+
+def write_container(
+    path: str | os.PathLike[str], meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+) -> None:
+    """Write `meta` and `arrays` to `path`, whole or not at all, replacing what was there."""
+    target = Path(path)
+    encoded = np.frombuffer(json.dumps(dict(meta), sort_keys=True).encode(), np.uint8)
+    contents = {"meta": encoded, **{name: np.ascontiguousarray(a) for name, a in arrays.items()}}
+    temporary = target.with_name(f".{target.name}.{os.urandom(6).hex()}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            _write_sections(file, contents)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError):
+            raise FileError(f"{target} cannot be written: {error}") from error
+        raise
+    _sync_folder(target.parent)
+
+
+def _write_sections(file: BinaryIO, contents: Mapping[str, NDArray[Any]]) -> None:
+    table = b""
+    offsets = []
+    end = _HEADER.size + _ENTRY.size * len(contents)
+    for name, array in contents.items():
+        offset = -(-end // _ALIGNMENT) * _ALIGNMENT
+        offsets.append(offset)
+        end = offset + array.nbytes
+        rows, columns = array.shape if array.ndim == 2 else (array.shape[0], 0)
+        checksum = _native.xxh64(_as_raw(array))
+        dtype = array.dtype.str[1:].encode()
+        table += _ENTRY.pack(name.encode(), dtype, rows, columns, offset, checksum)
+    fields = (
+        _MAGIC, FORMAT_VERSION, _NATIVE_ORDER, len(contents), end, _checksum(table), 0
+    )  # fmt: skip
+    header = _HEADER.pack(*fields)[:-8]
+    file.write(header + struct.pack("<Q", _checksum(header)) + table)
+    for offset, array in zip(offsets, contents.values(), strict=True):
+        file.write(bytes(offset - file.tell()))
+        file.write(_as_raw(array).data)
+
+
+def open_container(path: str | os.PathLike[str]) -> Container:
+    """Open a container and check everything that can be checked without reading all of it."""
+    source = Path(path)
+    try:
+        with open(source, "rb") as file:
+            length = os.fstat(file.fileno()).st_size
+            sections = _read_table(source, file, length)
+            mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except OSError as error:
+        raise FileError(f"{source} cannot be read: {error}") from error
+    return Container(source, mapping, sections)
+
+
+def _read_table(source: Path, file: BinaryIO, length: int) -> dict[str, _Section]:
+    header = file.read(_HEADER.size)
+    if header[: len(_MAGIC)] != _MAGIC:
+        raise FormatError(
+            f"{source} is not a lookalike file: it begins with {header[:8]!r}, expected {_MAGIC!r}"
+        )
+    if len(header) < _HEADER.size:
+        raise CorruptIndexError(
+            f"{source} ends inside its header, after {length} of {_HEADER.size} bytes"
+        )
+    _, version, order, count, expected_length, table_checksum, checksum = _HEADER.unpack(header)
+    if version != FORMAT_VERSION:
+        raise FormatError(
+            f"{source} has format version {version}; this lookalike reads version "
+            f"{FORMAT_VERSION}: open the file with the version that wrote it, or a newer one"
+        )
+    if _checksum(header[:-8]) != checksum or order not in (b"<", b">"):
+        raise CorruptIndexError(f"{source}: the header does not match its checksum; it is damaged")
+    if length != expected_length:
+        raise CorruptIndexError(
+            f"{source} has {length} bytes, its header says {expected_length}; "
+            "it was cut short or added to: copy or write it again"
+        )
+    if count > _MOST_SECTIONS:
+        raise CorruptIndexError(f"{source} names {count} sections; at most {_MOST_SECTIONS} exist")
+    table = file.read(_ENTRY.size * count)
+    if len(table) < _ENTRY.size * count or _checksum(table) != table_checksum:
+        raise CorruptIndexError(f"{source}: the section table does not match its checksum")
+
+    sections: dict[str, _Section] = {}
+    end = _HEADER.size + len(table)
+    for raw_name, raw_dtype, rows, columns, offset, section_checksum in _ENTRY.iter_unpack(table):
+        name = raw_name.rstrip(b"\0").decode("ascii", "replace")
+        code = raw_dtype.rstrip(b"\0").decode("ascii", "replace")
+        if code not in _DTYPES:
+            raise CorruptIndexError(f"{source}: the section {name!r} is of unknown type {code!r}")
+        dtype = np.dtype(order.decode() + code)
+        shape = (rows, columns) if columns else (rows,)
+        section = _Section(name, dtype, shape, offset, section_checksum)
+        if offset % _ALIGNMENT or offset < end or offset + section.nbytes > length:
+            raise CorruptIndexError(
+                f"{source}: the section {name!r} would lie at {offset} to "
+                f"{offset + section.nbytes}, outside of what the file has left for it"
+            )
+        end = offset + section.nbytes
+        sections[name] = section
+    return sections
+
+
+def _as_raw(array: NDArray[Any]) -> NDArray[np.uint8]:
+    return array.reshape(-1).view(np.uint8)
+
+
+def _checksum(data: bytes) -> int:
+    return _native.xxh64(np.frombuffer(data, np.uint8))
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename durable; not every system lets a folder be opened for that."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
