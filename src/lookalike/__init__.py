@@ -1,9 +1,9 @@
 """Near-duplicates and nearest neighbours by binary signatures.
 
-    import lookalike as la
+import lookalike as la
 
-    index = la.ScanIndex(signatures)         # uint8[n, bits // 8]
-    nearest = index.search(queries, k=10)    # ids and distances, nearest first
+index = la.ScanIndex(signatures)         # uint8[n, bits // 8]
+nearest = index.search(queries, k=10)    # ids and distances, nearest first
 """
 
 from lookalike._native import __version__

@@ -14,7 +14,7 @@ import numpy as np
 from lookalike import _native
 from lookalike.checks import thread_count, whole_number
 from lookalike.indexes import ScanIndex, load_index
-from lookalike.signatures import hamming, kernels
+from lookalike.signatures import kernels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -61,18 +61,22 @@ def run(options: argparse.Namespace) -> None:
     print(f"\nOne query, 10 nearest, every signature compared: {1e3 * ours:.1f} ms")
     print(f"  NumPy takes {1e3 * numpy_time:.0f} ms, {numpy_time / ours:.0f} times as long;")
     print(f"  only reading the {signatures.nbytes / 1e6:.0f} MB takes {1e3 * read_time:.1f} ms.")
-    print(f"  Same answer: {'yes' if np.array_equal(nearest.ids[0], expected) else 'NO'}")
+    print(f"  Same answer: {'yes' if np.array_equal(nearest.distances[0], expected) else 'NO'}")
 
     batch_time, found = _timed(lambda: index.search(batch, k=2), repeat=1)
     hit = np.mean(found.ids[:, 1] == originals)
     print(f"\n{COPIES:,} queries at once: {1e3 * batch_time / COPIES:.2f} ms each.")
     print(f"  Each copy's nearest other signature is its original: {hit:.1%}")
 
-    sample = ScanIndex(signatures[np.concatenate([originals, copies, np.arange(count)[:20_000]])])
+    rows = np.unique(np.concatenate([originals, copies, np.arange(20_000) % count]))
+    sample = ScanIndex(signatures[rows], ids=rows)
     pair_time, pairs = _timed(lambda: sample.pairs(MOST_FLIPS), repeat=1)
     compared = len(sample) * (len(sample) - 1) // 2
     print(f"\nAll pairs of {len(sample):,} signatures within {MOST_FLIPS} bits:")
     print(f"  {compared / 1e6:.0f} million comparisons in {pair_time:.2f} s, {len(pairs):,} pairs.")
+    hidden = np.sort(np.sort(np.stack([originals, copies], axis=1), axis=1), axis=0)
+    same = np.array_equal(np.sort(np.stack([pairs.left, pairs.right], axis=1), axis=0), hidden)
+    print(f"  Exactly the hidden copies: {'yes' if same else 'NO'}")
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "demo.lookalike"
@@ -89,17 +93,16 @@ def _edited(
     """Return copies of signatures with that many bits of each inverted."""
     order = rng.random((len(signatures), 8 * signatures.shape[1])).argsort(axis=1)
     mask = np.packbits(order < flips[:, None], axis=1, bitorder="little")
-    edited = signatures ^ mask
-    if not np.array_equal(hamming(signatures, edited), flips):
-        raise AssertionError("a copy has not as many changed bits as intended")
-    return edited
+    return signatures ^ mask
 
 
-def _numpy_search(signatures: NDArray[np.uint8], query: NDArray[np.uint8], k: int) -> NDArray:  # type: ignore[type-arg]
-    """Return the ids of the k nearest, the usual way."""
+def _numpy_search(
+    signatures: NDArray[np.uint8], query: NDArray[np.uint8], k: int
+) -> NDArray[np.uint16]:
+    """Return the distances of the k nearest, the usual way."""
     words = signatures.view(np.uint64) ^ query.view(np.uint64)
-    distances = np.bitwise_count(words).sum(axis=1, dtype=np.int64)
-    return np.lexsort((np.arange(len(distances)), distances))[:k]
+    distances = np.bitwise_count(words).sum(axis=1, dtype=np.uint16)
+    return np.sort(np.partition(distances, k)[:k])
 
 
 def _timed(action: Callable[[], Result], repeat: int = 3) -> tuple[float, Result]:

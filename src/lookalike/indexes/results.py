@@ -67,7 +67,11 @@ class Neighbors(Result):
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return `query`, `id` and `distance` of every neighbour found."""
         query, rank = np.nonzero(self.ids >= 0)
-        return {"query": query, "id": self.ids[query, rank], "distance": self.distances[query, rank]}
+        return {
+            "query": query,
+            "id": self.ids[query, rank],
+            "distance": self.distances[query, rank],
+        }
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)

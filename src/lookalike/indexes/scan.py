@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import SupportsIndex
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
 from lookalike.checks import thread_count, whole_number
@@ -15,6 +15,8 @@ from lookalike.indexes.results import Matches, Neighbors, Pairs
 from lookalike.signatures import as_queries
 
 __all__ = ["ScanIndex"]
+
+_NO_LIMIT = 2**63 - 1
 
 
 class ScanIndex(Index):
@@ -80,7 +82,7 @@ class ScanIndex(Index):
                 f"more than limit={most} matches within radius {radius} of {len(rows)} queries; "
                 "ask with a smaller radius or fewer queries at once, or raise the limit"
             ) from None
-        return Matches(offsets, ids, distances, exact=True)
+        return Matches(_as_int64(offsets), _as_int64(ids), distances, exact=True)
 
     def pairs(
         self,
@@ -109,10 +111,12 @@ class ScanIndex(Index):
                 "signatures; ask with a smaller radius, leave exact duplicates out first "
                 "(np.unique(signatures, axis=0)), or raise the limit"
             ) from None
-        return Pairs(left, right, distances, exact=True)
+        return Pairs(_as_int64(left), _as_int64(right), distances, exact=True)
 
     def _radius(self, radius: SupportsIndex) -> int:
         return min(whole_number("radius", radius, at_least=0), self.bits)
 
 
-_NO_LIMIT = 2**63 - 1
+def _as_int64(array: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return NumPy's own int64: what the core gives is C's `long long`, which prints differently."""
+    return array.view(np.int64)

@@ -20,13 +20,18 @@ __all__ = ["MAX_BITS", "as_queries", "as_signatures", "same_width"]
 MAX_BITS = 2**31 - 8
 
 
-def as_signatures(array: ArrayLike, name: str = "signatures") -> NDArray[np.uint8]:
+def as_signatures(
+    array: ArrayLike, name: str = "signatures", *, single: bool = False
+) -> NDArray[np.uint8]:
     """Return `array` as `uint8[n, bytes]` in C order; copies only what is not so already.
 
-    Cost: none for C-contiguous input, memory-mapped and read-only arrays included.
+    With `single`, `uint8[bytes]` is one signature. Cost: none for C-contiguous input,
+    memory-mapped and read-only arrays included.
     """
     words = _as_words(array, name)
-    if words.dtype == np.uint64 and words.ndim == 1:
+    if single and words.dtype == np.uint8 and words.ndim == 1:
+        words = words[None]
+    if words.dtype.itemsize == 8 and words.ndim == 1:
         words = words[:, None]
     if words.ndim != 2:
         hint = ""
@@ -47,9 +52,9 @@ def as_signatures(array: ArrayLike, name: str = "signatures") -> NDArray[np.uint
 def as_queries(array: ArrayLike, bits: int, name: str = "queries") -> NDArray[np.uint8]:
     """Return `array` as signatures of `bits` bits; a single one may come without its first axis."""
     words = _as_words(array, name)
-    if words.ndim == 1 and 8 * words.nbytes == bits and (words.dtype == np.uint8 or bits != 64):
+    if words.dtype.itemsize == 8 and words.ndim == 1 and 64 * len(words) == bits != 64:
         words = words[None]
-    rows = as_signatures(words, name)
+    rows = as_signatures(words, name, single=True)
     if 8 * rows.shape[1] != bits:
         raise SignatureError(
             f"{name} have {8 * rows.shape[1]} bits, the index has {bits}; "

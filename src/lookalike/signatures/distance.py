@@ -20,15 +20,17 @@ def hamming(
 ) -> NDArray[np.int32]:
     """Return in how many bits signatures differ.
 
-    Paired by default: `int32[n]`, row i of `a` against row i of `b`. With `all_pairs=True` the
-    matrix `int32[len(a), len(b)]`, computed by `threads` threads (all cores unless told).
+    Paired by default: `int32[n]`, row i of `a` against row i of `b`; a single signature on either
+    side is compared with all of the other. With `all_pairs=True` the matrix
+    `int32[len(a), len(b)]`, computed by `threads` threads (all cores unless told).
     """
-    left, right = as_signatures(a, "the first signatures"), as_signatures(b, "the second ones")
+    left = as_signatures(a, "the first signatures", single=True)
+    right = as_signatures(b, "the second signatures", single=True)
     same_width(left, right)
-    if all_pairs:
+    if all_pairs or 1 in (len(left), len(right)):
         matrix = np.empty((len(left), len(right)), np.int32)
         _native.scan_all(left, right, thread_count(threads), matrix)
-        return matrix
+        return matrix if all_pairs else matrix.reshape(-1)
     if len(left) != len(right):
         raise SignatureError(
             f"there are {len(left)} first signatures and {len(right)} second ones; "

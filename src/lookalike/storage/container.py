@@ -8,7 +8,7 @@ Layout, all numbers of the header and table little-endian:
     64 bytes each   table    per section: name, dtype, rows, columns, offset, checksum
     from there on   sections each begins on a multiple of 4096 bytes, zeros between them
 
-The first section is `meta`, a JSON object. A vector has 0 columns in the table. Checksums are XXH64.
+The first section is `meta`, a JSON object. A vector has 0 columns. Checksums are XXH64.
 
 Writing is atomic: a new name in the same folder, synced to disk, then renamed; readers of the old
 file keep it. Opening checks the header, the table, that every section lies where it should and that
@@ -99,13 +99,13 @@ class Container:
         return array
 
     def verify(self) -> None:
-        """Read the whole file and raise `CorruptIndexError` if a section differs from its checksum."""
+        """Read every section and raise `CorruptIndexError` if one differs from its checksum."""
         for section in self._sections.values():
             self._check(section)
 
     def _raw(self, section: _Section) -> NDArray[np.uint8]:
         if section.nbytes == 0:
-            return np.empty(0, np.uint8)
+            return np.frombuffer(b"", np.uint8)
         return np.frombuffer(self._mapping, np.uint8, section.nbytes, section.offset)
 
     def _check(self, section: _Section) -> None:
@@ -123,7 +123,7 @@ class Container:
         self._check(section)
         try:
             meta = json.loads(self._raw(section).tobytes())
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise CorruptIndexError(f"{self.path}: 'meta' is not JSON: {error}") from error
         if not isinstance(meta, dict):
             raise CorruptIndexError(f"{self.path}: 'meta' is not a JSON object")
@@ -136,14 +136,16 @@ def write_container(
     """Write `meta` and `arrays` to `path`, whole or not at all, replacing what was there."""
     target = Path(path)
     encoded = np.frombuffer(json.dumps(dict(meta), sort_keys=True).encode(), np.uint8)
-    contents = {"meta": encoded, **{name: np.ascontiguousarray(a) for name, a in arrays.items()}}
+    contents: dict[str, NDArray[Any]] = {"meta": encoded}
+    for name, array in arrays.items():
+        contents[name] = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
     temporary = target.with_name(f".{target.name}.{os.urandom(6).hex()}.tmp")
     try:
         with open(temporary, "xb") as file:
             _write_sections(file, contents)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, target)
+        temporary.replace(target)
     except BaseException as error:
         with contextlib.suppress(OSError):
             temporary.unlink()

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+import lookalike as la
+from lookalike.signatures.kernels import select_kernel
+
+# No deadline: the machine that runs the tests may be busy, and time is not what they are about.
+settings.register_profile(
+    "lookalike", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+settings.load_profile("lookalike")
+
+SUPPORTED = [kernel.name for kernel in la.kernels() if kernel.supported]
+
+
+@pytest.fixture(params=SUPPORTED)
+def kernel(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Every kernel of this machine in turn."""
+    active = next(kernel.name for kernel in la.kernels() if kernel.active)
+    select_kernel(request.param)
+    yield request.param
+    select_kernel(active)
