@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -65,7 +63,7 @@ def pairs(
 def collection(count: int, width: int, style: str, seed: int) -> Signatures:
     """Make `count` signatures of `width` bytes in one of the styles of `STYLES`."""
     rng = np.random.default_rng(seed)
-    uniform: Any = rng.integers(0, 256, (count, width), dtype=np.uint8)
+    uniform: Signatures = rng.integers(0, 256, (count, width), dtype=np.uint8)
     if style == "uniform" or count == 0:
         return uniform
     if style == "equal":

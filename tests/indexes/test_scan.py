@@ -30,7 +30,8 @@ def test_search_equals_the_oracle_with_every_kernel(
     result = la.ScanIndex(rows, ids).search(queries, k, threads=threads)
     expected_ids, expected_distances = oracle.search(rows, queries, k, ids)
     assert result.ids.shape == result.distances.shape == (len(queries), k)
-    assert (result.ids.dtype, result.distances.dtype) == (np.int64, np.int32)
+    assert result.ids.dtype == np.int64
+    assert result.distances.dtype == np.int32
     assert result.ids.tolist() == expected_ids
     assert result.distances.tolist() == expected_distances
     assert result.exact

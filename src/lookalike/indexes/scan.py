@@ -118,5 +118,5 @@ class ScanIndex(Index):
 
 
 def _as_int64(array: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return NumPy's own int64: what the core gives is C's `long long`, which prints differently."""
+    """Return NumPy's own int64; the core gives C's `long long`, which prints differently."""
     return array.view(np.int64)
