@@ -7,5 +7,7 @@
 NB_MODULE(_native, module) {
     module.attr("__version__") = LOOKALIKE_VERSION;
     lookalike::bindings::bind_bits(module);
+    lookalike::bindings::bind_text(module);
+    lookalike::bindings::bind_sign(module);
     lookalike::bindings::bind_search(module);
 }

@@ -6,6 +6,8 @@
 namespace lookalike::bindings {
 
 void bind_bits(nanobind::module_& module);
+void bind_text(nanobind::module_& module);
+void bind_sign(nanobind::module_& module);
 void bind_search(nanobind::module_& module);
 
 }  // namespace lookalike::bindings

@@ -101,7 +101,7 @@ struct Avx2 {
         const std::uint8_t* query;
         std::size_t bytes;
 
-        Query(const std::uint8_t* query, std::size_t bytes) : query(query), bytes(bytes) {}
+        Query(const std::uint8_t* from, std::size_t width) : query(from), bytes(width) {}
 
         __m256i distances(const std::uint8_t* rows) const {
             const std::size_t width = kBytes == kAnyWidth ? bytes : kBytes;

@@ -74,7 +74,7 @@ struct Avx512 {
         const std::uint8_t* query;
         std::size_t bytes;
 
-        Query(const std::uint8_t* query, std::size_t bytes) : query(query), bytes(bytes) {}
+        Query(const std::uint8_t* from, std::size_t width) : query(from), bytes(width) {}
 
         __m512i distances(const std::uint8_t* rows) const {
             const std::size_t width = kBytes == kAnyWidth ? bytes : kBytes;
@@ -100,7 +100,11 @@ struct Avx512 {
         sum = _mm512_add_epi64(sum, load(line));
     }
     static std::uint64_t total(Sum sum) {
-        return static_cast<std::uint64_t>(_mm512_reduce_add_epi64(sum));
+        std::uint64_t words[8], all = 0;
+        _mm512_storeu_si512(words, sum);
+        for (const std::uint64_t word : words)
+            all += word;
+        return all;
     }
 };
 

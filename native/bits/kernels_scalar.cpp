@@ -36,7 +36,7 @@ struct Scalar {
         const std::uint8_t* query;
         std::size_t bytes;
 
-        Query(const std::uint8_t* query, std::size_t bytes) : query(query), bytes(bytes) {}
+        Query(const std::uint8_t* from, std::size_t width) : query(from), bytes(width) {}
 
         std::uint32_t distances(const std::uint8_t* row) const {
             return one<kBytes>(query, row, kBytes == kAnyWidth ? bytes : kBytes);

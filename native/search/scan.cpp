@@ -51,8 +51,8 @@ struct Grid {
     std::size_t block, chunk, tile;
     std::size_t chunks;
 
-    Grid(std::size_t queries, const Signatures& collection, std::size_t block_limit)
-        : queries(queries), rows(collection.count) {
+    Grid(std::size_t query_count, const Signatures& collection, std::size_t block_limit)
+        : queries(query_count), rows(collection.count) {
         const std::size_t bytes = collection.bytes;
         block = std::clamp<std::size_t>(kBlockBytes / bytes, 1, kBlockQueries);
         block = std::max<std::size_t>(1, std::min({block, block_limit, queries}));

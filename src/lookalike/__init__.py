@@ -1,42 +1,91 @@
 """Near-duplicates and nearest neighbours by binary signatures.
 
-import lookalike as la
+    import lookalike as la
 
-index = la.ScanIndex(signatures)         # uint8[n, bits // 8]
-nearest = index.search(queries, k=10)    # ids and distances, nearest first
+    signatures = la.SimHash(bits=64).sign(documents)    # uint8[n, bits // 8]
+    index = la.ScanIndex(signatures)
+    nearest = index.search(signatures[:5], k=10)        # ids and distances, nearest first
 """
 
 from lookalike._native import __version__
 from lookalike.errors import (
     ArgumentError,
     CorruptIndexError,
+    DocumentError,
     FileError,
     FormatError,
     LookalikeError,
     MissingDependencyError,
+    NotFittedError,
     ResultTooLargeError,
     SignatureError,
 )
+from lookalike.features import (
+    Chars,
+    Features,
+    Vocabulary,
+    Weights,
+    Words,
+    cosine,
+    cosine_pairs,
+    jaccard,
+    jaccard_pairs,
+)
 from lookalike.indexes import Index, Matches, Neighbors, Pairs, ScanIndex, load_index
-from lookalike.signatures import Kernel, hamming, kernels
+from lookalike.signatures import (
+    BBitMinHash,
+    Kernel,
+    MinHash,
+    Projection,
+    Signer,
+    SimHash,
+    TopSig,
+    hamming,
+    kernels,
+    load_signer,
+    quantize_weights,
+    restore_weights,
+    signer_from_dict,
+)
 
 __all__ = [
     "ArgumentError",
+    "BBitMinHash",
+    "Chars",
     "CorruptIndexError",
+    "DocumentError",
+    "Features",
     "FileError",
     "FormatError",
     "Index",
     "Kernel",
     "LookalikeError",
     "Matches",
+    "MinHash",
     "MissingDependencyError",
     "Neighbors",
+    "NotFittedError",
     "Pairs",
+    "Projection",
     "ResultTooLargeError",
     "ScanIndex",
     "SignatureError",
+    "Signer",
+    "SimHash",
+    "TopSig",
+    "Vocabulary",
+    "Weights",
+    "Words",
     "__version__",
+    "cosine",
+    "cosine_pairs",
     "hamming",
+    "jaccard",
+    "jaccard_pairs",
     "kernels",
     "load_index",
+    "load_signer",
+    "quantize_weights",
+    "restore_weights",
+    "signer_from_dict",
 ]

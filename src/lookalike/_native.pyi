@@ -1,9 +1,13 @@
 """The C++ core (native/bindings). Its arguments are validated by the modules that call it."""
 
+from enum import Enum
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 __version__: str
+unicode_version: str
 
 class TooManyResults(Exception): ...
 
@@ -43,4 +47,128 @@ def scan_pairs(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]: ...
 def scan_all(
     left: NDArray[np.uint8], right: NDArray[np.uint8], threads: int, out: NDArray[np.int32]
+) -> None: ...
+
+class Documents:
+    @staticmethod
+    def from_list(texts: list[Any], first_position: int) -> Documents: ...
+    @staticmethod
+    def from_arrow(stream: Any) -> Documents: ...
+    def __len__(self) -> int: ...
+    def part(self, begin: int, end: int) -> Documents: ...
+
+class TextFeatures:
+    def __init__(
+        self,
+        characters: bool,
+        ngram: int,
+        lowercase: bool,
+        min_length: int,
+        stopwords: list[str],
+        stem: bool,
+    ) -> None: ...
+    def unknown_words(self, documents: Documents) -> list[str]: ...
+    def add_stems(self, words: list[str], stems: list[str]) -> None: ...
+    def forget_stems(self) -> None: ...
+    @property
+    def known_stems(self) -> int: ...
+    def extract(
+        self, documents: Documents
+    ) -> tuple[NDArray[np.int64], NDArray[np.uint64]]: ...
+
+class Source:
+    @staticmethod
+    def of_texts(documents: Documents, features: TextFeatures) -> Source: ...
+    @staticmethod
+    def of_features(
+        offsets: NDArray[np.int64], features: NDArray[np.uint64], weights: NDArray[np.float64]
+    ) -> Source: ...
+    def __len__(self) -> int: ...
+
+class WeightKind(Enum):
+    uniform = 0
+    count = 1
+    log_count = 2
+    tfidf = 3
+    log_likelihood = 4
+
+class Vocabulary:
+    def __init__(self, most: int) -> None: ...
+    def __len__(self) -> int: ...
+    def observe(self, source: Source, threads: int) -> None: ...
+    def add(
+        self,
+        features: NDArray[np.uint64],
+        documents: NDArray[np.uint64],
+        occurrences: NDArray[np.uint64],
+    ) -> None: ...
+    def add_totals(
+        self,
+        documents: int,
+        occurrences: int,
+        forgotten_documents: int,
+        forgotten_occurrences: int,
+    ) -> None: ...
+    def arrays(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64]]: ...
+    @property
+    def totals(self) -> tuple[int, int, int, int]: ...
+
+def count_features(source: Source, threads: int, counts: NDArray[np.int64]) -> None: ...
+def simhash(
+    source: Source,
+    kind: WeightKind,
+    vocabulary: Vocabulary | None,
+    seed: int,
+    threads: int,
+    signatures: NDArray[np.uint8],
+    sums: NDArray[np.float32] | None,
+) -> None: ...
+def topsig(
+    source: Source,
+    kind: WeightKind,
+    vocabulary: Vocabulary | None,
+    bytes: int,
+    density: int,
+    seed: int,
+    terms_per_part: int,
+    threads: int,
+) -> tuple[NDArray[np.int64], NDArray[np.uint8]]: ...
+def minhash(
+    source: Source,
+    factors: list[int],
+    terms: list[int],
+    threads: int,
+    minima: NDArray[np.uint32],
+) -> None: ...
+def pack_minima(minima: NDArray[np.uint32], b: int, signatures: NDArray[np.uint8]) -> None: ...
+def equal_values(
+    left: NDArray[np.uint8],
+    right: NDArray[np.uint8],
+    permutations: int,
+    b: int,
+    equal: NDArray[np.int32],
+) -> None: ...
+def project(
+    vectors: NDArray[np.float32],
+    matrix: NDArray[np.float64],
+    threads: int,
+    signatures: NDArray[np.uint8],
+) -> None: ...
+def jaccard(
+    left_source: Source,
+    right_source: Source,
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    threads: int,
+    similarities: NDArray[np.float64],
+) -> None: ...
+def cosine(
+    left_source: Source,
+    right_source: Source,
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    threads: int,
+    similarities: NDArray[np.float64],
+    kind: WeightKind,
+    vocabulary: Vocabulary | None,
 ) -> None: ...

@@ -39,16 +39,15 @@ def thread_count(threads: SupportsIndex | None) -> int:
     return os.cpu_count() or 1
 
 
-def optional_module(name: str, purpose: str) -> Any:
-    """Import a package that only `purpose` needs, or say how to install it.
+def optional_module(name: str, purpose: str, *, extra: str | None = None) -> Any:
+    """Import a package that only `purpose` needs, or say which extra installs it.
 
-    The extra that installs it has the package's own name, `pyarrow` apart, which is `arrow`.
+    The extra has the package's name unless told.
     """
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        extra = name.removeprefix("py")
         raise MissingDependencyError(
             f"{purpose} needs the package {name!r}, which cannot be imported ({error}); "
-            f"install it with: pip install 'lookalike[{extra}]'"
+            f"install it with: pip install 'lookalike[{extra or name}]'"
         ) from error

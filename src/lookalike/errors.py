@@ -2,6 +2,8 @@
 
     LookalikeError
     ├── ArgumentError (ValueError)              a number or option that makes no sense
+    ├── DocumentError (ValueError)              a document that is none: its position is named
+    ├── NotFittedError (RuntimeError)           weights that have to be learnt first
     ├── SignatureError (ValueError)             an array that is not signatures, or of another width
     ├── ResultTooLargeError (MemoryError)       more results than the caller's limit
     ├── MissingDependencyError (ImportError)    an extra that is not installed
@@ -17,10 +19,12 @@ from __future__ import annotations
 __all__ = [
     "ArgumentError",
     "CorruptIndexError",
+    "DocumentError",
     "FileError",
     "FormatError",
     "LookalikeError",
     "MissingDependencyError",
+    "NotFittedError",
     "ResultTooLargeError",
     "SignatureError",
 ]
@@ -32,6 +36,14 @@ class LookalikeError(Exception):
 
 class ArgumentError(LookalikeError, ValueError):
     """A number or option that makes no sense where it was given."""
+
+
+class DocumentError(LookalikeError, ValueError):
+    """Something that cannot be read as a document; the message names its position."""
+
+
+class NotFittedError(LookalikeError, RuntimeError):
+    """Weights that have to be learnt with `fit` were used before."""
 
 
 class SignatureError(LookalikeError, ValueError):

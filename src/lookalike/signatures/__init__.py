@@ -1,7 +1,28 @@
-"""Bits that stand for documents: what counts as a signature, and how far apart two are."""
+"""Features become bits: the signers, what counts as a signature, and how far apart two are."""
 
 from lookalike.signatures.arrays import as_queries, as_signatures
 from lookalike.signatures.distance import hamming
 from lookalike.signatures.kernels import Kernel, kernels
+from lookalike.signatures.minhash import BBitMinHash, MinHash
+from lookalike.signatures.projection import Projection
+from lookalike.signatures.signer import Signer, load_signer, signer_from_dict
+from lookalike.signatures.simhash import SimHash, quantize_weights, restore_weights
+from lookalike.signatures.topsig import TopSig
 
-__all__ = ["Kernel", "as_queries", "as_signatures", "hamming", "kernels"]
+__all__ = [
+    "BBitMinHash",
+    "Kernel",
+    "MinHash",
+    "Projection",
+    "Signer",
+    "SimHash",
+    "TopSig",
+    "as_queries",
+    "as_signatures",
+    "hamming",
+    "kernels",
+    "load_signer",
+    "quantize_weights",
+    "restore_weights",
+    "signer_from_dict",
+]

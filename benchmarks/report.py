@@ -1,0 +1,99 @@
+"""Results for people, as aligned tables, and for programs, as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness import Result, Verdict
+
+__all__ = ["case_table", "gate_table", "machine_lines", "summary_table", "write_json"]
+
+
+def table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table with the first column to the left and the others to the right."""
+    lines = [heading, *rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(heading))]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if column else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+def machine_lines(machine: dict[str, Any]) -> str:
+    """Return the description of the machine as lines of name and value."""
+
+    def plain(value: Any) -> str:
+        if isinstance(value, dict):
+            return ", ".join(f"{key}: {each}" for key, each in value.items())
+        return str(value)
+
+    rows = [(name.replace("_", " "), plain(value)) for name, value in machine.items()]
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name.ljust(width)}  {value}" for name, value in rows)
+
+
+def case_table(result: Result) -> str:
+    """Return the times of one case, ours first; a scaled time is marked."""
+    ours = result.measurements[0]
+    rows = [
+        (
+            f"  {each.name}" + (f" (time of 1/{each.scale:g})" if each.scale != 1 else ""),
+            f"{1e3 * each.best:.3f}",
+            f"{1e3 * each.median:.3f}",
+            str(each.runs),
+            f"{each.best / ours.best:.2f}",
+        )
+        for each in result.measurements
+    ]
+    heading = ("  contender", "best ms", "median ms", "runs", "x ours")
+    return f"{result.name}: {result.title}\n{table(heading, rows)}"
+
+
+def summary_table(results: Sequence[Result]) -> str:
+    """Return one line per case: our best time, and how many times longer each rival took."""
+    best = [
+        {each.name: each.best for each in result.measurements if each.is_rival}
+        for result in results
+    ]
+    ours = results[0].measurements[0].name
+    rivals = [name for name in dict.fromkeys(chain.from_iterable(best)) if name != ours]
+    rows = [
+        (
+            result.name,
+            f"{1e3 * times[ours]:.3f}",
+            *(f"{times[name] / times[ours]:.2f}" if name in times else "-" for name in rivals),
+        )
+        for result, times in zip(results, best, strict=True)
+    ]
+    return table(("best time of rival / ours", "ours ms", *rivals), rows)
+
+
+def gate_table(verdicts: Sequence[Verdict]) -> str:
+    """Return what each gate demands, what was measured, and whether that is enough."""
+    words = {True: "PASS", False: "MISS", None: "not judged"}
+    rows = [(each.title, each.target, each.measured, words[each.passed]) for each in verdicts]
+    return table(("gate", "target", "measured", "verdict"), rows)
+
+
+def write_json(
+    path: Path, machine: dict[str, Any], results: Sequence[Result], verdicts: Sequence[Verdict]
+) -> None:
+    """Write all that was measured, in seconds; makes the folder if need be."""
+    cases = [asdict(result) for result in results]
+    for case in cases:
+        del case["verdicts"]  # they are among the gates
+    content = {
+        "machine": machine,
+        "gates": [asdict(verdict) for verdict in verdicts],
+        "cases": cases,
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")

@@ -1,0 +1,228 @@
+#include "sign/signers.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings/module.hpp"
+#include "bindings/text.hpp"
+
+namespace lookalike::bindings {
+
+using namespace nb::literals;
+
+namespace {
+
+using sign::Vocabulary;
+using sign::WeightKind;
+using Offsets = IdArray;
+using FeatureArray = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using WeightArray = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using VectorArray = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using MatrixArray = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using MinimaArray = nb::ndarray<const std::uint32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+// A source as Python holds it; keeps alive what it reads from.
+struct BoundSource {
+    std::unique_ptr<sign::Source> source;
+    nb::object first, second, third;
+};
+
+const bits::Checkpoint kCheckpoint = python_signals;
+
+sign::Work work_on(std::size_t threads) {
+    return {threads, kCheckpoint};
+}
+
+nb::tuple vocabulary_arrays(const Vocabulary& vocabulary) {
+    std::vector<std::uint64_t> features, documents, occurrences;
+    vocabulary.each([&](std::uint64_t feature, Vocabulary::Counts counts) {
+        features.push_back(feature);
+        documents.push_back(counts.documents);
+        occurrences.push_back(counts.occurrences);
+    });
+    return nb::make_tuple(to_numpy(std::move(features)), to_numpy(std::move(documents)),
+                          to_numpy(std::move(occurrences)));
+}
+
+void bind_sources(nb::module_& module) {
+    nb::class_<BoundSource>(module, "Source")
+        .def_static(
+            "of_texts",
+            [](nb::object documents, nb::object features) {
+                const auto& texts = nb::cast<const Documents&>(documents).texts;
+                const auto& how = nb::cast<const TextFeatures&>(features);
+                return BoundSource{
+                    std::make_unique<sign::TextSource>(texts, how.options, how.stems), documents,
+                    features, nb::none()};
+            },
+            "documents"_a, "features"_a)
+        .def_static(
+            "of_features",
+            [](const Offsets& offsets, const FeatureArray& features, const WeightArray& weights) {
+                return BoundSource{
+                    std::make_unique<sign::ReadySource>(offsets.data(), offsets.size() - 1,
+                                                        features.data(), weights.data()),
+                    nb::cast(offsets), nb::cast(features), nb::cast(weights)};
+            },
+            "offsets"_a.noconvert(), "features"_a.noconvert(), "weights"_a.noconvert())
+        .def("__len__", [](const BoundSource& self) { return self.source->size(); });
+}
+
+void bind_vocabulary(nb::module_& module) {
+    nb::enum_<WeightKind>(module, "WeightKind")
+        .value("uniform", WeightKind::uniform)
+        .value("count", WeightKind::count)
+        .value("log_count", WeightKind::log_count)
+        .value("tfidf", WeightKind::tfidf)
+        .value("log_likelihood", WeightKind::log_likelihood);
+
+    nb::class_<Vocabulary>(module, "Vocabulary")
+        .def(nb::init<std::size_t>(), "most"_a)
+        .def("__len__", &Vocabulary::size)
+        .def(
+            "observe",
+            [](Vocabulary& self, const BoundSource& source, std::size_t threads) {
+                const nb::gil_scoped_release nogil;
+                self.observe(*source.source, threads, kCheckpoint);
+            },
+            "source"_a, "threads"_a)
+        .def(
+            "add",
+            [](Vocabulary& self, const FeatureArray& features, const FeatureArray& documents,
+               const FeatureArray& occurrences) {
+                for (std::size_t index = 0; index < features.size(); ++index)
+                    self.add(features.data()[index],
+                             {documents.data()[index], occurrences.data()[index]});
+            },
+            "features"_a.noconvert(), "documents"_a.noconvert(), "occurrences"_a.noconvert())
+        .def(
+            "add_totals",
+            [](Vocabulary& self, std::uint64_t documents, std::uint64_t occurrences,
+               std::uint64_t forgotten_documents, std::uint64_t forgotten_occurrences) {
+                self.add_totals({documents, occurrences},
+                                {forgotten_documents, forgotten_occurrences});
+                self.forget_rare();
+            },
+            "documents"_a, "occurrences"_a, "forgotten_documents"_a, "forgotten_occurrences"_a)
+        .def("arrays", &vocabulary_arrays)
+        .def_prop_ro("totals", [](const Vocabulary& self) {
+            return nb::make_tuple(self.totals().documents, self.totals().occurrences,
+                                  self.forgotten().documents, self.forgotten().occurrences);
+        });
+}
+
+void bind_signers(nb::module_& module) {
+    module.def(
+        "count_features",
+        [](const BoundSource& source, std::size_t threads,
+           const OutputArray<std::int64_t, 1>& counts) {
+            const nb::gil_scoped_release nogil;
+            sign::count_features(*source.source, work_on(threads), counts.data());
+        },
+        "source"_a, "threads"_a, "counts"_a.noconvert());
+
+    module.def(
+        "simhash",
+        [](const BoundSource& source, WeightKind kind, const Vocabulary* vocabulary,
+           std::uint64_t seed, std::size_t threads, const OutputArray<std::uint8_t, 2>& signatures,
+           const std::optional<OutputArray<float, 2>>& sums) {
+            const nb::gil_scoped_release nogil;
+            sign::simhash(*source.source, kind, vocabulary, signatures.shape(1), seed,
+                          work_on(threads), signatures.data(), sums ? sums->data() : nullptr);
+        },
+        "source"_a, "kind"_a, "vocabulary"_a.none(), "seed"_a, "threads"_a,
+        "signatures"_a.noconvert(), "sums"_a.noconvert().none());
+
+    module.def(
+        "topsig",
+        [](const BoundSource& source, WeightKind kind, const Vocabulary* vocabulary,
+           std::size_t bytes, std::size_t density, std::uint64_t seed, std::size_t terms_per_part,
+           std::size_t threads) {
+            std::vector<std::int64_t> parts;
+            std::vector<std::uint8_t> signatures;
+            {
+                const nb::gil_scoped_release nogil;
+                sign::topsig(*source.source, kind, vocabulary, bytes, density, seed,
+                             terms_per_part, work_on(threads), parts, signatures);
+            }
+            return nb::make_tuple(to_numpy(std::move(parts)), to_numpy(std::move(signatures)));
+        },
+        "source"_a, "kind"_a, "vocabulary"_a.none(), "bytes"_a, "density"_a, "seed"_a,
+        "terms_per_part"_a, "threads"_a);
+
+    module.def(
+        "minhash",
+        [](const BoundSource& source, const std::vector<std::uint32_t>& factors,
+           const std::vector<std::uint32_t>& terms, std::size_t threads,
+           const OutputArray<std::uint32_t, 2>& minima) {
+            const nb::gil_scoped_release nogil;
+            sign::minhash(*source.source, factors, terms, work_on(threads), minima.data());
+        },
+        "source"_a, "factors"_a, "terms"_a, "threads"_a, "minima"_a.noconvert());
+
+    module.def(
+        "pack_minima",
+        [](const MinimaArray& minima, std::size_t b,
+           const OutputArray<std::uint8_t, 2>& signatures) {
+            const nb::gil_scoped_release nogil;
+            sign::pack_minima(minima.data(), minima.shape(0), minima.shape(1), b,
+                              signatures.data());
+        },
+        "minima"_a.noconvert(), "b"_a, "signatures"_a.noconvert());
+
+    module.def(
+        "equal_values",
+        [](const SignatureArray& left, const SignatureArray& right, std::size_t permutations,
+           std::size_t b, const OutputArray<std::int32_t, 1>& equal) {
+            const nb::gil_scoped_release nogil;
+            sign::equal_values(left.data(), right.data(), left.shape(0), permutations, b,
+                               equal.data());
+        },
+        "left"_a.noconvert(), "right"_a.noconvert(), "permutations"_a, "b"_a,
+        "equal"_a.noconvert());
+
+    module.def(
+        "project",
+        [](const VectorArray& vectors, const MatrixArray& matrix, std::size_t threads,
+           const OutputArray<std::uint8_t, 2>& signatures) {
+            const nb::gil_scoped_release nogil;
+            sign::project(vectors.data(), vectors.shape(0), vectors.shape(1), matrix.data(),
+                          signatures.shape(1), work_on(threads), signatures.data());
+        },
+        "vectors"_a.noconvert(), "matrix"_a.noconvert(), "threads"_a, "signatures"_a.noconvert());
+
+    module.def(
+        "jaccard",
+        [](const BoundSource& left_source, const BoundSource& right_source, const IdArray& left,
+           const IdArray& right, std::size_t threads, const OutputArray<double, 1>& similarities) {
+            const nb::gil_scoped_release nogil;
+            sign::jaccard({*left_source.source, *right_source.source, left.data(), right.data(),
+                           left.size()},
+                          work_on(threads), similarities.data());
+        },
+        "left_source"_a, "right_source"_a, "left"_a.noconvert(), "right"_a.noconvert(),
+        "threads"_a, "similarities"_a.noconvert());
+
+    module.def(
+        "cosine",
+        [](const BoundSource& left_source, const BoundSource& right_source, const IdArray& left,
+           const IdArray& right, std::size_t threads, const OutputArray<double, 1>& similarities,
+           WeightKind kind, const Vocabulary* vocabulary) {
+            const nb::gil_scoped_release nogil;
+            sign::cosine({*left_source.source, *right_source.source, left.data(), right.data(),
+                          left.size()},
+                         kind, vocabulary, work_on(threads), similarities.data());
+        },
+        "left_source"_a, "right_source"_a, "left"_a.noconvert(), "right"_a.noconvert(),
+        "threads"_a, "similarities"_a.noconvert(), "kind"_a, "vocabulary"_a.none());
+}
+
+}  // namespace
+
+void bind_sign(nb::module_& module) {
+    bind_sources(module);
+    bind_vocabulary(module);
+    bind_signers(module);
+}
+
+}  // namespace lookalike::bindings

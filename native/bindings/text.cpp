@@ -1,0 +1,138 @@
+#include "bindings/text.hpp"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <stdexcept>
+
+#include "bindings/arrow.hpp"
+#include "bindings/module.hpp"
+#include "text/unicode.hpp"
+
+namespace lookalike::bindings {
+
+using namespace nb::literals;
+
+namespace {
+
+std::string name_of_type(nb::handle object) {
+    return nb::cast<std::string>(object.type().attr("__name__"));
+}
+
+// The UTF-8 bytes of a Python string are cached in it, so they live as long as the list.
+Documents documents_from_list(nb::list list, std::size_t first_position) {
+    Documents documents;
+    documents.texts.reserve(list.size());
+    for (std::size_t index = 0; index < list.size(); ++index) {
+        const nb::handle item = list[index];
+        const std::string name = "document " + std::to_string(first_position + index);
+        if (!PyUnicode_Check(item.ptr()))
+            throw std::invalid_argument(name + " is of type " + name_of_type(item) +
+                                        "; expected str");
+        Py_ssize_t length = 0;
+        const char* const bytes = PyUnicode_AsUTF8AndSize(item.ptr(), &length);
+        if (bytes == nullptr) {
+            const nb::python_error error;
+            throw std::invalid_argument(name + " cannot be encoded as UTF-8 (" + error.what() +
+                                        "); remove lone surrogates, for example with "
+                                        "text.encode('utf-8', 'replace').decode()");
+        }
+        documents.texts.emplace_back(bytes, static_cast<std::size_t>(length));
+    }
+    documents.list = list;
+    return documents;
+}
+
+Documents documents_from_arrow(nb::capsule stream) {
+    ArrowTexts arrow = arrow_texts(stream);
+    Documents documents;
+    documents.texts = std::move(arrow.texts);
+    documents.owner = std::move(arrow.owner);
+    return documents;
+}
+
+// A run of the documents, sharing what keeps them alive.
+Documents part_of(const Documents& all, std::size_t begin, std::size_t end) {
+    end = std::min(end, all.texts.size());
+    Documents part;
+    part.texts.assign(all.texts.begin() + static_cast<std::ptrdiff_t>(begin),
+                      all.texts.begin() + static_cast<std::ptrdiff_t>(end));
+    part.owner = all.owner;
+    part.list = all.list;
+    return part;
+}
+
+nb::list unknown_words(const TextFeatures& features, const Documents& documents) {
+    text::HashMap<std::string> unknown;
+    {
+        const nb::gil_scoped_release nogil;
+        text::Scratch scratch;
+        for (const std::string_view document : documents.texts)
+            text::collect_unknown(document, features.options, *features.stems, scratch, unknown);
+    }
+    nb::list words;
+    unknown.each([&](std::uint64_t, const std::string& word) {
+        words.append(nb::steal(PyUnicode_DecodeUTF8(
+            word.data(), static_cast<Py_ssize_t>(word.size()), "replace")));
+    });
+    return words;
+}
+
+std::uint64_t hash_of(const std::string& word) {
+    return bits::xxh64(word.data(), word.size());
+}
+
+}  // namespace
+
+void bind_text(nb::module_& module) {
+    module.attr("unicode_version") = nb::str(text::tables::kVersion);
+
+    nb::class_<Documents>(module, "Documents")
+        .def_static("from_list", &documents_from_list, "texts"_a, "first_position"_a)
+        .def_static("from_arrow", &documents_from_arrow, "stream"_a)
+        .def("__len__", [](const Documents& documents) { return documents.texts.size(); })
+        .def("part", &part_of, "begin"_a, "end"_a);
+
+    nb::class_<TextFeatures>(module, "TextFeatures")
+        .def(
+            "__init__",
+            [](TextFeatures* self, bool characters, std::size_t ngram, bool lowercase,
+               std::size_t min_length, const std::vector<std::string>& stopwords, bool stem) {
+                new (self) TextFeatures();
+                self->options = {characters, ngram, lowercase, min_length, {}, stem};
+                for (const std::string& word : stopwords)
+                    self->options.stopwords[hash_of(word)];
+            },
+            "characters"_a, "ngram"_a, "lowercase"_a, "min_length"_a, "stopwords"_a, "stem"_a)
+        .def("unknown_words", &unknown_words, "documents"_a)
+        .def(
+            "add_stems",
+            [](TextFeatures& self, const std::vector<std::string>& words,
+               const std::vector<std::string>& stems) {
+                for (std::size_t index = 0; index < words.size(); ++index)
+                    (*self.stems)[hash_of(words[index])] = hash_of(stems.at(index));
+            },
+            "words"_a, "stems"_a)
+        .def("forget_stems", [](TextFeatures& self) {
+            self.stems = std::make_shared<text::Stems>();
+        })
+        .def_prop_ro("known_stems", [](const TextFeatures& self) { return self.stems->size(); })
+        .def(
+            "extract",
+            [](const TextFeatures& self, const Documents& documents) {
+                std::vector<std::int64_t> offsets{0};
+                std::vector<std::uint64_t> features;
+                {
+                    const nb::gil_scoped_release nogil;
+                    text::Scratch scratch;
+                    for (const std::string_view document : documents.texts) {
+                        text::extract(document, self.options, *self.stems, scratch, features);
+                        offsets.push_back(static_cast<std::int64_t>(features.size()));
+                    }
+                }
+                return nb::make_tuple(to_numpy(std::move(offsets)), to_numpy(std::move(features)));
+            },
+            "documents"_a);
+}
+
+}  // namespace lookalike::bindings

@@ -1,0 +1,27 @@
+// Documents and how to read features from them, as the bindings of signers see them.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "bindings/arrays.hpp"
+#include "bits/xxh64.hpp"
+#include "text/features.hpp"
+
+namespace lookalike::bindings {
+
+// Texts, and what keeps their bytes alive: a list of strings or Arrow buffers.
+struct Documents {
+    std::vector<std::string_view> texts;
+    std::shared_ptr<void> owner;
+    nb::object list;
+};
+
+struct TextFeatures {
+    text::FeatureOptions options;
+    // Sources that were made before stems are forgotten keep those they know.
+    std::shared_ptr<text::Stems> stems = std::make_shared<text::Stems>();
+};
+
+}  // namespace lookalike::bindings

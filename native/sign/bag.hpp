@@ -1,0 +1,72 @@
+// A document as a bag of features: what every signer starts from.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "text/features.hpp"
+
+namespace lookalike::sign {
+
+struct Bag {
+    std::vector<std::uint64_t> features;
+    std::vector<double> weights;  // of each feature; empty: all 1
+
+    void clear() {
+        features.clear();
+        weights.clear();
+    }
+};
+
+// Documents that can be read as bags, by many threads at once.
+class Source {
+  public:
+    virtual ~Source() = default;
+    virtual std::size_t size() const = 0;
+    virtual void read(std::size_t document, text::Scratch& scratch, Bag& bag) const = 0;
+};
+
+// Texts; they and the options must outlive this.
+class TextSource : public Source {
+  public:
+    TextSource(const std::vector<std::string_view>& texts, const text::FeatureOptions& options,
+               std::shared_ptr<const text::Stems> stems)
+        : texts_(texts), options_(options), stems_(std::move(stems)) {}
+
+    std::size_t size() const override { return texts_.size(); }
+    void read(std::size_t document, text::Scratch& scratch, Bag& bag) const override {
+        bag.clear();
+        text::extract(texts_[document], options_, *stems_, scratch, bag.features);
+    }
+
+  private:
+    const std::vector<std::string_view>& texts_;
+    const text::FeatureOptions& options_;
+    std::shared_ptr<const text::Stems> stems_;
+};
+
+// Ready-made features: those of document i are at offsets[i] to offsets[i + 1].
+class ReadySource : public Source {
+  public:
+    ReadySource(const std::int64_t* offsets, std::size_t documents, const std::uint64_t* features,
+                const double* weights)
+        : offsets_(offsets), documents_(documents), features_(features), weights_(weights) {}
+
+    std::size_t size() const override { return documents_; }
+    void read(std::size_t document, text::Scratch&, Bag& bag) const override {
+        const std::int64_t begin = offsets_[document], end = offsets_[document + 1];
+        bag.features.assign(features_ + begin, features_ + end);
+        bag.weights.assign(weights_ + begin, weights_ + end);
+    }
+
+  private:
+    const std::int64_t* offsets_;
+    std::size_t documents_;
+    const std::uint64_t* features_;
+    const double* weights_;
+};
+
+}  // namespace lookalike::sign

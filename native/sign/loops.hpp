@@ -1,0 +1,30 @@
+// The inner loops of signing, written once in plain C++ and compiled once per instruction set; the
+// one that goes with the selected distance kernels runs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace lookalike::sign {
+
+// Permutations are taken in groups of this many; parameter arrays are padded to a multiple.
+constexpr std::size_t kPermutationGroup = 32;
+
+struct Loops {
+    // For each set bit j of each word: counters[j] += weight of that word.
+    void (*add_where_set)(const std::uint64_t* words, const std::int32_t* weights,
+                          std::size_t count, std::int32_t* counters);
+
+    // minima[p] = min over i of factors[p] * values[i] + terms[p], modulo 2^32, and what it was.
+    void (*permuted_minima)(const std::uint32_t* values, std::size_t count,
+                            const std::uint32_t* factors, const std::uint32_t* terms,
+                            std::size_t permutations, std::uint32_t* minima);
+
+    // sums[b] = sum over d of vector[d] * matrix[d * bits + b], in this order of d.
+    void (*project)(const float* vector, std::size_t dimensions, const double* matrix,
+                    std::size_t bits, double* sums);
+};
+
+const Loops& loops();
+
+}  // namespace lookalike::sign

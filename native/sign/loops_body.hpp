@@ -1,0 +1,78 @@
+// Included by each loops_*.cpp, which are compiled with different flags. Anonymous, so that the
+// linker cannot merge the copies.
+#pragma once
+
+#include "sign/loops.hpp"
+
+namespace lookalike::sign {
+namespace {
+
+void add_where_set(const std::uint64_t* words, const std::int32_t* weights, std::size_t count,
+                   std::int32_t* counters) {
+    std::int32_t sums[64];
+    for (int bit = 0; bit < 64; ++bit)
+        sums[bit] = counters[bit];
+    for (std::size_t index = 0; index < count; ++index) {
+        const auto low = static_cast<std::uint32_t>(words[index]);
+        const auto high = static_cast<std::uint32_t>(words[index] >> 32);
+        const std::int32_t weight = weights[index];
+        for (int bit = 0; bit < 32; ++bit)
+            sums[bit] += (low & (1u << bit)) != 0 ? weight : 0;
+        for (int bit = 0; bit < 32; ++bit)
+            sums[32 + bit] += (high & (1u << bit)) != 0 ? weight : 0;
+    }
+    for (int bit = 0; bit < 64; ++bit)
+        counters[bit] = sums[bit];
+}
+
+void permuted_minima(const std::uint32_t* values, std::size_t count, const std::uint32_t* factors,
+                     const std::uint32_t* terms, std::size_t permutations, std::uint32_t* minima) {
+    constexpr std::size_t kGroup = kPermutationGroup;
+    for (std::size_t group = 0; group < permutations; group += kGroup) {
+        std::uint32_t factor[kGroup], term[kGroup], minimum[kGroup];
+        for (std::size_t lane = 0; lane < kGroup; ++lane) {
+            factor[lane] = factors[group + lane];
+            term[lane] = terms[group + lane];
+            minimum[lane] = minima[group + lane];
+        }
+        for (std::size_t index = 0; index < count; ++index) {
+            const std::uint32_t value = values[index];
+            for (std::size_t lane = 0; lane < kGroup; ++lane) {
+                const std::uint32_t permuted = factor[lane] * value + term[lane];
+                minimum[lane] = permuted < minimum[lane] ? permuted : minimum[lane];
+            }
+        }
+        for (std::size_t lane = 0; lane < kGroup; ++lane)
+            minima[group + lane] = minimum[lane];
+    }
+}
+
+// A product of two floats is exact in a double, and every sum is made in the same order, so the
+// result does not depend on the width of vectors, nor on fused operations.
+void project(const float* vector, std::size_t dimensions, const double* matrix, std::size_t bits,
+             double* sums) {
+    constexpr std::size_t kGroup = 32;
+    for (std::size_t first = 0; first < bits; first += kGroup) {
+        const std::size_t width = bits - first < kGroup ? bits - first : kGroup;
+        double sum[kGroup] = {};
+        if (width == kGroup) {
+            for (std::size_t dimension = 0; dimension < dimensions; ++dimension) {
+                const double value = vector[dimension];
+                const double* const row = matrix + dimension * bits + first;
+                for (std::size_t bit = 0; bit < kGroup; ++bit)
+                    sum[bit] += value * row[bit];
+            }
+        } else {
+            for (std::size_t dimension = 0; dimension < dimensions; ++dimension)
+                for (std::size_t bit = 0; bit < width; ++bit)
+                    sum[bit] += vector[dimension] * matrix[dimension * bits + first + bit];
+        }
+        for (std::size_t bit = 0; bit < width; ++bit)
+            sums[first + bit] = sum[bit];
+    }
+}
+
+constexpr Loops kLoops{add_where_set, permuted_minima, project};
+
+}  // namespace
+}  // namespace lookalike::sign

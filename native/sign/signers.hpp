@@ -1,0 +1,71 @@
+// From bags of features to signatures. All functions give the same result on every machine and for
+// any number of threads; outputs have a row per document.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "bits/threads.hpp"
+#include "sign/bag.hpp"
+#include "sign/weights.hpp"
+
+namespace lookalike::sign {
+
+struct Work {
+    std::size_t threads;
+    const bits::Checkpoint& checkpoint;
+};
+
+// How many features each document has, repetitions included.
+void count_features(const Source& source, Work work, std::int64_t* counts);
+
+// Algorithm 1 of Sood and Loguinov: bit j is 1 where the weights of features whose hash has bit j,
+// minus those of the others, are 0 or more. Word 0 of the hash is the feature itself if `seed` is 0.
+// `signatures` has bytes = bits / 8 a row. `sums`, unless null, gets bits floats a row: those
+// differences over the Euclidean length of the weights.
+void simhash(const Source& source, WeightKind kind, const Vocabulary* vocabulary, std::size_t bytes,
+             std::uint64_t seed, Work work, std::uint8_t* signatures, float* sums);
+
+// Ternary random indexing (Geva and De Vries): of each `density` neighbouring positions a feature
+// has one that is not 0, +1 in half of these groups and -1 in the others; bit j is 1 where the
+// weighted sum is above 0. With `terms_per_part` > 0, a document of more features is signed in
+// parts of about equal length, each with at most that many; `parts[i]` is how many rows document i has.
+void topsig(const Source& source, WeightKind kind, const Vocabulary* vocabulary, std::size_t bytes,
+            std::size_t density, std::uint64_t seed, std::size_t terms_per_part, Work work,
+            std::vector<std::int64_t>& parts, std::vector<std::uint8_t>& signatures);
+
+// minima[p] = min of (factors[p] * x + terms[p]) modulo 2^32 over the upper halves x of the
+// features; 2^32 - 1 for a document without any. Factors are odd, so that each is a permutation.
+void minhash(const Source& source, const std::vector<std::uint32_t>& factors,
+             const std::vector<std::uint32_t>& terms, Work work, std::uint32_t* minima);
+
+// The lowest b bits of each value after mixing it with its position, packed in order of position.
+void pack_minima(const std::uint32_t* minima, std::size_t documents, std::size_t permutations,
+                 std::size_t b, std::uint8_t* signatures);
+
+// For each pair of packed rows, how many of their values are equal.
+void equal_values(const std::uint8_t* left, const std::uint8_t* right, std::size_t rows,
+                  std::size_t permutations, std::size_t b, std::int32_t* equal);
+
+// Bit j is 1 where vector · matrix column j is 0 or more; `matrix` is dimensions rows of bits.
+void project(const float* vectors, std::size_t count, std::size_t dimensions, const double* matrix,
+             std::size_t bytes, Work work, std::uint8_t* signatures);
+
+// Pairs of documents: left[i] of one source with right[i] of another, which may be the same.
+struct DocumentPairs {
+    const Source& left_source;
+    const Source& right_source;
+    const std::int64_t* left;
+    const std::int64_t* right;
+    std::size_t count;
+};
+
+// Exact Jaccard similarity of the feature sets, 0 if both are empty. Each document that occurs is
+// read once.
+void jaccard(const DocumentPairs& pairs, Work work, double* similarities);
+
+// Exact cosine of the weighted features, likewise.
+void cosine(const DocumentPairs& pairs, WeightKind kind, const Vocabulary* vocabulary, Work work,
+            double* similarities);
+
+}  // namespace lookalike::sign

@@ -1,0 +1,77 @@
+#include "sign/loops.hpp"
+#include "sign/per_document.hpp"
+
+namespace lookalike::sign {
+
+namespace {
+
+constexpr std::uint64_t kStep = 0x9e3779b97f4a7c15u;
+
+// The 64 bits of a feature's hash that decide over counters 64 * word and following.
+std::uint64_t hash_word(std::uint64_t feature, std::uint64_t seed, std::size_t word) {
+    if (seed == 0 && word == 0)
+        return feature;
+    return text::fmix64(feature ^ text::fmix64(seed * kStep + word + 1));
+}
+
+}  // namespace
+
+void count_features(const Source& source, Work work, std::int64_t* counts) {
+    per_document(source.size(), work, Reader{}, [&](Reader& reader, std::size_t document) {
+        counts[document] =
+            static_cast<std::int64_t>(reader.read(source, document).features.size());
+    });
+}
+
+void simhash(const Source& source, WeightKind kind, const Vocabulary* vocabulary, std::size_t bytes,
+             std::uint64_t seed, Work work, std::uint8_t* signatures, float* sums) {
+    struct State {
+        Reader reader;
+        Weigher weigher;
+        WeightedFeatures weighted;
+        std::vector<std::uint64_t> words;
+    };
+    const Loops& loop = loops();
+    const State initial{{}, Weigher(kind, vocabulary), {}, {}};
+    per_document(source.size(), work, initial, [&](State& state, std::size_t document) {
+        const Bag& bag = state.reader.read(source, document);
+        WeightedFeatures& weighted = state.weighted;
+        if (kind == WeightKind::count && bag.weights.empty() && sums == nullptr) {
+            // Adding each occurrence is the same as adding each feature's count, and quicker.
+            weighted.features.assign(bag.features.begin(), bag.features.end());
+            weighted.weights.assign(bag.features.size(), 1);
+        } else {
+            state.weigher.weigh(bag, weighted);
+        }
+        std::int64_t total = 0;
+        for (const std::int32_t weight : weighted.weights)
+            total += weight;
+
+        std::uint8_t* const row = signatures + document * bytes;
+        std::fill(row, row + bytes, std::uint8_t{0});
+        for (std::size_t word = 0; 8 * word < bytes; ++word) {
+            const std::vector<std::uint64_t>* words = &weighted.features;
+            if (seed != 0 || word != 0) {
+                state.words.resize(weighted.features.size());
+                for (std::size_t index = 0; index < state.words.size(); ++index)
+                    state.words[index] = hash_word(weighted.features[index], seed, word);
+                words = &state.words;
+            }
+            std::int32_t positive[64] = {};
+            loop.add_where_set(words->data(), weighted.weights.data(), words->size(), positive);
+            const std::size_t bits = std::min<std::size_t>(64, 8 * bytes - 64 * word);
+            for (std::size_t bit = 0; bit < bits; ++bit) {
+                const std::int64_t sum = 2 * std::int64_t{positive[bit]} - total;
+                const std::size_t at = 64 * word + bit;
+                row[at / 8] |= static_cast<std::uint8_t>((sum >= 0 ? 1 : 0) << (at % 8));
+                if (sums != nullptr)
+                    sums[document * 8 * bytes + at] =
+                        weighted.norm == 0
+                            ? 0.0f
+                            : static_cast<float>(static_cast<double>(sum) / weighted.norm);
+            }
+        }
+    });
+}
+
+}  // namespace lookalike::sign

@@ -1,0 +1,170 @@
+#include "text/features.hpp"
+
+#include <array>
+
+#include "bits/xxh64.hpp"
+#include "text/unicode.hpp"
+
+namespace lookalike::text {
+
+namespace {
+
+// For each ASCII byte its (lower-case) letter or digit, or 0.
+constexpr std::array<unsigned char, 256> ascii_words(bool lowercase) {
+    std::array<unsigned char, 256> table{};
+    for (unsigned byte = 0; byte < 128; ++byte) {
+        const bool upper = byte >= 'A' && byte <= 'Z';
+        if (upper || (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9'))
+            table[byte] = static_cast<unsigned char>(upper && lowercase ? byte + 32 : byte);
+    }
+    return table;
+}
+
+constexpr auto kAsciiLower = ascii_words(true);
+constexpr auto kAsciiSame = ascii_words(false);
+
+// Calls on_word(bytes, length) for each word that is long enough.
+template <class OnWord>
+void each_word(std::string_view text, const FeatureOptions& options, Scratch& scratch,
+               OnWord on_word) {
+    const auto& ascii = options.lowercase ? kAsciiLower : kAsciiSame;
+    // Lower-casing makes some characters longer, from two bytes to three, never more than that.
+    scratch.word.resize(2 * text.size() + 4);
+    unsigned char* const begin = scratch.word.data();
+    unsigned char* to = begin;
+    std::size_t characters = 0;
+    bool alone = false;
+
+    const auto end_word = [&] {
+        if (characters != 0 && (alone || characters >= options.min_length))
+            on_word(begin, static_cast<std::size_t>(to - begin));
+        to = begin;
+        characters = 0;
+        alone = false;
+    };
+
+    const auto* at = reinterpret_cast<const unsigned char*>(text.data());
+    const auto* const end = at + text.size();
+    while (at < end) {
+        if (*at < 0x80) {
+            if (alone)
+                end_word();
+            const unsigned char* const start = at;
+            while (at < end && (*to = ascii[*at]) != 0) {
+                ++to;
+                ++at;
+            }
+            characters += static_cast<std::size_t>(at - start);
+            if (at < end && *at < 0x80) {
+                end_word();
+                ++at;
+            }
+            continue;
+        }
+        const Decoded decoded = decode(at, end);
+        at += decoded.length;
+        const CharacterClass kind = classify(decoded.code);
+        if (kind == CharacterClass::other) {
+            end_word();
+            continue;
+        }
+        if (kind == CharacterClass::mark) {
+            if (characters != 0)
+                to = encode(decoded.code, to);
+            continue;
+        }
+        if (alone || kind == CharacterClass::alone)
+            end_word();
+        alone = kind == CharacterClass::alone;
+        to = encode(options.lowercase ? lower(decoded.code) : decoded.code, to);
+        ++characters;
+    }
+    end_word();
+}
+
+// Appends the hashes of all n-grams of `words`, each step adding one word and taking one away.
+void append_shingles(const std::vector<std::uint64_t>& words, std::size_t ngram,
+                     std::vector<std::uint64_t>& features) {
+    if (words.empty())
+        return;
+    const std::size_t first = std::min(ngram, words.size());
+    std::uint64_t sum = 0, leaving = 1;
+    for (std::size_t index = 0; index < first; ++index) {
+        sum = sum * kShingleBase + words[index];
+        if (index > 0)
+            leaving *= kShingleBase;
+    }
+    features.push_back(fmix64(sum));
+    for (std::size_t index = first; index < words.size(); ++index) {
+        sum = (sum - words[index - ngram] * leaving) * kShingleBase + words[index];
+        features.push_back(fmix64(sum));
+    }
+}
+
+void append_words(std::string_view text, const FeatureOptions& options, const Stems& stems,
+                  Scratch& scratch, std::vector<std::uint64_t>& words) {
+    const bool filtered = options.stopwords.size() != 0;
+    each_word(text, options, scratch, [&](const unsigned char* word, std::size_t length) {
+        std::uint64_t hash = bits::xxh64(word, length);
+        if (filtered && options.stopwords.find(hash))
+            return;
+        if (options.stem)
+            if (const std::uint64_t* stem = stems.find(hash))
+                hash = *stem;
+        words.push_back(hash);
+    });
+}
+
+void append_characters(std::string_view text, const FeatureOptions& options, Scratch& scratch,
+                       std::vector<std::uint64_t>& features) {
+    if (options.lowercase) {
+        scratch.word.resize(2 * text.size() + 4);
+        unsigned char* to = scratch.word.data();
+        const auto* at = reinterpret_cast<const unsigned char*>(text.data());
+        for (const auto* const end = at + text.size(); at < end;) {
+            const Decoded decoded = decode(at, end);
+            to = encode(lower(decoded.code), to);
+            at += decoded.length;
+        }
+        text = {reinterpret_cast<const char*>(scratch.word.data()),
+                static_cast<std::size_t>(to - scratch.word.data())};
+    }
+    // A window from `from` to `at`, always n characters wide once it is full.
+    const auto* from = reinterpret_cast<const unsigned char*>(text.data());
+    const auto* at = from;
+    const auto* const end = from + text.size();
+    std::size_t inside = 0;
+    while (at < end) {
+        at += decode(at, end).length;
+        if (++inside < options.ngram)
+            continue;
+        features.push_back(bits::xxh64(from, static_cast<std::size_t>(at - from)));
+        from += decode(from, end).length;
+    }
+    if (inside != 0 && inside < options.ngram)
+        features.push_back(bits::xxh64(from, static_cast<std::size_t>(at - from)));
+}
+
+}  // namespace
+
+void extract(std::string_view text, const FeatureOptions& options, const Stems& stems,
+             Scratch& scratch, std::vector<std::uint64_t>& features) {
+    if (options.characters)
+        return append_characters(text, options, scratch, features);
+    if (options.ngram == 1)
+        return append_words(text, options, stems, scratch, features);
+    scratch.hashes.clear();
+    append_words(text, options, stems, scratch, scratch.hashes);
+    append_shingles(scratch.hashes, options.ngram, features);
+}
+
+void collect_unknown(std::string_view text, const FeatureOptions& options, const Stems& stems,
+                     Scratch& scratch, HashMap<std::string>& unknown) {
+    each_word(text, options, scratch, [&](const unsigned char* word, std::size_t length) {
+        const std::uint64_t hash = bits::xxh64(word, length);
+        if (!options.stopwords.find(hash) && !stems.find(hash))
+            unknown[hash].assign(reinterpret_cast<const char*>(word), length);
+    });
+}
+
+}  // namespace lookalike::text

@@ -1,0 +1,57 @@
+// From text to features: words or characters, in n-grams, each a 64-bit hash.
+//
+//   a word           XXH64 of its UTF-8 bytes, after lower-casing and stemming
+//   n words          fmix64(w1 * P^(n-1) + ... + wn) over the hashes of the words, P = kShingleBase
+//   n characters     XXH64 of their UTF-8 bytes
+//
+// A text of fewer than n words or characters, but at least one, has one feature: all of them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/hash_map.hpp"
+
+namespace lookalike::text {
+
+// Odd, so that multiplying loses nothing; otherwise arbitrary.
+constexpr std::uint64_t kShingleBase = 0x9fb21c651e98df25u;
+
+// The finaliser of MurmurHash3 by Austin Appleby: every input bit reaches every output bit.
+inline std::uint64_t fmix64(std::uint64_t value) {
+    value = (value ^ (value >> 33)) * 0xff51afd7ed558ccdu;
+    value = (value ^ (value >> 33)) * 0xc4ceb9fe1a85ec53u;
+    return value ^ (value >> 33);
+}
+
+struct Nothing {};
+using StopWords = HashMap<Nothing>;        // hashes of words to leave out
+using Stems = HashMap<std::uint64_t>;      // hash of a word to hash of its stem
+
+struct FeatureOptions {
+    bool characters = false;  // n-grams of characters instead of words
+    std::size_t ngram = 1;
+    bool lowercase = true;
+    std::size_t min_length = 1;  // of a word, in letters and digits
+    StopWords stopwords;
+    bool stem = false;
+};
+
+// What one thread needs while it reads texts.
+struct Scratch {
+    std::vector<unsigned char> word;
+    std::vector<std::uint64_t> hashes;
+};
+
+// Appends the features of `text`, in their order, to `features`. With `stem`, words are looked up in
+// `stems`; one that is not there stands for itself.
+void extract(std::string_view text, const FeatureOptions& options, const Stems& stems,
+             Scratch& scratch, std::vector<std::uint64_t>& features);
+
+// Adds to `unknown` the words of `text` that are not in `stems`, by hash. Stop words are left out.
+void collect_unknown(std::string_view text, const FeatureOptions& options, const Stems& stems,
+                     Scratch& scratch, HashMap<std::string>& unknown);
+
+}  // namespace lookalike::text

@@ -1,0 +1,81 @@
+// A map from 64-bit hashes.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace lookalike::text {
+
+// A place for `key` in a table of `size` places, a power of two of at least 2. Multiplying brings the
+// low bits to the top, so that keys which are no hashes but a caller's round numbers spread too.
+inline std::size_t place_in_table(std::uint64_t key, std::size_t size) {
+    return (key * 0x9e3779b97f4a7c15u) >> (64 - std::countr_zero(size));
+}
+
+template <class Value>
+class HashMap {
+  public:
+    std::size_t size() const { return size_; }
+
+    const Value* find(std::uint64_t key) const {
+        if (slots_.empty())
+            return nullptr;
+        const Slot& slot = slots_[place(key)];
+        return slot.used ? &slot.value : nullptr;
+    }
+
+    // The value of `key`, made by `Value{}` if there was none.
+    Value& operator[](std::uint64_t key) {
+        if (2 * size_ >= slots_.size())
+            grow();
+        Slot& slot = slots_[place(key)];
+        if (!slot.used) {
+            slot = {key, Value{}, true};
+            ++size_;
+        }
+        return slot.value;
+    }
+
+    template <class Visit>
+    void each(Visit visit) const {
+        for (const Slot& slot : slots_)
+            if (slot.used)
+                visit(slot.key, slot.value);
+    }
+
+    void clear() {
+        slots_.clear();
+        size_ = 0;
+    }
+
+  private:
+    struct Slot {
+        std::uint64_t key;
+        Value value;
+        bool used;
+    };
+
+    // Where `key` is, or the free place where it belongs. At least half of the places are free.
+    std::size_t place(std::uint64_t key) const {
+        const std::size_t mask = slots_.size() - 1;
+        std::size_t at = place_in_table(key, slots_.size());
+        while (slots_[at].used && slots_[at].key != key)
+            at = (at + 1) & mask;
+        return at;
+    }
+
+    void grow() {
+        std::vector<Slot> old(slots_.empty() ? 64 : 2 * slots_.size());
+        old.swap(slots_);
+        for (Slot& slot : old)
+            if (slot.used)
+                slots_[place(slot.key)] = slot;
+    }
+
+    std::vector<Slot> slots_;
+    std::size_t size_ = 0;
+};
+
+}  // namespace lookalike::text

@@ -1,0 +1,47 @@
+// UTF-8 and what characters are: letters and digits as Python's `str.isalnum` has them, from tables
+// of one Unicode version (tools/make_unicode_tables.py), so that every machine agrees.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace lookalike::text {
+
+namespace tables {
+extern const char kVersion[];
+extern const std::uint8_t kClassBlock[4352];
+extern const std::uint8_t kClass[][256];
+extern const std::uint8_t kLowerBlock[4352];
+extern const std::int32_t kLowerChange[][256];
+}  // namespace tables
+
+enum class CharacterClass : std::uint8_t {
+    other,  // ends a word
+    word,   // a letter or digit
+    alone,  // one of a script written without spaces: a word by itself
+    mark,   // a combining mark: belongs to the letter before it
+};
+
+inline CharacterClass classify(char32_t code) {
+    return static_cast<CharacterClass>(tables::kClass[tables::kClassBlock[code >> 8]][code & 0xff]);
+}
+
+// Python's `str.lower` for a single character. Where that is two characters (U+0130), the first.
+inline char32_t lower(char32_t code) {
+    const std::int32_t change = tables::kLowerChange[tables::kLowerBlock[code >> 8]][code & 0xff];
+    return static_cast<char32_t>(static_cast<std::int32_t>(code) + change);
+}
+
+struct Decoded {
+    char32_t code;
+    std::size_t length;
+};
+
+// The character at `at` < `end`. A byte that begins no valid character (cut short, overlong, a
+// surrogate, beyond U+10FFFF) is U+FFFD of length 1, which is no letter.
+Decoded decode(const unsigned char* at, const unsigned char* end);
+
+// Writes `code` as UTF-8, at most 4 bytes, and returns the place behind it.
+unsigned char* encode(char32_t code, unsigned char* to);
+
+}  // namespace lookalike::text

@@ -1,0 +1,21 @@
+"""From documents to weighted features: words, characters, or whatever the caller has."""
+
+from lookalike.features.base import FeatureKind, feature_kind_from_dict
+from lookalike.features.similarity import cosine, cosine_pairs, jaccard, jaccard_pairs
+from lookalike.features.ready import Features
+from lookalike.features.text import Chars, Words
+from lookalike.features.weights import Vocabulary, Weights
+
+__all__ = [
+    "Chars",
+    "FeatureKind",
+    "Features",
+    "Vocabulary",
+    "Weights",
+    "Words",
+    "cosine",
+    "cosine_pairs",
+    "feature_kind_from_dict",
+    "jaccard",
+    "jaccard_pairs",
+]

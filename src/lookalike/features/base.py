@@ -1,0 +1,98 @@
+"""What every kind of features is: a way from documents to sources that the core can read."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike import _native
+from lookalike.checks import thread_count
+from lookalike.errors import ArgumentError
+
+__all__ = ["BATCH", "FeatureKind", "feature_kind_from_dict"]
+
+BATCH = 8192
+"""Documents that are read at a time; what is learnt may depend on it, so it never changes."""
+
+
+class FeatureKind(ABC):
+    """A way to read features from documents. Equal kinds read equal features, on every machine."""
+
+    _kinds: ClassVar[dict[str, type[FeatureKind]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        if not cls.__name__.startswith("_"):
+            FeatureKind._kinds[cls.__name__] = cls
+
+    @abstractmethod
+    def sources(self, documents: Any, size: int | None = BATCH) -> Iterator[_native.Source]:
+        """Yield the documents in batches of `size` (None: all at once), as the core reads them.
+
+        Raises `DocumentError`, naming the position, at the first document that is none.
+        """
+
+    @abstractmethod
+    def is_document(self, value: Any) -> bool:
+        """Return whether this is one document, and not several."""
+
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """Return what this kind was made with, in plain values."""
+
+    def reading(self) -> AbstractContextManager[Any]:
+        """Return what must be entered while sources are made and used."""
+        return nullcontext()
+
+    def source(self, documents: Any) -> _native.Source:
+        """Return all documents at once."""
+        return next(self.sources(documents, None))
+
+    def counts(self, documents: Any, *, threads: int | None = None) -> NDArray[np.int64]:
+        """Return how many features each document has, repetitions included.
+
+        This is the plain reading pass, the least that any signer can cost.
+        """
+        parts = [np.empty(0, np.int64)]
+        with self.reading():
+            for source in self.sources(documents):
+                parts.append(np.empty(len(source), np.int64))
+                _native.count_features(source, thread_count(threads), parts[-1])
+        return np.concatenate(parts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a plain description; `feature_kind_from_dict` is its inverse."""
+        return {"kind": type(self).__name__, **self.settings()}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FeatureKind) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(f"{name}={value!r}" for name, value in self.settings().items())
+        return f"{type(self).__name__}({arguments})"
+
+    @classmethod
+    def from_settings(cls, settings: dict[str, Any]) -> Self:
+        """Make one from what `settings` gave."""
+        return cls(**settings)
+
+
+def feature_kind_from_dict(description: dict[str, Any]) -> FeatureKind:
+    """Return the features that `FeatureKind.to_dict` described."""
+    settings = dict(description)
+    name = settings.pop("kind", None)
+    if name not in FeatureKind._kinds:
+        raise ArgumentError(
+            f"features of kind {name!r} are not known; expected {sorted(FeatureKind._kinds)}"
+        )
+    try:
+        return FeatureKind._kinds[name].from_settings(settings)
+    except TypeError as error:
+        raise ArgumentError(f"the description of {name} cannot be used: {error}") from error

@@ -1,0 +1,100 @@
+"""Ready-made features: links, anchor texts, phrases, whatever the caller has found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from lookalike import _native
+from lookalike.errors import DocumentError
+from lookalike.features.base import BATCH, FeatureKind
+from lookalike.features.documents import list_batches
+
+__all__ = ["Features"]
+
+_MOST_WEIGHT = 1e15
+
+
+class Features(FeatureKind):
+    """Documents that are already features.
+
+    A document is a mapping `{feature: weight}`, a list of `(feature, weight)` pairs, or a list of
+    features that weigh 1 each. A feature is `str` or `bytes`, hashed by XXH64 of its UTF-8 bytes, or
+    a whole number from 0 to 2**64 - 1, which is its own hash. A weight is a number from 0 to 1e15;
+    those of a repeated feature are added. Where a signer's weights speak of counts, these weights
+    take their place.
+    """
+
+    def settings(self) -> dict[str, Any]:
+        """Return what this was made with: nothing."""
+        return {}
+
+    def is_document(self, value: Any) -> bool:
+        """Return whether this is one document: a mapping, or a list that holds features."""
+        if isinstance(value, Mapping):
+            return True
+        if not isinstance(value, list | tuple) or not value:
+            return False
+        return isinstance(value[0], str | bytes | int | np.integer | tuple)
+
+    def sources(self, documents: Any, size: int | None = BATCH) -> Iterator[_native.Source]:
+        """Yield batches of documents; see `FeatureKind.sources`."""
+        for position, batch in list_batches(documents, size):
+            yield _source(batch, position)
+
+
+def _source(batch: list[Any], first_position: int) -> _native.Source:
+    offsets = np.zeros(len(batch) + 1, np.int64)
+    features: list[Any] = []
+    weights: list[Any] = []
+    for index, document in enumerate(batch):
+        try:
+            for feature, weight in _pairs(document):
+                features.append(feature)
+                weights.append(weight)
+            new = slice(int(offsets[index]), None)
+            features[new] = _hashed(features[new])
+            _check_weights(weights[new])
+        except (TypeError, ValueError) as error:
+            raise DocumentError(f"document {first_position + index} {error}") from None
+        offsets[index + 1] = len(features)
+    return _native.Source.of_features(
+        offsets, np.array(features, np.uint64), np.array(weights, np.float64)
+    )
+
+
+def _pairs(document: Any) -> Iterable[tuple[Any, Any]]:
+    if isinstance(document, Mapping):
+        return document.items()
+    if isinstance(document, str | bytes) or not isinstance(document, Iterable):
+        raise TypeError(
+            f"is of type {type(document).__name__}; expected a list of features, a list of "
+            "(feature, weight) pairs or a mapping"
+        )
+    return [item if isinstance(item, tuple) and len(item) == 2 else (item, 1) for item in document]
+
+
+def _hashed(features: list[Any]) -> list[int]:
+    """Return the hash of each feature."""
+    hashes = []
+    for feature in features:
+        if isinstance(feature, str):
+            feature = feature.encode()
+        if isinstance(feature, bytes):
+            hashes.append(_native.xxh64(np.frombuffer(feature, np.uint8)))
+        elif isinstance(feature, int | np.integer) and 0 <= feature < 2**64:
+            hashes.append(int(feature))
+        else:
+            raise TypeError(
+                f"has the feature {feature!r} of type {type(feature).__name__}; expected str, bytes "
+                "or a whole number from 0 to 2**64 - 1"
+            )
+    return hashes
+
+
+def _check_weights(weights: list[Any]) -> None:
+    for weight in weights:
+        if not isinstance(weight, int | float | np.number) or not 0 <= weight <= _MOST_WEIGHT:
+            raise ValueError(f"has the weight {weight!r}; expected a number from 0 to 1e15")

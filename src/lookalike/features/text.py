@@ -1,0 +1,159 @@
+"""Features of text: `Words` and `Chars`, read in one native pass over UTF-8.
+
+A feature is a 64-bit hash: XXH64 of a word's or n-gram's UTF-8 bytes; for several words,
+`fmix64(w1 * P**(n-1) + ... + wn)` modulo 2**64 over the hashes of the words, where fmix64 is the
+finaliser of MurmurHash3 and P is 0x9fb21c651e98df25.
+
+A text of fewer than n words (or characters) has one feature, all of them together, so that short
+texts are compared too; a text without any has none.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any, SupportsIndex
+
+from lookalike import _native
+from lookalike.checks import optional_module, whole_number
+from lookalike.errors import ArgumentError
+from lookalike.features.base import BATCH, FeatureKind
+from lookalike.features.documents import text_batches
+from lookalike.features.stopwords import ENGLISH
+
+__all__ = ["Chars", "Words"]
+
+_MOST_STEMS = 1 << 20
+
+
+class _TextKind(FeatureKind):
+    """What words and characters have in common."""
+
+    def is_document(self, value: Any) -> bool:
+        """Return whether this is one text."""
+        return isinstance(value, str)
+
+
+class Words(_TextKind):
+    """Words, or shingles of `ngram` consecutive words (5 is the classic).
+
+    A word is a run of letters and digits of any script (`str.isalnum`), with the combining marks
+    that follow them. In Han, Kana, Thai, Lao, Khmer and Myanmar, which are written without spaces,
+    each character is a word, whatever `min_length` says. Lower-casing is `str.lower` character by
+    character. Stop words are "english" or a list; they are compared as they are written, lower-case
+    where `lowercase` is on, and left out before n-grams are made. `stem` is a language of Snowball
+    ("english", "german", ...; needs the extra `stem`); each distinct word is stemmed once.
+    """
+
+    def __init__(
+        self,
+        ngram: SupportsIndex = 1,
+        lowercase: bool = True,
+        stopwords: str | Iterable[str] | None = None,
+        stem: str | None = None,
+        min_length: SupportsIndex = 1,
+    ) -> None:
+        self.ngram = whole_number("ngram", ngram, at_least=1, at_most=1024)
+        self.lowercase = bool(lowercase)
+        self.stopwords = stopwords if isinstance(stopwords, str) else _word_list(stopwords)
+        self.stem = stem
+        self.min_length = whole_number("min_length", min_length, at_least=1)
+        self._stemmer = _stemmer(stem)
+        self._native = _native.TextFeatures(
+            False,
+            self.ngram,
+            self.lowercase,
+            self.min_length,
+            self._stop_list(),
+            stem is not None,
+        )
+        self._stems_in_use = threading.RLock()
+
+    def settings(self) -> dict[str, Any]:
+        """Return what this was made with, in plain values."""
+        return {
+            "ngram": self.ngram,
+            "lowercase": self.lowercase,
+            "stopwords": self.stopwords,
+            "stem": self.stem,
+            "min_length": self.min_length,
+        }
+
+    def sources(self, documents: Any, size: int | None = BATCH) -> Iterator[_native.Source]:
+        """Yield batches of documents; see `FeatureKind.sources`."""
+        for batch in text_batches(documents, size):
+            if self._stemmer is not None:
+                self._learn_stems(batch)
+            yield _native.Source.of_texts(batch, self._native)
+
+    def reading(self) -> AbstractContextManager[Any]:
+        """Return the lock that keeps other threads from adding stems, if there are any."""
+        return super().reading() if self._stemmer is None else self._stems_in_use
+
+    def _learn_stems(self, batch: _native.Documents) -> None:
+        """Stem the words that were not met before; forget all when there are too many."""
+        words = self._native.unknown_words(batch)
+        if self._native.known_stems + len(words) > _MOST_STEMS:
+            self._native.forget_stems()
+            words = self._native.unknown_words(batch)
+        self._native.add_stems(words, self._stemmer.stemWords(words))
+
+    def _stop_list(self) -> list[str]:
+        if self.stopwords is None:
+            return []
+        if isinstance(self.stopwords, str):
+            if self.stopwords != "english":
+                raise ArgumentError(
+                    f"stopwords is {self.stopwords!r}; expected 'english', a list of words or None"
+                )
+            return list(ENGLISH)
+        if not self.lowercase:
+            return self.stopwords
+        return ["".join(letter.lower()[0] for letter in word) for word in self.stopwords]
+
+
+class Chars(_TextKind):
+    """n-grams of `ngram` consecutive characters (code points), spaces and all.
+
+    Of the text as it is; with `lowercase`, after `str.lower` character by character.
+    """
+
+    def __init__(self, ngram: SupportsIndex = 5, lowercase: bool = False) -> None:
+        self.ngram = whole_number("ngram", ngram, at_least=1, at_most=1024)
+        self.lowercase = bool(lowercase)
+        self._native = _native.TextFeatures(True, self.ngram, self.lowercase, 1, [], False)
+
+    def settings(self) -> dict[str, Any]:
+        """Return what this was made with, in plain values."""
+        return {"ngram": self.ngram, "lowercase": self.lowercase}
+
+    def sources(self, documents: Any, size: int | None = BATCH) -> Iterator[_native.Source]:
+        """Yield batches of documents; see `FeatureKind.sources`."""
+        for batch in text_batches(documents, size):
+            yield _native.Source.of_texts(batch, self._native)
+
+
+def _word_list(words: Iterable[str] | None) -> list[str] | None:
+    if words is None:
+        return None
+    try:
+        unique = sorted(set(words))
+    except TypeError:
+        unique = None
+    if unique is None or not all(isinstance(word, str) for word in unique):
+        raise ArgumentError(f"stopwords are {words!r}; expected 'english', a list of str or None")
+    return unique
+
+
+def _stemmer(language: str | None) -> Any:
+    """Return PyStemmer's stemmer for a language, or None."""
+    if language is None:
+        return None
+    module = optional_module("Stemmer", f"stem={language!r}", extra="stem")
+    try:
+        return module.Stemmer(language)
+    except (KeyError, TypeError):
+        raise ArgumentError(
+            f"stem is {language!r}; expected one of: {', '.join(module.algorithms())}"
+        ) from None

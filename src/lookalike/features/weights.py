@@ -1,0 +1,188 @@
+"""How much each feature counts, and what has to be learnt for that.
+
+With c the number of times a feature occurs in the document (or its ready-made weight):
+
+    uniform          1
+    count            c
+    log-count        log(1 + c)
+    tfidf            c * (1 + log((1 + N) / (1 + n))), for n of N documents that have the feature
+    log-likelihood   (c - 0.5) * log((c / C) / (t / T)) where that is positive, else 0: the feature's
+                     share in the document over its share in the collection
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable
+from typing import Any, Self, SupportsIndex
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike import _native
+from lookalike.checks import thread_count, whole_number
+from lookalike.errors import ArgumentError, NotFittedError
+from lookalike.features.base import FeatureKind
+
+__all__ = ["Vocabulary", "Weights"]
+
+_KINDS = {
+    "uniform": _native.WeightKind.uniform,
+    "count": _native.WeightKind.count,
+    "log-count": _native.WeightKind.log_count,
+    "tfidf": _native.WeightKind.tfidf,
+    "log-likelihood": _native.WeightKind.log_likelihood,
+}
+_LEARNT = ("tfidf", "log-likelihood")
+
+VOCABULARY_ARRAYS = ("features", "documents", "occurrences")
+
+MOST_FEATURES = 1 << 22
+"""Features that a vocabulary keeps unless told otherwise: up to some 200 MB."""
+
+
+class Vocabulary:
+    """In how many documents of a collection each feature occurs, and how often in all.
+
+    Bounded: when it knows more than `most` features, those in the fewest documents are forgotten
+    until at most half of `most` are left. A feature that is not known counts as often as the most
+    frequent one that was forgotten, and at least once.
+    """
+
+    def __init__(self, most: SupportsIndex = MOST_FEATURES) -> None:
+        self.most = whole_number("most", most, at_least=2)
+        self._native = _native.Vocabulary(self.most)
+
+    def __len__(self) -> int:
+        return len(self._native)
+
+    def __repr__(self) -> str:
+        return f"Vocabulary({len(self)} features of {self.documents} documents)"
+
+    @property
+    def documents(self) -> int:
+        """How many documents were counted."""
+        return self._native.totals[0]
+
+    def observe(self, source: _native.Source, threads: int) -> None:
+        """Count the documents of a source."""
+        self._native.observe(source, threads)
+
+    @classmethod
+    def merge(cls, vocabularies: Iterable[Vocabulary]) -> Vocabulary:
+        """Return the vocabulary of all collections together.
+
+        The same as counting them at once, as long as nothing was forgotten.
+        """
+        parts = list(vocabularies)
+        if not parts:
+            raise ArgumentError("there are no vocabularies to merge; expected at least one")
+        merged = cls(max(part.most for part in parts))
+        for part in parts:
+            merged._native.add(*part._arrays())
+            merged._native.add_totals(*part._native.totals)
+        return merged
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a plain description, features in ascending order; `from_dict` is its inverse."""
+        features, documents, occurrences = self._arrays()
+        order = np.argsort(features)
+        arrays = (features[order], documents[order], occurrences[order])
+        return {
+            "most": self.most,
+            "totals": list(self._native.totals),
+            **dict(zip(VOCABULARY_ARRAYS, map(encode_array, arrays), strict=True)),
+        }
+
+    @classmethod
+    def from_dict(cls, description: dict[str, Any]) -> Vocabulary:
+        """Return the vocabulary that `to_dict` described."""
+        try:
+            vocabulary = cls(description["most"])
+            arrays = [decode_array(description[name]) for name in VOCABULARY_ARRAYS]
+            if len({len(array) for array in arrays}) != 1:
+                raise ValueError(f"arrays have lengths {[len(array) for array in arrays]}")
+            vocabulary._native.add(*arrays)
+            vocabulary._native.add_totals(*description["totals"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise ArgumentError(
+                f"the description of a vocabulary cannot be used: {error!r}"
+            ) from error
+        return vocabulary
+
+    def _arrays(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64]]:
+        return self._native.arrays()
+
+
+class Weights:
+    """One of the weightings above, with what it has learnt."""
+
+    def __init__(self, kind: str = "count", vocabulary: Vocabulary | None = None) -> None:
+        if kind not in _KINDS:
+            raise ArgumentError(f"weights are {kind!r}; expected one of: {', '.join(_KINDS)}")
+        self.kind = kind
+        self.vocabulary = vocabulary
+
+    def __repr__(self) -> str:
+        learnt = f", {self.vocabulary!r}" if self.vocabulary else ""
+        return f"Weights({self.kind!r}{learnt})"
+
+    @property
+    def learns(self) -> bool:
+        """Whether `fit` has to be called before these weights can be used."""
+        return self.kind in _LEARNT
+
+    def fit(
+        self,
+        documents: Any,
+        features: FeatureKind,
+        *,
+        most_features: SupportsIndex = MOST_FEATURES,
+        threads: SupportsIndex | None = None,
+    ) -> Self:
+        """Learn the vocabulary of any iterable of documents, a batch at a time.
+
+        What was learnt before is replaced, and only when all documents have been read. The result
+        is the same for any number of threads.
+        """
+        vocabulary = Vocabulary(most_features)
+        count = thread_count(threads)
+        with features.reading():
+            for source in features.sources(documents):
+                vocabulary.observe(source, count)
+        self.vocabulary = vocabulary
+        return self
+
+    def native(self) -> tuple[_native.WeightKind, _native.Vocabulary | None]:
+        """Return what the core needs, or raise `NotFittedError` if it was not learnt yet."""
+        if not self.learns:
+            return _KINDS[self.kind], None
+        if self.vocabulary is None:
+            raise NotFittedError(
+                f"weights {self.kind!r} have learnt nothing yet; call fit(documents) first, or use "
+                "weights='count'"
+            )
+        return _KINDS[self.kind], self.vocabulary._native
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a plain description; `from_dict` is its inverse."""
+        learnt = self.vocabulary.to_dict() if self.vocabulary else None
+        return {"kind": self.kind, "vocabulary": learnt}
+
+    @classmethod
+    def from_dict(cls, description: dict[str, Any]) -> Weights:
+        """Return the weights that `to_dict` described."""
+        learnt = description.get("vocabulary")
+        return cls(
+            description.get("kind", ""), Vocabulary.from_dict(learnt) if learnt else None
+        )
+
+
+def encode_array(array: NDArray[np.uint64]) -> str:
+    """Return 64-bit words as text."""
+    return base64.b64encode(array.astype("<u8").tobytes()).decode()
+
+
+def decode_array(text: str) -> NDArray[np.uint64]:
+    """Return the words that `encode_array` wrote."""
+    return np.frombuffer(base64.b64decode(text), "<u8").astype(np.uint64)

@@ -1,0 +1,64 @@
+"""Projection: the signs of random projections of dense vectors (Charikar)."""
+
+from __future__ import annotations
+
+from typing import Any, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lookalike import _native
+from lookalike.checks import thread_count, whole_number
+from lookalike.errors import DocumentError
+from lookalike.signatures.random import random_normals
+from lookalike.signatures.signer import Signer
+from lookalike.signatures.simhash import signature_bits
+
+__all__ = ["Projection"]
+
+
+class Projection(Signer):
+    """Bit j is 1 where the vector has a product of 0 or more with the j-th random Gaussian vector.
+
+    Two vectors at angle θ differ in each bit with probability θ/π, so the Hamming distance d of
+    `bits` bits estimates the angle as π·d/bits. Products are summed in double precision in a fixed
+    order: the same vector has the same bits on every machine.
+    """
+
+    def __init__(
+        self, bits: SupportsIndex = 256, dimensions: SupportsIndex = 0, seed: SupportsIndex = 0
+    ) -> None:
+        super().__init__(seed)
+        self.bits = signature_bits(bits)
+        self.dimensions = whole_number("dimensions", dimensions, at_least=1)
+        normals = random_normals(self.seed, self.dimensions * self.bits)
+        self._matrix = normals.reshape(self.dimensions, self.bits)
+
+    def settings(self) -> dict[str, Any]:
+        """Return what the signer was made with, in plain values."""
+        return {"bits": self.bits, "dimensions": self.dimensions}
+
+    def sign(
+        self, vectors: ArrayLike, *, threads: SupportsIndex | None = None
+    ) -> NDArray[np.uint8]:
+        """Return the signatures, `uint8[n, bits // 8]`, of `float32[n, dimensions]`.
+
+        Other real numbers are converted to float32 first. The zero vector has all bits set.
+        """
+        array = np.asarray(vectors)
+        if array.ndim != 2 or array.shape[1] != self.dimensions:
+            raise DocumentError(
+                f"vectors have shape {array.shape}; expected (count, {self.dimensions})"
+            )
+        if array.dtype.kind not in "fiu":
+            raise DocumentError(f"vectors are {array.dtype}; expected float32")
+        rows = np.ascontiguousarray(array, np.float32)
+        bad = ~np.isfinite(rows).all(axis=1)
+        if bad.any():
+            raise DocumentError(
+                f"vector {int(bad.argmax())} has a value that is infinite or not a number; "
+                "leave it out or replace it"
+            )
+        signatures = np.empty((len(rows), self.bits // 8), np.uint8)
+        _native.project(rows, self._matrix, thread_count(threads), signatures)
+        return signatures

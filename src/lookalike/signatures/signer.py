@@ -1,0 +1,183 @@
+"""What all signers of documents have in common."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, ClassVar, Self, SupportsIndex
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike import _native
+from lookalike.checks import whole_number
+from lookalike.errors import ArgumentError, FormatError
+from lookalike.features import FeatureKind, Weights, feature_kind_from_dict
+from lookalike.features.weights import (
+    MOST_FEATURES,
+    VOCABULARY_ARRAYS,
+    decode_array,
+    encode_array,
+)
+
+__all__ = ["Signer", "load_signer", "signer_from_dict"]
+
+SIGNER_VERSION = 1
+"""Grows when the same text would get other bits."""
+
+
+class Signer(ABC):
+    """Turns things into signatures: the same thing gets the same bits on every machine, with any
+    number of threads, for ever (or the signer's version changes).
+    """
+
+    _signers: ClassVar[dict[str, type[Signer]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        Signer._signers[cls.__name__] = cls
+
+    def __init__(self, seed: SupportsIndex) -> None:
+        self.seed = whole_number("seed", seed, at_least=0, at_most=2**64 - 1)
+
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """Return what the signer was made with, in plain values."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all there is to the signer in plain values; `from_dict` is its inverse."""
+        return {
+            "signer": type(self).__name__,
+            "version": SIGNER_VERSION,
+            **self.settings(),
+            "seed": self.seed,
+        }
+
+    @classmethod
+    def from_dict(cls, description: dict[str, Any]) -> Self:
+        """Return the signer that `to_dict` described; refuse one of another version or class."""
+        signer = signer_from_dict(description)
+        if not isinstance(signer, cls):
+            raise ArgumentError(
+                f"this describes a {type(signer).__name__}; expected a {cls.__name__}"
+            )
+        return signer
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the signer, with what it has learnt, to a file; `la.load_signer` reads it."""
+        from lookalike.storage import write_container  # not needed to sign, so not at import
+
+        description = self.to_dict()
+        learnt = _learnt(description)
+        arrays = {name: decode_array(learnt.pop(name)) for name in VOCABULARY_ARRAYS if learnt}
+        write_container(path, {"signer": description}, arrays)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Signer) and self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]  # what it has learnt may change
+
+    def __repr__(self) -> str:
+        shown = {**self.settings(), **vars(self)}
+        arguments = ", ".join(f"{name}={shown[name]!r}" for name in [*self.settings(), "seed"])
+        return f"{type(self).__name__}({arguments})"
+
+
+class DocumentSigner(Signer):
+    """A signer of documents, by their features.
+
+    `documents` are a list of `str`, an Arrow string column (pyarrow, pandas, polars; read where it
+    is) or any iterable of `str`, of which a batch is held at a time.
+    """
+
+    def __init__(self, features: FeatureKind, seed: SupportsIndex) -> None:
+        super().__init__(seed)
+        if not isinstance(features, FeatureKind):
+            raise ArgumentError(
+                f"features are {features!r}; expected la.Words(), la.Chars() or la.Features()"
+            )
+        self.features = features
+
+    def feature_counts(
+        self, documents: Any, *, threads: SupportsIndex | None = None
+    ) -> NDArray[np.int64]:
+        """Return how many features each document has.
+
+        Those with 0 are empty: their signature says nothing, and equal ones mean nothing.
+        """
+        return self.features.counts(documents, threads=threads)
+
+    def _sources(self, documents: Any) -> Iterator[_native.Source]:
+        with self.features.reading():
+            yield from self.features.sources(documents)
+
+
+class WeightedSigner(DocumentSigner):
+    """A signer whose features have weights."""
+
+    weights: Weights
+
+    def __init__(
+        self, features: FeatureKind, weights: str | Weights, seed: SupportsIndex
+    ) -> None:
+        super().__init__(features, seed)
+        self.weights = weights if isinstance(weights, Weights) else Weights(weights)
+
+    def fit(
+        self,
+        documents: Any,
+        *,
+        most_features: SupportsIndex = MOST_FEATURES,
+        threads: SupportsIndex | None = None,
+    ) -> Self:
+        """Learn how common features are, from any iterable of documents, a batch at a time.
+
+        Replaces what was learnt before, once all documents have been read. Keeps `most_features`
+        at most (see `la.Vocabulary`). What several machines have learnt can be put together with
+        `la.Vocabulary.merge` and given as `la.Weights(kind, vocabulary)`.
+        """
+        self.weights.fit(documents, self.features, most_features=most_features, threads=threads)
+        return self
+
+
+def signer_from_dict(description: dict[str, Any]) -> Signer:
+    """Return the signer that `Signer.to_dict` described."""
+    settings = dict(description)
+    name, version = settings.pop("signer", None), settings.pop("version", None)
+    if name not in Signer._signers:
+        raise ArgumentError(f"a signer {name!r} is not known; expected {sorted(Signer._signers)}")
+    if version != SIGNER_VERSION:
+        raise FormatError(
+            f"this signer is of version {version}; this lookalike has version {SIGNER_VERSION}, "
+            "whose bits differ: sign everything again, or use the version that made it"
+        )
+    try:
+        if "features" in settings:
+            settings["features"] = feature_kind_from_dict(settings["features"])
+        if isinstance(settings.get("weights"), dict):
+            settings["weights"] = Weights.from_dict(settings["weights"])
+        return Signer._signers[name](**settings)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ArgumentError(f"the description of {name} cannot be used: {error!r}") from error
+
+
+def load_signer(path: str | os.PathLike[str]) -> Signer:
+    """Read a signer that `Signer.save` wrote."""
+    from lookalike.storage import open_container  # not needed to sign, so not at import
+
+    container = open_container(path)
+    description = container.meta.get("signer")
+    if not isinstance(description, dict):
+        raise FormatError(f"{path} holds no signer")
+    container.verify()
+    learnt = _learnt(description)
+    for name in VOCABULARY_ARRAYS if learnt else ():
+        learnt[name] = encode_array(container.array(name, np.uint64, 1))
+    return signer_from_dict(description)
+
+
+def _learnt(description: dict[str, Any]) -> dict[str, Any]:
+    """Return the description of the vocabulary within that of a signer; empty if it has none."""
+    weights = description.get("weights")
+    learnt = weights.get("vocabulary") if isinstance(weights, dict) else None
+    return learnt if isinstance(learnt, dict) else {}

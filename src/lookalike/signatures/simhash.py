@@ -1,0 +1,104 @@
+"""SimHash: bits whose distance follows the cosine of weighted features (Charikar; Manku et al.)."""
+
+from __future__ import annotations
+
+from typing import Any, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lookalike import _native
+from lookalike.checks import thread_count, whole_number
+from lookalike.errors import ArgumentError
+from lookalike.features import FeatureKind, Weights, Words
+from lookalike.signatures.arrays import MAX_BITS
+from lookalike.signatures.signer import WeightedSigner
+
+__all__ = ["SimHash", "quantize_weights", "restore_weights", "signature_bits"]
+
+_QUANTUM = 1 / 1024
+
+
+class SimHash(WeightedSigner):
+    """Algorithm 1 of Sood and Loguinov, for any number of bits that is a multiple of 8.
+
+    Each feature has a hash of `bits` bits; it adds its weight to every counter where its hash has a
+    1, and subtracts it elsewhere. The signs of the counters are the signature; 0 counts as
+    positive. `weights` are "uniform", "count", "log-count", "tfidf" or "log-likelihood"; the last
+    two are learnt by `fit`. The hash of the first 64 bits is the feature itself where the seed is 0.
+    A document without features has all bits set.
+    """
+
+    def __init__(
+        self,
+        bits: SupportsIndex = 64,
+        features: FeatureKind | None = None,
+        weights: str | Weights = "count",
+        seed: SupportsIndex = 0,
+    ) -> None:
+        super().__init__(Words() if features is None else features, weights, seed)
+        self.bits = signature_bits(bits)
+
+    def settings(self) -> dict[str, Any]:
+        """Return what the signer was made with, in plain values."""
+        return {"bits": self.bits, "features": self.features.to_dict(), "weights": self.weights.to_dict()}
+
+    def sign(self, documents: Any, *, threads: SupportsIndex | None = None) -> NDArray[np.uint8]:
+        """Return the signatures, `uint8[n, bits // 8]`."""
+        return self._sign(documents, threads, weighted=False)[0]
+
+    def sign_with_weights(
+        self, documents: Any, *, quantized: bool = False, threads: SupportsIndex | None = None
+    ) -> tuple[NDArray[np.uint8], NDArray[Any]]:
+        """Return signatures and the counters behind them, `float32[n, bits]`.
+
+        Counters are divided by the Euclidean length of the document's weights, so that each has
+        mean 0 and variance 1 over random hashes; a small one is a bit that easily flips. Negative
+        counters are the bits 0, the others the bits 1. With `quantized`, the counters come as
+        `int16` (see `la.quantize_weights`), half the size.
+        """
+        signatures, counters = self._sign(documents, threads, weighted=True)
+        return signatures, quantize_weights(counters) if quantized else counters
+
+    def _sign(
+        self, documents: Any, threads: SupportsIndex | None, weighted: bool
+    ) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+        kind, vocabulary = self.weights.native()
+        signatures = [np.empty((0, self.bits // 8), np.uint8)]
+        counters = [np.empty((0, self.bits), np.float32)]
+        for source in self._sources(documents):
+            signatures.append(np.empty((len(source), self.bits // 8), np.uint8))
+            if weighted:
+                counters.append(np.empty((len(source), self.bits), np.float32))
+            _native.simhash(
+                source,
+                kind,
+                vocabulary,
+                self.seed,
+                thread_count(threads),
+                signatures[-1],
+                counters[-1] if weighted else None,
+            )
+        return np.concatenate(signatures), np.concatenate(counters)
+
+
+def quantize_weights(weights: ArrayLike) -> NDArray[np.int16]:
+    """Return SimHash counters in 16 bits: the multiple of 1/1024 below, cut off at -32 and 32.
+
+    Signs are kept: what was negative stays so, and 0 stays at least 0.
+    """
+    scaled = np.floor(np.asarray(weights, np.float32) / np.float32(_QUANTUM))
+    return np.clip(scaled, -(2**15), 2**15 - 1).astype(np.int16)
+
+
+def restore_weights(quantized: ArrayLike) -> NDArray[np.float32]:
+    """Return the counters that `quantize_weights` cut, to within half a step."""
+    return (np.asarray(quantized, np.float32) + np.float32(0.5)) * np.float32(_QUANTUM)
+
+
+def signature_bits(bits: SupportsIndex) -> int:
+    """Return a valid number of bits, or raise."""
+    number = whole_number("bits", bits, at_least=8, at_most=MAX_BITS)
+    if number % 8:
+        raise ArgumentError(f"bits is {number}; expected a multiple of 8")
+    return number

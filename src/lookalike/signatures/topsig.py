@@ -1,0 +1,81 @@
+"""TopSig: ternary random indexing, cut to its signs (Geva and De Vries)."""
+
+from __future__ import annotations
+
+from typing import Any, SupportsIndex
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike import _native
+from lookalike.checks import thread_count, whole_number
+from lookalike.features import FeatureKind, Weights, Words
+from lookalike.signatures.signer import WeightedSigner
+from lookalike.signatures.simhash import signature_bits
+
+__all__ = ["TopSig"]
+
+
+class TopSig(WeightedSigner):
+    """Each term has a random ternary vector; a document is the sign of their weighted sum.
+
+    Of every `density` neighbouring values of a term's vector one is not 0; half of these are +1,
+    half -1. Weights are log-likelihood once `fit` has learnt how common terms are, counts before.
+    A sum above 0 is the bit 1, so a document without features has no bit set.
+    """
+
+    def __init__(
+        self,
+        bits: SupportsIndex = 1024,
+        density: SupportsIndex = 21,
+        features: FeatureKind | None = None,
+        seed: SupportsIndex = 0,
+        weights: str | Weights = "log-likelihood",
+    ) -> None:
+        super().__init__(Words() if features is None else features, weights, seed)
+        self.bits = signature_bits(bits)
+        self.density = whole_number("density", density, at_least=1, at_most=self.bits)
+
+    def settings(self) -> dict[str, Any]:
+        """Return what the signer was made with, in plain values."""
+        return {"bits": self.bits, "density": self.density, "features": self.features.to_dict(), "weights": self.weights.to_dict()}
+
+    def sign(self, documents: Any, *, threads: SupportsIndex | None = None) -> NDArray[np.uint8]:
+        """Return the signatures, `uint8[n, bits // 8]`."""
+        return self._sign(documents, 0, threads)[0]
+
+    def sign_parts(
+        self, documents: Any, terms: SupportsIndex, *, threads: SupportsIndex | None = None
+    ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """Return signatures of parts of documents, and which document each part is of.
+
+        A document of more than `terms` features is cut into parts of about equal length, each of at
+        most `terms`; shorter ones are one part.
+        """
+        most = whole_number("terms", terms, at_least=1)
+        signatures, parts = self._sign(documents, most, threads)
+        return signatures, np.repeat(np.arange(len(parts)), parts)
+
+    def _sign(
+        self, documents: Any, terms: int, threads: SupportsIndex | None
+    ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        weights = self.weights
+        if weights.learns and weights.vocabulary is None:
+            weights = Weights("count")
+        kind, vocabulary = weights.native()
+        parts = [np.empty(0, np.int64)]
+        signatures = [np.empty(0, np.uint8)]
+        for source in self._sources(documents):
+            counts, rows = _native.topsig(
+                source,
+                kind,
+                vocabulary,
+                self.bits // 8,
+                self.density,
+                self.seed,
+                terms,
+                thread_count(threads),
+            )
+            parts.append(counts)
+            signatures.append(rows)
+        return np.concatenate(signatures).reshape(-1, self.bits // 8), np.concatenate(parts)
