@@ -132,18 +132,21 @@ class DistanceMatrix(Peer):
     """Distances by somebody else, the choice among them by NumPy.
 
     Goes through the collection in blocks, shared out among threads, so that signatures and
-    distances are still in the cache when they are needed again; the sizes are the fastest of
-    several tried.
+    distances are still in the cache when they are needed again.
     """
 
     def __init__(self, signatures: Signatures, queries: Signatures, threads: int) -> None:
         super().__init__(signatures, queries, threads)
-        rows = 65536 if len(self.queries) == 1 else 4096
+        rows = self.block_rows()
         self.blocks = [
             (start, self.prepare(signatures[start : start + rows]))
             for start in range(0, len(signatures), rows)
         ]
         self.pool = ThreadPoolExecutor(threads)
+
+    @abstractmethod
+    def block_rows(self) -> int:
+        """Return how many rows a block has: the fastest of several numbers tried."""
 
     @abstractmethod
     def prepare(self, rows: Signatures) -> Any:
@@ -193,6 +196,10 @@ class NumKong(DistanceMatrix):
 
     name = "numkong"
 
+    def block_rows(self) -> int:
+        """Return fewer for a batch, whose distances take more room than the signatures."""
+        return 65536 if len(self.queries) == 1 else 4096
+
     def prepare(self, rows: Signatures) -> Any:
         """Pack a block."""
         return numkong.hammings_pack(rows, dtype="uint1")
@@ -207,6 +214,10 @@ class NumPy(DistanceMatrix):
 
     name = "NumPy"
     most_queries = 10
+
+    def block_rows(self) -> int:
+        """Return half a megabyte of them; smaller blocks would be mostly Python's overhead."""
+        return 2**19 // int(self.signatures.shape[1])
 
     def prepare(self, rows: Signatures) -> Any:
         """Regard bytes as words."""

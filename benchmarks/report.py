@@ -49,7 +49,7 @@ def case_table(result: Result) -> str:
             f"{1e3 * each.best:.3f}",
             f"{1e3 * each.median:.3f}",
             str(each.runs),
-            f"{each.best / ours.best:.2f}",
+            f"{each.times_as_long_as(ours):.2f}",
         )
         for each in result.measurements
     ]
@@ -59,21 +59,20 @@ def case_table(result: Result) -> str:
 
 def summary_table(results: Sequence[Result]) -> str:
     """Return one line per case: our best time, and how many times longer each rival took."""
-    best = [
-        {each.name: each.best for each in result.measurements if each.is_rival}
-        for result in results
+    ours = [result.measurements[0] for result in results]
+    rivals = [
+        {each.name: each for each in result.measurements[1:] if each.is_rival} for result in results
     ]
-    ours = results[0].measurements[0].name
-    rivals = [name for name in dict.fromkeys(chain.from_iterable(best)) if name != ours]
+    names = list(dict.fromkeys(chain.from_iterable(rivals)))
     rows = [
         (
             result.name,
-            f"{1e3 * times[ours]:.3f}",
-            *(f"{times[name] / times[ours]:.2f}" if name in times else "-" for name in rivals),
+            f"{1e3 * our.best:.3f}",
+            *(f"{its[name].times_as_long_as(our):.2f}" if name in its else "-" for name in names),
         )
-        for result, times in zip(results, best, strict=True)
+        for result, our, its in zip(results, ours, rivals, strict=True)
     ]
-    return table(("best time of rival / ours", "ours ms", *rivals), rows)
+    return table(("best time of rival / ours", "ours ms", *names), rows)
 
 
 def gate_table(verdicts: Sequence[Verdict]) -> str:

@@ -23,7 +23,7 @@ RADIUS = {64: 3, 256: 16, 1024: 64}
 """Near-duplicates, by width: 3 of 64 bits is what web crawls use, a 16th the same for more bits."""
 
 EFFORT = Effort(rounds=6, seconds=0.5)
-GATE_EFFORT = Effort(rounds=60, seconds=4.0)
+GATE_EFFORT = Effort(rounds=60, seconds=6.0)
 
 OURS = Lookalike.name
 TWO_THREADS = f"{OURS}, two threads"

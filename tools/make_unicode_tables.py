@@ -73,7 +73,7 @@ def main() -> None:
     # Surrogates have no lower case, and a difference of 0 is what most blocks are made of.
     changes = two_stages([lower(character) - ord(character) for character in characters])
     parts = [
-        f"// Unicode {unicodedata.unidata_version}, by tools/make_unicode_tables.py. Do not edit.\n",
+        f"// Unicode {unicodedata.unidata_version}. Made by tools/make_unicode_tables.py.\n",
         "// clang-format off\n",
         '#include "text/unicode.hpp"\n',
         "namespace lookalike::text::tables {\n",

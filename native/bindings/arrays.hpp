@@ -29,9 +29,8 @@ inline search::Signatures signatures(const SignatureArray& array) {
 template <class Value>
 nb::ndarray<nb::numpy, Value, nb::ndim<1>> to_numpy(std::vector<Value> values) {
     auto* owned = new std::vector<Value>(std::move(values));
-    nb::capsule owner(owned, [](void* data) noexcept {
-        delete static_cast<std::vector<Value>*>(data);
-    });
+    nb::capsule owner(owned,
+                      [](void* data) noexcept { delete static_cast<std::vector<Value>*>(data); });
     return {owned->data(), {owned->size()}, owner};
 }
 

@@ -5,6 +5,8 @@
 #include "bindings/module.hpp"
 
 NB_MODULE(_native, module) {
+    // Signers that live in somebody's module are there until the interpreter ends; that is no leak.
+    nanobind::set_leak_warnings(false);
     module.attr("__version__") = LOOKALIKE_VERSION;
     lookalike::bindings::bind_bits(module);
     lookalike::bindings::bind_text(module);

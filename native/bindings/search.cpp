@@ -1,10 +1,10 @@
+#include <nanobind/stl/optional.h>
+
 #include <optional>
 
 #include "bindings/arrays.hpp"
 #include "bindings/module.hpp"
 #include "search/scan.hpp"
-
-#include <nanobind/stl/optional.h>
 
 namespace lookalike::bindings {
 
@@ -43,9 +43,8 @@ void bind_search(nb::module_& module) {
             search::Matches matches;
             {
                 const nb::gil_scoped_release nogil;
-                matches = search::scan_within(collection(rows, ids, ascending),
-                                              signatures(queries), radius, limit, threads,
-                                              python_signals);
+                matches = search::scan_within(collection(rows, ids, ascending), signatures(queries),
+                                              radius, limit, threads, python_signals);
             }
             return nb::make_tuple(to_numpy(std::move(matches.offsets)),
                                   to_numpy(std::move(matches.ids)),
@@ -61,8 +60,8 @@ void bind_search(nb::module_& module) {
             search::Pairs pairs;
             {
                 const nb::gil_scoped_release nogil;
-                pairs = search::scan_pairs(collection(rows, ids, ascending), radius, limit,
-                                           threads, python_signals);
+                pairs = search::scan_pairs(collection(rows, ids, ascending), radius, limit, threads,
+                                           python_signals);
             }
             return nb::make_tuple(to_numpy(std::move(pairs.left)), to_numpy(std::move(pairs.right)),
                                   to_numpy(std::move(pairs.distances)));

@@ -1,10 +1,9 @@
-#include "sign/signers.hpp"
-
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
 #include "bindings/module.hpp"
 #include "bindings/text.hpp"
+#include "sign/signers.hpp"
 
 namespace lookalike::bindings {
 
@@ -142,8 +141,8 @@ void bind_signers(nb::module_& module) {
             std::vector<std::uint8_t> signatures;
             {
                 const nb::gil_scoped_release nogil;
-                sign::topsig(*source.source, kind, vocabulary, bytes, density, seed,
-                             terms_per_part, work_on(threads), parts, signatures);
+                sign::topsig(*source.source, kind, vocabulary, bytes, density, seed, terms_per_part,
+                             work_on(threads), parts, signatures);
             }
             return nb::make_tuple(to_numpy(std::move(parts)), to_numpy(std::move(signatures)));
         },
@@ -196,12 +195,12 @@ void bind_signers(nb::module_& module) {
         [](const BoundSource& left_source, const BoundSource& right_source, const IdArray& left,
            const IdArray& right, std::size_t threads, const OutputArray<double, 1>& similarities) {
             const nb::gil_scoped_release nogil;
-            sign::jaccard({*left_source.source, *right_source.source, left.data(), right.data(),
-                           left.size()},
-                          work_on(threads), similarities.data());
+            sign::jaccard(
+                {*left_source.source, *right_source.source, left.data(), right.data(), left.size()},
+                work_on(threads), similarities.data());
         },
-        "left_source"_a, "right_source"_a, "left"_a.noconvert(), "right"_a.noconvert(),
-        "threads"_a, "similarities"_a.noconvert());
+        "left_source"_a, "right_source"_a, "left"_a.noconvert(), "right"_a.noconvert(), "threads"_a,
+        "similarities"_a.noconvert());
 
     module.def(
         "cosine",
@@ -209,12 +208,12 @@ void bind_signers(nb::module_& module) {
            const IdArray& right, std::size_t threads, const OutputArray<double, 1>& similarities,
            WeightKind kind, const Vocabulary* vocabulary) {
             const nb::gil_scoped_release nogil;
-            sign::cosine({*left_source.source, *right_source.source, left.data(), right.data(),
-                          left.size()},
-                         kind, vocabulary, work_on(threads), similarities.data());
+            sign::cosine(
+                {*left_source.source, *right_source.source, left.data(), right.data(), left.size()},
+                kind, vocabulary, work_on(threads), similarities.data());
         },
-        "left_source"_a, "right_source"_a, "left"_a.noconvert(), "right"_a.noconvert(),
-        "threads"_a, "similarities"_a.noconvert(), "kind"_a, "vocabulary"_a.none());
+        "left_source"_a, "right_source"_a, "left"_a.noconvert(), "right"_a.noconvert(), "threads"_a,
+        "similarities"_a.noconvert(), "kind"_a, "vocabulary"_a.none());
 }
 
 }  // namespace

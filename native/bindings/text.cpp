@@ -72,8 +72,8 @@ nb::list unknown_words(const TextFeatures& features, const Documents& documents)
     }
     nb::list words;
     unknown.each([&](std::uint64_t, const std::string& word) {
-        words.append(nb::steal(PyUnicode_DecodeUTF8(
-            word.data(), static_cast<Py_ssize_t>(word.size()), "replace")));
+        words.append(nb::steal(
+            PyUnicode_DecodeUTF8(word.data(), static_cast<Py_ssize_t>(word.size()), "replace")));
     });
     return words;
 }
@@ -113,9 +113,8 @@ void bind_text(nb::module_& module) {
                     (*self.stems)[hash_of(words[index])] = hash_of(stems.at(index));
             },
             "words"_a, "stems"_a)
-        .def("forget_stems", [](TextFeatures& self) {
-            self.stems = std::make_shared<text::Stems>();
-        })
+        .def("forget_stems",
+             [](TextFeatures& self) { self.stems = std::make_shared<text::Stems>(); })
         .def_prop_ro("known_stems", [](const TextFeatures& self) { return self.stems->size(); })
         .def(
             "extract",

@@ -1,9 +1,9 @@
 // Which instruction sets this build has, and which one runs.
 
-#include "bits/kernels.hpp"
-
 #include <atomic>
 #include <cstring>
+
+#include "bits/kernels.hpp"
 
 namespace lookalike::bits {
 

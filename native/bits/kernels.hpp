@@ -1,7 +1,8 @@
 // Distance kernels: the innermost loops of every search, one set per instruction set.
 //
-// A signature is `bytes` consecutive bytes; rows of a collection lie back to back, at any alignment.
-// Every set computes the same numbers as the scalar one, bit for bit; only the speed differs.
+// A signature is `bytes` consecutive bytes; rows of a collection lie back to back, at any
+// alignment. Every set computes the same numbers as the scalar one, bit for bit; only the speed
+// differs.
 #pragma once
 
 #include <cstddef>
@@ -38,8 +39,8 @@ struct Kernels {
 
 struct InstructionSet {
     const char* name;
-    bool (*supported)();               // by the processor we are running on
-    Kernels (*kernels)(std::size_t);   // for signatures of that many bytes
+    bool (*supported)();              // by the processor we are running on
+    Kernels (*kernels)(std::size_t);  // for signatures of that many bytes
 
     // Adds up the 64-bit words of `lines` times 64 bytes: nothing but reading, as fast as these
     // instructions can, to measure the bandwidth that bounds the kernels.

@@ -1,8 +1,8 @@
 // AVX2: ones are counted by looking up nibbles in a register, four rows at a time.
 
-#include "bits/kernel_loops.hpp"
-
 #include <immintrin.h>
+
+#include "bits/kernel_loops.hpp"
 
 namespace lookalike::bits {
 namespace {
@@ -57,8 +57,8 @@ inline std::uint32_t tail_of_pair(const std::uint8_t* left, const std::uint8_t* 
     for (; at + 8 <= bytes; at += 8)
         distance += count_word(load_word(left + at) ^ load_word(right + at));
     if (at < bytes)
-        distance += count_word(load_partial(left + at, bytes - at) ^
-                               load_partial(right + at, bytes - at));
+        distance +=
+            count_word(load_partial(left + at, bytes - at) ^ load_partial(right + at, bytes - at));
     return distance;
 }
 
@@ -85,10 +85,10 @@ struct Avx2 {
                    count_word(load_word(left + 8) ^ load_word(right + 8));
         } else {
             const __m256i sums = lanes_of_pair<kBytes>(left, right, bytes);
-            const __m128i half = _mm_add_epi64(_mm256_castsi256_si128(sums),
-                                               _mm256_extracti128_si256(sums, 1));
-            auto distance = static_cast<std::uint32_t>(_mm_cvtsi128_si64(half) +
-                                                       _mm_extract_epi64(half, 1));
+            const __m128i half =
+                _mm_add_epi64(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
+            auto distance =
+                static_cast<std::uint32_t>(_mm_cvtsi128_si64(half) + _mm_extract_epi64(half, 1));
             if constexpr (kBytes == kAnyWidth)
                 distance += tail_of_pair(left, right, bytes);
             return distance;
@@ -105,10 +105,11 @@ struct Avx2 {
 
         __m256i distances(const std::uint8_t* rows) const {
             const std::size_t width = kBytes == kAnyWidth ? bytes : kBytes;
-            const __m256i whole = add_up_rows(lanes_of_pair<kBytes>(query, rows, width),
-                                              lanes_of_pair<kBytes>(query, rows + width, width),
-                                              lanes_of_pair<kBytes>(query, rows + 2 * width, width),
-                                              lanes_of_pair<kBytes>(query, rows + 3 * width, width));
+            const __m256i whole =
+                add_up_rows(lanes_of_pair<kBytes>(query, rows, width),
+                            lanes_of_pair<kBytes>(query, rows + width, width),
+                            lanes_of_pair<kBytes>(query, rows + 2 * width, width),
+                            lanes_of_pair<kBytes>(query, rows + 3 * width, width));
             if (kBytes != kAnyWidth || width % 32 == 0)
                 return whole;
             return _mm256_add_epi64(
@@ -178,7 +179,6 @@ bool supported() {
 
 }  // namespace
 
-extern const InstructionSet avx2_set{"avx2", supported, kernels_of<Avx2>,
-                                      read_lines<Avx2>};
+extern const InstructionSet avx2_set{"avx2", supported, kernels_of<Avx2>, read_lines<Avx2>};
 
 }  // namespace lookalike::bits

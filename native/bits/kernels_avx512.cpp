@@ -1,8 +1,8 @@
 // AVX-512 with VPOPCNTDQ: one instruction counts the ones of eight words; eight rows at a time.
 
-#include "bits/kernel_loops.hpp"
-
 #include <immintrin.h>
+
+#include "bits/kernel_loops.hpp"
 
 namespace lookalike::bits {
 namespace {
@@ -22,8 +22,7 @@ inline __mmask64 tail_mask(std::size_t bytes) {
 
 // Adds neighbouring words of two vectors: 128-bit lane j holds the sums of lane j of both.
 inline __m512i add_words(__m512i left, __m512i right) {
-    return _mm512_add_epi64(_mm512_unpacklo_epi64(left, right),
-                            _mm512_unpackhi_epi64(left, right));
+    return _mm512_add_epi64(_mm512_unpacklo_epi64(left, right), _mm512_unpackhi_epi64(left, right));
 }
 
 // Adds neighbouring 128-bit lanes of two vectors: two sums of `left`, then two of `right`.
@@ -138,13 +137,13 @@ struct Avx512::Query<32> {
     __m512i query;
 
     Query(const std::uint8_t* from, std::size_t)
-        : query(_mm512_broadcast_i64x4(
-              _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)))) {}
+        : query(
+              _mm512_broadcast_i64x4(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)))) {}
 
     __m512i distances(const std::uint8_t* rows) const {
         const auto rows_at = [&](std::size_t at) { return ones_per_word(query, load(rows + at)); };
-        return in_row_order(add_words(add_lanes(rows_at(0), rows_at(64)),
-                                      add_lanes(rows_at(128), rows_at(192))));
+        return in_row_order(
+            add_words(add_lanes(rows_at(0), rows_at(64)), add_lanes(rows_at(128), rows_at(192))));
     }
 };
 
@@ -155,7 +154,6 @@ bool supported() {
 
 }  // namespace
 
-extern const InstructionSet avx512_set{"avx512", supported, kernels_of<Avx512>,
-                                      read_lines<Avx512>};
+extern const InstructionSet avx512_set{"avx512", supported, kernels_of<Avx512>, read_lines<Avx512>};
 
 }  // namespace lookalike::bits

@@ -1,8 +1,8 @@
 // NEON: ones are counted per byte by one instruction, four rows at a time.
 
-#include "bits/kernel_loops.hpp"
-
 #include <arm_neon.h>
+
+#include "bits/kernel_loops.hpp"
 
 namespace lookalike::bits {
 namespace {
@@ -38,8 +38,8 @@ inline std::uint32_t tail_of_pair(const std::uint8_t* left, const std::uint8_t* 
     for (; at + 8 <= bytes; at += 8)
         distance += count_word(load_word(left + at) ^ load_word(right + at));
     if (at < bytes)
-        distance += count_word(load_partial(left + at, bytes - at) ^
-                               load_partial(right + at, bytes - at));
+        distance +=
+            count_word(load_partial(left + at, bytes - at) ^ load_partial(right + at, bytes - at));
     return distance;
 }
 
@@ -103,7 +103,8 @@ template <>
 struct Neon::Query<8> {
     uint8x16_t query;
 
-    Query(const std::uint8_t* from, std::size_t) : query(vcombine_u8(vld1_u8(from), vld1_u8(from))) {}
+    Query(const std::uint8_t* from, std::size_t)
+        : query(vcombine_u8(vld1_u8(from), vld1_u8(from))) {}
 
     uint32x4_t distances(const std::uint8_t* rows) const {
         const auto words = [&](std::size_t at) {
@@ -116,6 +117,6 @@ struct Neon::Query<8> {
 }  // namespace
 
 extern const InstructionSet neon_set{"neon", [] { return true; }, kernels_of<Neon>,
-                                      read_lines<Neon>};
+                                     read_lines<Neon>};
 
 }  // namespace lookalike::bits

@@ -26,8 +26,8 @@ struct Scalar {
         for (; at + 8 <= bytes; at += 8)
             distance += ones(load_word(left + at) ^ load_word(right + at));
         if (kBytes == kAnyWidth && at < bytes)
-            distance += ones(load_partial(left + at, bytes - at) ^
-                             load_partial(right + at, bytes - at));
+            distance +=
+                ones(load_partial(left + at, bytes - at) ^ load_partial(right + at, bytes - at));
         return distance;
     }
 
@@ -59,6 +59,6 @@ struct Scalar {
 }  // namespace
 
 extern const InstructionSet scalar_set{"scalar", [] { return true; }, kernels_of<Scalar>,
-                                      read_lines<Scalar>};
+                                       read_lines<Scalar>};
 
 }  // namespace lookalike::bits

@@ -123,7 +123,8 @@ struct Match {
 };
 
 // Runs the grid and collects every (query, row) within the radius, in no particular order.
-// `first_row(query)`, which must not fall as queries rise, is the first row to compare a query with.
+// `first_row(query)`, which must not fall as queries rise, is the first row to compare a query
+// with.
 template <class FirstRow>
 std::vector<std::vector<Match>> collect_matches(const Collection& collection,
                                                 const Signatures& queries, std::uint32_t radius,
@@ -223,8 +224,8 @@ void scan_top(const Collection& collection, const Signatures& queries, std::size
     const auto hand_in = [&](WorkerBlock& worker) {
         if (worker.chunks_done == 0)
             return;
-        auto finished = shared[worker.block].add(std::move(worker.heaps), worker.chunks_done,
-                                                 grid.chunks);
+        auto finished =
+            shared[worker.block].add(std::move(worker.heaps), worker.chunks_done, grid.chunks);
         worker.chunks_done = 0;
         if (finished)
             for (std::size_t index = 0; index < finished->size(); ++index)
@@ -242,21 +243,21 @@ void scan_top(const Collection& collection, const Signatures& queries, std::size
             worker.hits.resize(grid.tile);
         }
         Hit* const buffer = worker.hits.data();
-        grid.each_tile(grid.chunk_range(task % grid.chunks), [&](std::size_t begin,
-                                                                 std::size_t end) {
-            for (std::size_t query = range.begin; query < range.end; ++query) {
-                TopK& heap = worker.heaps[query - range.begin];
-                const std::int64_t cutoff = heap.cutoff(collection.ascending);
-                if (cutoff < 0)
-                    continue;
-                const auto filter = filter_for(kernels, query == range.begin);
-                const std::size_t count =
-                    filter(queries.row(query), collection.row(begin), end - begin,
-                           collection.bytes, static_cast<std::uint32_t>(cutoff), buffer);
-                for (std::size_t hit = 0; hit < count; ++hit)
-                    heap.push({buffer[hit].distance, collection.id(begin + buffer[hit].row)});
-            }
-        });
+        grid.each_tile(
+            grid.chunk_range(task % grid.chunks), [&](std::size_t begin, std::size_t end) {
+                for (std::size_t query = range.begin; query < range.end; ++query) {
+                    TopK& heap = worker.heaps[query - range.begin];
+                    const std::int64_t cutoff = heap.cutoff(collection.ascending);
+                    if (cutoff < 0)
+                        continue;
+                    const auto filter = filter_for(kernels, query == range.begin);
+                    const std::size_t count =
+                        filter(queries.row(query), collection.row(begin), end - begin,
+                               collection.bytes, static_cast<std::uint32_t>(cutoff), buffer);
+                    for (std::size_t hit = 0; hit < count; ++hit)
+                        heap.push({buffer[hit].distance, collection.id(begin + buffer[hit].row)});
+                }
+            });
         ++worker.chunks_done;
     });
     for (WorkerBlock& worker : workers)
@@ -272,18 +273,18 @@ Matches scan_within(const Collection& collection, const Signatures& queries, std
     Matches matches;
     matches.ids.resize(total);
     matches.distances.resize(total);
-    matches.offsets = each_query(
-        std::move(found), queries.count, threads, checkpoint,
-        [&](std::size_t offset, Match* begin, Match* end) {
-            std::sort(begin, end, [&](const Match& a, const Match& b) {
-                return Neighbor{a.distance, collection.id(a.row)} <
-                       Neighbor{b.distance, collection.id(b.row)};
-            });
-            for (const Match* match = begin; match != end; ++match, ++offset) {
-                matches.ids[offset] = collection.id(match->row);
-                matches.distances[offset] = static_cast<std::int32_t>(match->distance);
-            }
-        });
+    matches.offsets =
+        each_query(std::move(found), queries.count, threads, checkpoint,
+                   [&](std::size_t offset, Match* begin, Match* end) {
+                       std::sort(begin, end, [&](const Match& a, const Match& b) {
+                           return Neighbor{a.distance, collection.id(a.row)} <
+                                  Neighbor{b.distance, collection.id(b.row)};
+                       });
+                       for (const Match* match = begin; match != end; ++match, ++offset) {
+                           matches.ids[offset] = collection.id(match->row);
+                           matches.distances[offset] = static_cast<std::int32_t>(match->distance);
+                       }
+                   });
     return matches;
 }
 

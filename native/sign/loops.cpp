@@ -6,7 +6,8 @@
 
 namespace lookalike::sign {
 
-extern const Loops scalar_loops;  // on other processors than x86 this has all that the compiler gives
+extern const Loops
+    scalar_loops;  // on other processors than x86 this has all that the compiler gives
 #if defined(LOOKALIKE_X86)
 extern const Loops avx2_loops;
 extern const Loops avx512_loops;

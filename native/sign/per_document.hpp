@@ -15,13 +15,12 @@ template <class State, class WorkOn>
 void per_document(std::size_t count, Work work, const State& initial, WorkOn work_on) {
     const std::size_t tasks = (count + kDocumentsPerTask - 1) / kDocumentsPerTask;
     std::vector<State> states(std::max<std::size_t>(1, std::min(work.threads, tasks)), initial);
-    bits::share_out(tasks, states.size(), work.checkpoint,
-                    [&](std::size_t worker, std::size_t task) {
-                        const std::size_t end = std::min(count, (task + 1) * kDocumentsPerTask);
-                        for (std::size_t document = task * kDocumentsPerTask; document < end;
-                             ++document)
-                            work_on(states[worker], document);
-                    });
+    bits::share_out(
+        tasks, states.size(), work.checkpoint, [&](std::size_t worker, std::size_t task) {
+            const std::size_t end = std::min(count, (task + 1) * kDocumentsPerTask);
+            for (std::size_t document = task * kDocumentsPerTask; document < end; ++document)
+                work_on(states[worker], document);
+        });
 }
 
 // What reading takes.

@@ -20,8 +20,8 @@ struct Work {
 void count_features(const Source& source, Work work, std::int64_t* counts);
 
 // Algorithm 1 of Sood and Loguinov: bit j is 1 where the weights of features whose hash has bit j,
-// minus those of the others, are 0 or more. Word 0 of the hash is the feature itself if `seed` is 0.
-// `signatures` has bytes = bits / 8 a row. `sums`, unless null, gets bits floats a row: those
+// minus those of the others, are 0 or more. Word 0 of the hash is the feature itself if `seed` is
+// 0. `signatures` has bytes = bits / 8 a row. `sums`, unless null, gets bits floats a row: those
 // differences over the Euclidean length of the weights.
 void simhash(const Source& source, WeightKind kind, const Vocabulary* vocabulary, std::size_t bytes,
              std::uint64_t seed, Work work, std::uint8_t* signatures, float* sums);
@@ -29,7 +29,8 @@ void simhash(const Source& source, WeightKind kind, const Vocabulary* vocabulary
 // Ternary random indexing (Geva and De Vries): of each `density` neighbouring positions a feature
 // has one that is not 0, +1 in half of these groups and -1 in the others; bit j is 1 where the
 // weighted sum is above 0. With `terms_per_part` > 0, a document of more features is signed in
-// parts of about equal length, each with at most that many; `parts[i]` is how many rows document i has.
+// parts of about equal length, each with at most that many; `parts[i]` is how many rows document i
+// has.
 void topsig(const Source& source, WeightKind kind, const Vocabulary* vocabulary, std::size_t bytes,
             std::size_t density, std::uint64_t seed, std::size_t terms_per_part, Work work,
             std::vector<std::int64_t>& parts, std::vector<std::uint8_t>& signatures);

@@ -18,8 +18,7 @@ std::uint64_t hash_word(std::uint64_t feature, std::uint64_t seed, std::size_t w
 
 void count_features(const Source& source, Work work, std::int64_t* counts) {
     per_document(source.size(), work, Reader{}, [&](Reader& reader, std::size_t document) {
-        counts[document] =
-            static_cast<std::int64_t>(reader.read(source, document).features.size());
+        counts[document] = static_cast<std::int64_t>(reader.read(source, document).features.size());
     });
 }
 

@@ -64,7 +64,8 @@ void compare_pairs(const DocumentPairs& pairs, const Weigher& weigher, Work work
     const bool same = &pairs.left_source == &pairs.right_source;
     std::vector<FeatureVector> first, second;
     if (same) {
-        first = read_named(pairs.left_source, {pairs.left, pairs.right}, pairs.count, weigher, work);
+        first =
+            read_named(pairs.left_source, {pairs.left, pairs.right}, pairs.count, weigher, work);
     } else {
         first = read_named(pairs.left_source, {pairs.left}, pairs.count, weigher, work);
         second = read_named(pairs.right_source, {pairs.right}, pairs.count, weigher, work);
@@ -96,14 +97,13 @@ void intersect(const FeatureVector& a, const FeatureVector& b, Both both) {
 
 void jaccard(const DocumentPairs& pairs, Work work, double* similarities) {
     const Weigher uniform(WeightKind::uniform, nullptr);
-    compare_pairs(pairs, uniform, work, similarities,
-                  [](const FeatureVector& a, const FeatureVector& b) {
-                      std::size_t common = 0;
-                      intersect(a, b, [&](const Entry&, const Entry&) { ++common; });
-                      const std::size_t all = a.entries.size() + b.entries.size() - common;
-                      return all == 0 ? 0.0
-                                      : static_cast<double>(common) / static_cast<double>(all);
-                  });
+    compare_pairs(
+        pairs, uniform, work, similarities, [](const FeatureVector& a, const FeatureVector& b) {
+            std::size_t common = 0;
+            intersect(a, b, [&](const Entry&, const Entry&) { ++common; });
+            const std::size_t all = a.entries.size() + b.entries.size() - common;
+            return all == 0 ? 0.0 : static_cast<double>(common) / static_cast<double>(all);
+        });
 }
 
 void cosine(const DocumentPairs& pairs, WeightKind kind, const Vocabulary* vocabulary, Work work,

@@ -27,8 +27,8 @@ inline std::uint64_t fmix64(std::uint64_t value) {
 }
 
 struct Nothing {};
-using StopWords = HashMap<Nothing>;        // hashes of words to leave out
-using Stems = HashMap<std::uint64_t>;      // hash of a word to hash of its stem
+using StopWords = HashMap<Nothing>;    // hashes of words to leave out
+using Stems = HashMap<std::uint64_t>;  // hash of a word to hash of its stem
 
 struct FeatureOptions {
     bool characters = false;  // n-grams of characters instead of words
@@ -45,8 +45,8 @@ struct Scratch {
     std::vector<std::uint64_t> hashes;
 };
 
-// Appends the features of `text`, in their order, to `features`. With `stem`, words are looked up in
-// `stems`; one that is not there stands for itself.
+// Appends the features of `text`, in their order, to `features`. With `stem`, words are looked up
+// in `stems`; one that is not there stands for itself.
 void extract(std::string_view text, const FeatureOptions& options, const Stems& stems,
              Scratch& scratch, std::vector<std::uint64_t>& features);
 

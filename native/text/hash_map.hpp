@@ -8,8 +8,9 @@
 
 namespace lookalike::text {
 
-// A place for `key` in a table of `size` places, a power of two of at least 2. Multiplying brings the
-// low bits to the top, so that keys which are no hashes but a caller's round numbers spread too.
+// A place for `key` in a table of `size` places, a power of two of at least 2. Multiplying brings
+// the low bits to the top, so that keys which are no hashes but a caller's round numbers spread
+// too.
 inline std::size_t place_in_table(std::uint64_t key, std::size_t size) {
     return (key * 0x9e3779b97f4a7c15u) >> (64 - std::countr_zero(size));
 }

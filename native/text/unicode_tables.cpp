@@ -1,4 +1,4 @@
-// Unicode 14.0.0, by tools/make_unicode_tables.py. Do not edit.
+// Unicode 14.0.0. Made by tools/make_unicode_tables.py.
 
 // clang-format off
 

@@ -1,10 +1,10 @@
 """Near-duplicates and nearest neighbours by binary signatures.
 
-    import lookalike as la
+import lookalike as la
 
-    signatures = la.SimHash(bits=64).sign(documents)    # uint8[n, bits // 8]
-    index = la.ScanIndex(signatures)
-    nearest = index.search(signatures[:5], k=10)        # ids and distances, nearest first
+signatures = la.SimHash(bits=64).sign(documents)    # uint8[n, bits // 8]
+index = la.ScanIndex(signatures)
+nearest = index.search(signatures[:5], k=10)        # ids and distances, nearest first
 """
 
 from lookalike._native import __version__

@@ -1,8 +1,8 @@
 """From documents to weighted features: words, characters, or whatever the caller has."""
 
 from lookalike.features.base import FeatureKind, feature_kind_from_dict
-from lookalike.features.similarity import cosine, cosine_pairs, jaccard, jaccard_pairs
 from lookalike.features.ready import Features
+from lookalike.features.similarity import cosine, cosine_pairs, jaccard, jaccard_pairs
 from lookalike.features.text import Chars, Words
 from lookalike.features.weights import Vocabulary, Weights
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +52,7 @@ class FeatureKind(ABC):
         """Return all documents at once."""
         return next(self.sources(documents, None))
 
-    def counts(self, documents: Any, *, threads: int | None = None) -> NDArray[np.int64]:
+    def counts(self, documents: Any, *, threads: SupportsIndex | None = None) -> NDArray[np.int64]:
         """Return how many features each document has, repetitions included.
 
         This is the plain reading pass, the least that any signer can cost.

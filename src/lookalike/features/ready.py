@@ -21,9 +21,9 @@ class Features(FeatureKind):
     """Documents that are already features.
 
     A document is a mapping `{feature: weight}`, a list of `(feature, weight)` pairs, or a list of
-    features that weigh 1 each. A feature is `str` or `bytes`, hashed by XXH64 of its UTF-8 bytes, or
-    a whole number from 0 to 2**64 - 1, which is its own hash. A weight is a number from 0 to 1e15;
-    those of a repeated feature are added. Where a signer's weights speak of counts, these weights
+    features that weigh 1 each. A feature is `str` or `bytes`, hashed by XXH64 of its bytes (UTF-8),
+    or a whole number from 0 to 2**64 - 1, which is its own hash. A weight is a number from 0 to
+    1e15; those of a repeated feature are added. Where a signer's weights speak of counts, these weights
     take their place.
     """
 
@@ -88,8 +88,8 @@ def _hashed(features: list[Any]) -> list[int]:
             hashes.append(int(feature))
         else:
             raise TypeError(
-                f"has the feature {feature!r} of type {type(feature).__name__}; expected str, bytes "
-                "or a whole number from 0 to 2**64 - 1"
+                f"has the feature {feature!r} of type {type(feature).__name__}; expected str, "
+                "bytes or a whole number from 0 to 2**64 - 1"
             )
     return hashes
 

@@ -88,11 +88,8 @@ def cosine_pairs(
 
 def _cosine_with(weights: str | Weights) -> Compare:
     chosen = weights if isinstance(weights, Weights) else Weights(weights)
-    return partial(_cosine, chosen)
-
-
-def _cosine(weights: Weights, *arguments: Any) -> None:
-    _native.cosine(*arguments, *weights.native())
+    kind, vocabulary = chosen.native()
+    return partial(_native.cosine, kind=kind, vocabulary=vocabulary)
 
 
 def _paired(

@@ -6,8 +6,8 @@ With c the number of times a feature occurs in the document (or its ready-made w
     count            c
     log-count        log(1 + c)
     tfidf            c * (1 + log((1 + N) / (1 + n))), for n of N documents that have the feature
-    log-likelihood   (c - 0.5) * log((c / C) / (t / T)) where that is positive, else 0: the feature's
-                     share in the document over its share in the collection
+    log-likelihood   (c - 0.5) * log((c / C) / (t / T)) where that is positive, else 0: the
+                     feature's share in the document over its share in the collection
 """
 
 from __future__ import annotations
@@ -173,9 +173,7 @@ class Weights:
     def from_dict(cls, description: dict[str, Any]) -> Weights:
         """Return the weights that `to_dict` described."""
         learnt = description.get("vocabulary")
-        return cls(
-            description.get("kind", ""), Vocabulary.from_dict(learnt) if learnt else None
-        )
+        return cls(description.get("kind", ""), Vocabulary.from_dict(learnt) if learnt else None)
 
 
 def encode_array(array: NDArray[np.uint64]) -> str:
@@ -185,4 +183,4 @@ def encode_array(array: NDArray[np.uint64]) -> str:
 
 def decode_array(text: str) -> NDArray[np.uint64]:
     """Return the words that `encode_array` wrote."""
-    return np.frombuffer(base64.b64decode(text), "<u8").astype(np.uint64)
+    return np.frombuffer(base64.b64decode(text, validate=True), "<u8").astype(np.uint64)

@@ -72,7 +72,8 @@ class MinHash(DocumentSigner):
                 "pairing them needs equal numbers"
             )
         equal = (left == right) & (left != _EMPTY)
-        return equal.mean(axis=1)
+        shares: NDArray[np.float64] = equal.mean(axis=1)
+        return shares
 
     def standard_error(self, similarity: ArrayLike) -> NDArray[np.float64]:
         """Return the standard error of an estimate where the truth is `similarity`."""
@@ -92,7 +93,7 @@ class MinHash(DocumentSigner):
 
 
 class BBitMinHash(DocumentSigner):
-    """The lowest b bits of each MinHash value, packed: 32 / b times smaller, and any index takes it.
+    """The lowest b bits of each MinHash value, packed: smaller, and any index takes them.
 
     Value p takes bits p·b to p·b + b - 1 of the signature. Values that differ agree in b bits by
     chance with probability C = 2**-b, so the share of agreeing values is on average

@@ -24,4 +24,5 @@ def random_normals(seed: int, count: int) -> NDArray[np.float64]:
     """
     uniform = ((random_words(seed, 2 * count) >> np.uint64(11)) + 0.5) * 2.0**-53
     radius = np.sqrt(-2 * np.log(uniform[:count]))
-    return (radius * np.cos(2 * np.pi * uniform[count:])).astype(np.float32).astype(np.float64)
+    normals: NDArray[np.float64] = radius * np.cos(2 * np.pi * uniform[count:])
+    return normals.astype(np.float32).astype(np.float64)

@@ -117,9 +117,7 @@ class WeightedSigner(DocumentSigner):
 
     weights: Weights
 
-    def __init__(
-        self, features: FeatureKind, weights: str | Weights, seed: SupportsIndex
-    ) -> None:
+    def __init__(self, features: FeatureKind, weights: str | Weights, seed: SupportsIndex) -> None:
         super().__init__(features, seed)
         self.weights = weights if isinstance(weights, Weights) else Weights(weights)
 

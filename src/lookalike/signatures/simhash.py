@@ -25,8 +25,8 @@ class SimHash(WeightedSigner):
     Each feature has a hash of `bits` bits; it adds its weight to every counter where its hash has a
     1, and subtracts it elsewhere. The signs of the counters are the signature; 0 counts as
     positive. `weights` are "uniform", "count", "log-count", "tfidf" or "log-likelihood"; the last
-    two are learnt by `fit`. The hash of the first 64 bits is the feature itself where the seed is 0.
-    A document without features has all bits set.
+    two are learnt by `fit`. The first 64 bits of a feature's hash are the feature itself if the
+    seed is 0. A document without features has all bits set.
     """
 
     def __init__(
@@ -41,7 +41,11 @@ class SimHash(WeightedSigner):
 
     def settings(self) -> dict[str, Any]:
         """Return what the signer was made with, in plain values."""
-        return {"bits": self.bits, "features": self.features.to_dict(), "weights": self.weights.to_dict()}
+        return {
+            "bits": self.bits,
+            "features": self.features.to_dict(),
+            "weights": self.weights.to_dict(),
+        }
 
     def sign(self, documents: Any, *, threads: SupportsIndex | None = None) -> NDArray[np.uint8]:
         """Return the signatures, `uint8[n, bits // 8]`."""
@@ -88,7 +92,8 @@ def quantize_weights(weights: ArrayLike) -> NDArray[np.int16]:
     Signs are kept: what was negative stays so, and 0 stays at least 0.
     """
     scaled = np.floor(np.asarray(weights, np.float32) / np.float32(_QUANTUM))
-    return np.clip(scaled, -(2**15), 2**15 - 1).astype(np.int16)
+    quantized: NDArray[np.int16] = np.clip(scaled, -(2**15), 2**15 - 1).astype(np.int16)
+    return quantized
 
 
 def restore_weights(quantized: ArrayLike) -> NDArray[np.float32]:

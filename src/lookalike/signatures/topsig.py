@@ -38,7 +38,12 @@ class TopSig(WeightedSigner):
 
     def settings(self) -> dict[str, Any]:
         """Return what the signer was made with, in plain values."""
-        return {"bits": self.bits, "density": self.density, "features": self.features.to_dict(), "weights": self.weights.to_dict()}
+        return {
+            "bits": self.bits,
+            "density": self.density,
+            "features": self.features.to_dict(),
+            "weights": self.weights.to_dict(),
+        }
 
     def sign(self, documents: Any, *, threads: SupportsIndex | None = None) -> NDArray[np.uint8]:
         """Return the signatures, `uint8[n, bits // 8]`."""

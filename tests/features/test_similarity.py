@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import lookalike as la
+import text_oracle
+
+texts = st.lists(st.sampled_from("a b c d e f".split()), max_size=9).map(" ".join)
+
+
+@given(st.lists(st.tuples(texts, texts), max_size=8), st.integers(1, 3), st.sampled_from([1, 3]))
+def test_jaccard_equals_the_oracle(pairs: list[tuple[str, str]], ngram: int, threads: int) -> None:
+    left, right = [a for a, _ in pairs], [b for _, b in pairs]
+    kind = la.Words(ngram)
+    expected = [
+        text_oracle.jaccard(
+            text_oracle.word_features(a, ngram), text_oracle.word_features(b, ngram)
+        )
+        for a, b in pairs
+    ]
+    assert la.jaccard(left, right, kind, threads=threads).tolist() == expected
+    both = left + right
+    positions = np.arange(len(pairs))
+    found = la.jaccard_pairs(both, positions, positions + len(pairs), kind, threads=threads)
+    assert found.tolist() == expected
+
+
+def test_two_documents_give_a_number() -> None:
+    assert la.jaccard("a b c", "b c d") == 0.5
+    assert la.cosine("a a", "a b") == pytest.approx(2**-0.5)
+    assert la.jaccard("abcd", "bcde", la.Chars(2)) == 0.5
+    assert la.jaccard({"x": 1, "y": 2}, ["y", "z"], la.Features()) == pytest.approx(1 / 3)
+    assert la.cosine({"x": 3, "y": 4}, {"x": 1}, la.Features()) == pytest.approx(0.6)
+    assert la.jaccard("same words", "Same, words!", la.Words(ngram=5)) == 1.0
+
+
+def test_empty_documents_are_similar_to_nothing() -> None:
+    assert la.jaccard("", "") == 0.0
+    assert la.cosine("...", "!") == 0.0
+    assert la.jaccard("", "a") == 0.0
+
+
+def test_many_pairs_read_each_document_once_and_any_order() -> None:
+    documents = [f"word{i} word{i + 1} word{i + 2}" for i in range(10_000)]
+    rng = np.random.default_rng(0)
+    left, right = rng.integers(0, len(documents), (2, 5_000))
+    found = la.jaccard_pairs(documents, left, right, threads=2)
+    shared = np.maximum(0, 3 - np.abs(left - right))
+    assert np.allclose(found, shared / (6 - shared))
+    assert np.allclose(la.cosine_pairs(documents, left, right, threads=2), shared / 3)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: la.jaccard(["a"], ["a", "b"]), la.DocumentError, "equal numbers"),
+        (lambda: la.jaccard(["a"] * 9000, ["a"]), la.DocumentError, "equal numbers"),
+        (lambda: la.jaccard("a", ["a"]), la.DocumentError, "documents are one str"),
+        (
+            lambda: la.jaccard_pairs(["a"], [0], [1]),
+            la.ArgumentError,
+            "right names documents 1 to 1",
+        ),
+        (lambda: la.jaccard_pairs(["a"], [-1], [0]), la.ArgumentError, "left names documents -1"),
+        (lambda: la.jaccard_pairs(["a"], [0, 0], [0]), la.ArgumentError, "2 positions and right 1"),
+        (lambda: la.jaccard_pairs(["a"], [0.5], [0]), la.ArgumentError, "expected a list of pos"),
+        (
+            lambda: la.jaccard_pairs(["a", None], [0], [1]),
+            la.DocumentError,
+            "document 1 is of type",
+        ),
+    ],
+)
+def test_bad_input_is_named(call: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import lookalike as la
+import text_oracle
+
+KINDS = ["uniform", "count", "log-count", "tfidf", "log-likelihood"]
+documents_of_words = st.lists(
+    st.lists(st.sampled_from("a b c d e f g h".split()), max_size=12).map(" ".join),
+    min_size=2,
+    max_size=8,
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(documents_of_words)
+def test_cosine_with_every_weighting_equals_the_oracle(kind: str, documents: list[str]) -> None:
+    weights = la.Weights(kind).fit(documents, la.Words())
+    features = [text_oracle.word_features(text) for text in documents]
+    vectors = [text_oracle.weigh(document, kind, features) for document in features]
+    found = la.cosine(documents[:-1], documents[1:], la.Words(), weights)
+    expected = [text_oracle.cosine(a, b) for a, b in pairwise(vectors)]
+    assert np.allclose(found, expected, atol=1e-12)
+
+
+def test_features_that_were_never_seen_count_as_seen_once() -> None:
+    weights = la.Weights("tfidf").fit(["a b", "a c", "a d"], la.Words())
+    # a: 1 + log(4/4); b and zebra: 1 + log(4/2)
+    found = la.cosine("a zebra", "zebra", la.Words(), weights)
+    rare = 1 + math.log(2)
+    assert found == pytest.approx(rare / math.hypot(1, rare))
+
+
+def test_learning_does_not_depend_on_threads() -> None:
+    documents = [f"common word{i % 700} rare{i}" for i in range(20_000)]
+    learnt = [
+        la.SimHash(weights="tfidf").fit(documents, threads=threads).to_dict()
+        for threads in (1, 2, 5)
+    ]
+    assert learnt[0] == learnt[1] == learnt[2]
+
+
+def test_parts_that_are_merged_equal_the_whole() -> None:
+    documents = [f"common word{i % 70} rare{i}" for i in range(3_000)]
+    parts = [la.Weights("tfidf").fit(documents[i::3], la.Words()).vocabulary for i in range(3)]
+    whole = la.Weights("tfidf").fit(documents, la.Words()).vocabulary
+    assert whole is not None
+    merged = la.Vocabulary.merge(part for part in parts if part)
+    assert merged.to_dict() == whole.to_dict()
+    assert repr(merged) == "Vocabulary(3071 features of 3000 documents)"
+    with pytest.raises(la.ArgumentError, match="no vocabularies to merge"):
+        la.Vocabulary.merge([])
+
+
+def test_a_full_vocabulary_forgets_the_rarest_and_says_what_they_count_as() -> None:
+    documents = [f"common half{i % 2} some{i % 50} rare{i}" for i in range(20_000)]
+    signer = la.SimHash(weights="tfidf").fit(documents, most_features=200)
+    vocabulary = signer.weights.vocabulary
+    assert vocabulary is not None
+    assert len(vocabulary) == 53  # rare ones are gone, all others are kept
+    again = la.Vocabulary.from_dict(vocabulary.to_dict())
+    assert again.to_dict() == vocabulary.to_dict()
+    assert vocabulary.to_dict()["totals"] == [20_000, 80_000, 1, 1]
+    tiny = la.Weights("tfidf").fit(documents, la.Words(), most_features=2).vocabulary
+    assert tiny is not None
+    assert len(tiny) <= 2
+
+
+def test_learnt_weights_have_to_be_learnt() -> None:
+    for kind in ("tfidf", "log-likelihood"):
+        with pytest.raises(la.NotFittedError, match=f"{kind}.* call fit"):
+            la.SimHash(weights=kind).sign(["a"])
+        with pytest.raises(la.NotFittedError):
+            la.cosine("a", "b", weights=kind)
+    with pytest.raises(
+        la.ArgumentError, match="weights are 'idf'; expected one of: uniform, count"
+    ):
+        la.SimHash(weights="idf")
+
+
+@pytest.mark.parametrize(
+    "description",
+    [
+        {},
+        {"most": 5},
+        {"most": 0, "totals": [0] * 4, "features": "", "documents": "", "occurrences": ""},
+        {"most": 9, "totals": [0] * 4, "features": "!", "documents": "", "occurrences": ""},
+        {"most": 9, "totals": [0] * 3, "features": "", "documents": "", "occurrences": ""},
+        {"most": 9, "totals": [-1] * 4, "features": "", "documents": "", "occurrences": ""},
+        {
+            "most": 9,
+            "totals": [0] * 4,
+            "features": "AAAAAAAAAAA=",
+            "documents": "",
+            "occurrences": "",
+        },
+    ],
+)
+def test_a_damaged_description_is_refused(description: dict[str, object]) -> None:
+    with pytest.raises(la.ArgumentError):
+        la.Vocabulary.from_dict(description)
