@@ -74,7 +74,8 @@ class Faiss(Peer):
 
     def __init__(self, signatures: Signatures, queries: Signatures, threads: int) -> None:
         super().__init__(signatures, queries, threads)
-        faiss.omp_set_num_threads(threads)
+        # Threads without a query would only wait, and cost time.
+        faiss.omp_set_num_threads(min(threads, len(self.queries)))
         self.index = _faiss_index(signatures)
         # One pass over the collection for all queries; by default there is one for each 32.
         self.index.query_batch_size = max(32, len(self.queries))
