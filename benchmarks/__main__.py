@@ -3,58 +3,108 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
-from benchmarks.harness import Result, WrongAnswerError
+from benchmarks.documents import FILE, read_documents
+from benchmarks.harness import Result, Verdict, WrongAnswerError
 from benchmarks.importing import NAME as IMPORT
 from benchmarks.importing import judge_import
 from benchmarks.machine import describe_machine
+from benchmarks.memory import NAME as MEMORY
+from benchmarks.memory import judge_memory
 from benchmarks.report import case_table, gate_table, machine_lines, summary_table, write_json
-from benchmarks.scan import Plan, plans
+from benchmarks.scan import QUICK_FRACTION, Plan, plans
+from benchmarks.signing import CASES as SIGNING
+from benchmarks.signing import COUNT, run_signing
+from benchmarks.throughput import throughput_table
 from lookalike.checks import thread_count
 
-RESULTS = Path(__file__).parent / "results" / "scan.json"
+RESULTS = Path(__file__).parent / "results"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure what was asked for, print and write it; return 1 if a rival's answer differs."""
     options = parse(arguments)
-    selected = [
+    scans = [
         plan for plan in plans(options.threads, quick=options.quick) if options.only in plan.name
     ]
-    with_import = options.only in IMPORT
-    if not selected and not with_import:
+    signings = [name for name in SIGNING if options.only in name]
+    with_import, with_memory = options.only in IMPORT, options.only in MEMORY
+    if not (scans or signings or with_import or with_memory):
         print(f"no case has {options.only!r} in its name", file=sys.stderr)
         return 2
 
     machine = describe_machine()
     print(machine_lines(machine), flush=True)
-    results: list[Result] = []
+    gates: list[Verdict] = []
     try:
-        for result in run_all(selected):
-            print(f"\n{case_table(result)}", flush=True)
-            results.append(result)
+        if scans or with_import:
+            results, verdicts = scan(scans, with_import, quick=options.quick)
+            write_json(options.output / "scan.json", machine, results, verdicts)
+            gates += verdicts
+        if signings or with_memory:
+            origin, results, verdicts = sign(
+                signings, with_memory, options.data, quick=options.quick
+            )
+            described = {**machine, "documents": origin}
+            write_json(options.output / "signing.json", described, results, verdicts)
+            gates += verdicts
     except WrongAnswerError as error:
         print(f"\n*** WRONG ANSWER *** {error}", file=sys.stderr)
         return 1
-
-    verdicts = [verdict for result in results for verdict in result.verdicts]
-    if options.quick:
-        verdicts = [replace(verdict, passed=None) for verdict in verdicts]
-    if with_import:
-        verdicts.append(judge_import())
-    if results:
-        print(f"\n{summary_table(results)}")
-    if verdicts:
-        verdicts.sort(key=lambda verdict: verdict.title)
-        print(f"\n{gate_table(verdicts)}")
-    write_json(options.output, machine, results, verdicts)
+    if gates:
+        print(f"\n{gate_table(gates)}")
     print(f"\nwritten to {options.output}")
     return 0
+
+
+def scan(
+    selected: Sequence[Plan], with_import: bool, *, quick: bool
+) -> tuple[list[Result], list[Verdict]]:
+    """Run the benchmark of searching."""
+    results: list[Result] = []
+    for result in run_all(selected):
+        print(f"\n{case_table(result)}", flush=True)
+        results.append(result)
+    verdicts = finish(results, quick=quick)
+    if with_import:
+        verdicts.append(judge_import())
+    return results, verdicts
+
+
+def sign(
+    selected: Sequence[str], with_memory: bool, folder: Path | None, *, quick: bool
+) -> tuple[str, list[Result], list[Verdict]]:
+    """Run the benchmark of signing; also return what the documents are."""
+    results: list[Result] = []
+    origin = "made-up text for memory only"
+    if selected:
+        documents = read_documents(folder, COUNT // QUICK_FRACTION if quick else COUNT)
+        origin = documents.origin
+        print(f"\ndocuments to sign: {origin}", flush=True)
+        for result in run_signing(selected, documents):
+            print(f"\n{throughput_table(result)}", flush=True)
+            results.append(result)
+    verdicts = finish(results, quick=quick)
+    if with_memory:
+        verdicts += judge_memory()
+    return origin, results, verdicts
+
+
+def finish(results: Sequence[Result], *, quick: bool) -> list[Verdict]:
+    """Print the summary and return the verdicts in order, withheld if the sizes were not those."""
+    compared = [each for each in results if any(rival.is_rival for rival in each.measurements[1:])]
+    if compared:
+        print(f"\n{summary_table(compared)}", flush=True)
+    verdicts = [verdict for result in results for verdict in result.verdicts]
+    if quick:
+        verdicts = [replace(verdict, passed=None) for verdict in verdicts]
+    return sorted(verdicts, key=lambda verdict: verdict.title)
 
 
 def run_all(selected: Sequence[Plan]) -> Iterator[Result]:
@@ -80,14 +130,14 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--only",
         metavar="NAME",
         default="",
-        help="run only cases with NAME in their name, such as search-1024 or skewed or import",
+        help="run only cases with NAME in their name, such as search-1024, skewed, sign or import",
     )
     parser.add_argument(
         "--threads",
         type=number_of_threads,
         default=thread_count(None),
-        help="threads for lookalike and every peer, except where a gate says how many "
-        "(default: all cores)",
+        help="threads for lookalike and every peer in searching, except where a gate says how many "
+        "(default: all cores); signing has one thread",
     )
     parser.add_argument(
         "--quick",
@@ -95,11 +145,19 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="use collections a tenth as large; gates are measured but not judged",
     )
     parser.add_argument(
+        "--data",
+        metavar="FOLDER",
+        type=data_folder,
+        default=os.environ.get("LOOKALIKE_DATA") or None,
+        help=f"where {FILE} is, to be signed (default: the environment variable LOOKALIKE_DATA; "
+        "without either, made-up text)",
+    )
+    parser.add_argument(
         "--output",
-        metavar="FILE",
+        metavar="FOLDER",
         type=Path,
         default=RESULTS,
-        help="the JSON file to write (default: benchmarks/results/scan.json)",
+        help="where to write scan.json and signing.json (default: benchmarks/results)",
     )
     return parser.parse_args(arguments)
 
@@ -107,6 +165,14 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def number_of_threads(text: str) -> int:
     """Read a number that lookalike accepts; argparse names this function if it is none."""
     return thread_count(int(text))
+
+
+def data_folder(text: str) -> Path:
+    """Return a folder that has the documents: to fall back on made-up ones would mislead."""
+    folder = Path(text)
+    if not (folder / FILE).is_file():
+        raise argparse.ArgumentTypeError(f"{text} has no {FILE}")
+    return folder
 
 
 if __name__ == "__main__":

@@ -18,7 +18,19 @@ from lookalike.checks import thread_count
 
 __all__ = ["describe_machine"]
 
-PACKAGES = ("lookalike", "numpy", "faiss-cpu", "usearch", "numkong")
+PACKAGES = (
+    "lookalike",
+    "numpy",
+    "pyarrow",
+    "faiss-cpu",
+    "usearch",
+    "numkong",
+    "simhash",
+    "rensa",
+    "gaoya",
+    "datasketch",
+    "PyStemmer",
+)
 BANDWIDTH_BYTES = 256 * 2**20
 """More than caches hold."""
 

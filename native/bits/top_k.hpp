@@ -47,6 +47,8 @@ class TopK {
         return static_cast<std::int64_t>(heap_.front().distance) - (ascending_ids ? 1 : 0);
     }
 
+    std::size_t size() const { return heap_.size(); }
+
     // Nearest first. Leaves the heap empty.
     std::vector<Neighbor> take_sorted() {
         std::sort_heap(heap_.begin(), heap_.end());

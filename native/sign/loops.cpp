@@ -1,27 +1,21 @@
 #include "sign/loops.hpp"
 
-#include <cstring>
-
-#include "bits/kernels.hpp"
+#include "bits/choice.hpp"
 
 namespace lookalike::sign {
 
-extern const Loops
-    scalar_loops;  // on other processors than x86 this has all that the compiler gives
+extern const Loops scalar_loops;
 #if defined(LOOKALIKE_X86)
 extern const Loops avx2_loops;
 extern const Loops avx512_loops;
-#endif
 
 const Loops& loops() {
-#if defined(LOOKALIKE_X86)
-    const char* const name = bits::selected().name;
-    if (std::strcmp(name, "avx512") == 0)
-        return avx512_loops;
-    if (std::strcmp(name, "avx2") == 0)
-        return avx2_loops;
-#endif
+    return bits::chosen(scalar_loops, avx2_loops, avx512_loops);
+}
+#else
+const Loops& loops() {
     return scalar_loops;
 }
+#endif
 
 }  // namespace lookalike::sign

@@ -1,4 +1,5 @@
 #include "sign/loops.hpp"
+#include "bits/mix.hpp"
 #include "sign/per_document.hpp"
 
 namespace lookalike::sign {
@@ -11,7 +12,7 @@ constexpr std::uint64_t kStep = 0x9e3779b97f4a7c15u;
 std::uint64_t hash_word(std::uint64_t feature, std::uint64_t seed, std::size_t word) {
     if (seed == 0 && word == 0)
         return feature;
-    return text::fmix64(feature ^ text::fmix64(seed * kStep + word + 1));
+    return bits::fmix64(feature ^ bits::fmix64(seed * kStep + word + 1));
 }
 
 }  // namespace

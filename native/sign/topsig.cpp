@@ -1,3 +1,4 @@
+#include "bits/mix.hpp"
 #include "sign/per_document.hpp"
 
 namespace lookalike::sign {
@@ -8,7 +9,7 @@ namespace {
 class FeatureStream {
   public:
     FeatureStream(std::uint64_t feature, std::uint64_t seed)
-        : state_(feature ^ text::fmix64(seed + kStep)) {}
+        : state_(feature ^ bits::fmix64(seed + kStep)) {}
 
     std::uint64_t next() {
         state_ += kStep;

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "bits/mix.hpp"
 #include "bits/xxh64.hpp"
 #include "text/unicode.hpp"
 
@@ -94,10 +95,10 @@ void append_shingles(const std::vector<std::uint64_t>& words, std::size_t ngram,
         if (index > 0)
             leaving *= kShingleBase;
     }
-    features.push_back(fmix64(sum));
+    features.push_back(bits::fmix64(sum));
     for (std::size_t index = first; index < words.size(); ++index) {
         sum = (sum - words[index - ngram] * leaving) * kShingleBase + words[index];
-        features.push_back(fmix64(sum));
+        features.push_back(bits::fmix64(sum));
     }
 }
 

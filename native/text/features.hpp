@@ -19,13 +19,6 @@ namespace lookalike::text {
 // Odd, so that multiplying loses nothing; otherwise arbitrary.
 constexpr std::uint64_t kShingleBase = 0x9fb21c651e98df25u;
 
-// The finaliser of MurmurHash3 by Austin Appleby: every input bit reaches every output bit.
-inline std::uint64_t fmix64(std::uint64_t value) {
-    value = (value ^ (value >> 33)) * 0xff51afd7ed558ccdu;
-    value = (value ^ (value >> 33)) * 0xc4ceb9fe1a85ec53u;
-    return value ^ (value >> 33);
-}
-
 struct Nothing {};
 using StopWords = HashMap<Nothing>;    // hashes of words to leave out
 using Stems = HashMap<std::uint64_t>;  // hash of a word to hash of its stem

@@ -31,7 +31,16 @@ from lookalike.features import (
     jaccard,
     jaccard_pairs,
 )
-from lookalike.indexes import Index, Matches, Neighbors, Pairs, ScanIndex, load_index
+from lookalike.indexes import (
+    Explanation,
+    Index,
+    Matches,
+    Neighbors,
+    Pairs,
+    ScanIndex,
+    SliceIndex,
+    load_index,
+)
 from lookalike.signatures import (
     BBitMinHash,
     Kernel,
@@ -54,6 +63,7 @@ __all__ = [
     "Chars",
     "CorruptIndexError",
     "DocumentError",
+    "Explanation",
     "Features",
     "FileError",
     "FormatError",
@@ -72,6 +82,7 @@ __all__ = [
     "SignatureError",
     "Signer",
     "SimHash",
+    "SliceIndex",
     "TopSig",
     "Vocabulary",
     "Weights",

@@ -2,7 +2,17 @@
 
 from lookalike.indexes.base import Index
 from lookalike.indexes.files import load_index
-from lookalike.indexes.results import Matches, Neighbors, Pairs
+from lookalike.indexes.results import Explanation, Matches, Neighbors, Pairs
 from lookalike.indexes.scan import ScanIndex
+from lookalike.indexes.slices import SliceIndex
 
-__all__ = ["Index", "Matches", "Neighbors", "Pairs", "ScanIndex", "load_index"]
+__all__ = [
+    "Explanation",
+    "Index",
+    "Matches",
+    "Neighbors",
+    "Pairs",
+    "ScanIndex",
+    "SliceIndex",
+    "load_index",
+]

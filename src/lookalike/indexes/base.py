@@ -6,12 +6,9 @@ import os
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lookalike.errors import ArgumentError, CorruptIndexError
 from lookalike.indexes.results import Matches, Neighbors, Pairs
-from lookalike.signatures import as_signatures
 
 if TYPE_CHECKING:
     from lookalike.storage import Container
@@ -33,13 +30,16 @@ class Index(ABC):
     kind: ClassVar[str]
     """The name of this sort of index in files."""
 
-    def __init__(self, signatures: ArrayLike, ids: ArrayLike | None = None) -> None:
-        self.signatures: NDArray[np.uint8] = as_signatures(signatures)
-        self.ids: NDArray[np.int64] | None = None
-        self._ascending = True
-        self._container: Container | None = None
-        if ids is not None:
-            self.ids, self._ascending = _check_ids(ids, len(self.signatures))
+    _container: Container | None = None
+    """The file behind the index, if it was loaded from one."""
+
+    @property
+    @abstractmethod
+    def bits(self) -> int:
+        """How many bits each signature has."""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
 
     @abstractmethod
     def search(
@@ -74,16 +74,8 @@ class Index(ABC):
         More than `limit` pairs raise `ResultTooLargeError`.
         """
 
-    def __len__(self) -> int:
-        return len(self.signatures)
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self)} signatures of {self.bits} bits)"
-
-    @property
-    def bits(self) -> int:
-        """How many bits each signature has."""
-        return 8 * int(self.signatures.shape[1])
 
     @property
     def memory_bytes(self) -> int:
@@ -118,50 +110,17 @@ class Index(ABC):
     def from_container(cls, container: Container) -> Self:
         """Return the index that a container holds, its arrays mapped and not read."""
         index = cls.__new__(cls)
+        index._container = container
         index._restore(container)
         return index
 
     def _meta(self) -> dict[str, Any]:
-        return {"index": self.kind, "ascending_ids": self._ascending}
+        return {"index": self.kind}
 
+    @abstractmethod
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        arrays: dict[str, NDArray[Any]] = {"signatures": self.signatures}
-        if self.ids is not None:
-            arrays["ids"] = self.ids
-        return arrays
+        """Return the arrays that make up the index, by the names they are saved under."""
 
+    @abstractmethod
     def _restore(self, container: Container) -> None:
-        self._container = container
-        self.signatures = container.array("signatures", np.uint8, 2)
-        self.ids = container.array("ids", np.int64, 1) if "ids" in container else None
-        self._ascending = container.meta.get("ascending_ids") is not False
-        if self.ids is not None and len(self.ids) != len(self.signatures):
-            raise CorruptIndexError(
-                f"{container.path} holds {len(self.signatures)} signatures and "
-                f"{len(self.ids)} ids; it is damaged"
-            )
-
-
-def _check_ids(ids: ArrayLike, count: int) -> tuple[NDArray[np.int64], bool]:
-    """Return valid ids and whether they ascend."""
-    array = np.asarray(ids)
-    if array.ndim != 1 or len(array) != count:
-        raise ArgumentError(
-            f"ids have shape {array.shape}, but there are {count} signatures; expected ({count},)"
-        )
-    if array.dtype.kind not in "iu" and count:
-        raise ArgumentError(f"ids are {array.dtype}; expected whole numbers (int64)")
-    if count and array.dtype == np.uint64 and array.max() > np.iinfo(np.int64).max:
-        raise ArgumentError(f"the largest id is {array.max()}; int64 ends at 2**63 - 1")
-    values = np.ascontiguousarray(array, dtype=np.int64)
-    if count and values.min() < 0:
-        raise ArgumentError(
-            f"the smallest id is {values.min()}; expected 0 or more, because -1 marks empty places"
-        )
-    if bool((values[1:] > values[:-1]).all()):
-        return values, True
-    ordered = np.sort(values)
-    repeated = ordered[1:][ordered[1:] == ordered[:-1]]
-    if len(repeated):
-        raise ArgumentError(f"the id {repeated[0]} is given more than once; ids must be distinct")
-    return values, False
+        """Take over what `_meta` and `_arrays` saved."""

@@ -7,10 +7,11 @@ import os
 from lookalike.errors import FormatError
 from lookalike.indexes.base import Index
 from lookalike.indexes.scan import ScanIndex
+from lookalike.indexes.slices import SliceIndex
 
 __all__ = ["load_index"]
 
-_KINDS: dict[str, type[Index]] = {kind.kind: kind for kind in (ScanIndex,)}
+_KINDS: dict[str, type[Index]] = {kind.kind: kind for kind in (ScanIndex, SliceIndex)}
 
 
 def load_index(path: str | os.PathLike[str], *, verify: bool = False) -> Index:

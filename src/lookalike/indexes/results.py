@@ -16,7 +16,37 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-__all__ = ["Matches", "Neighbors", "Pairs"]
+__all__ = ["NO_LIMIT", "Explanation", "Matches", "Neighbors", "Pairs", "as_int64"]
+
+NO_LIMIT = 2**63 - 1
+"""The largest number of results that the core can count to."""
+
+
+def as_int64(array: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return NumPy's own int64; the core gives C's `long long`, which prints differently."""
+    return array.view(np.int64)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Explanation:
+    """What a search did for each query: arrays of one number a query, unless said otherwise."""
+
+    exact: NDArray[np.bool_]
+    """Whether this query's answer is proven."""
+    lists: NDArray[np.int64]
+    """Slice lists read."""
+    postings: NDArray[np.int64]
+    """Entries of these lists."""
+    candidates: NDArray[np.int64]
+    """Signatures that got a score, or were verified."""
+    reranked: NDArray[np.int64]
+    """True distances computed."""
+    expanded: NDArray[np.int64] | None = None
+    """How many differing bits lists were read up to."""
+    optimistic: NDArray[np.int32] | None = None
+    """int32[queries, k]: the least distance that each result's score allows."""
+    pessimistic: NDArray[np.int32] | None = None
+    """int32[queries, k]: the largest distance that each result's score allows."""
 
 
 class Result(ABC):
@@ -50,6 +80,8 @@ class Neighbors(Result):
     """int32[queries, k]"""
     exact: bool
     """Whether these are provably the nearest."""
+    explanation: Explanation | None = None
+    """What the search did, if it was asked to explain."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -88,6 +120,8 @@ class Matches(Result):
     distances: NDArray[np.int32]
     exact: bool
     """Whether nothing within the radius is missing."""
+    explanation: Explanation | None = None
+    """What the search did, if it was asked to explain."""
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,12 +11,15 @@ from lookalike import _native
 from lookalike.checks import thread_count, whole_number
 from lookalike.errors import ResultTooLargeError
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
-from lookalike.indexes.results import Matches, Neighbors, Pairs
+from lookalike.indexes.rows import Rows
+from lookalike.indexes.results import NO_LIMIT, Matches, Neighbors, Pairs, as_int64
 from lookalike.signatures import as_queries
+
+if TYPE_CHECKING:
+    from lookalike.storage import Container
 
 __all__ = ["ScanIndex"]
 
-_NO_LIMIT = 2**63 - 1
 
 
 class ScanIndex(Index):
@@ -27,6 +30,27 @@ class ScanIndex(Index):
     """
 
     kind = "scan"
+
+    def __init__(self, signatures: ArrayLike, ids: ArrayLike | None = None) -> None:
+        self._rows = Rows.of(signatures, ids)
+
+    @property
+    def signatures(self) -> NDArray[np.uint8]:
+        """The signatures, where the caller has them."""
+        return self._rows.signatures
+
+    @property
+    def ids(self) -> NDArray[np.int64] | None:
+        """The caller's ids; None if positions are the ids."""
+        return self._rows.ids
+
+    @property
+    def bits(self) -> int:
+        """How many bits each signature has."""
+        return self._rows.bits
+
+    def __len__(self) -> int:
+        return len(self._rows)
 
     def search(
         self, queries: ArrayLike, k: SupportsIndex, *, threads: SupportsIndex | None = None
@@ -40,7 +64,7 @@ class ScanIndex(Index):
         _native.scan_top(
             self.signatures,
             self.ids,
-            self._ascending,
+            self._rows.ascending,
             rows,
             found,
             thread_count(threads),
@@ -71,10 +95,10 @@ class ScanIndex(Index):
             offsets, ids, distances = _native.scan_within(
                 self.signatures,
                 self.ids,
-                self._ascending,
+                self._rows.ascending,
                 rows,
                 self._radius(radius),
-                min(most, _NO_LIMIT),
+                min(most, NO_LIMIT),
                 thread_count(threads),
             )
         except _native.TooManyResults:
@@ -82,7 +106,7 @@ class ScanIndex(Index):
                 f"more than limit={most} matches within radius {radius} of {len(rows)} queries; "
                 "ask with a smaller radius or fewer queries at once, or raise the limit"
             ) from None
-        return Matches(_as_int64(offsets), _as_int64(ids), distances, exact=True)
+        return Matches(as_int64(offsets), as_int64(ids), distances, exact=True)
 
     def pairs(
         self,
@@ -100,9 +124,9 @@ class ScanIndex(Index):
             left, right, distances = _native.scan_pairs(
                 self.signatures,
                 self.ids,
-                self._ascending,
+                self._rows.ascending,
                 self._radius(radius),
-                min(most, _NO_LIMIT),
+                min(most, NO_LIMIT),
                 thread_count(threads),
             )
         except _native.TooManyResults:
@@ -111,12 +135,16 @@ class ScanIndex(Index):
                 "signatures; ask with a smaller radius, leave exact duplicates out first "
                 "(np.unique(signatures, axis=0)), or raise the limit"
             ) from None
-        return Pairs(_as_int64(left), _as_int64(right), distances, exact=True)
+        return Pairs(as_int64(left), as_int64(right), distances, exact=True)
 
     def _radius(self, radius: SupportsIndex) -> int:
         return min(whole_number("radius", radius, at_least=0), self.bits)
 
+    def _meta(self) -> dict[str, Any]:
+        return {**super()._meta(), "ascending_ids": self._rows.ascending}
 
-def _as_int64(array: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return NumPy's own int64; the core gives C's `long long`, which prints differently."""
-    return array.view(np.int64)
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        return self._rows.arrays()
+
+    def _restore(self, container: Container) -> None:
+        self._rows = Rows.restored(container, container.meta.get("ascending_ids") is not False)

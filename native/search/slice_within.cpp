@@ -1,0 +1,294 @@
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <numeric>
+
+#include "bits/kernels.hpp"
+#include "bits/top_k.hpp"
+#include "search/slice_search.hpp"
+
+namespace lookalike::search {
+
+using bits::Hit;
+using bits::Kernels;
+using bits::Neighbor;
+
+namespace {
+
+// Rough costs in nanoseconds, for choosing thresholds and between lists and scan.
+constexpr double kProbeCost = 12;
+constexpr double kVerifyCost = 6;
+constexpr double kVerifyByteCost = 0.12;
+constexpr double kScanByteCost = 0.03;
+
+constexpr std::size_t kQueriesPerTask = 256;
+constexpr std::size_t kAhead = 12;
+
+// A list to be read for a query: all rows there are candidates.
+struct Probe {
+    std::uint64_t key;  // position and value: probes of the same list come together when sorted
+    std::uint32_t query;
+    std::uint32_t position;
+    std::uint32_t value;
+};
+
+// How many bits may differ in each slice; -1: the slice is not looked at.
+using Thresholds = std::vector<std::int8_t>;
+
+// Raises thresholds, radius + 1 times in all, always where the next step costs least. Costs grow
+// with each step at a position, so taking the cheapest each time is best. Returns the cost.
+template <class Row>
+double share_out_thresholds(const SliceLists<Row>& lists, const std::vector<std::uint32_t>& values,
+                            std::uint32_t radius, double verify, Thresholds& thresholds) {
+    const Slicing& slicing = lists.slicing;
+    const std::size_t positions = slicing.count();
+    thresholds.assign(positions, -1);
+    std::vector<double> next(positions);
+    const auto step_cost = [&](std::size_t position, std::size_t ones) {
+        const std::size_t width = slicing.width(position);
+        if (ones > width)
+            return std::numeric_limits<double>::infinity();
+        const double average = static_cast<double>(lists.count) /
+                               static_cast<double>(std::uint64_t{1} << width);
+        return choose(width, ones) * (kProbeCost + average * verify);
+    };
+    for (std::size_t position = 0; position < positions; ++position)
+        __builtin_prefetch(lists.offset_of(position, values[position]));
+    for (std::size_t position = 0; position < positions; ++position)
+        // The first step reads one list, whose length is known.
+        next[position] =
+            kProbeCost +
+            static_cast<double>(lists.list(position, values[position]).size) * verify;
+    double total = 0;
+    for (std::uint32_t step = 0; step <= radius; ++step) {
+        const auto cheapest = std::min_element(next.begin(), next.end());
+        if (*cheapest == std::numeric_limits<double>::infinity())
+            return *cheapest;  // a radius beyond what slices can hold apart: everything matches
+        total += *cheapest;
+        const auto position = static_cast<std::size_t>(cheapest - next.begin());
+        ++thresholds[position];
+        *cheapest = step_cost(position, static_cast<std::size_t>(thresholds[position]) + 1);
+    }
+    return total;
+}
+
+struct Found {
+    std::uint32_t query;  // within its task
+    std::uint32_t distance;
+    std::int64_t id;
+};
+
+// Answers the queries of one task in one segment.
+class SegmentWithin {
+  public:
+    SegmentWithin(const Slicing& slicing, const Segment& segment, std::uint32_t radius)
+        : slicing_(slicing), segment_(segment), rows_(segment.collection), radius_(radius),
+          kernels_(bits::kernels_for(segment.collection.bytes)) {}
+
+    template <class Take>
+    void search(const Signatures& queries, WithinWork* work, Take take) {
+        std::visit(
+            [&](const auto& lists) {
+                if constexpr (std::is_same_v<std::decay_t<decltype(lists)>, std::monostate>)
+                    for (std::size_t query = 0; query < queries.count; ++query)
+                        scan(queries, query, work[query], take);
+                else
+                    probe(lists, queries, work, take);
+            },
+            segment_.lists);
+    }
+
+  private:
+    template <class Row, class Take>
+    void probe(const SliceLists<Row>& lists, const Signatures& queries, WithinWork* work,
+               Take take) {
+        const double verify = kVerifyCost + kVerifyByteCost * static_cast<double>(rows_.bytes);
+        const double scanning = kScanByteCost * static_cast<double>(rows_.bytes) *
+                                static_cast<double>(rows_.count);
+        std::vector<Thresholds> thresholds(queries.count);
+        std::vector<std::vector<std::uint32_t>> values(queries.count);
+        std::vector<Probe> probes;
+        for (std::size_t query = 0; query < queries.count; ++query) {
+            for (std::size_t position = 0; position < slicing_.count(); ++position)
+                values[query].push_back(slicing_.value(queries.row(query), position));
+            const double cost = share_out_thresholds(lists, values[query], radius_, verify,
+                                                     thresholds[query]);
+            if (cost > scanning)
+                scan(queries, query, work[query], take);
+            else
+                add_probes(values[query], thresholds[query], query, probes);
+        }
+        std::sort(probes.begin(), probes.end(), [](const Probe& a, const Probe& b) {
+            return a.key != b.key ? a.key < b.key : a.query < b.query;
+        });
+        read(lists, queries, probes, thresholds, values, work, take);
+    }
+
+    void add_probes(const std::vector<std::uint32_t>& values, const Thresholds& thresholds,
+                    std::size_t query, std::vector<Probe>& probes) {
+        for (std::size_t position = 0; position < values.size(); ++position) {
+            if (thresholds[position] < 0)
+                continue;
+            for (const std::uint32_t flips : variants(position, thresholds[position])) {
+                const std::uint32_t value = values[position] ^ flips;
+                probes.push_back({slicing_.lists_before(position) + value,
+                                  static_cast<std::uint32_t>(query),
+                                  static_cast<std::uint32_t>(position), value});
+            }
+        }
+    }
+
+    const std::vector<std::uint32_t>& variants(std::size_t position, std::int8_t most) {
+        const std::size_t width = slicing_.width(position), ones = static_cast<std::size_t>(most);
+        auto& known = variants_[width == slicing_.widest() ? 0 : 1];
+        if (known.size() <= ones)
+            known.resize(ones + 1);
+        if (known[ones].empty())
+            known[ones] = Variants(width, ones).values;
+        return known[ones];
+    }
+
+    // Reads each list once, for all queries that probe it, a few lists behind the asking for them.
+    template <class Row, class Take>
+    void read(const SliceLists<Row>& lists, const Signatures& queries,
+              const std::vector<Probe>& probes, const std::vector<Thresholds>& thresholds,
+              const std::vector<std::vector<std::uint32_t>>& values, WithinWork* work, Take take) {
+        using List = typename SliceLists<Row>::List;
+        List pending[2 * kAhead] = {};
+        const auto look_up = [&](std::size_t at) {
+            if (at + kAhead < probes.size())
+                __builtin_prefetch(
+                    lists.offset_of(probes[at + kAhead].position, probes[at + kAhead].value));
+            if (at >= probes.size())
+                return;
+            const List list = lists.list(probes[at].position, probes[at].value);
+            if (list.size != 0)
+                __builtin_prefetch(list.begin);
+            pending[at % (2 * kAhead)] = list;
+        };
+        const auto prefetch_rows = [&](std::size_t at) {
+            if (at >= probes.size())
+                return;
+            const List& list = pending[at % (2 * kAhead)];
+            for (std::size_t index = 0; index < std::min<std::size_t>(list.size, 4); ++index)
+                if (list.begin[index] < rows_.count)
+                    __builtin_prefetch(rows_.row(list.begin[index]));
+        };
+        for (std::size_t at = 0; at < kAhead; ++at)
+            look_up(at);
+        for (std::size_t at = 0; at < probes.size(); ++at) {
+            look_up(at + kAhead);
+            prefetch_rows(at + kAhead / 2);
+            const Probe& probe = probes[at];
+            const List list = pending[at % (2 * kAhead)];
+            ++work[probe.query].lists;
+            work[probe.query].postings += static_cast<std::int64_t>(list.size);
+            work[probe.query].verified += static_cast<std::int64_t>(list.size);
+            verify(list, queries.row(probe.query), probe, thresholds[probe.query],
+                   values[probe.query], take);
+        }
+    }
+
+    template <class List, class Take>
+    void verify(const List& list, const std::uint8_t* query, const Probe& probe,
+                const Thresholds& thresholds, const std::vector<std::uint32_t>& values, Take take) {
+        constexpr std::size_t kRowsAhead = 8;
+        for (std::size_t index = 0; index < list.size; ++index) {
+            const std::size_t row = list.begin[index];
+            if (row >= rows_.count)
+                throw CorruptLists();
+            if (index + kRowsAhead < list.size && list.begin[index + kRowsAhead] < rows_.count)
+                __builtin_prefetch(rows_.row(list.begin[index + kRowsAhead]));
+            std::int32_t distance;
+            kernels_.paired(query, rows_.row(row), 1, rows_.bytes, &distance);
+            if (static_cast<std::uint32_t>(distance) > radius_ || segment_.is_removed(row) ||
+                found_before(row, probe.position, thresholds, values))
+                continue;
+            take(probe.query, static_cast<std::uint32_t>(distance), rows_.id(row));
+        }
+    }
+
+    // Whether an earlier position brings in the same row, and reports it.
+    bool found_before(std::size_t row, std::size_t position, const Thresholds& thresholds,
+                      const std::vector<std::uint32_t>& values) const {
+        for (std::size_t earlier = 0; earlier < position; ++earlier) {
+            const std::uint32_t flips =
+                slicing_.value(rows_.row(row), earlier) ^ values[earlier];
+            if (__builtin_popcount(flips) <= thresholds[earlier])
+                return true;
+        }
+        return false;
+    }
+
+    template <class Take>
+    void scan(const Signatures& queries, std::size_t query, WithinWork& work, Take take) {
+        hits_.resize(1024);
+        for (std::size_t begin = 0; begin < rows_.count; begin += hits_.size()) {
+            const std::size_t count = std::min(hits_.size(), rows_.count - begin);
+            const std::size_t found =
+                kernels_.filter_from_memory(queries.row(query), rows_.row(begin), count,
+                                            rows_.bytes, radius_, hits_.data());
+            for (std::size_t hit = 0; hit < found; ++hit)
+                if (!segment_.is_removed(begin + hits_[hit].row))
+                    take(static_cast<std::uint32_t>(query), hits_[hit].distance,
+                         rows_.id(begin + hits_[hit].row));
+        }
+        work.verified += static_cast<std::int64_t>(rows_.count);
+    }
+
+    const Slicing& slicing_;
+    const Segment& segment_;
+    const Collection& rows_;
+    std::uint32_t radius_;
+    Kernels kernels_;
+    std::vector<Hit> hits_;
+    std::vector<std::vector<std::uint32_t>> variants_[2];  // by number of ones, for both widths
+};
+
+}  // namespace
+
+Matches slice_within(const Slicing& slicing, const std::vector<Segment>& segments,
+                     const Signatures& queries, std::uint32_t radius, std::size_t limit,
+                     std::size_t threads, const bits::Checkpoint& checkpoint,
+                     std::vector<WithinWork>& work) {
+    work.assign(queries.count, {});
+    const std::size_t per_task = std::clamp<std::size_t>(
+        queries.count / std::max<std::size_t>(1, 4 * threads), 1, kQueriesPerTask);
+    const std::size_t tasks = (queries.count + per_task - 1) / per_task;
+    std::vector<std::vector<Found>> found(tasks);
+    std::atomic<std::size_t> total{0};
+    bits::share_out(tasks, threads, checkpoint, [&](std::size_t, std::size_t task) {
+        const std::size_t begin = task * per_task;
+        const Signatures part{queries.row(begin), std::min(per_task, queries.count - begin),
+                              queries.bytes};
+        for (const Segment& segment : segments) {
+            SegmentWithin within(slicing, segment, radius);
+            within.search(part, work.data() + begin,
+                          [&](std::uint32_t query, std::uint32_t distance, std::int64_t id) {
+                              found[task].push_back({query, distance, id});
+                              if (total.fetch_add(1, std::memory_order_relaxed) >= limit)
+                                  throw TooManyResults();
+                          });
+        }
+        std::sort(found[task].begin(), found[task].end(), [](const Found& a, const Found& b) {
+            return a.query != b.query
+                       ? a.query < b.query
+                       : Neighbor{a.distance, a.id} < Neighbor{b.distance, b.id};
+        });
+    });
+
+    Matches matches;
+    matches.offsets.assign(queries.count + 1, 0);
+    matches.ids.reserve(total);
+    matches.distances.reserve(total);
+    for (std::size_t task = 0; task < tasks; ++task)
+        for (const Found& one : found[task]) {
+            ++matches.offsets[task * per_task + one.query + 1];
+            matches.ids.push_back(one.id);
+            matches.distances.push_back(static_cast<std::int32_t>(one.distance));
+        }
+    std::partial_sum(matches.offsets.begin(), matches.offsets.end(), matches.offsets.begin());
+    return matches;
+}
+
+}  // namespace lookalike::search

@@ -1,0 +1,63 @@
+// How signatures are cut into slices, and the values near a slice's value.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+namespace lookalike::search {
+
+// As few slices of at most `slice_bits` bits as cover the signature, as equal as can be: the first
+// ones have w bits, the others w - 1.
+class Slicing {
+  public:
+    static constexpr std::size_t kMostSliceBits = 28;
+
+    Slicing(std::size_t bits, std::size_t slice_bits)
+        : bits_(bits), count_((bits + slice_bits - 1) / slice_bits), wide_(bits % count_) {}
+
+    std::size_t bits() const { return bits_; }
+    std::size_t count() const { return count_; }
+    std::size_t width(std::size_t position) const {
+        return bits_ / count_ + (position < wide_ ? 1 : 0);
+    }
+    std::size_t widest() const { return width(0); }
+    std::size_t start(std::size_t position) const {
+        return position * (bits_ / count_) + (position < wide_ ? position : wide_);
+    }
+
+    // How many lists there are at positions before this one.
+    std::size_t lists_before(std::size_t position) const {
+        const std::size_t wide = position < wide_ ? position : wide_;
+        return (wide << widest()) + ((position - wide) << (bits_ / count_));
+    }
+
+    std::uint32_t value(const std::uint8_t* signature, std::size_t position) const {
+        const std::size_t from = start(position), byte = from / 8, bytes = bits_ / 8;
+        std::uint64_t word = 0;
+        if (byte + 8 <= bytes)
+            std::memcpy(&word, signature + byte, 8);
+        else
+            for (std::size_t at = byte; at < bytes; ++at)
+                word |= std::uint64_t{signature[at]} << 8 * (at - byte);
+        return static_cast<std::uint32_t>(word >> from % 8) & ((1u << width(position)) - 1);
+    }
+
+  private:
+    std::size_t bits_, count_, wide_;
+};
+
+// All values of `width` bits with up to `most` ones, by number of ones: xor one with a slice's value
+// and the result differs in that many bits. `ends[e]` is behind the last one with e ones.
+struct Variants {
+    std::vector<std::uint32_t> values;
+    std::vector<std::size_t> ends;
+
+    Variants(std::size_t width, std::size_t most);
+};
+
+// C(n, k), as a double because it only serves to weigh costs.
+double choose(std::size_t n, std::size_t k);
+
+}  // namespace lookalike::search

@@ -1,0 +1,93 @@
+"""Signatures with their ids: what every index is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lookalike.errors import ArgumentError, CorruptIndexError
+from lookalike.signatures import as_signatures
+
+if TYPE_CHECKING:
+    from lookalike.storage import Container
+
+__all__ = ["Rows"]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Rows:
+    """Signatures and, unless positions are the ids, the caller's ids. Nothing is copied."""
+
+    signatures: NDArray[np.uint8]
+    ids: NDArray[np.int64] | None = None
+    ascending: bool = True
+    """Whether ids grow with position."""
+
+    @classmethod
+    def of(cls, signatures: ArrayLike, ids: ArrayLike | None = None) -> Rows:
+        """Return valid rows, or raise an error that names what is wrong with them."""
+        rows = as_signatures(signatures)
+        if ids is None:
+            return cls(rows)
+        return cls(rows, *_check_ids(ids, len(rows)))
+
+    def __len__(self) -> int:
+        return len(self.signatures)
+
+    @property
+    def bits(self) -> int:
+        """How many bits each signature has."""
+        return 8 * int(self.signatures.shape[1])
+
+    def all_ids(self) -> NDArray[np.int64]:
+        """Return the ids, also where they are positions."""
+        return np.arange(len(self), dtype=np.int64) if self.ids is None else self.ids
+
+    def arrays(self, prefix: str = "") -> dict[str, NDArray[Any]]:
+        """Return what has to be saved, by name."""
+        arrays: dict[str, NDArray[Any]] = {f"{prefix}signatures": self.signatures}
+        if self.ids is not None:
+            arrays[f"{prefix}ids"] = self.ids
+        return arrays
+
+    @classmethod
+    def restored(cls, container: Container, ascending: bool, prefix: str = "") -> Rows:
+        """Return the rows that `arrays` saved, mapped and not read."""
+        signatures = container.array(f"{prefix}signatures", np.uint8, 2)
+        ids = None
+        if f"{prefix}ids" in container:
+            ids = container.array(f"{prefix}ids", np.int64, 1)
+            if len(ids) != len(signatures):
+                raise CorruptIndexError(
+                    f"{container.path} holds {len(signatures)} signatures and {len(ids)} ids; "
+                    "it is damaged"
+                )
+        return cls(signatures, ids, ascending)
+
+
+def _check_ids(ids: ArrayLike, count: int) -> tuple[NDArray[np.int64], bool]:
+    """Return valid ids and whether they ascend."""
+    array = np.asarray(ids)
+    if array.ndim != 1 or len(array) != count:
+        raise ArgumentError(
+            f"ids have shape {array.shape}, but there are {count} signatures; expected ({count},)"
+        )
+    if array.dtype.kind not in "iu" and count:
+        raise ArgumentError(f"ids are {array.dtype}; expected whole numbers (int64)")
+    if count and array.dtype == np.uint64 and array.max() > np.iinfo(np.int64).max:
+        raise ArgumentError(f"the largest id is {array.max()}; int64 ends at 2**63 - 1")
+    values = np.ascontiguousarray(array, dtype=np.int64)
+    if count and values.min() < 0:
+        raise ArgumentError(
+            f"the smallest id is {values.min()}; expected 0 or more, because -1 marks empty places"
+        )
+    if bool((values[1:] > values[:-1]).all()):
+        return values, True
+    ordered = np.sort(values)
+    repeated = ordered[1:][ordered[1:] == ordered[:-1]]
+    if len(repeated):
+        raise ArgumentError(f"the id {repeated[0]} is given more than once; ids must be distinct")
+    return values, False

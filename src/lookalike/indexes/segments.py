@@ -1,0 +1,193 @@
+"""Segments: the parts of a slice index. Each is rows with slice lists, or, if small, without."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike import _native
+from lookalike.errors import CorruptIndexError
+from lookalike.indexes.rows import Rows
+
+if TYPE_CHECKING:
+    from lookalike.storage import Container
+
+__all__ = ["Segment", "merged_segments", "wants_lists"]
+
+_FREE_LIST_BYTES = 1 << 24
+_LISTS_PER_ROW = 32
+
+
+def wants_lists(rows: int, bits: int, slice_bits: int) -> bool:
+    """Return whether lists pay for so many rows: not if nearly all of them would be empty."""
+    widths = _native.slice_widths(bits, slice_bits)
+    lists = sum(1 << width for width in widths)
+    return 4 * lists <= max(_FREE_LIST_BYTES, 4 * _LISTS_PER_ROW * rows * len(widths))
+
+
+@dataclass(eq=False)
+class Segment:
+    """Rows, those of them that were removed, and lists over them."""
+
+    rows: Rows
+    slice_bits: int
+    removed: NDArray[np.uint8] | None = None
+    """A byte per row, 1 where it was removed."""
+    lists: tuple[NDArray[Any], NDArray[Any]] | None = None
+    """Where each list begins, and the rows in all lists."""
+    removals: int = field(default=0)
+
+    @classmethod
+    def build(cls, rows: Rows, slice_bits: int, threads: int, wide: bool = False) -> Segment:
+        """Return a segment, with lists where they pay. `wide` forces 64-bit lists."""
+        segment = cls(rows, slice_bits)
+        if wants_lists(len(rows), rows.bits, slice_bits):
+            offsets, postings = _empty_lists(len(rows), rows.bits, slice_bits, wide)
+            _native.build_lists(rows.signatures, slice_bits, threads, offsets, postings)
+            segment.lists = offsets, postings
+        return segment
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def alive(self) -> int:
+        """How many rows have not been removed."""
+        return len(self) - self.removals
+
+    def native(self) -> _native.Segment:
+        """Return the segment as the core sees it now."""
+        rows = self.rows
+        segment = _native.Segment(
+            rows.signatures, rows.ids, rows.ascending, self.removed, self.alive
+        )
+        if self.lists:
+            segment.use_lists(self.slice_bits, *self.lists)
+        return segment
+
+    @cached_property
+    def _order(self) -> NDArray[np.int64] | None:
+        """Positions by ascending id, where ids do not ascend by themselves."""
+        return None if self.rows.ascending else np.argsort(self.rows.all_ids())
+
+    def find(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the position of each id, or -1 where it is not here or was removed."""
+        if not len(self):
+            return np.full(len(ids), -1)
+        if self.rows.ids is None:
+            found = np.where(ids < len(self), ids, -1)
+        else:
+            order = self._order
+            places = np.searchsorted(self.rows.ids, ids, sorter=order).clip(max=len(self) - 1)
+            positions = places if order is None else order[places]
+            found = np.where(self.rows.ids[positions] == ids, positions, -1)
+        if self.removed is not None:
+            found = np.where(self.removed[found] != 0, -1, found)
+        return found
+
+    def remove(self, positions: NDArray[np.int64]) -> Segment:
+        """Return the segment without these rows. The old one stays as it is, for those who use it."""
+        removed = np.zeros(len(self), np.uint8) if self.removed is None else self.removed.copy()
+        removed[positions] = 1
+        return Segment(
+            self.rows, self.slice_bits, removed, self.lists, self.removals + len(positions)
+        )
+
+    def living(self) -> Rows:
+        """Return the rows that have not been removed."""
+        if self.removed is None:
+            return self.rows
+        kept = np.flatnonzero(self.removed == 0)
+        return Rows(
+            self.rows.signatures[kept], self.rows.all_ids()[kept], self.rows.ascending
+        )
+
+    def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
+        """Return what has to be saved, by name."""
+        arrays = self.rows.arrays(prefix)
+        if self.removed is not None:
+            arrays[f"{prefix}removed"] = self.removed
+        if self.lists:
+            arrays[f"{prefix}offsets"], arrays[f"{prefix}postings"] = self.lists
+        return arrays
+
+    def meta(self) -> dict[str, Any]:
+        """Return what has to be saved beside the arrays."""
+        wide = self.lists is not None and self.lists[0].dtype == np.uint64
+        return {
+            "ascending_ids": self.rows.ascending,
+            "removals": self.removals,
+            "lists": "wide" if wide else "narrow" if self.lists else None,
+        }
+
+    @classmethod
+    def restored(
+        cls, container: Container, prefix: str, slice_bits: int, meta: dict[str, Any]
+    ) -> Segment:
+        """Return the segment that `arrays` and `meta` saved, mapped and not read."""
+        rows = Rows.restored(container, meta.get("ascending_ids") is not False, prefix)
+        segment = cls(rows, slice_bits, removals=int(meta.get("removals", 0)))
+        if f"{prefix}removed" in container:
+            segment.removed = container.array(f"{prefix}removed", np.uint8, 1)
+        if meta.get("lists"):
+            dtype = np.uint64 if meta["lists"] == "wide" else np.uint32
+            segment.lists = (
+                container.array(f"{prefix}offsets", dtype, 1),
+                container.array(f"{prefix}postings", dtype, 1),
+            )
+        removed = 0 if segment.removed is None else len(segment.removed)
+        if (segment.removed is not None and removed != len(rows)) or not (
+            0 <= segment.removals <= removed
+        ):
+            raise CorruptIndexError(
+                f"{container.path} holds {len(rows)} signatures and marks {segment.removals} of "
+                f"{removed} as removed; it is damaged"
+            )
+        try:
+            segment.native()
+        except _native.CorruptLists:
+            raise CorruptIndexError(
+                f"{container.path} holds slice lists of the wrong length; it is damaged"
+            ) from None
+        return segment
+
+
+def merged_segments(segments: list[Segment], threads: int) -> Segment:
+    """Return one segment with the living rows of all, in order."""
+    slice_bits = segments[0].slice_bits
+    parts = [segment.living() for segment in segments]
+    rows = _joined(parts)
+    whole = all(segment.lists and segment.removed is None for segment in segments)
+    same = len({segment.lists[0].dtype for segment in segments if segment.lists}) == 1
+    if not (whole and same and wants_lists(len(rows), rows.bits, slice_bits)):
+        return Segment.build(rows, slice_bits, threads)
+    # Lists of parts are laid end to end, which is quicker than sorting again.
+    wide = segments[0].lists is not None and segments[0].lists[0].dtype == np.uint64
+    offsets, postings = _empty_lists(len(rows), rows.bits, slice_bits, wide)
+    native = [segment.native() for segment in segments]
+    _native.merge_lists(native, slice_bits, threads, offsets, postings)
+    return Segment(rows, slice_bits, lists=(offsets, postings))
+
+
+def _joined(parts: list[Rows]) -> Rows:
+    signatures = np.concatenate([part.signatures for part in parts])
+    if len(parts) == 1 and parts[0].ids is None:
+        return Rows(signatures)
+    ids = np.concatenate([part.all_ids() for part in parts])
+    ascending = bool((ids[1:] > ids[:-1]).all())
+    return Rows(signatures, ids, ascending)
+
+
+def _empty_lists(
+    rows: int, bits: int, slice_bits: int, wide: bool
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    widths = _native.slice_widths(bits, slice_bits)
+    dtype = np.uint64 if wide or rows >= 2**32 else np.uint32
+    return (
+        np.empty(sum(1 << width for width in widths), dtype),
+        np.empty(rows * len(widths), dtype),
+    )
