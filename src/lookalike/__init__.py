@@ -38,6 +38,7 @@ from lookalike.indexes import (
     Neighbors,
     Pairs,
     ScanIndex,
+    ShardedIndex,
     SliceIndex,
     load_index,
 )
@@ -79,6 +80,7 @@ __all__ = [
     "Projection",
     "ResultTooLargeError",
     "ScanIndex",
+    "ShardedIndex",
     "SignatureError",
     "Signer",
     "SimHash",

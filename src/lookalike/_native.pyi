@@ -10,6 +10,7 @@ __version__: str
 unicode_version: str
 
 class TooManyResults(Exception): ...
+class CorruptLists(Exception): ...
 
 def kernels() -> list[tuple[str, bool, bool]]: ...
 def select_kernel(name: str) -> bool: ...
@@ -170,3 +171,60 @@ def cosine(
     kind: WeightKind,
     vocabulary: Vocabulary | None,
 ) -> None: ...
+
+class Segment:
+    def __init__(
+        self,
+        rows: NDArray[np.uint8],
+        ids: NDArray[np.int64] | None,
+        ascending: bool,
+        removed: NDArray[np.uint8] | None,
+        alive: int,
+    ) -> None: ...
+    def use_lists(self, slice_bits: int, offsets: NDArray[Any], postings: NDArray[Any]) -> None: ...
+
+def slice_widths(bits: int, slice_bits: int) -> list[int]: ...
+def optimistic_distances(bits: int, slice_bits: int, expand: int) -> NDArray[np.int32]: ...
+def build_lists(
+    rows: NDArray[np.uint8],
+    slice_bits: int,
+    threads: int,
+    offsets: NDArray[Any],
+    postings: NDArray[Any],
+) -> None: ...
+def merge_lists(
+    segments: list[Segment],
+    slice_bits: int,
+    threads: int,
+    offsets: NDArray[Any],
+    postings: NDArray[Any],
+) -> None: ...
+def slice_top(
+    segments: list[Segment],
+    slice_bits: int,
+    queries: NDArray[np.uint8],
+    k: int,
+    expand: int,
+    admit: int,
+    rerank: int,
+    exact: bool,
+    explain: bool,
+    threads: int,
+    ids: NDArray[np.int64],
+    distances: NDArray[np.int32],
+    scores: NDArray[np.int32],
+    rest: NDArray[np.int32],
+    proven: NDArray[np.uint8],
+    work: NDArray[np.int64],
+) -> None: ...
+def slice_within(
+    segments: list[Segment],
+    slice_bits: int,
+    queries: NDArray[np.uint8],
+    radius: int,
+    limit: int,
+    threads: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]: ...
+def block_pairs(
+    rows: NDArray[np.uint8], radius: int, limit: int, threads: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]] | None: ...

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.checks import thread_count
 from lookalike.errors import ArgumentError
+from lookalike.features.growing import GrowingArray
 
 __all__ = ["BATCH", "FeatureKind", "feature_kind_from_dict"]
 
@@ -57,12 +58,11 @@ class FeatureKind(ABC):
 
         This is the plain reading pass, the least that any signer can cost.
         """
-        parts = [np.empty(0, np.int64)]
+        counts = GrowingArray((), np.int64)
         with self.reading():
             for source in self.sources(documents):
-                parts.append(np.empty(len(source), np.int64))
-                _native.count_features(source, thread_count(threads), parts[-1])
-        return np.concatenate(parts)
+                _native.count_features(source, thread_count(threads), counts.block(len(source)))
+        return counts.take()
 
     def to_dict(self) -> dict[str, Any]:
         """Return a plain description; `feature_kind_from_dict` is its inverse."""

@@ -23,8 +23,8 @@ class Features(FeatureKind):
     A document is a mapping `{feature: weight}`, a list of `(feature, weight)` pairs, or a list of
     features that weigh 1 each. A feature is `str` or `bytes`, hashed by XXH64 of its bytes (UTF-8),
     or a whole number from 0 to 2**64 - 1, which is its own hash. A weight is a number from 0 to
-    1e15; those of a repeated feature are added. Where a signer's weights speak of counts, these weights
-    take their place.
+    1e15; those of a repeated feature are added. Where a signer's weights speak of counts, these
+    weights take their place.
     """
 
     def settings(self) -> dict[str, Any]:

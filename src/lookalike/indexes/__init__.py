@@ -4,6 +4,7 @@ from lookalike.indexes.base import Index
 from lookalike.indexes.files import load_index
 from lookalike.indexes.results import Explanation, Matches, Neighbors, Pairs
 from lookalike.indexes.scan import ScanIndex
+from lookalike.indexes.sharded import ShardedIndex
 from lookalike.indexes.slices import SliceIndex
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "Neighbors",
     "Pairs",
     "ScanIndex",
+    "ShardedIndex",
     "SliceIndex",
     "load_index",
 ]

@@ -6,6 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike.indexes.results import Matches, Neighbors, Pairs
@@ -40,6 +41,20 @@ class Index(ABC):
 
     @abstractmethod
     def __len__(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def own_ids(self) -> bool:
+        """Whether ids are the caller's, and not positions."""
+
+    @property
+    @abstractmethod
+    def next_id(self) -> int:
+        """One more than the largest id there has been."""
+
+    @abstractmethod
+    def living(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """Return all signatures and their ids."""
 
     @abstractmethod
     def search(

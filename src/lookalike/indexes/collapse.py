@@ -32,7 +32,10 @@ def pairs_of_rows(
         raise _too_many(limit, radius, len(ids))
     left, right, distances = _compare(signatures[groups.first], radius, limit, threads)
     if collapse:
-        parts = [_star(groups, sizes), (groups.ids[groups.offsets[left]], groups.ids[groups.offsets[right]], distances)]
+        parts = [
+            _star(groups, sizes),
+            (groups.ids[groups.offsets[left]], groups.ids[groups.offsets[right]], distances),
+        ]
     else:
         across = (sizes[left] * sizes[right]).astype(object).sum() if len(left) else 0
         if int(inside.astype(object).sum()) + int(across) > limit:
@@ -47,7 +50,7 @@ def pairs_of_rows(
 
 
 class _Groups:
-    """Equal signatures: those of group g have the ids at offsets[g] to offsets[g + 1], ascending."""
+    """Equal signatures: group g has the ids at offsets[g] to offsets[g + 1], ascending."""
 
     def __init__(
         self, ids: NDArray[np.int64], offsets: NDArray[np.int64], first: NDArray[np.int64]
@@ -74,9 +77,7 @@ def _groups(signatures: NDArray[np.uint8], ids: NDArray[np.int64]) -> _Groups:
     return _Groups(ids[order], np.append(starts, len(ids)), order[starts])
 
 
-def _compare(
-    signatures: NDArray[np.uint8], radius: int, limit: int, threads: int
-) -> Columns:
+def _compare(signatures: NDArray[np.uint8], radius: int, limit: int, threads: int) -> Columns:
     """Return the pairs of distinct signatures, by position."""
     rows = np.ascontiguousarray(signatures)
     try:
@@ -127,6 +128,6 @@ def _products(
 
 def _too_many(limit: int, radius: int, count: int) -> ResultTooLargeError:
     return ResultTooLargeError(
-        f"more than limit={limit} pairs within radius {radius} among {count} signatures; ask with a "
-        "smaller radius, pair equal signatures only once with collapse=True, or raise the limit"
+        f"more than limit={limit} pairs within radius {radius} among {count} signatures; ask with "
+        "a smaller radius, pair equal signatures only once with collapse=True, or raise the limit"
     )

@@ -11,15 +11,14 @@ from lookalike import _native
 from lookalike.checks import thread_count, whole_number
 from lookalike.errors import ResultTooLargeError
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
-from lookalike.indexes.rows import Rows
 from lookalike.indexes.results import NO_LIMIT, Matches, Neighbors, Pairs, as_int64
+from lookalike.indexes.rows import Rows
 from lookalike.signatures import as_queries
 
 if TYPE_CHECKING:
     from lookalike.storage import Container
 
 __all__ = ["ScanIndex"]
-
 
 
 class ScanIndex(Index):
@@ -49,8 +48,22 @@ class ScanIndex(Index):
         """How many bits each signature has."""
         return self._rows.bits
 
+    @property
+    def own_ids(self) -> bool:
+        """Whether ids are the caller's."""
+        return self._rows.ids is not None
+
+    @property
+    def next_id(self) -> int:
+        """One more than the largest id."""
+        return int(self._rows.all_ids().max(initial=-1)) + 1
+
     def __len__(self) -> int:
         return len(self._rows)
+
+    def living(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """Return all signatures and their ids."""
+        return self._rows.signatures, self._rows.all_ids()
 
     def search(
         self, queries: ArrayLike, k: SupportsIndex, *, threads: SupportsIndex | None = None

@@ -90,7 +90,7 @@ class Segment:
         return found
 
     def remove(self, positions: NDArray[np.int64]) -> Segment:
-        """Return the segment without these rows. The old one stays as it is, for those who use it."""
+        """Return the segment without these rows; this one stays as it is."""
         removed = np.zeros(len(self), np.uint8) if self.removed is None else self.removed.copy()
         removed[positions] = 1
         return Segment(
@@ -102,9 +102,7 @@ class Segment:
         if self.removed is None:
             return self.rows
         kept = np.flatnonzero(self.removed == 0)
-        return Rows(
-            self.rows.signatures[kept], self.rows.all_ids()[kept], self.rows.ascending
-        )
+        return Rows(self.rows.signatures[kept], self.rows.all_ids()[kept], self.rows.ascending)
 
     def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
         """Return what has to be saved, by name."""

@@ -43,7 +43,7 @@ def slice_width(count: int, bits: int, memory: int | None = None) -> int:
     radius, where longer slices pay: lists hold about one. Narrower if lists would take more than
     `memory` bytes.
     """
-    doublings = max(1, count).bit_length() - (1 if bits < 256 else 5)
+    doublings = round(math.log2(max(1, count))) - (0 if bits < 256 else 4)
     width = min(max(4, doublings), MOST_SLICE_BITS, bits)
     while memory is not None and width > 1 and _list_bytes(count, bits, width) > memory:
         width -= 1
@@ -110,7 +110,7 @@ class SliceIndex(Index):
         if len({(part.bits, part.slice_bits) for part in parts}) > 1:
             shapes = [(part.bits, part.slice_bits) for part in parts]
             raise ArgumentError(f"(bits, slice_bits) are {shapes}; expected the same for all")
-        own = {part._own_ids for part in parts}
+        own = {part.own_ids for part in parts}
         if len(own) > 1:
             raise ArgumentError("some indexes have ids of the caller's and some do not")
         merged = cls.__new__(cls)
@@ -119,7 +119,7 @@ class SliceIndex(Index):
         segments, shift = [], 0
         for part in parts:
             segments += [_renumbered(segment, shift) for segment in part._segments]
-            shift += 0 if part._own_ids else part._next_id
+            shift += 0 if part.own_ids else part.next_id
         whole = merged_segments(segments, thread_count(threads))
         if own == {True}:
             Rows.of(whole.rows.signatures, whole.rows.ids)  # raises if an id is there twice
@@ -134,6 +134,16 @@ class SliceIndex(Index):
     def bits(self) -> int:
         """How many bits each signature has."""
         return self._bits
+
+    @property
+    def own_ids(self) -> bool:
+        """Whether ids are the caller's."""
+        return self._own_ids
+
+    @property
+    def next_id(self) -> int:
+        """The number that the next signature without an id gets."""
+        return self._next_id
 
     @property
     def slices(self) -> int:
@@ -152,6 +162,16 @@ class SliceIndex(Index):
             "segments": [segment.alive for segment in self._segments],
             "removed": sum(segment.removals for segment in self._segments),
         }
+
+    def living(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """Return all signatures that have not been removed, and their ids."""
+        rows = [segment.living() for segment in self._segments]
+        if len(rows) == 1:
+            return rows[0].signatures, rows[0].all_ids()
+        return (
+            np.concatenate([part.signatures for part in rows]),
+            np.concatenate([part.all_ids() for part in rows]),
+        )
 
     # Searching
 
@@ -180,12 +200,12 @@ class SliceIndex(Index):
         """
         rows = as_queries(queries, self.bits)
         wanted = whole_number("k", k, at_least=1)
-        settings = self._settings(wanted, expand, admit, rerank)
+        settings = self.search_settings(wanted, expand, admit, rerank)
         found = min(wanted, max(1, len(self)))
-        top = self._top(rows, found, settings, exact, explain, thread_count(threads))
+        top = self.top(rows, found, settings, exact, explain, thread_count(threads))
         proven = top.proven.astype(bool)
         explanation = top.explanation(self, wanted) if explain else None
-        ids, distances = (_padded(array, wanted) for array in (top.ids, top.distances))
+        ids, distances = (padded(array, wanted) for array in (top.ids, top.distances))
         return Neighbors(ids, distances, bool(proven.all()), explanation)
 
     def within(
@@ -242,12 +262,9 @@ class SliceIndex(Index):
         paired with the first of its equals and no other, which keeps a million copies linear.
         More than `limit` pairs raise `ResultTooLargeError`.
         """
-        rows = [segment.living() for segment in self._segments]
-        signatures = np.concatenate([part.signatures for part in rows])
-        ids = np.concatenate([part.all_ids() for part in rows])
         near = min(whole_number("radius", radius, at_least=0), self.bits)
         most = whole_number("limit", limit, at_least=0)
-        return pairs_of_rows(signatures, ids, near, most, collapse, thread_count(threads))
+        return pairs_of_rows(*self.living(), near, most, collapse, thread_count(threads))
 
     # Changing
 
@@ -263,16 +280,7 @@ class SliceIndex(Index):
         Costs microseconds a signature: new ones are kept in a small segment, and segments of
         similar size are merged from time to time.
         """
-        if ids is None:
-            new = Rows.of(signatures)
-            numbers = np.arange(self._next_id, self._next_id + len(new), dtype=np.int64)
-            new = Rows(new.signatures, numbers)
-        else:
-            new = Rows.of(signatures, ids)
-        if new.bits != self.bits:
-            raise ArgumentError(
-                f"the new signatures have {new.bits} bits, the index has {self.bits}"
-            )
+        new = Rows.of(as_queries(signatures, self.bits, "the new signatures"), ids)
         with self._writing:
             if ids is not None:
                 self._refuse_known(new.all_ids())
@@ -336,7 +344,7 @@ class SliceIndex(Index):
 
     # Within
 
-    def _settings(
+    def search_settings(
         self,
         k: int,
         expand: SupportsIndex,
@@ -358,7 +366,7 @@ class SliceIndex(Index):
             best = whole_number("rerank", rerank, at_least=k)
         return wide, narrow, best
 
-    def _top(
+    def top(
         self,
         rows: NDArray[np.uint8],
         k: int,
@@ -462,8 +470,8 @@ class Top:
             candidates,
             reranked,
             expanded,
-            _padded(optimistic, k),
-            _padded(pessimistic, k),
+            padded(optimistic, k),
+            padded(pessimistic, k),
         )
 
 
@@ -498,8 +506,8 @@ def _renumbered(segment: Segment, shift: int) -> Segment:
     return Segment(rows, segment.slice_bits, segment.removed, segment.lists, segment.removals)
 
 
-def _padded(array: NDArray[Any], k: int) -> NDArray[Any]:
+def padded(array: NDArray[Any], k: int) -> NDArray[Any]:
+    """Return the array with k columns, the new ones -1."""
     if array.shape[1] == k:
         return array
     return np.pad(array, ((0, 0), (0, k - array.shape[1])), constant_values=-1)
-

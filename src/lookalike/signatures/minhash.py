@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -11,6 +12,7 @@ from lookalike import _native
 from lookalike.checks import thread_count, whole_number
 from lookalike.errors import ArgumentError, SignatureError
 from lookalike.features import FeatureKind, Words
+from lookalike.features.growing import GrowingArray
 from lookalike.signatures.arrays import as_signatures
 from lookalike.signatures.random import random_words
 from lookalike.signatures.signer import DocumentSigner
@@ -53,11 +55,19 @@ class MinHash(DocumentSigner):
 
     def sign(self, documents: Any, *, threads: SupportsIndex | None = None) -> NDArray[np.uint32]:
         """Return the least values, `uint32[n, permutations]`."""
-        parts = [np.empty((0, self.permutations), np.uint32)]
+        values = GrowingArray((self.permutations,), np.uint32)
+        for batch in self.sign_batches(documents, threads=threads):
+            values.block(len(batch))[:] = batch
+        return values.take()
+
+    def sign_batches(
+        self, documents: Any, *, threads: SupportsIndex | None = None
+    ) -> Iterator[NDArray[np.uint32]]:
+        """Yield the values batch by batch, for collections whose values are not to be kept."""
         for source in self._sources(documents):
-            parts.append(np.empty((len(source), self.permutations), np.uint32))
-            _native.minhash(source, self._factors, self._terms, thread_count(threads), parts[-1])
-        return np.concatenate(parts)
+            values = np.empty((len(source), self.permutations), np.uint32)
+            _native.minhash(source, self._factors, self._terms, thread_count(threads), values)
+            yield values
 
     def similarity(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
         """Return the estimated Jaccard similarity of rows of `a` with rows of `b`, in turn.
@@ -133,7 +143,10 @@ class BBitMinHash(DocumentSigner):
 
     def sign(self, documents: Any, *, threads: SupportsIndex | None = None) -> NDArray[np.uint8]:
         """Return the packed signatures, `uint8[n, bits // 8]`."""
-        return self.pack(self._minhash.sign(documents, threads=threads))
+        signatures = GrowingArray((self.bits // 8,), np.uint8)
+        for values in self._minhash.sign_batches(documents, threads=threads):
+            _native.pack_minima(values, self.b, signatures.block(len(values)))
+        return signatures.take()
 
     def pack(self, values: ArrayLike) -> NDArray[np.uint8]:
         """Return the signatures of MinHash values with the same permutations, features and seed."""

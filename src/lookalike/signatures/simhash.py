@@ -11,6 +11,7 @@ from lookalike import _native
 from lookalike.checks import thread_count, whole_number
 from lookalike.errors import ArgumentError
 from lookalike.features import FeatureKind, Weights, Words
+from lookalike.features.growing import GrowingArray
 from lookalike.signatures.arrays import MAX_BITS
 from lookalike.signatures.signer import WeightedSigner
 
@@ -68,22 +69,19 @@ class SimHash(WeightedSigner):
         self, documents: Any, threads: SupportsIndex | None, weighted: bool
     ) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
         kind, vocabulary = self.weights.native()
-        signatures = [np.empty((0, self.bits // 8), np.uint8)]
-        counters = [np.empty((0, self.bits), np.float32)]
+        signatures = GrowingArray((self.bits // 8,), np.uint8)
+        counters = GrowingArray((self.bits,), np.float32)
         for source in self._sources(documents):
-            signatures.append(np.empty((len(source), self.bits // 8), np.uint8))
-            if weighted:
-                counters.append(np.empty((len(source), self.bits), np.float32))
             _native.simhash(
                 source,
                 kind,
                 vocabulary,
                 self.seed,
                 thread_count(threads),
-                signatures[-1],
-                counters[-1] if weighted else None,
+                signatures.block(len(source)),
+                counters.block(len(source)) if weighted else None,
             )
-        return np.concatenate(signatures), np.concatenate(counters)
+        return signatures.take(), counters.take()
 
 
 def quantize_weights(weights: ArrayLike) -> NDArray[np.int16]:

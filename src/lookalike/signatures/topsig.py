@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.checks import thread_count, whole_number
 from lookalike.features import FeatureKind, Weights, Words
+from lookalike.features.growing import GrowingArray
 from lookalike.signatures.signer import WeightedSigner
 from lookalike.signatures.simhash import signature_bits
 
@@ -68,8 +69,8 @@ class TopSig(WeightedSigner):
         if weights.learns and weights.vocabulary is None:
             weights = Weights("count")
         kind, vocabulary = weights.native()
-        parts = [np.empty(0, np.int64)]
-        signatures = [np.empty(0, np.uint8)]
+        parts = GrowingArray((), np.int64)
+        signatures = GrowingArray((self.bits // 8,), np.uint8)
         for source in self._sources(documents):
             counts, rows = _native.topsig(
                 source,
@@ -81,6 +82,6 @@ class TopSig(WeightedSigner):
                 terms,
                 thread_count(threads),
             )
-            parts.append(counts)
-            signatures.append(rows)
-        return np.concatenate(signatures).reshape(-1, self.bits // 8), np.concatenate(parts)
+            parts.block(len(counts))[:] = counts
+            signatures.block(int(counts.sum()))[:] = rows.reshape(-1, self.bits // 8)
+        return signatures.take(), parts.take()

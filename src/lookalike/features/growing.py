@@ -1,0 +1,37 @@
+"""Arrays that grow with what an iterable yields."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["GrowingArray"]
+
+
+class GrowingArray:
+    """Rows appended one block after the other, in one piece of memory.
+
+    Growing moves pages instead of copying them where the system can, and leaves no second copy at
+    the end, as joining a list of blocks would.
+    """
+
+    def __init__(self, shape: tuple[int, ...], dtype: type[np.generic]) -> None:
+        self._array: NDArray[Any] = np.empty((0, *shape), dtype)
+        self._count = 0
+
+    def block(self, rows: int) -> NDArray[Any]:
+        """Return a view of that many new rows, to be filled before the next block is asked for."""
+        total = self._count + rows
+        if total > len(self._array):
+            room = max(total, len(self._array) * 5 // 4)
+            self._array.resize((room, *self._array.shape[1:]), refcheck=False)
+        block = self._array[self._count : total]
+        self._count = total
+        return block
+
+    def take(self) -> NDArray[Any]:
+        """Return all rows; nothing may be appended afterwards."""
+        self._array.resize((self._count, *self._array.shape[1:]), refcheck=False)
+        return self._array

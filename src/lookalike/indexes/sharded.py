@@ -1,0 +1,270 @@
+"""ShardedIndex: one answer from several indexes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lookalike import _native
+from lookalike.checks import thread_count, whole_number
+from lookalike.errors import ArgumentError, ResultTooLargeError
+from lookalike.indexes.base import DEFAULT_LIMIT, Index
+from lookalike.indexes.collapse import pairs_of_rows
+from lookalike.indexes.results import Explanation, Matches, Neighbors, Pairs
+from lookalike.indexes.slices import SliceIndex, Top, padded
+from lookalike.signatures import as_queries
+
+if TYPE_CHECKING:
+    from lookalike.storage import Container
+
+__all__ = ["ShardedIndex"]
+
+
+class ShardedIndex(Index):
+    """Several indexes searched as one; the answers equal those of one index over everything.
+
+    Shards whose ids are positions are numbered on, in order: the first id of a shard follows the
+    last of the one before. Shards with ids of the caller's keep these, which must then be distinct
+    over all shards. Slice indexes have to be cut alike. Files are saved shard by shard.
+    """
+
+    kind: ClassVar[str] = "sharded"
+
+    def __init__(self, shards: Iterable[Index]) -> None:
+        self.shards = tuple(shards)
+        if not self.shards:
+            raise ArgumentError("there are no shards; expected at least one index")
+        widths = sorted({shard.bits for shard in self.shards})
+        if len(widths) > 1:
+            raise ArgumentError(f"shards have {widths} bits; expected the same for all")
+        cuts = {shard.slice_bits for shard in self.shards if isinstance(shard, SliceIndex)}
+        if len(cuts) > 1:
+            raise ArgumentError(f"shards have slices of {sorted(cuts)} bits; expected one width")
+        own = {shard.own_ids for shard in self.shards}
+        if len(own) > 1:
+            raise ArgumentError("some shards have ids of the caller's and some do not")
+        starts = np.cumsum([0, *(shard.next_id for shard in self.shards)])
+        self._shifts = [0 if True in own else int(start) for start in starts[:-1]]
+
+    @property
+    def bits(self) -> int:
+        """How many bits each signature has."""
+        return self.shards[0].bits
+
+    @property
+    def own_ids(self) -> bool:
+        """Whether ids are the caller's."""
+        return self.shards[0].own_ids
+
+    @property
+    def next_id(self) -> int:
+        """One more than the largest id."""
+        return max(
+            shard.next_id + shift for shard, shift in zip(self.shards, self._shifts, strict=True)
+        )
+
+    def __len__(self) -> int:
+        return sum(len(shard) for shard in self.shards)
+
+    def living(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """Return all signatures and their ids."""
+        parts = [shard.living() for shard in self.shards]
+        ids = [own + shift for (_, own), shift in zip(parts, self._shifts, strict=True)]
+        return np.concatenate([signatures for signatures, _ in parts]), np.concatenate(ids)
+
+    def search(
+        self,
+        queries: ArrayLike,
+        k: SupportsIndex,
+        *,
+        expand: SupportsIndex = 3,
+        admit: SupportsIndex | None = None,
+        rerank: SupportsIndex | None = None,
+        exact: bool = False,
+        explain: bool = False,
+        threads: SupportsIndex | None = None,
+    ) -> Neighbors:
+        """Return the k nearest over all shards; see `SliceIndex.search` for the settings.
+
+        They are for shards that are slice indexes; others are exact anyway. Shards of slices
+        propose candidates by score, and the best of all shards together are re-ranked.
+        """
+        rows = as_queries(queries, self.bits)
+        wanted = whole_number("k", k, at_least=1)
+        sliced = [shard for shard in self.shards if isinstance(shard, SliceIndex)]
+        if len(sliced) < len(self.shards) or exact:
+            options: dict[str, Any] = {"expand": expand, "admit": admit, "rerank": rerank}
+            found = self._each(
+                lambda shard, share: (
+                    shard.search(rows, wanted, exact=exact, threads=share, **options)
+                    if isinstance(shard, SliceIndex)
+                    else shard.search(rows, wanted, threads=share)
+                ),
+                threads,
+            )
+            ids = self._shifted([result.ids for result in found])
+            distances = np.concatenate([result.distances for result in found], axis=1)
+            ids, distances = _nearest(ids, distances, wanted)
+            return Neighbors(ids, distances, all(result.exact for result in found))
+        settings = sliced[0].search_settings(wanted, expand, admit, rerank)
+        return self._by_score(sliced, rows, wanted, settings, explain, threads)
+
+    def _by_score(
+        self,
+        shards: list[SliceIndex],
+        rows: NDArray[np.uint8],
+        k: int,
+        settings: tuple[int, int, int],
+        explain: bool,
+        threads: SupportsIndex | None,
+    ) -> Neighbors:
+        """Gather the best candidates of each shard, keep the best of all, and take the nearest."""
+        expand, admit, rerank = settings
+        tops: list[Top] = self._each(
+            lambda shard, share: shard.top(
+                rows, min(rerank, max(1, len(shard))), settings, False, explain, share
+            ),
+            threads,
+        )
+        ids = self._shifted([top.ids for top in tops])
+        distances = np.concatenate([top.distances for top in tops], axis=1)
+        scores = np.concatenate([top.scores for top in tops], axis=1)
+        rest = np.max([top.rest for top in tops], axis=0)
+        order = np.lexsort((ids, -scores), axis=1)
+        if order.shape[1] > rerank:
+            cut = np.take_along_axis(scores, order[:, rerank : rerank + 1], axis=1)[:, 0]
+            rest = np.maximum(rest, cut)
+            order = order[:, :rerank]
+        ids, distances, scores = (
+            np.take_along_axis(array, order, axis=1) for array in (ids, distances, scores)
+        )
+        proven = self._proven(distances, ids, rest, k, expand, admit)
+        merged = Top(len(rows), k)
+        merged.ids, merged.distances, merged.scores = _nearest(ids, distances, k, scores)
+        merged.proven[:] = proven
+        merged.work[:] = np.sum([top.work for top in tops], axis=0)
+        merged.work[3] = (ids >= 0).sum(axis=1)
+        merged.work[4] = expand
+        explanation: Explanation | None = merged.explanation(shards[0], k) if explain else None
+        return Neighbors(merged.ids, merged.distances, bool(proven.all()), explanation)
+
+    def _proven(
+        self,
+        distances: NDArray[np.int32],
+        ids: NDArray[np.int64],
+        rest: NDArray[np.int32],
+        k: int,
+        expand: int,
+        admit: int,
+    ) -> NDArray[np.bool_]:
+        """Return for which queries nothing unseen or not re-ranked can be among the k nearest."""
+        slice_bits = next(s.slice_bits for s in self.shards if isinstance(s, SliceIndex))
+        widths = np.array(_native.slice_widths(self.bits, slice_bits))
+        unseen = np.inf if (widths <= admit).any() else float((admit + 1) * len(widths))
+        optimistic = _native.optimistic_distances(self.bits, slice_bits, expand)
+        bound = np.minimum(unseen, np.where(rest < 0, np.inf, optimistic[rest.clip(0)]))
+        found = (ids >= 0).sum(axis=1)
+        far = np.sort(np.where(ids >= 0, distances, self.bits + 1), axis=1)
+        kth = np.where(found >= k, far[:, min(k, far.shape[1]) - 1], np.inf)
+        proven: NDArray[np.bool_] = (bound > kth) | (found == len(self))
+        return proven
+
+    def within(
+        self,
+        queries: ArrayLike,
+        radius: SupportsIndex,
+        *,
+        limit: SupportsIndex = DEFAULT_LIMIT,
+        threads: SupportsIndex | None = None,
+    ) -> Matches:
+        """Return everything within the radius over all shards; exact if all shards are."""
+        rows = as_queries(queries, self.bits)
+        most = whole_number("limit", limit, at_least=0)
+        found = self._each(
+            lambda shard, share: shard.within(rows, radius, limit=most, threads=share), threads
+        )
+        ids = np.concatenate(
+            [result.ids + shift for result, shift in zip(found, self._shifts, strict=True)]
+        )
+        if len(ids) > most:
+            raise ResultTooLargeError(
+                f"more than limit={most} matches within radius {radius} of {len(rows)} queries; "
+                "ask with a smaller radius or fewer queries at once, or raise the limit"
+            )
+        counts = sum(np.diff(result.offsets) for result in found)
+        query = np.concatenate([result.columns()["query"] for result in found])
+        distances = np.concatenate([result.distances for result in found])
+        order = np.lexsort((ids, distances, query))
+        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        exact = all(result.exact for result in found)
+        return Matches(offsets, ids[order], distances[order], exact)
+
+    def pairs(
+        self,
+        radius: SupportsIndex,
+        *,
+        limit: SupportsIndex = DEFAULT_LIMIT,
+        collapse: bool = False,
+        threads: SupportsIndex | None = None,
+    ) -> Pairs:
+        """Return every pair over all shards within the radius; see `SliceIndex.pairs`."""
+        near = min(whole_number("radius", radius, at_least=0), self.bits)
+        most = whole_number("limit", limit, at_least=0)
+        return pairs_of_rows(*self.living(), near, most, collapse, thread_count(threads))
+
+    def verify(self) -> None:
+        """Verify the file behind each shard."""
+        for shard in self.shards:
+            shard.verify()
+
+    def stats(self) -> dict[str, Any]:
+        """Return what there is to know about the shards, in plain values."""
+        return {**super().stats(), "shards": [shard.stats() for shard in self.shards]}
+
+    @property
+    def memory_bytes(self) -> int:
+        """How many bytes the arrays of all shards take."""
+        return sum(shard.memory_bytes for shard in self.shards)
+
+    def _each(self, action: Any, threads: SupportsIndex | None) -> list[Any]:
+        """Run `action(shard, threads)` for all shards at once, sharing the threads among them."""
+        count = thread_count(threads)
+        workers = min(count, len(self.shards))
+        share = max(1, count // workers)
+        if workers == 1:
+            return [action(shard, share) for shard in self.shards]
+        with ThreadPoolExecutor(workers) as pool:
+            return list(pool.map(lambda shard: action(shard, share), self.shards))
+
+    def _shifted(self, ids: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+        moved = [
+            np.where(part >= 0, part + shift, -1)
+            for part, shift in zip(ids, self._shifts, strict=True)
+        ]
+        return np.concatenate(moved, axis=1)
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        self._one_by_one()
+
+    def _restore(self, container: Container) -> None:
+        self._one_by_one()
+
+    def _one_by_one(self) -> NoReturn:
+        raise ArgumentError(
+            "a sharded index has no file of its own; save each of its shards, and put them "
+            "together with ShardedIndex([load_index(path), ...])"
+        )
+
+
+def _nearest(
+    ids: NDArray[Any], distances: NDArray[Any], k: int, *others: NDArray[Any]
+) -> tuple[NDArray[Any], ...]:
+    """Return the k nearest of each row, by (distance, id), and the same places of other arrays."""
+    last = np.iinfo(np.int32).max
+    order = np.lexsort((ids, np.where(ids >= 0, distances, last)), axis=1)[:, :k]
+    arrays: tuple[NDArray[Any], ...] = (ids, distances, *others)
+    return tuple(padded(np.take_along_axis(array, order, axis=1), k) for array in arrays)
