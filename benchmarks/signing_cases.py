@@ -50,6 +50,8 @@ class SignerPlan:
     title: str
     signer: Callable[[Documents], Any]
     peers: Sequence[type[SigningPeer]] = ()
+    as_documented: Sequence[type[SigningPeer]] = ()
+    """Rivals with features of their own, the way their users run them; no similarities compared."""
     lesser: Sequence[type[SigningPeer]] = ()
     """Peers that do something else or less; they are shown, but are no rivals."""
     rate_gates: Sequence[RateGate] = ()
@@ -68,6 +70,7 @@ class SignerPlan:
             contenders += [_yardstick(TWO_THREADS, twice), _yardstick(FROM_LIST, listed)]
         peers = [kind() for kind in self.peers]
         contenders += [_contender(peer, documents) for peer in peers]
+        contenders += [_contender(kind(), documents) for kind in self.as_documented]
         contenders += [_contender(kind(), documents, is_rival=False) for kind in self.lesser]
         similarities = {OURS: partial(_mean_similarity, partial(_values, signer), documents)}
         for peer in peers:

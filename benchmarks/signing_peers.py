@@ -26,7 +26,7 @@ __all__ = [
     "RensaRho",
     "RensaSplit",
     "SigningPeer",
-    "SimHashChars",
+    "SimHashText",
     "SimHashWords",
 ]
 
@@ -53,9 +53,9 @@ class SigningPeer(ABC):
 
 
 class SimHashWords(SigningPeer):
-    """PyPI's simhash, 64 bits, of words and their counts: it takes these as a mapping."""
+    """PyPI's simhash, 64 bits, of our words and their counts: it takes these as a mapping."""
 
-    name = "simhash"
+    name = "simhash, given our words"
     most = 2000
 
     def __init__(self) -> None:
@@ -75,10 +75,10 @@ class SimHashWords(SigningPeer):
         return Counter(WORD.findall(text.lower()))
 
 
-class SimHashChars(SimHashWords):
-    """The same as it comes: given text, it takes runs of 4 letters, spaces left out."""
+class SimHashText(SimHashWords):
+    """The same as its documentation uses it: given text, it takes runs of 4 letters by itself."""
 
-    name = "simhash, its own 4-grams"
+    name = "simhash"
     most = 500
 
     def features(self, text: str) -> str:

@@ -6,6 +6,7 @@
 
 #include "bits/kernels.hpp"
 #include "bits/mix.hpp"
+#include "search/bit_field.hpp"
 
 namespace lookalike::search {
 
@@ -25,12 +26,9 @@ struct Blocks {
     std::size_t begin(std::size_t block) const { return block * bits / count; }
     std::size_t end(std::size_t block) const { return (block + 1) * bits / count; }
 
+    // Bits `from` to `to`, at most 56.
     std::uint64_t word(const std::uint8_t* signature, std::size_t from, std::size_t to) const {
-        const std::size_t byte = from / 8;
-        std::uint64_t word = 0;
-        __builtin_memcpy(&word, signature + byte, std::min<std::size_t>(8, bits / 8 - byte));
-        word >>= from % 8;
-        return to - from >= 64 ? word : word & ((std::uint64_t{1} << (to - from)) - 1);
+        return bits_from(signature, bits / 8, from) & ((std::uint64_t{1} << (to - from)) - 1);
     }
 
     // Equal for equal blocks; for blocks of more than 32 bits a hash, which others may share.

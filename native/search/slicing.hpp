@@ -3,8 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <vector>
+
+#include "search/bit_field.hpp"
 
 namespace lookalike::search {
 
@@ -34,14 +35,8 @@ class Slicing {
     }
 
     std::uint32_t value(const std::uint8_t* signature, std::size_t position) const {
-        const std::size_t from = start(position), byte = from / 8, bytes = bits_ / 8;
-        std::uint64_t word = 0;
-        if (byte + 8 <= bytes)
-            std::memcpy(&word, signature + byte, 8);
-        else
-            for (std::size_t at = byte; at < bytes; ++at)
-                word |= std::uint64_t{signature[at]} << 8 * (at - byte);
-        return static_cast<std::uint32_t>(word >> from % 8) & ((1u << width(position)) - 1);
+        return static_cast<std::uint32_t>(bits_from(signature, bits_ / 8, start(position))) &
+               ((1u << width(position)) - 1);
     }
 
   private:

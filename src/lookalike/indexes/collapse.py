@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -68,13 +70,35 @@ def _groups(signatures: NDArray[np.uint8], ids: NDArray[np.int64]) -> _Groups:
     if not len(signatures):
         none = np.empty(0, np.int64)
         return _Groups(none, np.zeros(1, np.int64), none)
-    whole = np.ascontiguousarray(signatures).view(f"V{signatures.shape[1]}")[:, 0]
-    if signatures.shape[1] == 8:
-        whole = whole.view(np.uint64)  # numbers sort much faster than bytes
-    _, group = np.unique(whole, return_inverse=True)
-    order = np.lexsort((ids, group))
-    starts = np.flatnonzero(np.diff(group[order], prepend=-1))
+    keys = _keys(np.ascontiguousarray(signatures))
+    ordered = np.sort(keys)
+    repeated = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+    if not len(repeated):
+        return _Groups(ids, np.arange(len(ids) + 1), np.arange(len(ids)))
+    # Most signatures stand alone; only the others have to be put in order, by key and id.
+    places = np.searchsorted(repeated, keys).clip(max=len(repeated) - 1)
+    several = repeated[places] == keys
+    alone, members = np.flatnonzero(~several), np.flatnonzero(several)
+    members = members[np.lexsort((ids[members], keys[members]))]
+    begins = np.flatnonzero(np.append(True, keys[members][1:] != keys[members][:-1]))
+    starts = np.concatenate([np.arange(len(alone)), len(alone) + begins])
+    order = np.concatenate([alone, members])
     return _Groups(ids[order], np.append(starts, len(ids)), order[starts])
+
+
+def _keys(signatures: NDArray[np.uint8]) -> NDArray[Any]:
+    """Return numbers that are equal for equal signatures only: themselves, or hashes."""
+    if signatures.shape[1] == 8:
+        return signatures.view(np.uint64)[:, 0]
+    hashes = np.empty(len(signatures), np.uint64)
+    _native.hash_rows(signatures, hashes)
+    order = np.argsort(hashes)
+    same = np.flatnonzero(hashes[order][1:] == hashes[order][:-1])
+    if (signatures[order[same]] == signatures[order[same + 1]]).all():
+        return hashes
+    # Two that differ have the same hash: number the signatures themselves.
+    whole = signatures.view(f"V{signatures.shape[1]}")[:, 0]
+    return np.unique(whole, return_inverse=True)[1].astype(np.uint64)
 
 
 def _compare(signatures: NDArray[np.uint8], radius: int, limit: int, threads: int) -> Columns:

@@ -1,0 +1,292 @@
+"""`lookalike evaluate`: how good and how quick slices are on your own signatures."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from lookalike import __version__
+from lookalike.checks import whole_number
+from lookalike.errors import ArgumentError, FileError, FormatError, MissingDependencyError
+from lookalike.evaluation import (
+    Evaluation,
+    Measurement,
+    evaluate,
+    growth,
+    plot_growth,
+    plot_touched,
+    plot_trade_off,
+    tune,
+)
+from lookalike.evaluation.tables import measurement_table
+from lookalike.indexes import load_index
+from lookalike.signatures import as_signatures
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from lookalike.evaluation.grid import Progress
+
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+_NPY_MAGIC = b"\x93NUMPY"
+
+_COLUMNS = """\
+columns of the table:
+  slices       slice width; "scan" is the exhaustive search, always exact
+  expand       bits of a slice that may differ and its list still be read
+  admit        bits up to which a list may bring in new candidates
+  ms           milliseconds for one query, asked alone
+  ms in batch  milliseconds for one query, all asked at once
+  CDR@k        cumulative distance ratio: 1 if the results are as near as the nearest
+  recall@k     share of the true k nearest that was found
+  nearest      queries whose nearest signature came first
+  near-dup.    share found of all signatures that differ in at most a tenth of the bits
+               (at most k a query; "-" if there are none)
+  touched      share of the collection that became candidates
+  build s      seconds to build the index
+  bytes        for one signature, lists included
+
+examples:
+  lookalike evaluate signatures.npy
+  lookalike evaluate signatures.npy --slice-bits 12,14,16 --expand 0,1,2,3 --output report
+  lookalike evaluate signatures.npy --tune 0.95
+"""
+
+
+def add(commands: Subparsers) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "evaluate",
+        help="measure speed and quality of slice indexes on your own signatures",
+        description="Build slice indexes over your signatures, search them, and compare time and "
+        "answers with the exhaustive scan. Prints a table; with --output also writes "
+        "evaluation.json and plots.",
+        epilog=_COLUMNS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "signatures",
+        type=Path,
+        metavar="SIGNATURES",
+        help="a .npy file, uint8[n, bits // 8] or uint64[n, bits // 64], or a saved lookalike "
+        "index, whose signatures are taken",
+    )
+    parser.add_argument(
+        "--queries",
+        type=Path,
+        metavar="FILE",
+        help="what to look for, in the same sort of file (default: a sample of the signatures, "
+        "each looked for among the others)",
+    )
+    parser.add_argument(
+        "--sample", type=int, default=200, metavar="N", help="size of that sample (default 200)"
+    )
+    parser.add_argument("-k", type=int, default=10, help="neighbours a query (default 10)")
+    parser.add_argument(
+        "--slice-bits",
+        type=_numbers,
+        metavar="LIST",
+        help="slice widths to build, such as 14,16 (default: what SliceIndex chooses)",
+    )
+    parser.add_argument(
+        "--expand", type=_numbers, metavar="LIST", help="values of expand (default 0,1,2,3)"
+    )
+    parser.add_argument(
+        "--admit",
+        type=_numbers_or_all,
+        metavar="LIST",
+        help='values of admit, or "all" from 0 to expand (default: the same as expand)',
+    )
+    parser.add_argument("--threads", type=int, default=1, metavar="N", help="threads (default 1)")
+    parser.add_argument(
+        "--growth",
+        action="store_true",
+        help="also measure parts of 1000, 2000, 4000, ... signatures, with a slice bit more each "
+        "time and with the same slices throughout",
+    )
+    parser.add_argument(
+        "--tune",
+        type=float,
+        metavar="CDR",
+        help="instead of a table of all settings, find the quickest that reaches this cumulative "
+        "distance ratio, such as 0.95",
+    )
+    parser.add_argument(
+        "--memory",
+        type=int,
+        metavar="BYTES",
+        help="with --tune: only slice widths whose lists fit into so many bytes",
+    )
+    parser.add_argument(
+        "--output", type=Path, metavar="FOLDER", help="write evaluation.json and plots there"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Measure, print, and write what was asked for."""
+    _check(options)
+    signatures = _read(options.signatures)
+    queries = _read(options.queries) if options.queries else None
+    count, bits = signatures.shape[0], 8 * signatures.shape[1]
+    threads = "1 thread" if options.threads == 1 else f"{options.threads} threads"
+    if options.output:
+        _make_folder(options.output)
+    if options.tune is not None:
+        tuning = tune(
+            signatures,
+            options.k,
+            options.tune,
+            queries=queries,
+            sample=options.sample,
+            threads=options.threads,
+            memory=options.memory,
+            progress=_progress("slice widths"),
+        )
+        print(f"{count:,} signatures of {bits} bits, {tuning.queries} queries, {threads}\n")
+        print(tuning)
+        if options.output:
+            _write_json(options.output, {"tuning": tuning.to_dict()})
+        return
+    evaluation = evaluate(
+        signatures,
+        queries,
+        k=options.k,
+        sample=options.sample,
+        slice_bits=options.slice_bits,
+        expand=(0, 1, 2, 3) if options.expand is None else options.expand,
+        admit=options.admit,
+        threads=options.threads,
+        progress=_progress("settings"),
+    )
+    print(f"{count:,} signatures of {bits} bits, {evaluation.queries} queries, {threads}\n")
+    print(evaluation)
+    series = _growth(signatures, options) if options.growth else {}
+    for name, rows in series.items():
+        print(f"\n{name[0].upper()}{name[1:]}:\n\n{measurement_table(rows, options.k, sizes=True)}")
+    if options.output:
+        _write(options.output, evaluation, series)
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Refuse options that do not go together, before anything takes time."""
+    whole_number("--sample", options.sample, at_least=1)
+    whole_number("-k", options.k, at_least=1)
+    whole_number("--threads", options.threads, at_least=1)
+    if options.tune is None:
+        if options.memory is not None:
+            raise ArgumentError("--memory goes with --tune only; leave it out, or add --tune 0.95")
+        return
+    for name in ("slice_bits", "expand", "admit", "growth"):
+        if getattr(options, name):
+            option = name.replace("_", "-")
+            raise ArgumentError(f"--{option} does not go with --tune, which chooses by itself")
+
+
+def _growth(
+    signatures: NDArray[np.uint8], options: argparse.Namespace
+) -> dict[str, list[Measurement]]:
+    """Return the two series of the paper's Figure 3, by their names."""
+    expand = 3 if options.expand is None else max(options.expand)
+    settings: dict[str, Any] = {
+        "k": options.k,
+        "expand": expand,
+        "sample": options.sample,
+        "threads": options.threads,
+    }
+    grown = growth(signatures, **settings, progress=_progress("sizes"))
+    first = grown[1].slice_bits
+    kept = growth(signatures, **settings, slice_bits=first, progress=_progress("sizes"))
+    return {"slices a bit wider with each doubling": grown, f"slices of {first} bits": kept}
+
+
+def _read(path: Path) -> NDArray[np.uint8]:
+    """Return the signatures of a .npy file, mapped and not read, or those of a saved index."""
+    try:
+        with open(path, "rb") as file:
+            magic = file.read(len(_NPY_MAGIC))
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror or error}") from error
+    if magic != _NPY_MAGIC:
+        try:
+            return load_index(path).living()[0]
+        except FormatError as error:
+            raise FormatError(f"{error}; nor is it a .npy file, which np.save writes") from error
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise FormatError(f"{path} is a .npy file that cannot be used: {error}") from error
+    return as_signatures(array, f"the signatures in {path}")
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{folder} cannot be made: {error.strerror or error}") from error
+
+
+def _write(folder: Path, evaluation: Evaluation, series: dict[str, list[Measurement]]) -> None:
+    """Write JSON and plots, and say where; without matplotlib, JSON and a hint."""
+    grown = {name: [asdict(row) for row in rows] for name, rows in series.items()}
+    _write_json(folder, {**evaluation.to_dict(), "growth": grown})
+    pictures: dict[str, Callable[[Path], None]] = {
+        "trade_off.png": partial(plot_trade_off, evaluation),
+        "touched.png": partial(plot_touched, evaluation),
+    }
+    if series:
+        pictures["growth.png"] = partial(plot_growth, series, threads=evaluation.threads)
+    try:
+        for name, draw in pictures.items():
+            draw(folder / name)
+            print(f"wrote {folder / name}")
+    except MissingDependencyError as error:
+        print(f"no plots: {error}")
+
+
+def _write_json(folder: Path, contents: dict[str, Any]) -> None:
+    path = folder / "evaluation.json"
+    text = json.dumps({"lookalike": __version__, **contents}, indent=2, allow_nan=False)
+    try:
+        path.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise FileError(f"{path} cannot be written: {error.strerror or error}") from error
+    print(f"\nwrote {path}")
+
+
+def _progress(what: str) -> Progress | None:
+    """Return what shows a line that overwrites itself, after a second; None without a terminal."""
+    if not sys.stderr.isatty():
+        return None
+    start = time.monotonic()
+
+    def show(done: int, total: int) -> None:
+        if time.monotonic() - start < 1:
+            return
+        text = f"measured {done} of {total} {what}" if done < total else ""
+        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+    return show
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a list of whole numbers; expected something like 0,1,2"
+        ) from None
+
+
+def _numbers_or_all(text: str) -> list[int] | Literal["all"]:
+    return "all" if text == "all" else _numbers(text)

@@ -1,0 +1,129 @@
+"""A grid of settings, each measured against the exhaustive scan on the user's own signatures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, SupportsIndex
+
+from numpy.typing import ArrayLike
+
+from lookalike.checks import thread_count, whole_number
+from lookalike.errors import ArgumentError
+from lookalike.evaluation.measurement import (
+    Measurement,
+    measure_scan,
+    measure_slices,
+    near_radius,
+)
+from lookalike.evaluation.questions import Questions
+from lookalike.evaluation.tables import measurement_table
+from lookalike.indexes.slices import MOST_SLICE_BITS, slice_width
+from lookalike.signatures import as_signatures
+
+__all__ = ["Evaluation", "Progress", "evaluate", "setting_pairs", "width_list"]
+
+Progress = Callable[[int, int], None]
+"""Is told how many of how many steps are done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Measurements of one collection; the first row is the exhaustive scan. `str` is a table."""
+
+    count: int
+    """Signatures in the collection."""
+    bits: int
+    queries: int
+    k: int
+    radius: int
+    """Up to how many differing bits a signature counts as a near-duplicate."""
+    threads: int
+    rows: tuple[Measurement, ...]
+
+    @property
+    def scan(self) -> Measurement:
+        """The exhaustive scan."""
+        return self.rows[0]
+
+    def __str__(self) -> str:
+        return measurement_table(self.rows, self.k)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything in plain values, fit for JSON."""
+        return asdict(self)
+
+
+def evaluate(
+    signatures: ArrayLike,
+    queries: ArrayLike | None = None,
+    *,
+    k: SupportsIndex = 10,
+    sample: SupportsIndex = 200,
+    slice_bits: Iterable[SupportsIndex] | None = None,
+    expand: Iterable[SupportsIndex] = (0, 1, 2, 3),
+    admit: Iterable[SupportsIndex] | Literal["all"] | None = None,
+    seed: SupportsIndex = 0,
+    threads: SupportsIndex | None = 1,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Measure `SliceIndex` with every combination of settings against `ScanIndex`.
+
+    Without `queries`, `sample` signatures of the collection are looked for among the others.
+    `slice_bits` are the widths to build, the index's own choice unless told. `admit` is `expand`
+    unless told; "all" tries each from 0 to `expand`, and larger values than `expand` mean it.
+
+    Costs three scans of all queries, one build for each width, and two searches of all queries
+    for each setting: all at once, and one by one. One thread unless told; None means all cores.
+    """
+    rows = as_signatures(signatures)
+    count, bits = rows.shape[0], 8 * rows.shape[1]
+    pairs = setting_pairs(expand, admit)
+    workers = thread_count(threads)
+    widths = [slice_width(count, bits)] if slice_bits is None else width_list(slice_bits)
+    questions = Questions.of(rows, queries, k=k, sample=sample, seed=seed, threads=workers)
+    measured = [measure_scan(questions, count, bits)]
+    for width in widths:
+        for measurement in measure_slices(questions, rows, width, pairs):
+            measured.append(measurement)
+            if progress:
+                progress(len(measured) - 1, len(widths) * len(pairs))
+    return Evaluation(
+        count,
+        bits,
+        len(questions.queries),
+        questions.k,
+        near_radius(bits),
+        workers,
+        tuple(measured),
+    )
+
+
+def width_list(slice_bits: Iterable[SupportsIndex]) -> list[int]:
+    """Return slice widths in order, each once."""
+    widths = {
+        whole_number("slice_bits", width, at_least=1, at_most=MOST_SLICE_BITS)
+        for width in slice_bits
+    }
+    if not widths:
+        raise ArgumentError("slice_bits is empty; expected at least one slice width")
+    return sorted(widths)
+
+
+def setting_pairs(
+    expand: Iterable[SupportsIndex], admit: Iterable[SupportsIndex] | Literal["all"] | None
+) -> Sequence[tuple[int, int]]:
+    """Return every (expand, admit) with admit at most expand, in order, each once."""
+    wide = sorted({whole_number("expand", value, at_least=0) for value in expand})
+    if not wide:
+        raise ArgumentError("expand is empty; expected at least one number")
+    if admit is None:
+        return [(most, most) for most in wide]
+    if isinstance(admit, str):
+        if admit != "all":
+            raise ArgumentError(f"admit is {admit!r}; expected numbers, 'all' or None")
+        return [(most, narrow) for most in wide for narrow in range(most + 1)]
+    narrow_ones = {whole_number("admit", value, at_least=0) for value in admit}
+    if not narrow_ones:
+        raise ArgumentError("admit is empty; expected at least one number, 'all' or None")
+    return [(most, n) for most in wide for n in sorted({min(one, most) for one in narrow_ones})]

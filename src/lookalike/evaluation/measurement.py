@@ -1,0 +1,149 @@
+"""Measurement: what one index with one setting did for some queries."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.evaluation.measures import (
+    cumulative_distance_ratio,
+    near_duplicate_recall,
+    nearest_hit_rate,
+    recall_at_k,
+    recall_by_distance,
+    top_in_top,
+)
+from lookalike.evaluation.questions import Answers, Questions
+from lookalike.indexes import Neighbors, SliceIndex
+
+__all__ = ["Measurement", "measure_scan", "measure_slices", "near_radius"]
+
+NEAR = 0.1
+"""Signatures that differ in at most this share of their bits are near-duplicates here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One setting: what it costs and how good its answers are, on average over the queries.
+
+    All but times and bytes is the same in every run with the same data and seed.
+    """
+
+    count: int
+    """Signatures in the collection."""
+    slice_bits: int | None
+    """The slice width; None for the exhaustive scan."""
+    expand: int | None
+    admit: int | None
+    milliseconds: float
+    """For one query, asked alone."""
+    batch_milliseconds: float
+    """For one query, all asked at once."""
+    build_seconds: float
+    bytes_per_signature: float
+    """Signature and lists."""
+    cdr: float
+    """The cumulative distance ratio of the k nearest."""
+    recall: float
+    """The share of the true k that was found, by id."""
+    recall_by_distance: float
+    """The share that was found if any signature as near as the true k-th will do."""
+    nearest_hit_rate: float
+    """For which share of the queries a nearest signature came first."""
+    near_duplicate_recall: float | None
+    """The share found of all that differ in at most a tenth of the bits, at most k a query;
+    None if the queries have no such neighbours."""
+    top_10_in_10: float
+    """The share of the first ten found that are true first ten."""
+    top_10_in_100: float
+    """The share of the first ten found that are among the true first hundred."""
+    lists: float
+    """Lists read for one query."""
+    touched: float
+    """The share of the collection that became candidates."""
+
+
+def near_radius(bits: int) -> int:
+    """Return how many bits two near-duplicates may differ in: a tenth, rounded down."""
+    return int(bits * NEAR)
+
+
+def measure_scan(questions: Questions, count: int, bits: int) -> Measurement:
+    """Return what the exhaustive scan did, which is what everything else is compared with."""
+    return _measurement(questions, questions.scan, count, bits)
+
+
+def measure_slices(
+    questions: Questions,
+    signatures: NDArray[np.uint8],
+    slice_bits: int,
+    settings: Iterable[tuple[int, int]],
+) -> Iterator[Measurement]:
+    """Build one index and yield what it does with each (expand, admit)."""
+    start = time.perf_counter()
+    index = SliceIndex(signatures, slice_bits, threads=questions.threads)
+    built = time.perf_counter() - start
+    for expand, admit in settings:
+
+        def search(
+            queries: NDArray[np.uint8],
+            k: int,
+            explain: bool,
+            expand: int = expand,
+            admit: int = admit,
+        ) -> Neighbors:
+            return index.search(
+                queries, k, expand=expand, admit=admit, explain=explain, threads=questions.threads
+            )
+
+        yield _measurement(
+            questions,
+            questions.ask(search),
+            len(index),
+            index.bits,
+            slice_bits=slice_bits,
+            expand=expand,
+            admit=admit,
+            build_seconds=built,
+            bytes_per_signature=index.memory_bytes / len(index),
+        )
+
+
+def _measurement(
+    questions: Questions,
+    answers: Answers,
+    count: int,
+    bits: int,
+    *,
+    slice_bits: int | None = None,
+    expand: int | None = None,
+    admit: int | None = None,
+    build_seconds: float = 0.0,
+    bytes_per_signature: float | None = None,
+) -> Measurement:
+    found, truth, k = answers.neighbors, questions.truth, questions.k
+    true_ids, true_distances = truth.ids[:, :k], truth.distances[:, :k]
+    work = found.explanation
+    return Measurement(
+        count=count,
+        slice_bits=slice_bits,
+        expand=expand,
+        admit=admit,
+        milliseconds=1e3 * answers.seconds,
+        batch_milliseconds=1e3 * answers.batch_seconds,
+        build_seconds=build_seconds,
+        bytes_per_signature=bits / 8 if bytes_per_signature is None else bytes_per_signature,
+        cdr=float(cumulative_distance_ratio(found.distances, true_distances).mean()),
+        recall=float(recall_at_k(found.ids, true_ids).mean()),
+        recall_by_distance=float(recall_by_distance(found.distances, true_distances).mean()),
+        nearest_hit_rate=nearest_hit_rate(found.distances, true_distances),
+        near_duplicate_recall=near_duplicate_recall(found, truth, near_radius(bits)),
+        top_10_in_10=float(top_in_top(found.ids, truth.ids, min(k, 10), 10).mean()),
+        top_10_in_100=float(top_in_top(found.ids, truth.ids, min(k, 10), 100).mean()),
+        lists=float(work.lists.mean()) if work else 0.0,
+        touched=float(work.candidates.mean() / count) if work else 1.0,
+    )
