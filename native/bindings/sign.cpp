@@ -17,7 +17,6 @@ using Offsets = IdArray;
 using FeatureArray = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using WeightArray = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using VectorArray = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using MatrixArray = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using MinimaArray = nb::ndarray<const std::uint32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 // A source as Python holds it; keeps alive what it reads from.
@@ -182,7 +181,7 @@ void bind_signers(nb::module_& module) {
 
     module.def(
         "project",
-        [](const VectorArray& vectors, const MatrixArray& matrix, std::size_t threads,
+        [](const VectorArray& vectors, const VectorArray& matrix, std::size_t threads,
            const OutputArray<std::uint8_t, 2>& signatures) {
             const nb::gil_scoped_release nogil;
             sign::project(vectors.data(), vectors.shape(0), vectors.shape(1), matrix.data(),

@@ -10,6 +10,9 @@ namespace lookalike::sign {
 // Permutations are taken in groups of this many; parameter arrays are padded to a multiple.
 constexpr std::size_t kPermutationGroup = 32;
 
+// Vectors are projected in groups of this many, so that the matrix is read once for all of them.
+constexpr std::size_t kVectorGroup = 4;
+
 struct Loops {
     // For each set bit j of each word: counters[j] += weight of that word.
     void (*add_where_set)(const std::uint64_t* words, const std::int32_t* weights,
@@ -20,9 +23,10 @@ struct Loops {
                             const std::uint32_t* factors, const std::uint32_t* terms,
                             std::size_t permutations, std::uint32_t* minima);
 
-    // sums[b] = sum over d of vector[d] * matrix[d * bits + b], in this order of d.
-    void (*project)(const float* vector, std::size_t dimensions, const double* matrix,
-                    std::size_t bits, double* sums);
+    // sums[v * bits + b] = sum over d of vectors[v * dimensions + d] * matrix[d * bits + b], in this
+    // order of d and in single precision, for kVectorGroup vectors; bits is a multiple of 8.
+    void (*project)(const float* vectors, std::size_t dimensions, const float* matrix,
+                    std::size_t bits, float* sums);
 };
 
 const Loops& loops();

@@ -47,29 +47,31 @@ void permuted_minima(const std::uint32_t* values, std::size_t count, const std::
     }
 }
 
-// A product of two floats is exact in a double, and every sum is made in the same order, so the
-// result does not depend on the width of vectors, nor on fused operations.
-void project(const float* vector, std::size_t dimensions, const double* matrix, std::size_t bits,
-             double* sums) {
-    constexpr std::size_t kGroup = 32;
-    for (std::size_t first = 0; first < bits; first += kGroup) {
-        const std::size_t width = bits - first < kGroup ? bits - first : kGroup;
-        double sum[kGroup] = {};
-        if (width == kGroup) {
-            for (std::size_t dimension = 0; dimension < dimensions; ++dimension) {
-                const double value = vector[dimension];
-                const double* const row = matrix + dimension * bits + first;
-                for (std::size_t bit = 0; bit < kGroup; ++bit)
-                    sum[bit] += value * row[bit];
-            }
-        } else {
-            for (std::size_t dimension = 0; dimension < dimensions; ++dimension)
-                for (std::size_t bit = 0; bit < width; ++bit)
-                    sum[bit] += vector[dimension] * matrix[dimension * bits + first + bit];
+// Eight to 32 bits of four vectors at a time: their sums stay in registers.
+template <std::size_t kBits>
+inline void project_bits(const float* vectors, std::size_t dimensions, const float* matrix,
+                         std::size_t bits, float* sums) {
+    float sum[kVectorGroup][kBits] = {};
+    for (std::size_t dimension = 0; dimension < dimensions; ++dimension) {
+        const float* const row = matrix + dimension * bits;
+        for (std::size_t vector = 0; vector < kVectorGroup; ++vector) {
+            const float value = vectors[vector * dimensions + dimension];
+            for (std::size_t bit = 0; bit < kBits; ++bit)
+                sum[vector][bit] += value * row[bit];
         }
-        for (std::size_t bit = 0; bit < width; ++bit)
-            sums[first + bit] = sum[bit];
     }
+    for (std::size_t vector = 0; vector < kVectorGroup; ++vector)
+        for (std::size_t bit = 0; bit < kBits; ++bit)
+            sums[vector * bits + bit] = sum[vector][bit];
+}
+
+void project(const float* vectors, std::size_t dimensions, const float* matrix, std::size_t bits,
+             float* sums) {
+    std::size_t bit = 0;
+    for (; bit + 32 <= bits; bit += 32)
+        project_bits<32>(vectors, dimensions, matrix + bit, bits, sums + bit);
+    for (; bit < bits; bit += 8)
+        project_bits<8>(vectors, dimensions, matrix + bit, bits, sums + bit);
 }
 
 constexpr Loops kLoops{add_where_set, permuted_minima, project};

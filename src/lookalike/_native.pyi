@@ -150,7 +150,7 @@ def equal_values(
 ) -> None: ...
 def project(
     vectors: NDArray[np.float32],
-    matrix: NDArray[np.float64],
+    matrix: NDArray[np.float32],
     threads: int,
     signatures: NDArray[np.uint8],
 ) -> None: ...

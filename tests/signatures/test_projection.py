@@ -15,11 +15,32 @@ def test_bits_are_signs_of_products_with_every_kernel(
     rng = np.random.default_rng(bits)
     vectors = rng.standard_normal((150, dimensions)).astype(np.float32)
     signer = la.Projection(bits, dimensions, seed=7)
-    matrix = random_normals(7, dimensions * bits).reshape(dimensions, bits)
+    matrix = random_normals(7, dimensions * bits).reshape(dimensions, bits).astype(np.float64)
     products = vectors.astype(np.float64) @ matrix
     found = np.unpackbits(signer.sign(vectors), axis=1, bitorder="little")
     clear = np.abs(products) > 1e-9
     assert np.array_equal(found[clear], (products >= 0)[clear])
+
+
+def test_signs_in_doubt_are_settled_exactly(kernel: str) -> None:
+    """Vectors that are nearly orthogonal to a column: single precision alone would guess."""
+    bits, dimensions = 64, 40
+    matrix = random_normals(3, dimensions * bits).reshape(dimensions, bits).astype(np.float64)
+    rng = np.random.default_rng(0)
+    vectors = rng.standard_normal((300, dimensions))
+    for row, vector in enumerate(vectors):
+        column = matrix[:, row % bits]
+        vector -= column * (vector @ column) / (column @ column)
+    vectors = vectors.astype(np.float32)
+    sums = np.zeros((300, bits))
+    for dimension in range(dimensions):  # in the order that the core promises
+        sums += vectors[:, dimension, None].astype(np.float64) * matrix[dimension]
+    doubtful = np.abs(sums) < 1e-6
+    assert doubtful.sum() > 200
+    found = np.unpackbits(
+        la.Projection(bits, dimensions, seed=3).sign(vectors), axis=1, bitorder="little"
+    )
+    assert np.array_equal(found, sums >= 0)
 
 
 def test_bits_collide_with_probability_one_minus_angle_over_pi() -> None:

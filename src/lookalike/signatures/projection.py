@@ -21,8 +21,9 @@ class Projection(Signer):
     """Bit j is 1 where the vector has a product of 0 or more with the j-th random Gaussian vector.
 
     Two vectors at angle θ differ in each bit with probability θ/π, so the Hamming distance d of
-    `bits` bits estimates the angle as π·d/bits. Products are summed in double precision in a fixed
-    order: the same vector has the same bits on every machine.
+    `bits` bits estimates the angle as π·d/bits. Products are summed in single precision, and where
+    that leaves the sign in doubt once more in double precision in a fixed order: the same vector
+    has the same bits on every machine.
     """
 
     def __init__(

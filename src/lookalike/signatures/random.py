@@ -17,12 +17,12 @@ def random_words(seed: int, count: int) -> NDArray[np.uint64]:
     return state ^ (state >> np.uint64(31))
 
 
-def random_normals(seed: int, count: int) -> NDArray[np.float64]:
-    """Return `count` standard normal numbers, each with the precision of float32 (Box and Muller).
+def random_normals(seed: int, count: int) -> NDArray[np.float32]:
+    """Return `count` standard normal numbers (Box and Muller).
 
-    Rounded, because logarithm and cosine may differ in the last digit from machine to machine.
+    Rounded to float32, because logarithm and cosine may differ in the last digit from machine to machine.
     """
     uniform = ((random_words(seed, 2 * count) >> np.uint64(11)) + 0.5) * 2.0**-53
     radius = np.sqrt(-2 * np.log(uniform[:count]))
     normals: NDArray[np.float64] = radius * np.cos(2 * np.pi * uniform[count:])
-    return normals.astype(np.float32).astype(np.float64)
+    return normals.astype(np.float32)
