@@ -38,6 +38,8 @@ def test_demo_finds_what_it_hid(capsys: pytest.CaptureFixture[str]) -> None:
     assert text.count(": yes") == 3
     assert "NO" not in text
     assert "is its original: 100.0%" in text
+    assert "originals found: 100.0%" in text
+    assert "100.0% of the copies" in text
 
 
 def test_an_error_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
