@@ -43,8 +43,7 @@ void bind_bits(nb::module_& module) {
         [](const SignatureArray& rows, const OutputArray<std::uint64_t, 1>& hashes) {
             const nb::gil_scoped_release nogil;
             for (std::size_t row = 0; row < rows.shape(0); ++row)
-                hashes.data()[row] =
-                    bits::xxh64(rows.data() + row * rows.shape(1), rows.shape(1));
+                hashes.data()[row] = bits::xxh64(rows.data() + row * rows.shape(1), rows.shape(1));
         },
         "rows"_a.noconvert(), "hashes"_a.noconvert());
 

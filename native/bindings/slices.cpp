@@ -29,7 +29,9 @@ struct BoundSegment {
                   removed_rows ? removed_rows->data() : nullptr,
                   alive,
                   {}},
-          rows(signature_rows), ids(row_ids), removed(removed_rows) {}
+          rows(signature_rows),
+          ids(row_ids),
+          removed(removed_rows) {}
 };
 
 template <class Row>
@@ -39,8 +41,8 @@ void use_lists(BoundSegment& self, std::size_t slice_bits, const RowArray<Row>& 
     if (offsets.size() != slicing.lists_before(slicing.count()) ||
         postings.size() != slicing.count() * self.rows.shape(0))
         throw search::CorruptLists();
-    self.segment.lists = search::SliceLists<Row>{slicing, offsets.data(), postings.data(),
-                                                 self.rows.shape(0)};
+    self.segment.lists =
+        search::SliceLists<Row>{slicing, offsets.data(), postings.data(), self.rows.shape(0)};
     self.lists = nb::make_tuple(offsets, postings);
 }
 
@@ -73,9 +75,8 @@ void bind_building(nb::module_& module) {
             std::vector<search::SliceLists<Row>> parts;
             for (const BoundSegment* segment : segments)
                 parts.push_back(std::get<search::SliceLists<Row>>(segment->segment.lists));
-            search::merge_lists(
-                search::Slicing(8 * segments.front()->rows.shape(1), slice_bits), parts, threads,
-                python_signals, offsets.data(), postings.data());
+            search::merge_lists(search::Slicing(8 * segments.front()->rows.shape(1), slice_bits),
+                                parts, threads, python_signals, offsets.data(), postings.data());
         },
         "segments"_a, "slice_bits"_a, "threads"_a, "offsets"_a.noconvert(),
         "postings"_a.noconvert());
@@ -92,13 +93,13 @@ void bind_searching(nb::module_& module) {
            const OutputArray<std::uint8_t, 1>& proven, const OutputArray<std::int64_t, 2>& work) {
             const nb::gil_scoped_release nogil;
             const std::size_t count = queries.shape(0);
-            search::slice_top(search::Slicing(8 * queries.shape(1), slice_bits), plain(segments),
-                              signatures(queries), {k, expand, admit, rerank, exact, explain},
-                              threads, python_signals,
-                              {ids.data(), distances.data(), scores.data(), rest.data(),
-                               proven.data(), work.data(), work.data() + count,
-                               work.data() + 2 * count, work.data() + 3 * count,
-                               work.data() + 4 * count});
+            search::slice_top(
+                search::Slicing(8 * queries.shape(1), slice_bits), plain(segments),
+                signatures(queries), {k, expand, admit, rerank, exact, explain}, threads,
+                python_signals,
+                {ids.data(), distances.data(), scores.data(), rest.data(), proven.data(),
+                 work.data(), work.data() + count, work.data() + 2 * count, work.data() + 3 * count,
+                 work.data() + 4 * count});
         },
         "segments"_a, "slice_bits"_a, "queries"_a.noconvert(), "k"_a, "expand"_a, "admit"_a,
         "rerank"_a, "exact"_a, "explain"_a, "threads"_a, "ids"_a.noconvert(),
@@ -114,9 +115,9 @@ void bind_searching(nb::module_& module) {
             std::vector<search::WithinWork> work;
             {
                 const nb::gil_scoped_release nogil;
-                matches = search::slice_within(
-                    search::Slicing(8 * queries.shape(1), slice_bits), plain(segments),
-                    signatures(queries), radius, limit, threads, python_signals, work);
+                matches = search::slice_within(search::Slicing(8 * queries.shape(1), slice_bits),
+                                               plain(segments), signatures(queries), radius, limit,
+                                               threads, python_signals, work);
             }
             std::vector<std::int64_t> counts;
             for (const search::WithinWork& one : work)
@@ -134,8 +135,8 @@ void bind_searching(nb::module_& module) {
             std::optional<search::Pairs> pairs;
             {
                 const nb::gil_scoped_release nogil;
-                pairs = search::block_pairs(signatures(rows), radius, limit, threads,
-                                            python_signals);
+                pairs =
+                    search::block_pairs(signatures(rows), radius, limit, threads, python_signals);
             }
             if (!pairs)
                 return nb::none();

@@ -93,8 +93,8 @@ std::optional<Pairs> block_pairs(const Signatures& signatures, std::uint32_t rad
     if (signatures.count >> 32 != 0 || blocks.count > blocks.bits)
         return std::nullopt;
     const bits::Kernels kernels = bits::kernels_for(signatures.bytes);
-    const double all = static_cast<double>(signatures.count) *
-                       static_cast<double>(signatures.count) / 2;
+    const double all =
+        static_cast<double>(signatures.count) * static_cast<double>(signatures.count) / 2;
     std::atomic<double> spent{0};
     std::atomic<bool> too_costly{false};
     std::atomic<std::size_t> total{0};
@@ -132,8 +132,8 @@ std::optional<Pairs> block_pairs(const Signatures& signatures, std::uint32_t rad
             for (std::size_t index = 0; index + 1 < size; ++index) {
                 const std::uint8_t* const one = gathered.data() + index * signatures.bytes;
                 const std::size_t near =
-                    kernels.filter(one, one + signatures.bytes, size - index - 1,
-                                   signatures.bytes, radius, hits.data());
+                    kernels.filter(one, one + signatures.bytes, size - index - 1, signatures.bytes,
+                                   radius, hits.data());
                 for (std::size_t hit = 0; hit < near; ++hit) {
                     const std::size_t other = index + 1 + hits[hit].row;
                     const std::uint8_t* const two = gathered.data() + other * signatures.bytes;

@@ -1,5 +1,6 @@
-// All pairs of a collection within a radius, by blocks: signatures that differ in at most r bits agree
-// in at least one of r + 1 blocks (Henzinger's argument), so only those that share a block are compared.
+// All pairs of a collection within a radius, by blocks: signatures that differ in at most r bits
+// agree in at least one of r + 1 blocks (Henzinger's argument), so only those that share a block
+// are compared.
 #pragma once
 
 #include <optional>
@@ -9,8 +10,8 @@
 namespace lookalike::search {
 
 // Pairs of positions, left < right, sorted. Signatures have to be distinct: where many are equal, a
-// block that they share would make this quadratic. Nothing if that would cost more than comparing all
-// with all. Throws TooManyResults as soon as there are more than `limit`.
+// block that they share would make this quadratic. Nothing if that would cost more than comparing
+// all with all. Throws TooManyResults as soon as there are more than `limit`.
 std::optional<Pairs> block_pairs(const Signatures& signatures, std::uint32_t radius,
                                  std::size_t limit, std::size_t threads,
                                  const bits::Checkpoint& checkpoint);

@@ -7,7 +7,7 @@
 namespace lookalike::search {
 namespace {
 
-constexpr std::size_t kBlock = 128;
+constexpr std::size_t kBlock = 64;
 
 std::size_t collect(const std::uint16_t* scores, std::size_t count, std::uint16_t least,
                     std::uint64_t* places, std::size_t room) {

@@ -26,9 +26,8 @@ void build_lists(const Slicing& slicing, const Signatures& signatures, std::size
                  const bits::Checkpoint& checkpoint, Row* offsets, Row* rows) {
     const std::size_t positions = slicing.count();
     // At least one task a thread, even if a pass then has fewer positions.
-    const std::size_t per_task =
-        std::clamp<std::size_t>(positions / std::max<std::size_t>(1, threads), 1,
-                                kPositionsPerPass);
+    const std::size_t per_task = std::clamp<std::size_t>(
+        positions / std::max<std::size_t>(1, threads), 1, kPositionsPerPass);
     const std::size_t tasks = (positions + per_task - 1) / per_task;
     bits::share_out(tasks, threads, checkpoint, [&](std::size_t, std::size_t task) {
         const std::size_t first = task * per_task, end = std::min(positions, first + per_task);

@@ -1,8 +1,8 @@
 // Inverted signature slice lists: for each position and value of a slice, the rows that have it.
 //
 // Per position one array of offsets, one per value, and one array of rows; both used as they are
-// whether they were built just now or mapped from a file. Nothing in a file is trusted: what is read
-// is checked against the number of rows on the way.
+// whether they were built just now or mapped from a file. Nothing in a file is trusted: what is
+// read is checked against the number of rows on the way.
 #pragma once
 
 #include <stdexcept>

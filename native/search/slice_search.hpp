@@ -1,5 +1,5 @@
-// Searching slice lists (Chappell, Geva and Zuccon): nearest neighbours by score and re-ranking, and
-// everything within a radius by the general pigeonhole principle.
+// Searching slice lists (Chappell, Geva and Zuccon): nearest neighbours by score and re-ranking,
+// and everything within a radius by the general pigeonhole principle.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace lookalike::search {
 
-// A part of a collection, with lists or, if it is small, without: then its signatures are scored one
-// by one, to the same result.
+// A part of a collection, with lists or, if it is small, without: then its signatures are scored
+// one by one, to the same result.
 struct Segment {
     Collection collection;
     const std::uint8_t* removed;  // a byte per row, not 0: taken out; null: none is
@@ -25,7 +25,8 @@ struct Segment {
 
 struct TopSettings {
     std::size_t k;
-    std::size_t expand;  // lists of values that differ in up to so many bits are read (the paper's i)
+    std::size_t
+        expand;  // lists of values that differ in up to so many bits are read (the paper's i)
     std::size_t admit;   // beyond so many differing bits, lists bring in no new candidates (j)
     std::size_t rerank;  // so many candidates of the best score get their true distance
     bool exact;          // go on until the answer is proven, or scan
@@ -34,16 +35,16 @@ struct TopSettings {
 
 // One row per query each; unused places are -1.
 struct TopOutput {
-    std::int64_t* ids;          // k
-    std::int32_t* distances;    // k
-    std::int32_t* scores;       // k: 0 where the row was found by scanning
-    std::int32_t* rest;         // the best score that was not re-ranked; -1: there is none
-    std::uint8_t* exact;        // 1: no other signature can be among the k nearest
-    std::int64_t* lists;        // read
-    std::int64_t* postings;     // read
-    std::int64_t* candidates;   // signatures with a score, if explained
-    std::int64_t* reranked;     // true distances computed
-    std::int64_t* expanded;     // the largest number of differing bits that was read
+    std::int64_t* ids;         // k
+    std::int32_t* distances;   // k
+    std::int32_t* scores;      // k: 0 where the row was found by scanning
+    std::int32_t* rest;        // the best score that was not re-ranked; -1: there is none
+    std::uint8_t* exact;       // 1: no other signature can be among the k nearest
+    std::int64_t* lists;       // read
+    std::int64_t* postings;    // read
+    std::int64_t* candidates;  // signatures with a score, if explained
+    std::int64_t* reranked;    // true distances computed
+    std::int64_t* expanded;    // the largest number of differing bits that was read
 };
 
 // Candidate: a signature that has a slice within `admit` bits of the query's. Score: the sum, over
@@ -63,9 +64,9 @@ struct WithinWork {
 };
 
 // Everything within `radius`, sorted by (distance, id), never incomplete. Per query each position
-// gets a threshold t >= -1 such that the sum of t + 1 is radius + 1: then whatever is near enough has
-// a slice within its threshold. Thresholds are shared out by the lengths of lists; where that would
-// cost more than a scan, the scan runs. `work` gets what each query took.
+// gets a threshold t >= -1 such that the sum of t + 1 is radius + 1: then whatever is near enough
+// has a slice within its threshold. Thresholds are shared out by the lengths of lists; where that
+// would cost more than a scan, the scan runs. `work` gets what each query took.
 Matches slice_within(const Slicing& slicing, const std::vector<Segment>& segments,
                      const Signatures& queries, std::uint32_t radius, std::size_t limit,
                      std::size_t threads, const bits::Checkpoint& checkpoint,

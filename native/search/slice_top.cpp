@@ -34,7 +34,7 @@ struct Scores {
     std::vector<std::uint16_t> table;    // all 0 between searches
     std::vector<std::uint64_t> touched;  // rows whose score is not 0, unless dense; with room
     std::size_t touched_count = 0;
-    std::vector<std::uint64_t> places;   // room for sweeps
+    std::vector<std::uint64_t> places;  // room for sweeps
     bool dense = false;
 };
 
@@ -112,8 +112,8 @@ struct Neighbourhood {
     }
 };
 
-// Reads lists and adds to scores. Looking up where lists are, and reading them, are done in turns of
-// many lists each, so that the memory works on several at a time.
+// Reads lists and adds to scores. Looking up where lists are, and reading them, are done in turns
+// of many lists each, so that the memory works on several at a time.
 template <class Row>
 class ListScorer {
   public:
@@ -126,11 +126,11 @@ class ListScorer {
 
     // Adds the lists of a range of positions whose values differ in `from` to `to` bits from the
     // query's. Rows without a score yet are passed over unless `admitting`.
-    void add(std::size_t from, std::size_t to, std::size_t first_position,
-             std::size_t end_position, bool admitting) {
+    void add(std::size_t from, std::size_t to, std::size_t first_position, std::size_t end_position,
+             bool admitting) {
         for (std::size_t position = first_position; position < end_position; ++position)
-            for (std::size_t ones = from;
-                 ones <= std::min(to, query_.slicing.width(position)); ++ones)
+            for (std::size_t ones = from; ones <= std::min(to, query_.slicing.width(position));
+                 ++ones)
                 look_up(position, ones, admitting);
         read(admitting);
     }
@@ -295,8 +295,7 @@ void score_lists(const SliceLists<Row>& lists, const SlicedQuery& query, const N
         std::atomic<std::int64_t> postings{0};
         const auto phase = [&](std::size_t from, std::size_t to) {
             bits::share_out(threads, threads, checkpoint, [&](std::size_t, std::size_t part) {
-                ListScorer<Row> scorer(lists, query, near,
-                                       part == 0 ? *scored : *tables[part - 1]);
+                ListScorer<Row> scorer(lists, query, near, part == 0 ? *scored : *tables[part - 1]);
                 scorer.add(from, to, positions * part / threads, positions * (part + 1) / threads,
                            true);
                 postings += scorer.postings;
@@ -349,13 +348,13 @@ void score_directly(const Collection& collection, const SlicedQuery& query,
 }
 
 // Appends candidates with a score from `least` to `most`.
-void collect(const Segment& segment, std::size_t number, ScoredSegment& scored,
-             std::uint32_t least, std::uint32_t most, std::vector<Candidate>& candidates) {
+void collect(const Segment& segment, std::size_t number, ScoredSegment& scored, std::uint32_t least,
+             std::uint32_t most, std::vector<Candidate>& candidates) {
     const auto add = [&](std::uint64_t row) {
         const std::uint32_t score = scored->table[row];
         if (score >= least && score <= most && !segment.is_removed(row))
-            candidates.push_back({score, static_cast<std::uint32_t>(number), row,
-                                  segment.collection.id(row)});
+            candidates.push_back(
+                {score, static_cast<std::uint32_t>(number), row, segment.collection.id(row)});
     };
     if (!scored->dense) {
         for (std::size_t at = 0; at < scored->touched_count; ++at)
@@ -374,8 +373,8 @@ void collect(const Segment& segment, std::size_t number, ScoredSegment& scored,
     }
 }
 
-// A score that at least `wanted` candidates are likely to reach, and not many more: from a sample of
-// the tables where they are large.
+// A score that at least `wanted` candidates are likely to reach, and not many more: from a sample
+// of the tables where they are large.
 std::uint32_t likely_threshold(std::vector<ScoredSegment>& scored, std::size_t wanted,
                                std::size_t bits) {
     constexpr std::size_t kRun = 64, kStep = 16;
@@ -410,9 +409,12 @@ std::uint32_t likely_threshold(std::vector<ScoredSegment>& scored, std::size_t w
 // One query at one expansion: the scored segments, and what has been re-ranked of them so far.
 class Round {
   public:
-    Round(const std::vector<Segment>& segments, const SlicedQuery& query, const TopSettings& settings,
-          const Kernels& kernels)
-        : segments_(segments), query_(query), settings_(settings), kernels_(kernels),
+    Round(const std::vector<Segment>& segments, const SlicedQuery& query,
+          const TopSettings& settings, const Kernels& kernels)
+        : segments_(segments),
+          query_(query),
+          settings_(settings),
+          kernels_(kernels),
           nearest_(settings.k) {}
 
     void score(const Neighbourhood& near, std::size_t threads, const bits::Checkpoint& checkpoint,
@@ -423,8 +425,8 @@ class Round {
                 if constexpr (std::is_same_v<std::decay_t<decltype(lists)>, std::monostate>)
                     score_directly(segment.collection, query_, settings_, scored_.back());
                 else
-                    score_lists(lists, query_, near, settings_, threads, checkpoint,
-                                scored_.back(), counters);
+                    score_lists(lists, query_, near, settings_, threads, checkpoint, scored_.back(),
+                                counters);
             };
             std::visit(with_lists, segment.lists);
         }
@@ -444,8 +446,7 @@ class Round {
             least = least > 8 ? least / 2 : 1;
         }
         if (candidates_.size() > settings_.rerank) {
-            const auto cut =
-                candidates_.begin() + static_cast<std::ptrdiff_t>(settings_.rerank);
+            const auto cut = candidates_.begin() + static_cast<std::ptrdiff_t>(settings_.rerank);
             std::nth_element(candidates_.begin(), cut, candidates_.end());
             rest = cut->score;
             for (auto at = cut; at != candidates_.end(); ++at)
@@ -495,20 +496,28 @@ class Round {
     }
 
   private:
-    void rerank(const std::vector<Candidate>& candidates, Counters& counters) {
-        constexpr std::size_t kRowsAhead = 12;
-        const std::size_t bytes = query_.slicing.bits() / 8;
-        const auto prefetch = [&](std::size_t at) {
-            if (at >= candidates.size())
-                return;
-            const Collection& rows = segments_[candidates[at].segment].collection;
+    static constexpr std::size_t kRowsAtOnce = 64;
+
+    // Reads a byte of each cache line of the next rows. Loads that do not depend on each other are
+    // in flight together; asked for one row at a time, each would be waited for.
+    void bring_in(const std::vector<Candidate>& candidates, std::size_t begin, std::size_t bytes) {
+        const std::size_t end = std::min(candidates.size(), begin + kRowsAtOnce);
+        std::uint32_t sum = 0;
+        for (std::size_t at = begin; at < end; ++at) {
+            const std::uint8_t* const row =
+                segments_[candidates[at].segment].collection.row(candidates[at].row);
             for (std::size_t byte = 0; byte < bytes; byte += 64)
-                __builtin_prefetch(rows.row(candidates[at].row) + byte);
-        };
-        for (std::size_t at = 0; at < kRowsAhead; ++at)
-            prefetch(at);
+                sum += row[byte];
+            sum += row[bytes - 1];
+        }
+        touched_ = sum;
+    }
+
+    void rerank(const std::vector<Candidate>& candidates, Counters& counters) {
+        const std::size_t bytes = query_.slicing.bits() / 8;
         for (std::size_t at = 0; at < candidates.size(); ++at) {
-            prefetch(at + kRowsAhead);
+            if (at % kRowsAtOnce == 0)
+                bring_in(candidates, at, bytes);
             const Candidate& one = candidates[at];
             std::int32_t distance;
             kernels_.distances(query_.signature, segments_[one.segment].collection.row(one.row), 1,
@@ -529,7 +538,8 @@ class Round {
     std::vector<ScoredSegment> scored_;
     std::vector<Candidate> candidates_;
     TopK nearest_;
-    std::vector<Candidate> entered_;  // whatever got among the nearest, if only for a while
+    volatile std::uint32_t touched_ = 0;  // so that the reading is not left out
+    std::vector<Candidate> entered_;      // whatever got among the nearest, if only for a while
 };
 
 // Signatures that were not seen have no slice within `admit` bits: their least distance.
@@ -600,8 +610,12 @@ class TopSearch {
     TopSearch(const Slicing& slicing, const std::vector<Segment>& segments,
               const TopSettings& settings, std::size_t list_threads,
               const bits::Checkpoint& checkpoint, const TopOutput& output)
-        : slicing_(slicing), segments_(segments), settings_(settings),
-          list_threads_(list_threads), checkpoint_(checkpoint), output_(output),
+        : slicing_(slicing),
+          segments_(segments),
+          settings_(settings),
+          list_threads_(list_threads),
+          checkpoint_(checkpoint),
+          output_(output),
           kernels_(bits::kernels_for(slicing.bits() / 8)) {
         const std::size_t first = settings.exact ? 0 : settings.expand;
         prepare(first);
@@ -627,8 +641,9 @@ class TopSearch {
                 break;
         }
         TopK nearest = scan(signature);
-        write(index, nearest.take_sorted(), [](std::int64_t) { return 0u; }, std::nullopt, true,
-              counters, now.expand);
+        write(
+            index, nearest.take_sorted(), [](std::int64_t) { return 0u; }, std::nullopt, true,
+            counters, now.expand);
     }
 
   private:
@@ -660,9 +675,10 @@ class TopSearch {
                                             farther(least_unseen(slicing_, admit)));
         if (now.exact && !exact)
             return false;
-        write(index, round.nearest().take_sorted(),
-              [&](std::int64_t id) { return round.score_of(id); }, round.rest, exact, counters,
-              now.expand);
+        write(
+            index, round.nearest().take_sorted(),
+            [&](std::int64_t id) { return round.score_of(id); }, round.rest, exact, counters,
+            now.expand);
         return true;
     }
 

@@ -48,8 +48,8 @@ double share_out_thresholds(const SliceLists<Row>& lists, const std::vector<std:
         const std::size_t width = slicing.width(position);
         if (ones > width)
             return std::numeric_limits<double>::infinity();
-        const double average = static_cast<double>(lists.count) /
-                               static_cast<double>(std::uint64_t{1} << width);
+        const double average =
+            static_cast<double>(lists.count) / static_cast<double>(std::uint64_t{1} << width);
         return choose(width, ones) * (kProbeCost + average * verify);
     };
     for (std::size_t position = 0; position < positions; ++position)
@@ -57,8 +57,7 @@ double share_out_thresholds(const SliceLists<Row>& lists, const std::vector<std:
     for (std::size_t position = 0; position < positions; ++position)
         // The first step reads one list, whose length is known.
         next[position] =
-            kProbeCost +
-            static_cast<double>(lists.list(position, values[position]).size) * verify;
+            kProbeCost + static_cast<double>(lists.list(position, values[position]).size) * verify;
     double total = 0;
     for (std::uint32_t step = 0; step <= radius; ++step) {
         const auto cheapest = std::min_element(next.begin(), next.end());
@@ -82,7 +81,10 @@ struct Found {
 class SegmentWithin {
   public:
     SegmentWithin(const Slicing& slicing, const Segment& segment, std::uint32_t radius)
-        : slicing_(slicing), segment_(segment), rows_(segment.collection), radius_(radius),
+        : slicing_(slicing),
+          segment_(segment),
+          rows_(segment.collection),
+          radius_(radius),
           kernels_(bits::kernels_for(segment.collection.bytes)) {}
 
     template <class Take>
@@ -103,16 +105,16 @@ class SegmentWithin {
     void probe(const SliceLists<Row>& lists, const Signatures& queries, WithinWork* work,
                Take take) {
         const double verify = kVerifyCost + kVerifyByteCost * static_cast<double>(rows_.bytes);
-        const double scanning = kScanByteCost * static_cast<double>(rows_.bytes) *
-                                static_cast<double>(rows_.count);
+        const double scanning =
+            kScanByteCost * static_cast<double>(rows_.bytes) * static_cast<double>(rows_.count);
         std::vector<Thresholds> thresholds(queries.count);
         std::vector<std::vector<std::uint32_t>> values(queries.count);
         std::vector<Probe> probes;
         for (std::size_t query = 0; query < queries.count; ++query) {
             for (std::size_t position = 0; position < slicing_.count(); ++position)
                 values[query].push_back(slicing_.value(queries.row(query), position));
-            const double cost = share_out_thresholds(lists, values[query], radius_, verify,
-                                                     thresholds[query]);
+            const double cost =
+                share_out_thresholds(lists, values[query], radius_, verify, thresholds[query]);
             if (cost > scanning)
                 scan(queries, query, work[query], take);
             else
@@ -212,8 +214,7 @@ class SegmentWithin {
     bool found_before(std::size_t row, std::size_t position, const Thresholds& thresholds,
                       const std::vector<std::uint32_t>& values) const {
         for (std::size_t earlier = 0; earlier < position; ++earlier) {
-            const std::uint32_t flips =
-                slicing_.value(rows_.row(row), earlier) ^ values[earlier];
+            const std::uint32_t flips = slicing_.value(rows_.row(row), earlier) ^ values[earlier];
             if (__builtin_popcount(flips) <= thresholds[earlier])
                 return true;
         }
@@ -225,9 +226,8 @@ class SegmentWithin {
         hits_.resize(1024);
         for (std::size_t begin = 0; begin < rows_.count; begin += hits_.size()) {
             const std::size_t count = std::min(hits_.size(), rows_.count - begin);
-            const std::size_t found =
-                kernels_.filter_from_memory(queries.row(query), rows_.row(begin), count,
-                                            rows_.bytes, radius_, hits_.data());
+            const std::size_t found = kernels_.filter_from_memory(
+                queries.row(query), rows_.row(begin), count, rows_.bytes, radius_, hits_.data());
             for (std::size_t hit = 0; hit < found; ++hit)
                 if (!segment_.is_removed(begin + hits_[hit].row))
                     take(static_cast<std::uint32_t>(query), hits_[hit].distance,
@@ -271,9 +271,8 @@ Matches slice_within(const Slicing& slicing, const std::vector<Segment>& segment
                           });
         }
         std::sort(found[task].begin(), found[task].end(), [](const Found& a, const Found& b) {
-            return a.query != b.query
-                       ? a.query < b.query
-                       : Neighbor{a.distance, a.id} < Neighbor{b.distance, b.id};
+            return a.query != b.query ? a.query < b.query
+                                      : Neighbor{a.distance, a.id} < Neighbor{b.distance, b.id};
         });
     });
 

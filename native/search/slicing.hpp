@@ -43,8 +43,8 @@ class Slicing {
     std::size_t bits_, count_, wide_;
 };
 
-// All values of `width` bits with up to `most` ones, by number of ones: xor one with a slice's value
-// and the result differs in that many bits. `ends[e]` is behind the last one with e ones.
+// All values of `width` bits with up to `most` ones, by number of ones: xor one with a slice's
+// value and the result differs in that many bits. `ends[e]` is behind the last one with e ones.
 struct Variants {
     std::vector<std::uint32_t> values;
     std::vector<std::size_t> ends;

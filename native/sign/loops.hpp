@@ -23,8 +23,8 @@ struct Loops {
                             const std::uint32_t* factors, const std::uint32_t* terms,
                             std::size_t permutations, std::uint32_t* minima);
 
-    // sums[v * bits + b] = sum over d of vectors[v * dimensions + d] * matrix[d * bits + b], in this
-    // order of d and in single precision, for kVectorGroup vectors; bits is a multiple of 8.
+    // sums[v * bits + b] = sum over d of vectors[v * dimensions + d] * matrix[d * bits + b], in
+    // this order of d and in single precision, for kVectorGroup vectors; bits is a multiple of 8.
     void (*project)(const float* vectors, std::size_t dimensions, const float* matrix,
                     std::size_t bits, float* sums);
 };

@@ -48,9 +48,9 @@ void pack_minima(const std::uint32_t* minima, std::size_t documents, std::size_t
 void equal_values(const std::uint8_t* left, const std::uint8_t* right, std::size_t rows,
                   std::size_t permutations, std::size_t b, std::int32_t* equal);
 
-// Bit j is 1 where vector · matrix column j is 0 or more; `matrix` is dimensions rows of bits. Exact:
-// products are summed in single precision first, and where that is too close to 0 to be sure of the
-// sign, once more in double precision in a fixed order.
+// Bit j is 1 where vector · matrix column j is 0 or more; `matrix` is dimensions rows of bits.
+// Exact: products are summed in single precision first, and where that is too close to 0 to be sure
+// of the sign, once more in double precision in a fixed order.
 void project(const float* vectors, std::size_t count, std::size_t dimensions, const float* matrix,
              std::size_t bytes, Work work, std::uint8_t* signatures);
 

@@ -1,5 +1,5 @@
-#include "sign/loops.hpp"
 #include "bits/mix.hpp"
+#include "sign/loops.hpp"
 #include "sign/per_document.hpp"
 
 namespace lookalike::sign {

@@ -101,7 +101,9 @@ def _show_search(count: int, rng: np.random.Generator) -> None:
     build_time, sliced = _timed(lambda: SliceIndex(signatures), repeat=1)
     slice_time, near = _timed(lambda: sliced.search(batch, k=2, expand=0))
     print(f"\n  The same by slice lists, built in {build_time:.1f} s:")
-    print(f"    {1e3 * slice_time / COPIES:.3f} ms each, {batch_time / slice_time:.1f} times as fast;")
+    print(
+        f"    {1e3 * slice_time / COPIES:.3f} ms each, {batch_time / slice_time:.1f} times as fast;"
+    )
     print(f"    originals found: {np.mean(near.ids[:, 1] == originals):.1%}")
 
     pair_time, pairs = _timed(lambda: sliced.pairs(MOST_FLIPS), repeat=1)

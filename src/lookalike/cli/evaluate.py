@@ -68,8 +68,8 @@ def add(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "evaluate",
         help="measure speed and quality of slice indexes on your own signatures",
-        description="Build slice indexes over your signatures, search them, and compare time and "
-        "answers with the exhaustive scan. Prints a table; with --output also writes "
+        description="Build slice indexes over your signatures, search them, and compare time and\n"
+        "answers with the exhaustive scan. Prints a table; with --output also writes\n"
         "evaluation.json and plots.",
         epilog=_COLUMNS,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -38,7 +38,6 @@ def plot_trade_off(evaluation: Evaluation, path: str | os.PathLike[str]) -> None
             [row.cdr for row in full],
             [row.milliseconds for row in full],
             label=f"{width}-bit slices",
-            zorder=3,
             **style,
         )
         axes.plot(
@@ -147,11 +146,11 @@ def _figure(title: str, subtitle: str) -> tuple[Any, Any]:
 
 
 def _label(axes: Any, text: str, x: float, y: float, colour: str, *, right: bool = False) -> None:
-    """Write beside a point, or under it, on white so that lines do not cross it."""
+    """Write beside a point, or above it, on white so that lines do not cross it."""
     axes.annotate(
         text,
         (x, y),
-        xytext=(7, -10) if right else (0, -15),
+        xytext=(7, -10) if right else (0, 9),
         textcoords="offset points",
         fontsize=9,
         color=colour,
@@ -162,7 +161,7 @@ def _label(axes: Any, text: str, x: float, y: float, colour: str, *, right: bool
             "edgecolor": "none",
             "alpha": 0.8,
         },
-        zorder=4,
+        zorder=2.5,
     )
 
 
@@ -172,6 +171,7 @@ def _style(number: int) -> dict[str, Any]:
         "marker": _MARKERS[number % len(_MARKERS)],
         "markersize": 6,
         "linewidth": 1.6,
+        "zorder": 3,
     }
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any, SupportsFloat, SupportsIndex
+from typing import Any, SupportsFloat, SupportsIndex, TypedDict
 
 from numpy.typing import ArrayLike
 
 from lookalike import _native
 from lookalike.checks import thread_count, whole_number
 from lookalike.errors import ArgumentError
-from lookalike.evaluation.grid import Progress
+from lookalike.evaluation.grid import Progress, setting_pairs
 from lookalike.evaluation.measurement import Measurement, measure_scan, measure_slices
 from lookalike.evaluation.questions import Questions
 from lookalike.evaluation.tables import measurement_table
@@ -24,6 +24,13 @@ __all__ = ["Tuning", "tune"]
 WIDTHS_AROUND = 3
 """So many narrower and wider slices than the index's own choice are tried."""
 MOST_EXPAND = 4
+
+
+class SearchSettings(TypedDict):
+    """How far a search goes, by the names of its arguments."""
+
+    expand: int
+    admit: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +55,8 @@ class Tuning:
         return self.chosen.slice_bits or 1
 
     @property
-    def search_settings(self) -> dict[str, int]:
-        """What to pass to `SliceIndex.search`, by name."""
+    def search_settings(self) -> SearchSettings:
+        """What to pass to `SliceIndex.search`: `index.search(queries, k, **search_settings)`."""
         return {"expand": self.chosen.expand or 0, "admit": self.chosen.admit or 0}
 
     @property
@@ -128,14 +135,13 @@ def tune(
     for done, width in enumerate(widths):
         if progress:
             progress(done, len(widths))
-        settings = [
-            (expand, admit)
-            for expand in range(min(MOST_EXPAND, width) + 1)
-            for admit in range(expand + 1)
-        ]
+        settings = setting_pairs(range(min(MOST_EXPAND, width) + 1), "all")
+        enough = MOST_EXPAND
         for row in measure_slices(questions, rows, width, settings):
             measured.append(row)
-            if row.cdr >= target:  # what comes after it in the list reads more, so takes longer
+            if row.cdr >= target:
+                enough = row.expand or 0
+            if row.expand == row.admit == enough:  # a larger expand reads more, so takes longer
                 break
     good = [row for row in measured if row.cdr >= target]
     if good:
