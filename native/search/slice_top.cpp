@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -249,7 +250,8 @@ class ScoredSegment {
     ~ScoredSegment() {
         if (!scores_)
             return;
-        if (scores_->dense)
+        // After an exception it is not known which rows were touched.
+        if (scores_->dense || std::uncaught_exceptions() != 0)
             std::fill_n(scores_->table.begin(), rows_, std::uint16_t{0});
         else
             for (std::size_t at = 0; at < scores_->touched_count; ++at)

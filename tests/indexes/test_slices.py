@@ -34,7 +34,7 @@ def histories(draw: st.DrawFn) -> tuple[la.SliceIndex, dict[int, oracle.Signatur
         step = draw(st.sampled_from(["add", "remove", "compact"]))
         if step == "add":
             more = draw(collections(width=rows.shape[1], most=12))
-            if max(living, default=0) < 2**62:
+            if index.next_id < 2**62:
                 living |= dict(zip(index.add(more).tolist(), more, strict=True))
         elif step == "remove" and living:
             gone = draw(st.lists(st.sampled_from(sorted(living)), unique=True, max_size=9))
@@ -347,6 +347,13 @@ def test_signatures_of_another_width_are_refused() -> None:
             act(np.zeros((2, 2), np.uint8))
 
 
+def test_numbers_that_run_out_are_named() -> None:
+    index = la.SliceIndex(oracle.collection(2, 4, "uniform", 0), ids=[1, 2**63 - 1])
+    with pytest.raises(la.ArgumentError, match="largest id so far is 9223372036854775807"):
+        index.add(oracle.collection(1, 4, "uniform", 1))
+    assert index.add(oracle.collection(1, 4, "uniform", 1), ids=[7]).tolist() == [7]
+
+
 def test_a_failed_removal_removes_nothing() -> None:
     index = la.SliceIndex(oracle.collection(5, 4, "uniform", 0))
     with pytest.raises(la.ArgumentError):
@@ -430,6 +437,20 @@ def test_damaged_lists_never_crash(path: Path) -> None:
         with pytest.raises((la.CorruptIndexError, la.FormatError)):
             la.load_index(copy, verify=True)
     assert noticed > 50
+
+
+def test_a_damaged_index_does_not_disturb_others() -> None:
+    """Score tables are shared by all searches of a process, and must be clean after an error."""
+    rows = oracle.collection(500, 8, "clustered", 4)
+    good, bad = la.SliceIndex(rows, 8), la.SliceIndex(rows, 8)
+    expected = good.search(rows[:5], 9, expand=1).ids
+    lists = bad._segments[0].lists
+    assert lists is not None
+    lists[1][100:] = 2**32 - 1
+    for _ in range(20):
+        with pytest.raises(la.CorruptIndexError):
+            bad.search(rows[:5], 9, expand=1)
+        assert np.array_equal(good.search(rows[:5], 9, expand=1).ids, expected)
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def plot_trade_off(evaluation: Evaluation, path: str | os.PathLike[str]) -> None
             **{**style, "linestyle": "none", "markerfacecolor": "white", "markersize": 4.5},
         )
         for row in full:
-            _label(axes, str(row.expand), row.cdr, row.milliseconds, style["color"], right=True)
+            _label(axes, str(row.expand), row.cdr, row.milliseconds, style["color"])
     axes.axhline(
         evaluation.scan.milliseconds,
         color=_GREY,
@@ -73,7 +73,7 @@ def plot_touched(evaluation: Evaluation, path: str | os.PathLike[str]) -> None:
         axes.plot(list(shares), list(shares.values()), label=f"{width}-bit slices", **style)
         if len(widths) == 1:  # the numbers of several lines would cover each other
             for expand, share in shares.items():
-                _label(axes, f"{share:.3g}%", expand, share, style["color"], right=True)
+                _label(axes, f"{share:.3g}%", expand, share, style["color"])
     axes.set_xticks(sorted(ticks))
     axes.set_ylim(-4, 104)
     axes.margins(x=0.1)
@@ -87,25 +87,23 @@ def plot_growth(
 ) -> None:
     """Draw the time for one query against the size of the collection, a line for each series.
 
-    Each series is what `growth` returned; points are labelled with their slice width where it
-    changes. The exhaustive scan is taken from the first series.
+    Each series is what `growth` returned. The exhaustive scan, and the slice widths written under
+    the sizes, are those of the first.
     """
     if not any(series.values()):
         raise ArgumentError("series is empty; expected at least one result of growth()")
-    figure, axes = _figure("Time as the collection grows", "labels: slice width in bits")
+    figure, axes = _figure("Time as the collection grows", f"under the sizes: {next(iter(series))}")
     for number, (name, rows) in enumerate(series.items()):
         found = [row for row in rows if row.slice_bits is not None]
-        style = _style(number)
         axes.plot(
             [row.count for row in found],
             [row.milliseconds for row in found],
             label=name,
-            **style,
+            **_style(number),
         )
-        if len({row.slice_bits for row in found}) > 1:
-            for row in found:
-                _label(axes, str(row.slice_bits), row.count, row.milliseconds, style["color"])
-    scans = [row for row in next(iter(series.values())) if row.slice_bits is None]
+    first = next(iter(series.values()))
+    scans = [row for row in first if row.slice_bits is None]
+    widths = {row.count: row.slice_bits for row in first if row.slice_bits is not None}
     axes.plot(
         [row.count for row in scans],
         [row.milliseconds for row in scans],
@@ -115,8 +113,7 @@ def plot_growth(
         linewidth=1.5,
     )
     axes.set_xscale("log", base=2)
-    axes.set_xticks(sorted({row.count for row in scans}))
-    axes.xaxis.set_major_formatter(lambda count, _: _short(count))
+    axes.set_xticks(list(widths), [f"{_short(n)}\n{bits}-bit" for n, bits in widths.items()])
     axes.minorticks_off()
     _log_times(axes, threads)
     axes.margins(x=0.06, y=0.12)
@@ -145,16 +142,15 @@ def _figure(title: str, subtitle: str) -> tuple[Any, Any]:
     return figure, axes
 
 
-def _label(axes: Any, text: str, x: float, y: float, colour: str, *, right: bool = False) -> None:
-    """Write beside a point, or above it, on white so that lines do not cross it."""
+def _label(axes: Any, text: str, x: float, y: float, colour: str) -> None:
+    """Write beside a point, on white so that lines do not cross it."""
     axes.annotate(
         text,
         (x, y),
-        xytext=(7, -10) if right else (0, 9),
+        xytext=(7, -10),
         textcoords="offset points",
         fontsize=9,
         color=colour,
-        ha="left" if right else "center",
         bbox={
             "boxstyle": "square,pad=0.1",
             "facecolor": "white",

@@ -287,6 +287,11 @@ class SliceIndex(Index):
                 self._own_ids = True
             elif len(new):
                 start = self._next_id
+                if start + len(new) > 2**63:
+                    raise ArgumentError(
+                        f"the largest id so far is {start - 1}, and int64 ends at 2**63 - 1; "
+                        "give the new signatures ids of your own"
+                    )
                 new = Rows(new.signatures, np.arange(start, start + len(new), dtype=np.int64))
             self._next_id = max(self._next_id, int(new.all_ids().max(initial=-1)) + 1)
             self._append(new, thread_count(threads))
