@@ -56,7 +56,8 @@ void slice_top(const Slicing& slicing, const std::vector<Segment>& segments,
                const bits::Checkpoint& checkpoint, const TopOutput& output);
 
 // The least distance that a signature of that score can have, for every score from 0 to bits, given
-// that slices up to `expand` bits away were read.
+// that slices up to `expand` bits away were read. A lower score may allow a lesser distance: 11 of
+// two slices of 8 bits takes both, each with bits that differ; 8 can be one of them, all equal.
 std::vector<std::int32_t> optimistic_distances(const Slicing& slicing, std::size_t expand);
 
 struct WithinWork {

@@ -663,18 +663,23 @@ class TopSearch {
         if (now.explain)
             counters.candidates = round.count_candidates();
         round.rerank_best(counters);
-        const auto kth = round.kth();
-        const auto farther = [&](std::int64_t least) { return kth && least > *kth; };
-        if (now.exact && round.rest && kth && !farther(optimistic[*round.rest])) {
-            std::uint32_t least = *round.rest;
-            while (least > 1 && !farther(optimistic[least - 1]))
-                --least;
-            round.rerank_rest(least, counters);
-        }
+        const auto farther = [&](std::int64_t least) {
+            const auto kth = round.kth();
+            return kth && least > *kth;
+        };
+        // The lowest score whose signatures may be near enough; scores need not be in order of that.
+        const auto doubtful = [&]() -> std::uint32_t {
+            for (std::uint32_t score = 1; round.rest && score <= *round.rest; ++score)
+                if (!farther(optimistic[score]))
+                    return score;
+            return 0;
+        };
+        if (now.exact && round.kth() && doubtful() != 0)
+            round.rerank_rest(doubtful(), counters);
         const std::size_t admit = std::min(now.admit, now.expand);
         const bool nothing_left = round.nearest().size() == alive_;
-        const bool exact = nothing_left || ((!round.rest || farther(optimistic[*round.rest])) &&
-                                            farther(least_unseen(slicing_, admit)));
+        const bool exact =
+            nothing_left || (doubtful() == 0 && farther(least_unseen(slicing_, admit)));
         if (now.exact && !exact)
             return false;
         write(

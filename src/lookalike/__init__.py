@@ -20,6 +20,7 @@ from lookalike.errors import (
     ResultTooLargeError,
     SignatureError,
 )
+from lookalike.evaluation import Tuning, tune
 from lookalike.features import (
     Chars,
     Features,
@@ -86,6 +87,7 @@ __all__ = [
     "SimHash",
     "SliceIndex",
     "TopSig",
+    "Tuning",
     "Vocabulary",
     "Weights",
     "Words",
@@ -101,4 +103,5 @@ __all__ = [
     "quantize_weights",
     "restore_weights",
     "signer_from_dict",
+    "tune",
 ]

@@ -104,6 +104,71 @@ def test_exact_search_is_exact(
     assert found == _brute_force(living, queries, k)
 
 
+@pytest.mark.parametrize(
+    ("rows", "query", "slice_bits", "k", "settings"),
+    [
+        (
+            oracle.collection(369, 2, "uniform", 1048487073),
+            oracle.collection(5, 2, "uniform", 1048487074)[2],
+            11,
+            18,
+            {"expand": 3, "admit": 3, "rerank": 52},
+        ),
+        (
+            oracle.collection(379, 2, "uniform", 381351902),
+            oracle.collection(5, 2, "uniform", 381351903)[1],
+            14,
+            15,
+            {"expand": 4, "admit": 2, "rerank": 37},
+        ),
+        (
+            oracle.collection(365, 14, "clustered", 492768335),
+            oracle.collection(365, 14, "clustered", 492768335)[61],
+            15,
+            18,
+            {"expand": 2, "admit": 0, "rerank": 28, "exact": True},
+        ),
+    ],
+)
+def test_a_lower_score_may_be_nearer(
+    rows: oracle.Signatures, query: oracle.Signatures, slice_bits: int, k: int, settings: Any
+) -> None:
+    """Cases in which the bound of the best score left would prove too much."""
+    index = la.SliceIndex(rows, slice_bits)
+    truth = la.ScanIndex(rows).search(query, k)
+    halves = la.ShardedIndex([la.SliceIndex(half, slice_bits) for half in np.array_split(rows, 2)])
+    for searched in (index, halves):
+        result = searched.search(query, k, **settings)
+        if result.exact:
+            assert np.array_equal(result.ids, truth.ids)
+    assert np.array_equal(index.search(query, k, rerank=k, exact=True).ids, truth.ids)
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_what_is_proven_is_true(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    width = int(rng.choice([1, 2, 3, 9, 14]))
+    rows = oracle.collection(int(rng.integers(1, 400)), width, str(rng.choice(oracle.STYLES)), seed)
+    queries = np.concatenate([rows[:3], oracle.collection(4, width, "uniform", seed + 1)])
+    index = la.SliceIndex(rows, int(rng.integers(1, 17)))
+    k = int(rng.integers(1, 30))
+    truth = la.ScanIndex(rows).search(queries, k)
+    for exact in (False, True):
+        result = index.search(
+            queries,
+            k,
+            expand=int(rng.integers(0, 6)),
+            admit=int(rng.integers(0, 6)),
+            rerank=k + int(rng.integers(0, 60)),
+            exact=exact,
+            explain=True,
+        )
+        assert result.explanation is not None
+        proven = result.explanation.exact
+        assert proven.all() or not exact
+        assert np.array_equal(result.ids[proven], truth.ids[proven])
+
+
 @given(st.data(), histories(), st.sampled_from([1, 3]))
 def test_within_is_complete_and_says_each_once(
     draw: st.DataObject,
@@ -218,7 +283,9 @@ def test_the_width_grows_by_a_bit_when_the_collection_doubles() -> None:
     assert slice_width(10**15, 1024) == 28
     assert slice_width(0, 64) >= 1
     assert slice_width(1_000_000, 1024, memory=300_000_000) == 16
-    assert slice_width(1_000_000, 1024, memory=260_000_000) < 16
+    assert slice_width(1_000_000, 1024, memory=272_600_000) == 17
+    with pytest.raises(la.ArgumentError, match="take at least"):
+        slice_width(1_000_000, 1024, memory=200_000_000)
 
 
 # Larger collections, threads, parts

@@ -166,6 +166,8 @@ class ShardedIndex(Index):
         widths = np.array(_native.slice_widths(self.bits, slice_bits))
         unseen = np.inf if (widths <= admit).any() else float((admit + 1) * len(widths))
         optimistic = _native.optimistic_distances(self.bits, slice_bits, expand)
+        # A lower score may allow a lesser distance, so all scores up to the best one left count.
+        optimistic[1:] = np.minimum.accumulate(optimistic[1:])
         bound = np.minimum(unseen, np.where(rest < 0, np.inf, optimistic[rest.clip(0)]))
         found = (ids >= 0).sum(axis=1)
         far = np.sort(np.where(ids >= 0, distances, self.bits + 1), axis=1)
