@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, SupportsIndex
 
 import numpy as np
@@ -239,6 +238,8 @@ class ShardedIndex(Index):
         share = max(1, count // workers)
         if workers == 1:
             return [action(shard, share) for shard in self.shards]
+        from concurrent.futures import ThreadPoolExecutor  # slow to import, and needed only here
+
         with ThreadPoolExecutor(workers) as pool:
             return list(pool.map(lambda shard: action(shard, share), self.shards))
 
