@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -17,10 +18,13 @@ from benchmarks.importing import judge_import
 from benchmarks.machine import describe_machine
 from benchmarks.memory import NAME as MEMORY
 from benchmarks.memory import judge_memory
+from benchmarks.quality import quality_table
 from benchmarks.report import case_table, gate_table, machine_lines, summary_table, write_json
 from benchmarks.scan import QUICK_FRACTION, Plan, plans
 from benchmarks.signing import CASES as SIGNING
 from benchmarks.signing import COUNT, run_signing
+from benchmarks.slices import CASES as SLICES
+from benchmarks.slices import run_slices
 from benchmarks.throughput import throughput_table
 from lookalike.checks import thread_count
 
@@ -34,8 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         plan for plan in plans(options.threads, quick=options.quick) if options.only in plan.name
     ]
     signings = [name for name in SIGNING if options.only in name]
+    sliced = [name for name in SLICES if options.only in name]
     with_import, with_memory = options.only in IMPORT, options.only in MEMORY
-    if not (scans or signings or with_import or with_memory):
+    if not (scans or signings or sliced or with_import or with_memory):
         print(f"no case has {options.only!r} in its name", file=sys.stderr)
         return 2
 
@@ -53,6 +58,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
             described = {**machine, "documents": origin}
             write_json(options.output / "signing.json", described, results, verdicts)
+            gates += verdicts
+        if sliced:
+            results, verdicts = slices(sliced, options.data, options.cache, quick=options.quick)
+            write_json(options.output / "slices.json", machine, results, verdicts)
             gates += verdicts
     except WrongAnswerError as error:
         print(f"\n*** WRONG ANSWER *** {error}", file=sys.stderr)
@@ -96,10 +105,21 @@ def sign(
     return origin, results, verdicts
 
 
-def finish(results: Sequence[Result], *, quick: bool) -> list[Verdict]:
+def slices(
+    selected: Sequence[str], folder: Path | None, cache: Path, *, quick: bool
+) -> tuple[list[Result], list[Verdict]]:
+    """Run the benchmark of slice lists, with one thread each."""
+    results: list[Result] = []
+    for result in run_slices(selected, folder, cache, part=QUICK_FRACTION if quick else 1):
+        print(f"\n{quality_table(result)}", flush=True)
+        results.append(result)
+    return results, finish(results, quick=quick, summary=False)
+
+
+def finish(results: Sequence[Result], *, quick: bool, summary: bool = True) -> list[Verdict]:
     """Print the summary and return the verdicts in order, withheld if the sizes were not those."""
     compared = [each for each in results if any(rival.is_rival for rival in each.measurements[1:])]
-    if compared:
+    if compared and summary:
         print(f"\n{summary_table(compared)}", flush=True)
     verdicts = [verdict for result in results for verdict in result.verdicts]
     if quick:
@@ -130,7 +150,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--only",
         metavar="NAME",
         default="",
-        help="run only cases with NAME in their name, such as search-1024, skewed, sign or import",
+        help="run only cases with NAME in their name, such as search-1024, skewed, sign, slices or "
+        "import",
     )
     parser.add_argument(
         "--threads",
@@ -149,15 +170,22 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="FOLDER",
         type=data_folder,
         default=os.environ.get("LOOKALIKE_DATA") or None,
-        help=f"where {FILE} is, to be signed (default: the environment variable LOOKALIKE_DATA; "
-        "without either, made-up text)",
+        help=f"where {FILE} is, to be signed and searched (default: the environment variable "
+        "LOOKALIKE_DATA; without either, made-up text)",
+    )
+    parser.add_argument(
+        "--cache",
+        metavar="FOLDER",
+        type=Path,
+        default=Path(tempfile.gettempdir()) / "lookalike-benchmarks",
+        help="where to keep signatures that take a minute to make (default: a temporary folder)",
     )
     parser.add_argument(
         "--output",
         metavar="FOLDER",
         type=Path,
         default=RESULTS,
-        help="where to write scan.json and signing.json (default: benchmarks/results)",
+        help="where to write scan.json, signing.json and slices.json (default: benchmarks/results)",
     )
     return parser.parse_args(arguments)
 

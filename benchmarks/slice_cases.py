@@ -13,7 +13,6 @@ import lookalike as la
 from benchmarks.answers import Matched, Nearest
 from benchmarks.enlarged import BITS, Collection, signed_collection
 from benchmarks.quality import (
-    Entry,
     Quality,
     QualityResult,
     at_least,
@@ -27,6 +26,7 @@ from benchmarks.slice_entries import (
     FEWER,
     FLAT,
     K,
+    entry,
     equal_to,
     exact,
     hnsw,
@@ -158,8 +158,10 @@ class WideCases:
 
     def near(self, name: str) -> QualityResult:
         """Search for near-duplicates, with queries that have some."""
-        queries = self.collection.near_queries
         scan = la.ScanIndex(self.collection.signatures)
+        held_out = self.collection.near_queries
+        has_near = scan.search(held_out, 1).distances[:, 0] <= NEAR
+        queries = held_out[has_near][: self.queries]
         truth, matches = scan.search(queries, K), scan.within(queries, NEAR)
         everything = Matched(matches.offsets, matches.ids, matches.distances)
 
@@ -174,23 +176,19 @@ class WideCases:
             return {"near found": 1.0}
 
         slices, flat = self.slices, self.flat
+        few = queries[:FEW]
         entries = [
-            *(
-                replace(ours(slices, queries, truth.distances, expand), judge=found)
-                for expand in (0, 1)
-            ),
-            Entry(
+            *(replace(ours(slices, queries, truth.distances, one), judge=found) for one in (0, 1)),
+            entry(
                 f"slices, within {NEAR}",
+                slices,
                 partial(ours_within, slices, queries, NEAR),
                 len(queries),
                 all_found,
             ),
-            Entry(FLAT, partial(flat.search, queries, K), len(queries), found),
-            Entry(
-                f"{FLAT}, within {NEAR}",
-                partial(flat.within, queries[:FEW], NEAR),
-                len(queries[:FEW]),
-                all_found,
+            entry(FLAT, flat, partial(flat.search, queries, K), len(queries), found),
+            entry(
+                f"{FLAT}, within {NEAR}", flat, partial(flat.within, few, NEAR), len(few), all_found
             ),
             *(
                 replace(ivf(self.ivf, queries, truth.distances, probes), judge=found)

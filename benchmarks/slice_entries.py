@@ -21,6 +21,7 @@ __all__ = [
     "FEWER",
     "FLAT",
     "K",
+    "entry",
     "equal_to",
     "exact",
     "hnsw",
@@ -46,7 +47,7 @@ FLAT = "faiss Flat"
 def ours(built: Built, queries: Signatures, truth: Distances, expand: int) -> Entry:
     """Ask our index, with all queries at once."""
     run = partial(_search, built, queries, expand)
-    return _entry(EXPAND[expand], built, run, len(queries), nearest_quality(truth))
+    return entry(EXPAND[expand], built, run, len(queries), nearest_quality(truth))
 
 
 def ours_singly(built: Built, queries: Signatures, truth: Distances, expand: int) -> Entry:
@@ -60,7 +61,7 @@ def ours_singly(built: Built, queries: Signatures, truth: Distances, expand: int
         )
 
     name = f"{EXPAND[expand]}, one by one"
-    return _entry(name, built, run, len(queries), nearest_quality(truth))
+    return entry(name, built, run, len(queries), nearest_quality(truth))
 
 
 def ours_within(built: Built, queries: Signatures, radius: int) -> Matched:
@@ -78,7 +79,7 @@ def theirs(
 ) -> Entry:
     """Ask an index of faiss, with all queries at once."""
     run = partial(built.search, queries, K, settings)
-    return _entry(name, built, run, len(queries), nearest_quality(truth))
+    return entry(name, built, run, len(queries), nearest_quality(truth))
 
 
 def ivf(built: Built, queries: Signatures, truth: Distances, probes: int) -> Entry:
@@ -113,7 +114,7 @@ def exact(
         expected(answer)
         return measured(answer)
 
-    return _entry(name, built, partial(search, queries, K), len(queries), judge)
+    return entry(name, built, partial(search, queries, K), len(queries), judge)
 
 
 def equal_to(expected: object) -> Callable[[Any], Quality]:
@@ -133,11 +134,12 @@ def _search(built: Built, queries: Signatures, expand: int) -> Nearest:
     return Nearest(found.ids, found.distances)
 
 
-def _entry(
+def entry(
     name: str,
     built: Built,
     run: Callable[[], Any],
     queries: int,
     judge: Callable[[Any], Quality],
 ) -> Entry:
+    """Return a contender that asks an index."""
     return Entry(name, run, queries, judge, built.seconds, built.bytes_per_signature)

@@ -50,7 +50,7 @@ def as_number(bits: str) -> int:
 
 def test_simhash_fingerprint() -> None:
     features = [(as_number("0101010101010111"), 1.0), (as_number("0111011100100111"), 0.9)]
-    signer = la.SimHash(bits=16, features=la.Features())
+    signer = la.SimHash(bits=16, features=la.Features(hashed=True))
     signatures, weights = signer.sign_with_weights([features])
     vector = weights[0] * math.hypot(1.0, 0.9)
     assert vector.round(4).tolist() == pytest.approx(

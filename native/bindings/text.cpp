@@ -64,11 +64,12 @@ Documents part_of(const Documents& all, std::size_t begin, std::size_t end) {
 
 nb::list unknown_words(const TextFeatures& features, const Documents& documents) {
     text::HashMap<std::string> unknown;
+    const auto stems = features.stems;
     {
         const nb::gil_scoped_release nogil;
         text::Scratch scratch;
         for (const std::string_view document : documents.texts)
-            text::collect_unknown(document, features.options, *features.stems, scratch, unknown);
+            text::collect_unknown(document, features.options, *stems, scratch, unknown);
     }
     nb::list words;
     unknown.each([&](std::uint64_t, const std::string& word) {
@@ -109,8 +110,10 @@ void bind_text(nb::module_& module) {
             "add_stems",
             [](TextFeatures& self, const std::vector<std::string>& words,
                const std::vector<std::string>& stems) {
+                const auto more = std::make_shared<text::Stems>(*self.stems);
                 for (std::size_t index = 0; index < words.size(); ++index)
-                    (*self.stems)[hash_of(words[index])] = hash_of(stems.at(index));
+                    (*more)[hash_of(words[index])] = hash_of(stems.at(index));
+                self.stems = more;
             },
             "words"_a, "stems"_a)
         .def("forget_stems",

@@ -20,8 +20,8 @@ struct Documents {
 
 struct TextFeatures {
     text::FeatureOptions options;
-    // Sources that were made before stems are forgotten keep those they know.
-    std::shared_ptr<text::Stems> stems = std::make_shared<text::Stems>();
+    // Never changed, only replaced: sources that use the old ones keep them.
+    std::shared_ptr<const text::Stems> stems = std::make_shared<text::Stems>();
 };
 
 }  // namespace lookalike::bindings

@@ -59,10 +59,13 @@ class ScorePool {
     }
     void give_back(std::unique_ptr<Scores> scores) {
         const std::scoped_lock lock(mutex_);
-        free_.push_back(std::move(scores));
+        if (free_.size() < kMostKept)
+            free_.push_back(std::move(scores));
     }
 
   private:
+    static constexpr std::size_t kMostKept = 32;
+
     std::mutex mutex_;
     std::vector<std::unique_ptr<Scores>> free_;
 };
@@ -352,8 +355,11 @@ void score_directly(const Collection& collection, const SlicedQuery& query,
 // Appends candidates with a score from `least` to `most`.
 void collect(const Segment& segment, std::size_t number, ScoredSegment& scored, std::uint32_t least,
              std::uint32_t most, std::vector<Candidate>& candidates) {
+    const std::size_t bits = 8 * segment.collection.bytes;
     const auto add = [&](std::uint64_t row) {
         const std::uint32_t score = scored->table[row];
+        if (score > bits)
+            throw CorruptLists();
         if (score >= least && score <= most && !segment.is_removed(row))
             candidates.push_back(
                 {score, static_cast<std::uint32_t>(number), row, segment.collection.id(row)});
@@ -381,11 +387,16 @@ std::uint32_t likely_threshold(std::vector<ScoredSegment>& scored, std::size_t w
                                std::size_t bits) {
     constexpr std::size_t kRun = 64, kStep = 16;
     std::vector<std::uint32_t> histogram(bits + 1, 0);
+    const auto count = [&](std::uint16_t score) {
+        if (score > bits)
+            throw CorruptLists();  // more than all slices together: a row is in a list twice
+        ++histogram[score];
+    };
     double sampled = 0, all = 0;
     for (ScoredSegment& part : scored) {
         if (!part->dense) {
             for (std::size_t at = 0; at < part->touched_count; ++at)
-                ++histogram[part->table[part->touched[at]]];
+                count(part->table[part->touched[at]]);
             sampled += static_cast<double>(part->touched_count);
             all += static_cast<double>(part->touched_count);
             continue;
@@ -393,7 +404,7 @@ std::uint32_t likely_threshold(std::vector<ScoredSegment>& scored, std::size_t w
         const std::size_t step = part.rows() > 64 * kRun * kStep ? kRun * kStep : kRun;
         for (std::size_t begin = 0; begin < part.rows(); begin += step)
             for (std::size_t row = begin; row < std::min(part.rows(), begin + kRun); ++row)
-                ++histogram[part->table[row]];
+                count(part->table[row]);
         sampled += static_cast<double>(part.rows()) * static_cast<double>(kRun) /
                    static_cast<double>(step);
         all += static_cast<double>(part.rows());
@@ -491,6 +502,7 @@ class Round {
 
     std::optional<std::uint32_t> rest;
     TopK& nearest() { return nearest_; }
+    std::size_t reranked() const { return reranked_; }
     std::uint32_t score_of(std::int64_t id) const {
         const auto found = std::find_if(entered_.begin(), entered_.end(),
                                         [&](const Candidate& one) { return one.id == id; });
@@ -531,6 +543,7 @@ class Round {
             }
         }
         counters.reranked += static_cast<std::int64_t>(candidates.size());
+        reranked_ += candidates.size();
     }
 
     const std::vector<Segment>& segments_;
@@ -540,6 +553,7 @@ class Round {
     std::vector<ScoredSegment> scored_;
     std::vector<Candidate> candidates_;
     TopK nearest_;
+    std::size_t reranked_ = 0;
     volatile std::uint32_t touched_ = 0;  // so that the reading is not left out
     std::vector<Candidate> entered_;      // whatever got among the nearest, if only for a while
 };
@@ -633,7 +647,10 @@ class TopSearch {
             return;
         }
         TopSettings now = settings_;
-        for (now.expand = now.admit = 0;; ++now.expand, ++now.admit) {
+        const bool lists = std::any_of(segments_.begin(), segments_.end(),
+                                       [](const Segment& one) { return one.has_lists(); });
+        for (now.expand = now.admit = 0; lists && now.expand <= slicing_.widest();
+             ++now.expand, ++now.admit) {
             const Neighbourhood near(slicing_, now.expand);
             if (one_round(index, query, near, optimistic_distances(slicing_, now.expand), now,
                           counters))
@@ -677,7 +694,7 @@ class TopSearch {
         if (now.exact && round.kth() && doubtful() != 0)
             round.rerank_rest(doubtful(), counters);
         const std::size_t admit = std::min(now.admit, now.expand);
-        const bool nothing_left = round.nearest().size() == alive_;
+        const bool nothing_left = round.reranked() == alive_;
         const bool exact =
             nothing_left || (doubtful() == 0 && farther(least_unseen(slicing_, admit)));
         if (now.exact && !exact)

@@ -21,7 +21,7 @@ constexpr double kVerifyCost = 6;
 constexpr double kVerifyByteCost = 0.12;
 constexpr double kScanByteCost = 0.03;
 
-constexpr std::size_t kQueriesPerTask = 256;
+constexpr std::size_t kQueriesPerTask = 64;
 constexpr std::size_t kAhead = 12;
 
 // A list to be read for a query: all rows there are candidates.

@@ -58,7 +58,7 @@ void project(const float* vectors, std::size_t count, std::size_t dimensions, co
             std::fill(row, row + bytes, std::uint8_t{0});
             for (std::size_t bit = 0; bit < bits; ++bit) {
                 double sum = static_cast<double>(state.sums[index * bits + bit]);
-                if (!(std::abs(sum) > unsure)) [[unlikely]]
+                if (!(std::abs(sum) > unsure) || !std::isfinite(sum)) [[unlikely]]
                     sum = exact_product(vector, matrix, dimensions, bits, bit);
                 row[bit / 8] |= static_cast<std::uint8_t>((sum >= 0 ? 1 : 0) << (bit % 8));
             }

@@ -122,7 +122,7 @@ double Weigher::weight(std::uint64_t feature, double count, double total) const 
             const auto known = static_cast<double>(vocabulary_->counts(feature).occurrences);
             const auto occurrences = static_cast<double>(vocabulary_->totals().occurrences);
             const double ratio = (count / total) / (known / std::max(1.0, occurrences));
-            return std::max(0.0, (count - 0.5) * std::log(ratio));
+            return count > 0.5 && ratio > 1 ? (count - 0.5) * std::log(ratio) : 0;
         }
     }
     return 0;

@@ -119,7 +119,7 @@ void append_words(std::string_view text, const FeatureOptions& options, const St
 void append_characters(std::string_view text, const FeatureOptions& options, Scratch& scratch,
                        std::vector<std::uint64_t>& features) {
     if (options.lowercase) {
-        scratch.word.resize(2 * text.size() + 4);
+        scratch.word.resize(3 * text.size() + 4);  // an invalid byte becomes U+FFFD, three bytes
         unsigned char* to = scratch.word.data();
         const auto* at = reinterpret_cast<const unsigned char*>(text.data());
         for (const auto* const end = at + text.size(); at < end;) {

@@ -98,8 +98,9 @@ def test_an_iterator_that_fails_leaves_nothing_half_done() -> None:
     with pytest.raises(OSError, match="the disk is gone"):
         signer.fit(failing())
     assert signer.to_dict() == before
-    with pytest.raises(OSError, match="the disk is gone"):
+    with pytest.raises(OSError, match="the disk is gone") as raised:
         signer.sign(failing())
+    assert raised.value.__notes__ == ["raised where document 10000 was to come"]
 
 
 def test_an_iterable_is_held_a_batch_at_a_time() -> None:
@@ -132,6 +133,9 @@ def test_ready_made_features() -> None:
     assert (signatures == signatures[0]).all()
     assert np.allclose(weights, weights[0])
     assert kind.counts(documents).tolist() == [2, 2, 3, 3]
+    numbers = la.MinHash(64, kind)
+    assert numbers.similarity(*numbers.sign([[1, 2, 3], [4, 5, 6]])[:, None])[0] < 0.2
+    assert la.jaccard([1, 2], [2, 3], kind) == pytest.approx(1 / 3)
     plain = signer.sign([["a", "b", "b"]])
     assert np.array_equal(plain, la.SimHash().sign(["a b b"]))
 

@@ -159,6 +159,8 @@ def test_invalid_utf8_ends_words_and_nothing_worse() -> None:
             pa.py_buffer(b"".join(raw)),
         ],
     )
+    long = pa.array([b"\xff" * 200_000] * 3, pa.binary()).view(pa.string())
+    assert la.Chars(3, lowercase=True).counts(long).tolist() == [199_998] * 3
     counts = la.Words().counts(column)
     assert counts.tolist() == [2, 1, 2, 2, 0, 0, 1]
     assert (la.Chars(3).counts(column) > 0).all()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable
 from itertools import combinations, pairwise
 from pathlib import Path
@@ -368,6 +369,10 @@ def test_merged_and_sharded_parts_equal_the_whole() -> None:
     mixed = la.ShardedIndex([la.ScanIndex(rows[:1000]), la.SliceIndex(rows[1000:], 10)])
     exact = la.ScanIndex(rows)
     assert np.array_equal(mixed.search(rows[:9], 5, exact=True).ids, exact.search(rows[:9], 5).ids)
+    parts[0].add(rows[:2])
+    grown = sharded.search(rows[:3], 3_003, exact=True, explain=True)
+    assert all(len(set(line)) == 3_003 for line in grown.ids.tolist())
+    assert grown.explanation is not None
     with pytest.raises(la.ResultTooLargeError, match="limit=3 matches"):
         sharded.within(rows[:9], 192, limit=3)
 
@@ -383,6 +388,7 @@ W56 = np.zeros((1, 7), np.uint8)
         (lambda r: la.ShardedIndex([la.SliceIndex(r, 4), la.SliceIndex(r, 5)]), "one width"),
         (lambda r: la.ShardedIndex([la.ScanIndex(r), la.ScanIndex(r, range(5))]), "some shards"),
         (lambda r: la.ShardedIndex([la.ScanIndex(r)]).save("x"), "save each of its shards"),
+        (lambda r: la.ShardedIndex([la.ScanIndex(r, range(5))] * 2), "id 0 is in more than one"),
         (lambda r: la.SliceIndex.merge([]), "no indexes to merge"),
         (lambda r: la.SliceIndex.merge([la.SliceIndex(r, 4), la.SliceIndex(r, 5)]), "slice_bits"),
         (
@@ -419,6 +425,68 @@ def test_numbers_that_run_out_are_named() -> None:
     with pytest.raises(la.ArgumentError, match="largest id so far is 9223372036854775807"):
         index.add(oracle.collection(1, 4, "uniform", 1))
     assert index.add(oracle.collection(1, 4, "uniform", 1), ids=[7]).tolist() == [7]
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        ([1.9], "ids are float64"),
+        (["3"], "ids are <U1"),
+        ([-1000], "smallest id is -1000"),
+        ([2**63], "largest id is 9223372036854775808"),
+        ([2**70], "ids are object"),
+        ([[1]], "one dimension"),
+    ],
+)
+def test_ids_to_remove_are_checked(ids: Any, message: str) -> None:
+    index = la.SliceIndex(oracle.collection(5, 4, "uniform", 0))
+    index.remove(0)
+    with pytest.raises(la.ArgumentError, match=message):
+        index.remove(ids)
+
+
+def test_exact_search_ends_on_a_collection_without_lists() -> None:
+    rows = np.array([[0] * 8, [255] * 8], np.uint8)
+    index = la.SliceIndex(rows, slice_bits=28)
+    assert index._segments[0].lists is None
+    assert index.search(rows[:1], 2, exact=True).ids.tolist() == [[0, 1]]
+    assert la.SliceIndex(rows, slice_bits=8).search(rows[:1], 2, exact=True).exact
+
+
+def test_adding_leaves_the_callers_arrays_alone() -> None:
+    big, names = oracle.collection(2048, 8, "uniform", 0), np.arange(2048) + 100
+    before = big.copy()
+    index = la.SliceIndex(oracle.collection(5, 8, "uniform", 1), 22)
+    index.add(big[:1500], ids=names[:1500])
+    index.add(oracle.collection(9, 8, "uniform", 2))
+    assert np.array_equal(big, before)
+    assert np.array_equal(names, np.arange(2048) + 100)
+
+
+def test_searches_and_saves_see_one_state(tmp_path: Path) -> None:
+    """While another thread adds, removes and compacts."""
+    rows = oracle.collection(400, 4, "uniform", 0)
+    index = la.SliceIndex(rows, 6)
+    stop = threading.Event()
+
+    def change() -> None:
+        while not stop.is_set():
+            ids = index.add(rows[:9])
+            index.remove(ids)
+            index.compact()
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        for turn in range(300):
+            found = index.search(rows[:2], 450, exact=True)
+            assert (found.ids >= 0).sum(axis=1).min() >= 400
+            if turn % 30 == 0:
+                index.save(tmp_path / "x")
+                assert len(la.load_index(tmp_path / "x", verify=True)) in (400, 409)
+    finally:
+        stop.set()
+        thread.join()
 
 
 def test_a_failed_removal_removes_nothing() -> None:
@@ -506,6 +574,18 @@ def test_damaged_lists_never_crash(path: Path) -> None:
     assert noticed > 50
 
 
+@pytest.mark.parametrize("slice_bits", [4, 16])
+@pytest.mark.parametrize("expand", [0, 2])
+def test_a_row_that_is_listed_over_and_over_is_noticed(slice_bits: int, expand: int) -> None:
+    rows = oracle.collection(3_000, 8, "uniform", 4)
+    index = la.SliceIndex(rows, slice_bits)
+    lists = index._segments[0].lists
+    assert lists is not None
+    lists[1][:] = 0
+    with pytest.raises(la.CorruptIndexError):
+        index.search(rows[:50], 9, expand=expand)
+
+
 def test_a_damaged_index_does_not_disturb_others() -> None:
     """Score tables are shared by all searches of a process, and must be clean after an error."""
     rows = oracle.collection(500, 8, "clustered", 4)
@@ -530,6 +610,8 @@ def test_a_damaged_index_does_not_disturb_others() -> None:
         ("segments", []),
         ("segments", [{"lists": "narrow"}] * 3),
         ("next_id", None),
+        ("bits", float("inf")),
+        ("index", []),
     ],
 )
 def test_a_description_that_does_not_fit_is_refused(path: Path, key: str, value: Any) -> None:
@@ -537,7 +619,7 @@ def test_a_description_that_does_not_fit_is_refused(path: Path, key: str, value:
 
     index = la.load_index(path)
     write_container(path, {**index._meta(), key: value}, index._arrays())
-    with pytest.raises(la.CorruptIndexError):
+    with pytest.raises((la.CorruptIndexError, la.FormatError)):
         la.load_index(path)
 
 

@@ -77,7 +77,7 @@ def check_estimates(
 @pytest.mark.parametrize("similarity", [0.25, 0.5, 0.75])
 def test_minhash_is_unbiased_with_the_variance_of_a_binomial(similarity: float, size: int) -> None:
     left, right = pairs_with(similarity, size, 2_000, seed=size)
-    signer = la.MinHash(128, la.Features(), seed=4)
+    signer = la.MinHash(128, la.Features(hashed=True), seed=4)
     estimates = signer.similarity(signer.sign(left), signer.sign(right))
     check_estimates(estimates, similarity, float(signer.standard_error(similarity)))
     assert float(signer.standard_error(similarity)) ** 2 == pytest.approx(
@@ -89,7 +89,7 @@ def test_minhash_is_unbiased_with_the_variance_of_a_binomial(similarity: float, 
 @pytest.mark.parametrize("similarity", [0.25, 0.5, 0.75])
 def test_b_bit_minhash_is_unbiased_with_the_stated_variance(similarity: float, b: int) -> None:
     left, right = pairs_with(similarity, 200, 2_000, seed=b)
-    signer = la.BBitMinHash(256, b, la.Features(), seed=4)
+    signer = la.BBitMinHash(256, b, la.Features(hashed=True), seed=4)
     estimates = signer.similarity(signer.sign(left), signer.sign(right))
     check_estimates(estimates, similarity, float(signer.standard_error(similarity)))
 
@@ -97,7 +97,7 @@ def test_b_bit_minhash_is_unbiased_with_the_stated_variance(similarity: float, b
 def test_small_sets_profit_from_more_permutations_too() -> None:
     """Without mixing, the chance collisions of few elements would be the same everywhere."""
     left, right = pairs_with(0.0, 4, 300, seed=1)
-    signer = la.BBitMinHash(4096, 1, la.Features())
+    signer = la.BBitMinHash(4096, 1, la.Features(hashed=True))
     estimates = signer.similarity(signer.sign(left), signer.sign(right))
     assert np.abs(estimates).max() < 5 * float(signer.standard_error(0.0))
 

@@ -82,6 +82,14 @@ def test_any_real_type_and_layout() -> None:
         assert np.array_equal(signer.sign(vectors, threads=threads), expected)
 
 
+def test_large_finite_values() -> None:
+    rng = np.random.default_rng(5)
+    vectors = (rng.standard_normal((100, 20)) * 1e38).clip(-3e38, 3e38).astype(np.float32)
+    small = vectors / np.float32(2.0**100)
+    signer = la.Projection(128, 20)
+    assert np.array_equal(signer.sign(vectors), signer.sign(small))
+
+
 def test_bad_vectors_are_named() -> None:
     signer = la.Projection(64, 3)
     with pytest.raises(la.DocumentError, match=r"shape \(2, 4\); expected \(count, 3\)"):

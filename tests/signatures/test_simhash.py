@@ -39,7 +39,7 @@ def test_signatures_and_weights_equal_the_oracle_with_every_kernel(
 
 
 def test_zero_counts_as_one() -> None:
-    signer = la.SimHash(bits=8, features=la.Features())
+    signer = la.SimHash(bits=8, features=la.Features(hashed=True))
     signatures, counters = signer.sign_with_weights([[(0b00001111, 1.0), (0b11110011, 1.0)]])
     assert counters[0].tolist() == pytest.approx([2**0.5] * 2 + [0.0] * 6)
     assert signatures.tolist() == [[0b11111111]]
@@ -91,7 +91,7 @@ def test_quantized_weights_keep_signs_and_nearly_values() -> None:
 
 
 def test_large_weights_and_long_documents_do_not_overflow() -> None:
-    heavy = la.SimHash(features=la.Features())
+    heavy = la.SimHash(features=la.Features(hashed=True))
     light = heavy.sign([{"a": 1.0, "b": 2.0, "c": 4.0}])
     for scale in (1e-300, 1e-9, 1e9, 2e14):
         scaled = heavy.sign([{"a": scale, "b": 2 * scale, "c": 4 * scale}])

@@ -45,7 +45,7 @@ def test_one_value_in_density_is_set_half_of_each_sign() -> None:
         groups = np.split(vector[: bits // density * density], bits // density)
         assert all(np.count_nonzero(group) == 1 for group in groups)
         assert abs(int(vector.sum())) <= 1
-    signer = la.TopSig(bits, density, features=la.Features())
+    signer = la.TopSig(bits, density, features=la.Features(hashed=True))
     ones = np.unpackbits(signer.sign([[feature] for feature in range(2_000)]), axis=1)
     share = ones.mean()  # +1 alone is a bit
     assert abs(share - 0.5 / density) < 4 * (0.5 / density / ones.size) ** 0.5

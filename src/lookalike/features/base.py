@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, Self, SupportsIndex
 
 import numpy as np
@@ -45,10 +44,6 @@ class FeatureKind(ABC):
     def settings(self) -> dict[str, Any]:
         """Return what this kind was made with, in plain values."""
 
-    def reading(self) -> AbstractContextManager[Any]:
-        """Return what must be entered while sources are made and used."""
-        return nullcontext()
-
     def source(self, documents: Any) -> _native.Source:
         """Return all documents at once."""
         return next(self.sources(documents, None))
@@ -59,9 +54,8 @@ class FeatureKind(ABC):
         This is the plain reading pass, the least that any signer can cost.
         """
         counts = GrowingArray((), np.int64)
-        with self.reading():
-            for source in self.sources(documents):
-                _native.count_features(source, thread_count(threads), counts.block(len(source)))
+        for source in self.sources(documents):
+            _native.count_features(source, thread_count(threads), counts.block(len(source)))
         return counts.take()
 
     def to_dict(self) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any
 
 from lookalike import _native
@@ -33,14 +32,24 @@ def text_batches(documents: Any, size: int | None) -> Iterator[_native.Documents
 
 def list_batches(documents: Any, size: int | None) -> Iterator[tuple[int, list[Any]]]:
     """Yield lists of `size` documents with the position of the first; None: all in one."""
-    iterator = iterate(documents)
-    if size is None:
-        yield 0, list(iterator)
-        return
+    batch: list[Any] = []
     position = 0
-    while batch := list(islice(iterator, size)):
+    iterator = iterate(documents)
+    while True:
+        try:
+            document = next(iterator)
+        except StopIteration:
+            break
+        except Exception as error:
+            error.add_note(f"raised where document {position + len(batch)} was to come")
+            raise
+        batch.append(document)
+        if len(batch) == size:
+            yield position, batch
+            position += size
+            batch = []
+    if batch or size is None:
         yield position, batch
-        position += len(batch)
 
 
 def iterate(documents: Any) -> Iterator[Any]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = ["GrowingArray"]
+
+_SPARE_BYTES = 4 << 20
 
 
 class GrowingArray:
@@ -20,12 +23,14 @@ class GrowingArray:
     def __init__(self, shape: tuple[int, ...], dtype: type[np.generic]) -> None:
         self._array: NDArray[Any] = np.empty((0, *shape), dtype)
         self._count = 0
+        self._row = math.prod(shape)
 
     def block(self, rows: int) -> NDArray[Any]:
         """Return a view of that many new rows, to be filled before the next block is asked for."""
         total = self._count + rows
         if total > len(self._array):
-            room = max(total, len(self._array) * 5 // 4)
+            spare = max(1, _SPARE_BYTES // max(1, self._array.itemsize * self._row))
+            room = max(total, min(len(self._array) * 5 // 4, total + spare))
             self._array.resize((room, *self._array.shape[1:]), refcheck=False)
         block = self._array[self._count : total]
         self._count = total

@@ -22,14 +22,18 @@ class Features(FeatureKind):
 
     A document is a mapping `{feature: weight}`, a list of `(feature, weight)` pairs, or a list of
     features that weigh 1 each. A feature is `str` or `bytes`, hashed by XXH64 of its bytes (UTF-8),
-    or a whole number from 0 to 2**64 - 1, which is its own hash. A weight is a number from 0 to
-    1e15; those of a repeated feature are added. Where a signer's weights speak of counts, these
+    or a whole number from 0 to 2**64 - 1, hashed as eight bytes, lowest first. With `hashed=True`
+    whole numbers are hashes already, and used as they are: all 64 bits have to be random. A weight
+    is a number from 0 to 1e15; those of a repeated feature are added. Where a signer's weights speak of counts, these
     weights take their place.
     """
 
+    def __init__(self, hashed: bool = False) -> None:
+        self.hashed = bool(hashed)
+
     def settings(self) -> dict[str, Any]:
-        """Return what this was made with: nothing."""
-        return {}
+        """Return what this was made with, in plain values."""
+        return {"hashed": self.hashed}
 
     def is_document(self, value: Any) -> bool:
         """Return whether this is one document: a mapping, or a list that holds features."""
@@ -42,10 +46,10 @@ class Features(FeatureKind):
     def sources(self, documents: Any, size: int | None = BATCH) -> Iterator[_native.Source]:
         """Yield batches of documents; see `FeatureKind.sources`."""
         for position, batch in list_batches(documents, size):
-            yield _source(batch, position)
+            yield _source(batch, position, self.hashed)
 
 
-def _source(batch: list[Any], first_position: int) -> _native.Source:
+def _source(batch: list[Any], first_position: int, hashed: bool) -> _native.Source:
     offsets = np.zeros(len(batch) + 1, np.int64)
     features: list[Any] = []
     weights: list[Any] = []
@@ -55,7 +59,7 @@ def _source(batch: list[Any], first_position: int) -> _native.Source:
                 features.append(feature)
                 weights.append(weight)
             new = slice(int(offsets[index]), None)
-            features[new] = _hashed(features[new])
+            features[new] = _hashes(features[new], hashed)
             _check_weights(weights[new])
         except (TypeError, ValueError) as error:
             raise DocumentError(f"document {first_position + index} {error}") from None
@@ -76,16 +80,19 @@ def _pairs(document: Any) -> Iterable[tuple[Any, Any]]:
     return [item if isinstance(item, tuple) and len(item) == 2 else (item, 1) for item in document]
 
 
-def _hashed(features: list[Any]) -> list[int]:
+def _hashes(features: list[Any], hashed: bool) -> list[int]:
     """Return the hash of each feature."""
     hashes = []
     for feature in features:
-        if isinstance(feature, str):
+        if isinstance(feature, int | np.integer) and 0 <= feature < 2**64:
+            if hashed:
+                hashes.append(int(feature))
+                continue
+            feature = int(feature).to_bytes(8, "little")
+        elif isinstance(feature, str):
             feature = feature.encode()
         if isinstance(feature, bytes):
             hashes.append(_native.xxh64(np.frombuffer(feature, np.uint8)))
-        elif isinstance(feature, int | np.integer) and 0 <= feature < 2**64:
-            hashes.append(int(feature))
         else:
             raise TypeError(
                 f"has the feature {feature!r} of type {type(feature).__name__}; expected str, "

@@ -100,16 +100,15 @@ def _paired(
     if single:
         a, b = [a], [b]
     parts = [np.empty(0)]
-    with kind.reading():
-        for left, right in zip_longest(kind.sources(a), kind.sources(b)):
-            if left is None or right is None or len(left) != len(right):
-                raise DocumentError(
-                    "there are more documents on one side than on the other; pairing them needs "
-                    "equal numbers"
-                )
-            positions = np.arange(len(left))
-            parts.append(np.empty(len(left)))
-            compare(left, right, positions, positions, thread_count(threads), parts[-1])
+    for left, right in zip_longest(kind.sources(a), kind.sources(b)):
+        if left is None or right is None or len(left) != len(right):
+            raise DocumentError(
+                "there are more documents on one side than on the other; pairing them needs equal "
+                "numbers"
+            )
+        positions = np.arange(len(left))
+        parts.append(np.empty(len(left)))
+        compare(left, right, positions, positions, thread_count(threads), parts[-1])
     similarities = np.concatenate(parts)
     return float(similarities[0]) if single else similarities
 
@@ -123,16 +122,15 @@ def _by_position(
     compare: Compare,
 ) -> NDArray[np.float64]:
     kind = Words() if features is None else features
-    with kind.reading():
-        source = kind.source(documents)
-        first = _positions("left", left, len(source))
-        second = _positions("right", right, len(source))
-        if len(first) != len(second):
-            raise ArgumentError(
-                f"left has {len(first)} positions and right {len(second)}; expected equal numbers"
-            )
-        similarities = np.empty(len(first))
-        compare(source, source, first, second, thread_count(threads), similarities)
+    source = kind.source(documents)
+    first = _positions("left", left, len(source))
+    second = _positions("right", right, len(source))
+    if len(first) != len(second):
+        raise ArgumentError(
+            f"left has {len(first)} positions and right {len(second)}; expected equal numbers"
+        )
+    similarities = np.empty(len(first))
+    compare(source, source, first, second, thread_count(threads), similarities)
     return similarities
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
 from typing import Any, SupportsIndex
 
 from lookalike import _native
@@ -68,7 +67,7 @@ class Words(_TextKind):
             self._stop_list(),
             stem is not None,
         )
-        self._stems_in_use = threading.RLock()
+        self._learning = threading.Lock()
 
     def settings(self) -> dict[str, Any]:
         """Return what this was made with, in plain values."""
@@ -87,17 +86,15 @@ class Words(_TextKind):
                 self._learn_stems(batch)
             yield _native.Source.of_texts(batch, self._native)
 
-    def reading(self) -> AbstractContextManager[Any]:
-        """Return the lock that keeps other threads from adding stems, if there are any."""
-        return super().reading() if self._stemmer is None else self._stems_in_use
-
     def _learn_stems(self, batch: _native.Documents) -> None:
         """Stem the words that were not met before; forget all when there are too many."""
-        words = self._native.unknown_words(batch)
-        if self._native.known_stems + len(words) > _MOST_STEMS:
-            self._native.forget_stems()
+        with self._learning:
             words = self._native.unknown_words(batch)
-        self._native.add_stems(words, self._stemmer.stemWords(words))
+            if self._native.known_stems + len(words) > _MOST_STEMS:
+                self._native.forget_stems()
+                words = self._native.unknown_words(batch)
+            if words:
+                self._native.add_stems(words, self._stemmer.stemWords(words))
 
     def _stop_list(self) -> list[str]:
         if self.stopwords is None:

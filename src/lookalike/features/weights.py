@@ -147,9 +147,8 @@ class Weights:
         """
         vocabulary = Vocabulary(most_features)
         count = thread_count(threads)
-        with features.reading():
-            for source in features.sources(documents):
-                vocabulary.observe(source, count)
+        for source in features.sources(documents):
+            vocabulary.observe(source, count)
         self.vocabulary = vocabulary
         return self
 

@@ -111,7 +111,7 @@ class Index(ABC):
         """Write the index to a file, whole or not at all; `la.load_index` opens it."""
         from lookalike.storage import write_container  # not needed to search, so not at import
 
-        write_container(path, self._meta(), self._arrays())
+        write_container(path, *self._contents())
 
     def verify(self) -> None:
         """Read the file behind the index and raise `CorruptIndexError` if it is damaged.
@@ -128,6 +128,10 @@ class Index(ABC):
         index._container = container
         index._restore(container)
         return index
+
+    def _contents(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return description and arrays that belong together."""
+        return self._meta(), self._arrays()
 
     def _meta(self) -> dict[str, Any]:
         return {"index": self.kind}

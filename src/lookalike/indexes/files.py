@@ -25,7 +25,7 @@ def load_index(path: str | os.PathLike[str], *, verify: bool = False) -> Index:
 
     container = open_container(path)
     kind = container.meta.get("index")
-    if kind not in _KINDS:
+    if not isinstance(kind, str) or kind not in _KINDS:
         raise FormatError(
             f"{container.path} holds an index of kind {kind!r}; this version knows {list(_KINDS)}"
         )

@@ -10,11 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from lookalike.errors import ArgumentError, CorruptIndexError
 from lookalike.signatures import as_signatures
+from lookalike.signatures.arrays import MAX_BITS
 
 if TYPE_CHECKING:
     from lookalike.storage import Container
 
-__all__ = ["Rows"]
+__all__ = ["Rows", "as_ids"]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -57,6 +58,10 @@ class Rows:
     def restored(cls, container: Container, ascending: bool, prefix: str = "") -> Rows:
         """Return the rows that `arrays` saved, mapped and not read."""
         signatures = container.array(f"{prefix}signatures", np.uint8, 2)
+        if not 1 <= signatures.shape[1] <= MAX_BITS // 8:
+            raise CorruptIndexError(
+                f"{container.path} holds signatures of {signatures.shape[1]} bytes; it is damaged"
+            )
         ids = None
         if f"{prefix}ids" in container:
             ids = container.array(f"{prefix}ids", np.int64, 1)
@@ -68,6 +73,24 @@ class Rows:
         return cls(signatures, ids, ascending)
 
 
+def as_ids(ids: NDArray[Any]) -> NDArray[np.int64]:
+    """Return ids as int64 from 0 up, or say what is wrong with them."""
+    if ids.ndim != 1:
+        raise ArgumentError(f"ids have shape {ids.shape}; expected one dimension")
+    if not len(ids):
+        return np.empty(0, np.int64)
+    if ids.dtype.kind not in "iu":
+        raise ArgumentError(f"ids are {ids.dtype}; expected whole numbers (int64)")
+    if ids.dtype == np.uint64 and ids.max() > np.iinfo(np.int64).max:
+        raise ArgumentError(f"the largest id is {ids.max()}; int64 ends at 2**63 - 1")
+    values = np.ascontiguousarray(ids, dtype=np.int64)
+    if values.min() < 0:
+        raise ArgumentError(
+            f"the smallest id is {values.min()}; expected 0 or more, because -1 marks empty places"
+        )
+    return values
+
+
 def _check_ids(ids: ArrayLike, count: int) -> tuple[NDArray[np.int64], bool]:
     """Return valid ids and whether they ascend."""
     array = np.asarray(ids)
@@ -75,15 +98,7 @@ def _check_ids(ids: ArrayLike, count: int) -> tuple[NDArray[np.int64], bool]:
         raise ArgumentError(
             f"ids have shape {array.shape}, but there are {count} signatures; expected ({count},)"
         )
-    if array.dtype.kind not in "iu" and count:
-        raise ArgumentError(f"ids are {array.dtype}; expected whole numbers (int64)")
-    if count and array.dtype == np.uint64 and array.max() > np.iinfo(np.int64).max:
-        raise ArgumentError(f"the largest id is {array.max()}; int64 ends at 2**63 - 1")
-    values = np.ascontiguousarray(array, dtype=np.int64)
-    if count and values.min() < 0:
-        raise ArgumentError(
-            f"the smallest id is {values.min()}; expected 0 or more, because -1 marks empty places"
-        )
+    values = as_ids(array)
     if bool((values[1:] > values[:-1]).all()):
         return values, True
     ordered = np.sort(values)

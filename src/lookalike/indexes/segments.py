@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +39,9 @@ class Segment:
     """A byte per row, 1 where it was removed."""
     lists: tuple[NDArray[Any], NDArray[Any]] | None = None
     """Where each list begins, and the rows in all lists."""
-    removals: int = field(default=0)
+    removals: int = 0
+    store: tuple[NDArray[np.uint8], NDArray[np.int64]] | None = None
+    """Larger arrays of our own that the rows are the beginning of, with room for more."""
 
     @classmethod
     def build(cls, rows: Rows, slice_bits: int, threads: int, wide: bool = False) -> Segment:
@@ -79,23 +81,31 @@ class Segment:
         if not len(self):
             return np.full(len(ids), -1)
         if self.rows.ids is None:
-            found = np.where(ids < len(self), ids, -1)
+            found = np.where((ids >= 0) & (ids < len(self)), ids, -1)
         else:
             order = self._order
             places = np.searchsorted(self.rows.ids, ids, sorter=order).clip(max=len(self) - 1)
             positions = places if order is None else order[places]
             found = np.where(self.rows.ids[positions] == ids, positions, -1)
         if self.removed is not None:
-            found = np.where(self.removed[found] != 0, -1, found)
+            found = np.where((found >= 0) & (self.removed[found] == 0), found, -1)
         return found
 
     def remove(self, positions: NDArray[np.int64]) -> Segment:
         """Return the segment without these rows; this one stays as it is."""
         removed = np.zeros(len(self), np.uint8) if self.removed is None else self.removed.copy()
         removed[positions] = 1
-        return Segment(
-            self.rows, self.slice_bits, removed, self.lists, self.removals + len(positions)
+        segment = Segment(
+            self.rows,
+            self.slice_bits,
+            removed,
+            self.lists,
+            self.removals + len(positions),
+            self.store,
         )
+        if "_order" in vars(self):
+            vars(segment)["_order"] = self._order  # the rows are the same
+        return segment
 
     def living(self) -> Rows:
         """Return the rows that have not been removed."""
@@ -156,6 +166,15 @@ class Segment:
 
 def merged_segments(segments: list[Segment], threads: int) -> Segment:
     """Return one segment with the living rows of all, in order."""
+    try:
+        return _merged(segments, threads)
+    except _native.CorruptLists:
+        raise CorruptIndexError(
+            "slice lists point outside of the collection: a file of the index is damaged"
+        ) from None
+
+
+def _merged(segments: list[Segment], threads: int) -> Segment:
     slice_bits = segments[0].slice_bits
     parts = [segment.living() for segment in segments]
     rows = _joined(parts)

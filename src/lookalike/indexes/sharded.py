@@ -27,8 +27,9 @@ class ShardedIndex(Index):
     """Several indexes searched as one; the answers equal those of one index over everything.
 
     Shards whose ids are positions are numbered on, in order: the first id of a shard follows the
-    last of the one before. Shards with ids of the caller's keep these, which must then be distinct
-    over all shards. Slice indexes have to be cut alike. Files are saved shard by shard.
+    last of the one before (numbers move on if a shard grows). Shards with ids of the caller's keep
+    these; they must be distinct over all shards, which is checked here and not when shards change.
+    Slice indexes have to be cut alike. Files are saved shard by shard.
     """
 
     kind: ClassVar[str] = "sharded"
@@ -46,8 +47,22 @@ class ShardedIndex(Index):
         own = {shard.own_ids for shard in self.shards}
         if len(own) > 1:
             raise ArgumentError("some shards have ids of the caller's and some do not")
+        if True in own:
+            self._refuse_shared_ids()
+
+    @property
+    def _shifts(self) -> list[int]:
+        """What is to be added to the ids of each shard; shards may grow."""
+        if self.own_ids:
+            return [0] * len(self.shards)
         starts = np.cumsum([0, *(shard.next_id for shard in self.shards)])
-        self._shifts = [0 if True in own else int(start) for start in starts[:-1]]
+        return [int(start) for start in starts[:-1]]
+
+    def _refuse_shared_ids(self) -> None:
+        ids = np.sort(np.concatenate([shard.living()[1] for shard in self.shards]))
+        repeated = ids[1:][ids[1:] == ids[:-1]]
+        if len(repeated):
+            raise ArgumentError(f"the id {repeated[0]} is in more than one shard, or twice in one")
 
     @property
     def bits(self) -> int:
@@ -97,6 +112,7 @@ class ShardedIndex(Index):
         sliced = [shard for shard in self.shards if isinstance(shard, SliceIndex)]
         if len(sliced) < len(self.shards) or exact:
             options: dict[str, Any] = {"expand": expand, "admit": admit, "rerank": rerank}
+            options |= {"explain": explain}
             found = self._each(
                 lambda shard, share: (
                     shard.search(rows, wanted, exact=exact, threads=share, **options)
@@ -108,7 +124,8 @@ class ShardedIndex(Index):
             ids = self._shifted([result.ids for result in found])
             distances = np.concatenate([result.distances for result in found], axis=1)
             ids, distances = _nearest(ids, distances, wanted)
-            return Neighbors(ids, distances, all(result.exact for result in found))
+            proven = all(result.exact for result in found)
+            return Neighbors(ids, distances, proven, _together(found) if explain else None)
         settings = sliced[0].search_settings(wanted, expand, admit, rerank)
         return self._by_score(sliced, rows, wanted, settings, explain, threads)
 
@@ -124,9 +141,7 @@ class ShardedIndex(Index):
         """Gather the best candidates of each shard, keep the best of all, and take the nearest."""
         expand, admit, rerank = settings
         tops: list[Top] = self._each(
-            lambda shard, share: shard.top(
-                rows, min(rerank, max(1, len(shard))), settings, False, explain, share
-            ),
+            lambda shard, share: shard.top(rows, rerank, settings, False, explain, share),
             threads,
         )
         ids = self._shifted([top.ids for top in tops])
@@ -141,8 +156,9 @@ class ShardedIndex(Index):
         ids, distances, scores = (
             np.take_along_axis(array, order, axis=1) for array in (ids, distances, scores)
         )
-        proven = self._proven(distances, ids, rest, k, expand, admit)
-        merged = Top(len(rows), k)
+        alive = sum(top.alive for top in tops)
+        proven = self._proven(distances, ids, rest, k, expand, admit, alive)
+        merged = Top(len(rows), k, alive)
         merged.ids, merged.distances, merged.scores = _nearest(ids, distances, k, scores)
         merged.proven[:] = proven
         merged.work[:] = np.sum([top.work for top in tops], axis=0)
@@ -159,6 +175,7 @@ class ShardedIndex(Index):
         k: int,
         expand: int,
         admit: int,
+        alive: int,
     ) -> NDArray[np.bool_]:
         """Return for which queries nothing unseen or not re-ranked can be among the k nearest."""
         slice_bits = next(s.slice_bits for s in self.shards if isinstance(s, SliceIndex))
@@ -171,7 +188,7 @@ class ShardedIndex(Index):
         found = (ids >= 0).sum(axis=1)
         far = np.sort(np.where(ids >= 0, distances, self.bits + 1), axis=1)
         kth = np.where(found >= k, far[:, min(k, far.shape[1]) - 1], np.inf)
-        proven: NDArray[np.bool_] = (bound > kth) | (found == len(self))
+        proven: NDArray[np.bool_] = (bound > kth) | (found == alive)
         return proven
 
     def within(
@@ -261,6 +278,20 @@ class ShardedIndex(Index):
             "a sharded index has no file of its own; save each of its shards, and put them "
             "together with ShardedIndex([load_index(path), ...])"
         )
+
+
+def _together(results: list[Neighbors]) -> Explanation | None:
+    """Return what all shards did together; None if one of them does not tell."""
+    parts = [result.explanation for result in results if result.explanation]
+    if len(parts) < len(results):
+        return None
+    return Explanation(
+        np.logical_and.reduce([part.exact for part in parts]),
+        *(
+            np.sum([getattr(part, name) for part in parts], axis=0)
+            for name in ("lists", "postings", "candidates", "reranked")
+        ),
+    )
 
 
 def _nearest(

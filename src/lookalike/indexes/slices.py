@@ -21,7 +21,7 @@ from lookalike.errors import ArgumentError, CorruptIndexError, ResultTooLargeErr
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
 from lookalike.indexes.collapse import pairs_of_rows
 from lookalike.indexes.results import NO_LIMIT, Explanation, Matches, Neighbors, Pairs, as_int64
-from lookalike.indexes.rows import Rows
+from lookalike.indexes.rows import Rows, as_ids
 from lookalike.indexes.segments import Segment, merged_segments
 from lookalike.signatures import as_queries
 
@@ -209,8 +209,7 @@ class SliceIndex(Index):
         rows = as_queries(queries, self.bits)
         wanted = whole_number("k", k, at_least=1)
         settings = self.search_settings(wanted, expand, admit, rerank)
-        found = min(wanted, max(1, len(self)))
-        top = self.top(rows, found, settings, exact, explain, thread_count(threads))
+        top = self.top(rows, wanted, settings, exact, explain, thread_count(threads))
         proven = top.proven.astype(bool)
         explanation = top.explanation(self, wanted) if explain else None
         ids, distances = (padded(array, wanted) for array in (top.ids, top.distances))
@@ -310,7 +309,7 @@ class SliceIndex(Index):
 
         They are only marked; `compact` frees their place.
         """
-        wanted = np.unique(np.atleast_1d(np.asarray(ids, np.int64)))
+        wanted = np.unique(as_ids(np.atleast_1d(np.asarray(ids))))
         with self._writing:
             segments = list(self._segments)
             missing = np.ones(len(wanted), bool)
@@ -388,15 +387,17 @@ class SliceIndex(Index):
         explain: bool,
         threads: int,
     ) -> Top:
-        """Run the search and return all that the core tells."""
-        top = Top(len(rows), k)
+        """Run the search and return all that the core tells, for k or as many as there are."""
+        segments = self._segments  # once: another thread may be changing the index
+        alive = sum(segment.alive for segment in segments)
+        top = Top(len(rows), min(k, max(1, alive)), alive)
         expand, admit, rerank = settings
         try:
             _native.slice_top(
-                [segment.native() for segment in self._segments],
+                [segment.native() for segment in segments],
                 self.slice_bits,
                 rows,
-                k,
+                top.ids.shape[1],
                 expand,
                 admit,
                 rerank,
@@ -417,6 +418,10 @@ class SliceIndex(Index):
     def _damaged(self) -> CorruptIndexError:
         name = self._container.path if self._container else "the index"
         return CorruptIndexError(f"{name}: slice lists point outside of the collection; rebuild it")
+
+    def _contents(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        with self._writing:
+            return super()._contents()
 
     def _meta(self) -> dict[str, Any]:
         return {
@@ -447,7 +452,7 @@ class SliceIndex(Index):
             )
             if not self._segments or any(s.rows.bits != self._bits for s in self._segments):
                 raise ValueError("segments of another width, or none")
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise CorruptIndexError(
                 f"{container.path}: the description of the slices cannot be used: {error!r}"
             ) from error
@@ -457,7 +462,9 @@ class SliceIndex(Index):
 class Top:
     """What the core tells about a search, one row a query."""
 
-    def __init__(self, queries: int, k: int) -> None:
+    def __init__(self, queries: int, k: int, alive: int) -> None:
+        self.alive = alive
+        """How many signatures there were to be found."""
         self.ids = np.full((queries, k), -1, np.int64)
         self.distances = np.full((queries, k), -1, np.int32)
         self.scores = np.full((queries, k), -1, np.int32)
@@ -489,27 +496,21 @@ class Top:
 
 
 def _extended(segment: Segment, new: Rows) -> Segment:
-    """Return the segment with more rows, in the place that was left for them if there is any."""
+    """Return the segment with more rows, in the place that was left for them."""
     count, total = len(segment), len(segment) + len(new)
-    old, ids = segment.rows.signatures, segment.rows.all_ids()
-    store, id_store = old.base, ids.base
-    if (
-        not isinstance(store, np.ndarray)
-        or not isinstance(id_store, np.ndarray)
-        or store.shape != (_BUFFER, old.shape[1])
-        or id_store.shape != (_BUFFER,)
-    ):
-        store = np.empty((_BUFFER, old.shape[1]), np.uint8)
-        id_store = np.empty(_BUFFER, np.int64)
-        store[:count], id_store[:count] = old, ids
-    store[count:total], id_store[count:total] = new.signatures, new.all_ids()
-    fresh = id_store[max(0, count - 1) : total]  # with the last old one
+    store = segment.store
+    if store is None:
+        old, ids = segment.rows.signatures, segment.rows.all_ids()
+        store = np.empty((_BUFFER, old.shape[1]), np.uint8), np.empty(_BUFFER, np.int64)
+        store[0][:count], store[1][:count] = old, ids
+    store[0][count:total], store[1][count:total] = new.signatures, new.all_ids()
+    fresh = store[1][max(0, count - 1) : total]  # with the last old one
     ascending = segment.rows.ascending and bool((fresh[1:] > fresh[:-1]).all())
-    rows = Rows(store[:total], id_store[:total], ascending)
+    rows = Rows(store[0][:total], store[1][:total], ascending)
     removed = segment.removed
     if removed is not None:
         removed = np.concatenate([removed, np.zeros(len(new), np.uint8)])
-    return Segment(rows, segment.slice_bits, removed, None, segment.removals)
+    return Segment(rows, segment.slice_bits, removed, None, segment.removals, store)
 
 
 def _renumbered(segment: Segment, shift: int) -> Segment:

@@ -64,7 +64,7 @@ class MinHash(DocumentSigner):
         self, documents: Any, *, threads: SupportsIndex | None = None
     ) -> Iterator[NDArray[np.uint32]]:
         """Yield the values batch by batch, for collections whose values are not to be kept."""
-        for source in self._sources(documents):
+        for source in self.features.sources(documents):
             values = np.empty((len(source), self.permutations), np.uint32)
             _native.minhash(source, self._factors, self._terms, thread_count(threads), values)
             yield values
@@ -158,7 +158,8 @@ class BBitMinHash(DocumentSigner):
     def similarity(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
         """Return the estimated Jaccard similarity of rows of `a` with rows of `b`, in turn.
 
-        Corrected for chance, so it can come out below 0 for documents that share nothing. A single
+        Corrected for chance, so it can come out below 0 for documents that share nothing. Two
+        documents without features come out as 1: `feature_counts` tells which these are. A single
         row on either side is compared with all of the other.
         """
         left, right = self._rows(a, "the first signatures"), self._rows(b, "the second signatures")

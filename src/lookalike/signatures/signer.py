@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from typing import Any, ClassVar, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike import _native
 from lookalike.checks import whole_number
 from lookalike.errors import ArgumentError, FormatError
 from lookalike.features import FeatureKind, Weights, feature_kind_from_dict
@@ -106,10 +104,6 @@ class DocumentSigner(Signer):
         Those with 0 are empty: their signature says nothing, and equal ones mean nothing.
         """
         return self.features.counts(documents, threads=threads)
-
-    def _sources(self, documents: Any) -> Iterator[_native.Source]:
-        with self.features.reading():
-            yield from self.features.sources(documents)
 
 
 class WeightedSigner(DocumentSigner):

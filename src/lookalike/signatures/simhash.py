@@ -71,7 +71,7 @@ class SimHash(WeightedSigner):
         kind, vocabulary = self.weights.native()
         signatures = GrowingArray((self.bits // 8,), np.uint8)
         counters = GrowingArray((self.bits,), np.float32)
-        for source in self._sources(documents):
+        for source in self.features.sources(documents):
             _native.simhash(
                 source,
                 kind,

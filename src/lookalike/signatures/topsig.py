@@ -71,7 +71,7 @@ class TopSig(WeightedSigner):
         kind, vocabulary = weights.native()
         parts = GrowingArray((), np.int64)
         signatures = GrowingArray((self.bits // 8,), np.uint8)
-        for source in self._sources(documents):
+        for source in self.features.sources(documents):
             counts, rows = _native.topsig(
                 source,
                 kind,

@@ -45,6 +45,7 @@ _HEADER = struct.Struct("<8s H c x I Q Q 24x Q")  # the last field is the checks
 _ENTRY = struct.Struct("<24s 8s Q Q Q Q")
 _ALIGNMENT = 4096
 _MOST_SECTIONS = 1024
+_LONGEST = 2**62  # of any side of an array, even if the other one is 0
 _DTYPES = frozenset({"u1", "u2", "u4", "u8", "i4", "i8", "f4", "f8"})
 _NATIVE_ORDER = b"<" if np.little_endian else b">"
 
@@ -229,7 +230,11 @@ def _read_table(source: Path, file: BinaryIO, length: int) -> dict[str, _Section
         dtype = np.dtype(order.decode() + code)
         shape = (rows, columns) if columns else (rows,)
         section = _Section(name, dtype, shape, offset, section_checksum)
-        if offset % _ALIGNMENT or offset < end or offset + section.nbytes > length:
+        if (
+            max(shape) > _LONGEST
+            or offset % _ALIGNMENT
+            or not (end <= offset <= offset + section.nbytes <= length)
+        ):
             raise CorruptIndexError(
                 f"{source}: the section {name!r} would lie at {offset} to "
                 f"{offset + section.nbytes}, outside of what the file has left for it"
