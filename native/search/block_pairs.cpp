@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <numeric>
 
 #include "bits/kernels.hpp"
@@ -25,6 +26,7 @@ struct Blocks {
 
     std::size_t begin(std::size_t block) const { return block * bits / count; }
     std::size_t end(std::size_t block) const { return (block + 1) * bits / count; }
+    std::size_t width(std::size_t block) const { return end(block) - begin(block); }
 
     // Bits `from` to `to`, at most 56.
     std::uint64_t word(const std::uint8_t* signature, std::size_t from, std::size_t to) const {
@@ -51,20 +53,18 @@ struct Blocks {
     }
 };
 
-// Sorts by key, least significant digit first; rows of equal keys stay in order.
-void sort_by_key(std::vector<Keyed>& entries, std::vector<Keyed>& spare) {
-    constexpr std::size_t kDigit = 11, kValues = 1 << kDigit;
+// Sorts by keys of so many bits, least significant digit first; rows of equal keys stay in order.
+void sort_by_key(std::vector<Keyed>& entries, std::vector<Keyed>& spare, std::size_t key_bits) {
+    const std::size_t digit = key_bits <= 16 ? key_bits : 11, values = std::size_t{1} << digit;
+    std::vector<std::uint32_t> places(values);
     spare.resize(entries.size());
-    for (std::size_t shift = 0; shift < 32; shift += kDigit) {
-        std::size_t places[kValues] = {};
+    for (std::size_t shift = 0; shift < key_bits; shift += digit) {
+        std::fill(places.begin(), places.end(), 0);
         for (const Keyed& entry : entries)
-            ++places[entry.key >> shift & (kValues - 1)];
-        if (std::find(std::begin(places), std::end(places), entries.size()) != std::end(places))
-            continue;  // all have the same digit
-        std::exclusive_scan(std::begin(places), std::end(places), std::begin(places),
-                            std::size_t{0});
+            ++places[entry.key >> shift & (values - 1)];
+        std::exclusive_scan(places.begin(), places.end(), places.begin(), 0u);
         for (const Keyed& entry : entries)
-            spare[places[entry.key >> shift & (kValues - 1)]++] = entry;
+            spare[places[entry.key >> shift & (values - 1)]++] = entry;
         entries.swap(spare);
     }
 }
@@ -107,7 +107,7 @@ std::optional<Pairs> block_pairs(const Signatures& signatures, std::uint32_t rad
         for (std::size_t row = 0; row < signatures.count; ++row)
             entries[row] = {blocks.key(signatures.row(row), block),
                             static_cast<std::uint32_t>(row)};
-        sort_by_key(entries, spare);
+        sort_by_key(entries, spare, std::min<std::size_t>(32, blocks.width(block)));
         double comparisons = 8 * static_cast<double>(signatures.count);  // the sorting
         each_group(entries, [&](std::size_t first, std::size_t end) {
             const auto size = static_cast<double>(end - first);
@@ -126,8 +126,11 @@ std::optional<Pairs> block_pairs(const Signatures& signatures, std::uint32_t rad
             for (std::size_t index = 0; index < size; ++index) {
                 if (first + index + 16 < entries.size())
                     __builtin_prefetch(signatures.row(entries[first + index + 16].row));
-                std::copy_n(signatures.row(entries[first + index].row), signatures.bytes,
-                            gathered.data() + index * signatures.bytes);
+                const std::uint8_t* const from = signatures.row(entries[first + index].row);
+                if (signatures.bytes == 8)  // a copy of fixed length needs no call
+                    std::memcpy(gathered.data() + index * 8, from, 8);
+                else
+                    std::memcpy(gathered.data() + index * signatures.bytes, from, signatures.bytes);
             }
             for (std::size_t index = 0; index + 1 < size; ++index) {
                 const std::uint8_t* const one = gathered.data() + index * signatures.bytes;

@@ -24,7 +24,7 @@ constexpr double kPostingCost = 1.5;
 constexpr double kScannedByteCost = 0.08;
 
 // Lists are looked up this many ahead: first their offsets are asked for, then their rows.
-constexpr std::size_t kAhead = 16;
+constexpr std::size_t kAhead = 32;
 
 // Above this share of the collection, sweeping all scores beats remembering which were touched.
 constexpr std::size_t kDenseShare = 32;
@@ -684,7 +684,8 @@ class TopSearch {
             const auto kth = round.kth();
             return kth && least > *kth;
         };
-        // The lowest score whose signatures may be near enough; scores need not be in order of that.
+        // The lowest score whose signatures may be near enough; scores need not be in order of
+        // that.
         const auto doubtful = [&]() -> std::uint32_t {
             for (std::uint32_t score = 1; round.rest && score <= *round.rest; ++score)
                 if (!farther(optimistic[score]))

@@ -22,7 +22,7 @@ constexpr double kVerifyByteCost = 0.12;
 constexpr double kScanByteCost = 0.03;
 
 constexpr std::size_t kQueriesPerTask = 64;
-constexpr std::size_t kAhead = 12;
+constexpr std::size_t kAhead = 48;
 
 // A list to be read for a query: all rows there are candidates.
 struct Probe {
@@ -52,8 +52,6 @@ double share_out_thresholds(const SliceLists<Row>& lists, const std::vector<std:
             static_cast<double>(lists.count) / static_cast<double>(std::uint64_t{1} << width);
         return choose(width, ones) * (kProbeCost + average * verify);
     };
-    for (std::size_t position = 0; position < positions; ++position)
-        __builtin_prefetch(lists.offset_of(position, values[position]));
     for (std::size_t position = 0; position < positions; ++position)
         // The first step reads one list, whose length is known.
         next[position] =
@@ -110,9 +108,12 @@ class SegmentWithin {
         std::vector<Thresholds> thresholds(queries.count);
         std::vector<std::vector<std::uint32_t>> values(queries.count);
         std::vector<Probe> probes;
-        for (std::size_t query = 0; query < queries.count; ++query) {
-            for (std::size_t position = 0; position < slicing_.count(); ++position)
+        for (std::size_t query = 0; query < queries.count; ++query)
+            for (std::size_t position = 0; position < slicing_.count(); ++position) {
                 values[query].push_back(slicing_.value(queries.row(query), position));
+                __builtin_prefetch(lists.offset_of(position, values[query].back()));
+            }
+        for (std::size_t query = 0; query < queries.count; ++query) {
             const double cost =
                 share_out_thresholds(lists, values[query], radius_, verify, thresholds[query]);
             if (cost > scanning)

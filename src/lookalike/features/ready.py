@@ -24,8 +24,8 @@ class Features(FeatureKind):
     features that weigh 1 each. A feature is `str` or `bytes`, hashed by XXH64 of its bytes (UTF-8),
     or a whole number from 0 to 2**64 - 1, hashed as eight bytes, lowest first. With `hashed=True`
     whole numbers are hashes already, and used as they are: all 64 bits have to be random. A weight
-    is a number from 0 to 1e15; those of a repeated feature are added. Where a signer's weights speak of counts, these
-    weights take their place.
+    is a number from 0 to 1e15; those of a repeated feature are added. Where a signer's weights
+    speak of counts, these weights take their place.
     """
 
     def __init__(self, hashed: bool = False) -> None:
