@@ -13,6 +13,8 @@ from lookalike.indexes.results import NO_LIMIT, Pairs, as_int64
 
 __all__ = ["pairs_of_rows"]
 
+_TABLE_BITS = 20
+
 
 def pairs_of_rows(
     signatures: NDArray[np.uint8],
@@ -30,7 +32,8 @@ def pairs_of_rows(
     groups = _groups(signatures, ids)
     sizes = np.diff(groups.offsets)
     inside = sizes - 1 if collapse else sizes * (sizes - 1) // 2
-    if int(inside.astype(object).sum()) > limit:
+    within_groups = int(inside.sum())  # less than 2**63 for fewer than 2**32 signatures
+    if within_groups > limit:
         raise _too_many(limit, radius, len(ids))
     left, right, distances = _compare(signatures[groups.first], radius, limit, threads)
     if collapse:
@@ -39,8 +42,7 @@ def pairs_of_rows(
             (groups.ids[groups.offsets[left]], groups.ids[groups.offsets[right]], distances),
         ]
     else:
-        across = (sizes[left] * sizes[right]).astype(object).sum() if len(left) else 0
-        if int(inside.astype(object).sum()) + int(across) > limit:
+        if within_groups + int((sizes[left] * sizes[right]).sum()) > limit:
             raise _too_many(limit, radius, len(ids))
         parts = [_cliques(groups, sizes), _products(groups, sizes, left, right, distances)]
     one, two, far = (np.concatenate(columns) for columns in zip(*parts, strict=True))
@@ -75,10 +77,16 @@ def _groups(signatures: NDArray[np.uint8], ids: NDArray[np.int64]) -> _Groups:
     repeated = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
     if not len(repeated):
         return _Groups(ids, np.arange(len(ids) + 1), np.arange(len(ids)))
-    # Most signatures stand alone; only the others have to be put in order, by key and id.
-    places = np.searchsorted(repeated, keys).clip(max=len(repeated) - 1)
-    several = repeated[places] == keys
-    alone, members = np.flatnonzero(~several), np.flatnonzero(several)
+    # Most signatures stand alone; only the others have to be put in order, by key and id. A table
+    # of the keys' upper bits tells most of them apart without looking each one up.
+    table = np.zeros(1 << _TABLE_BITS, bool)
+    table[repeated >> np.uint64(64 - _TABLE_BITS)] = True
+    likely = np.flatnonzero(table[keys >> np.uint64(64 - _TABLE_BITS)])
+    places = np.searchsorted(repeated, keys[likely]).clip(max=len(repeated) - 1)
+    members = likely[repeated[places] == keys[likely]]
+    several = np.zeros(len(keys), bool)
+    several[members] = True
+    alone = np.flatnonzero(~several)
     members = members[np.lexsort((ids[members], keys[members]))]
     begins = np.flatnonzero(np.append(True, keys[members][1:] != keys[members][:-1]))
     starts = np.concatenate([np.arange(len(alone)), len(alone) + begins])
@@ -87,9 +95,9 @@ def _groups(signatures: NDArray[np.uint8], ids: NDArray[np.int64]) -> _Groups:
 
 
 def _keys(signatures: NDArray[np.uint8]) -> NDArray[Any]:
-    """Return numbers that are equal for equal signatures only: themselves, or hashes."""
+    """Return numbers that are equal for equal signatures only: mixed, or hashes."""
     if signatures.shape[1] == 8:
-        return signatures.view(np.uint64)[:, 0]
+        return signatures.view(np.uint64)[:, 0] * np.uint64(0x9E3779B97F4A7C15)  # no two become one
     hashes = np.empty(len(signatures), np.uint64)
     _native.hash_rows(signatures, hashes)
     order = np.argsort(hashes)
