@@ -53,7 +53,7 @@ class FeatureKind(ABC):
 
         This is the plain reading pass, the least that any signer can cost.
         """
-        counts = GrowingArray((), np.int64)
+        counts = GrowingArray((), np.int64, documents)
         for source in self.sources(documents):
             _native.count_features(source, thread_count(threads), counts.block(len(source)))
         return counts.take()

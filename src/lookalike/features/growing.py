@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sized
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,14 @@ _SPARE_BYTES = 4 << 20
 class GrowingArray:
     """Rows appended one block after the other, in one piece of memory.
 
-    Growing moves pages instead of copying them where the system can, and leaves no second copy at
-    the end, as joining a list of blocks would.
+    As long as `source` from the beginning, where that has a length. Otherwise growing moves pages
+    instead of copying them where the system can, and leaves no second copy at the end, as joining a
+    list of blocks would.
     """
 
-    def __init__(self, shape: tuple[int, ...], dtype: type[np.generic]) -> None:
-        self._array: NDArray[Any] = np.empty((0, *shape), dtype)
+    def __init__(self, shape: tuple[int, ...], dtype: type[np.generic], source: Any = ()) -> None:
+        length = len(source) if isinstance(source, Sized) else 0
+        self._array: NDArray[Any] = np.empty((length, *shape), dtype)
         self._count = 0
         self._row = math.prod(shape)
 
@@ -38,5 +41,6 @@ class GrowingArray:
 
     def take(self) -> NDArray[Any]:
         """Return all rows; nothing may be appended afterwards."""
-        self._array.resize((self._count, *self._array.shape[1:]), refcheck=False)
+        if len(self._array) != self._count:
+            self._array.resize((self._count, *self._array.shape[1:]), refcheck=False)
         return self._array

@@ -55,9 +55,10 @@ class MinHash(DocumentSigner):
 
     def sign(self, documents: Any, *, threads: SupportsIndex | None = None) -> NDArray[np.uint32]:
         """Return the least values, `uint32[n, permutations]`."""
-        values = GrowingArray((self.permutations,), np.uint32)
-        for batch in self.sign_batches(documents, threads=threads):
-            values.block(len(batch))[:] = batch
+        values = GrowingArray((self.permutations,), np.uint32, documents)
+        for source in self.features.sources(documents):
+            block = values.block(len(source))
+            _native.minhash(source, self._factors, self._terms, thread_count(threads), block)
         return values.take()
 
     def sign_batches(
@@ -143,7 +144,7 @@ class BBitMinHash(DocumentSigner):
 
     def sign(self, documents: Any, *, threads: SupportsIndex | None = None) -> NDArray[np.uint8]:
         """Return the packed signatures, `uint8[n, bits // 8]`."""
-        signatures = GrowingArray((self.bits // 8,), np.uint8)
+        signatures = GrowingArray((self.bits // 8,), np.uint8, documents)
         for values in self._minhash.sign_batches(documents, threads=threads):
             _native.pack_minima(values, self.b, signatures.block(len(values)))
         return signatures.take()

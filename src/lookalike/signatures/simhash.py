@@ -69,8 +69,8 @@ class SimHash(WeightedSigner):
         self, documents: Any, threads: SupportsIndex | None, weighted: bool
     ) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
         kind, vocabulary = self.weights.native()
-        signatures = GrowingArray((self.bits // 8,), np.uint8)
-        counters = GrowingArray((self.bits,), np.float32)
+        signatures = GrowingArray((self.bits // 8,), np.uint8, documents)
+        counters = GrowingArray((self.bits,), np.float32, documents if weighted else ())
         for source in self.features.sources(documents):
             _native.simhash(
                 source,

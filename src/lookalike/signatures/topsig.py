@@ -69,8 +69,8 @@ class TopSig(WeightedSigner):
         if weights.learns and weights.vocabulary is None:
             weights = Weights("count")
         kind, vocabulary = weights.native()
-        parts = GrowingArray((), np.int64)
-        signatures = GrowingArray((self.bits // 8,), np.uint8)
+        parts = GrowingArray((), np.int64, documents)
+        signatures = GrowingArray((self.bits // 8,), np.uint8, documents)
         for source in self.features.sources(documents):
             counts, rows = _native.topsig(
                 source,
