@@ -60,6 +60,9 @@ void slice_top(const Slicing& slicing, const std::vector<Segment>& segments,
 // two slices of 8 bits takes both, each with bits that differ; 8 can be one of them, all equal.
 std::vector<std::int32_t> optimistic_distances(const Slicing& slicing, std::size_t expand);
 
+// Signatures that were not seen have no slice within `admit` bits: their least distance.
+std::int64_t least_unseen(const Slicing& slicing, std::size_t admit);
+
 struct WithinWork {
     std::int64_t lists = 0, postings = 0, verified = 0;
 };
