@@ -12,7 +12,7 @@ from benchmarks.quality import QualityResult, at_least, at_most, ratio_verdict, 
 from benchmarks.slice_cases import WIDTH, WideCases
 from benchmarks.slice_entries import EFFORT, FEW, K, ours
 from benchmarks.slice_peers import build_slices
-from lookalike.indexes.slices import slice_width
+from lookalike.indexes.slice_width import slice_width
 
 __all__ = ["build", "growth"]
 

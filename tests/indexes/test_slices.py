@@ -18,7 +18,7 @@ import slice_oracle
 from lookalike import _native
 from lookalike.indexes.rows import Rows
 from lookalike.indexes.segments import Segment
-from lookalike.indexes.slices import slice_width
+from lookalike.indexes.slice_width import slice_width
 from strategies import collections, distinct_ids
 
 narrow = st.sampled_from([1, 2, 3, 8, 9, 16])

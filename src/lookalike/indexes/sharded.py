@@ -14,7 +14,8 @@ from lookalike.errors import ArgumentError, ResultTooLargeError
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
 from lookalike.indexes.collapse import pairs_of_rows
 from lookalike.indexes.results import Explanation, Matches, Neighbors, Pairs
-from lookalike.indexes.slices import SliceIndex, Top, padded
+from lookalike.indexes.slices import SliceIndex
+from lookalike.indexes.top import Top, padded
 from lookalike.signatures import as_queries
 
 if TYPE_CHECKING:
@@ -164,7 +165,9 @@ class ShardedIndex(Index):
         merged.work[:] = np.sum([top.work for top in tops], axis=0)
         merged.work[3] = (ids >= 0).sum(axis=1)
         merged.work[4] = expand
-        explanation: Explanation | None = merged.explanation(shards[0], k) if explain else None
+        explanation: Explanation | None = (
+            merged.explanation(self.bits, shards[0].slice_bits, k) if explain else None
+        )
         return Neighbors(merged.ids, merged.distances, bool(proven.all()), explanation)
 
     def _proven(

@@ -23,44 +23,17 @@ from lookalike.indexes.collapse import pairs_of_rows
 from lookalike.indexes.results import NO_LIMIT, Explanation, Matches, Neighbors, Pairs, as_int64
 from lookalike.indexes.rows import Rows, as_ids
 from lookalike.indexes.segments import Segment, merged_segments
+from lookalike.indexes.slice_width import MOST_SLICE_BITS, slice_width
+from lookalike.indexes.top import Top, padded
 from lookalike.signatures import as_queries
 
 if TYPE_CHECKING:
     from lookalike.storage import Container
 
-__all__ = ["SliceIndex", "slice_width"]
+__all__ = ["SliceIndex"]
 
-MOST_SLICE_BITS = 28
 _MOST_VARIANTS = 1 << 22
 _BUFFER = 2048
-
-
-def slice_width(count: int, bits: int, memory: int | None = None) -> int:
-    """Return a slice width for so many signatures: one bit more each time the number doubles.
-
-    For wide signatures, which are searched for nearest neighbours, lists hold some 16 signatures
-    (16 bits for a million, as in the paper). Narrow ones, of less than 256 bits, are searched by
-    radius, where longer slices pay: lists hold about one. Where the lists of that width would take
-    more than `memory` bytes, the nearest width whose lists do not; raises if there is none.
-    """
-    doublings = round(math.log2(max(1, count))) - (0 if bits < 256 else 4)
-    width = min(max(4, doublings), MOST_SLICE_BITS, bits)
-    if memory is None:
-        return width
-    others = sorted(range(1, MOST_SLICE_BITS + 1), key=lambda other: abs(other - width))
-    for other in others:
-        if _list_bytes(count, bits, other) <= memory:
-            return other
-    least = min(_list_bytes(count, bits, other) for other in others)
-    raise ArgumentError(
-        f"memory is {memory} bytes; the lists of {count} signatures of {bits} bits take at least "
-        f"{least}"
-    )
-
-
-def _list_bytes(count: int, bits: int, width: int) -> int:
-    widths = _native.slice_widths(bits, width)
-    return 4 * (count * len(widths) + sum(1 << one for one in widths))
 
 
 class SliceIndex(Index):
@@ -211,7 +184,7 @@ class SliceIndex(Index):
         settings = self.search_settings(wanted, expand, admit, rerank)
         top = self.top(rows, wanted, settings, exact, explain, thread_count(threads))
         proven = top.proven.astype(bool)
-        explanation = top.explanation(self, wanted) if explain else None
+        explanation = top.explanation(self.bits, self.slice_bits, wanted) if explain else None
         ids, distances = (padded(array, wanted) for array in (top.ids, top.distances))
         return Neighbors(ids, distances, bool(proven.all()), explanation)
 
@@ -459,42 +432,6 @@ class SliceIndex(Index):
         self._writing = threading.Lock()
 
 
-class Top:
-    """What the core tells about a search, one row a query."""
-
-    def __init__(self, queries: int, k: int, alive: int) -> None:
-        self.alive = alive
-        """How many signatures there were to be found."""
-        self.ids = np.full((queries, k), -1, np.int64)
-        self.distances = np.full((queries, k), -1, np.int32)
-        self.scores = np.full((queries, k), -1, np.int32)
-        self.rest = np.empty(queries, np.int32)
-        self.proven = np.empty(queries, np.uint8)
-        self.work = np.zeros((5, queries), np.int64)
-
-    def explanation(self, index: SliceIndex, k: int) -> Explanation:
-        """Return what was read, and the bounds that each result's score allows."""
-        lists, postings, candidates, reranked, expanded = self.work
-        optimistic = np.full(self.scores.shape, -1, np.int32)
-        for expand in np.unique(expanded):
-            table = _native.optimistic_distances(index.bits, index.slice_bits, int(expand))
-            chosen = expanded == expand
-            optimistic[chosen] = table[self.scores[chosen].clip(0)]
-        pessimistic = (index.bits - self.scores).astype(np.int32)
-        missing = self.ids < 0
-        optimistic[missing] = pessimistic[missing] = -1
-        return Explanation(
-            self.proven.astype(bool),
-            lists,
-            postings,
-            candidates,
-            reranked,
-            expanded,
-            padded(optimistic, k),
-            padded(pessimistic, k),
-        )
-
-
 def _extended(segment: Segment, new: Rows) -> Segment:
     """Return the segment with more rows, in the place that was left for them."""
     count, total = len(segment), len(segment) + len(new)
@@ -518,10 +455,3 @@ def _renumbered(segment: Segment, shift: int) -> Segment:
     ids = segment.rows.all_ids() + shift
     rows = Rows(segment.rows.signatures, ids, segment.rows.ascending)
     return Segment(rows, segment.slice_bits, segment.removed, segment.lists, segment.removals)
-
-
-def padded(array: NDArray[Any], k: int) -> NDArray[Any]:
-    """Return the array with k columns, the new ones -1."""
-    if array.shape[1] == k:
-        return array
-    return np.pad(array, ((0, 0), (0, k - array.shape[1])), constant_values=-1)
