@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -9,8 +10,12 @@ import lookalike as la
 from lookalike.signatures.kernels import select_kernel
 
 # No deadline: the machine that runs the tests may be busy, and time is not what they are about.
+# CI tries the same examples each time, so that a red run means a change; people try new ones.
 settings.register_profile(
-    "lookalike", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    "lookalike",
+    deadline=None,
+    derandomize=bool(os.environ.get("CI")),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("lookalike")
 
