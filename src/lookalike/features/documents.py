@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from lookalike import _native
+from lookalike.checks import optional_module
 from lookalike.errors import DocumentError
 
 __all__ = ["list_batches", "text_batches"]
@@ -73,8 +74,8 @@ def _arrow_column(documents: Any) -> _native.Documents | None:
     if not hasattr(documents, "__arrow_c_stream__"):
         if not hasattr(documents, "__arrow_c_array__"):
             return None
-        import pyarrow  # a single array; those of pyarrow itself are what comes here
-
+        # A single array, as pyarrow's own are; made a stream of one.
+        pyarrow = optional_module("pyarrow", "an Arrow array without a stream", extra="arrow")
         documents = pyarrow.chunked_array([pyarrow.array(documents)])
     try:
         return _native.Documents.from_arrow(documents.__arrow_c_stream__())

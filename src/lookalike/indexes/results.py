@@ -5,18 +5,27 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import optional_module
+from lookalike.errors import ResultTooLargeError
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-__all__ = ["NO_LIMIT", "Explanation", "Matches", "Neighbors", "Pairs", "as_int64"]
+__all__ = [
+    "NO_LIMIT",
+    "Explanation",
+    "Matches",
+    "Neighbors",
+    "Pairs",
+    "as_int64",
+    "too_many_matches",
+]
 
 NO_LIMIT = 2**63 - 1
 """The largest number of results that the core can count to."""
@@ -25,6 +34,14 @@ NO_LIMIT = 2**63 - 1
 def as_int64(array: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return NumPy's own int64; the core gives C's `long long`, which prints differently."""
     return array.view(np.int64)
+
+
+def too_many_matches(limit: int, radius: SupportsIndex, queries: int) -> ResultTooLargeError:
+    """Return the error for more matches than the caller's limit."""
+    return ResultTooLargeError(
+        f"more than limit={limit} matches within radius {radius} of {queries} queries; "
+        "ask with a smaller radius or fewer queries at once, or raise the limit"
+    )
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -11,7 +11,14 @@ from lookalike import _native
 from lookalike.checks import thread_count, whole_number
 from lookalike.errors import ResultTooLargeError
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
-from lookalike.indexes.results import NO_LIMIT, Matches, Neighbors, Pairs, as_int64
+from lookalike.indexes.results import (
+    NO_LIMIT,
+    Matches,
+    Neighbors,
+    Pairs,
+    as_int64,
+    too_many_matches,
+)
 from lookalike.indexes.rows import Rows
 from lookalike.signatures import as_queries
 
@@ -115,10 +122,7 @@ class ScanIndex(Index):
                 thread_count(threads),
             )
         except _native.TooManyResults:
-            raise ResultTooLargeError(
-                f"more than limit={most} matches within radius {radius} of {len(rows)} queries; "
-                "ask with a smaller radius or fewer queries at once, or raise the limit"
-            ) from None
+            raise too_many_matches(most, radius, len(rows)) from None
         return Matches(as_int64(offsets), as_int64(ids), distances, exact=True)
 
     def pairs(

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
 from lookalike.checks import thread_count, whole_number
-from lookalike.errors import ArgumentError, ResultTooLargeError
+from lookalike.errors import ArgumentError
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
 from lookalike.indexes.collapse import pairs_of_rows
-from lookalike.indexes.results import Explanation, Matches, Neighbors, Pairs
+from lookalike.indexes.results import Explanation, Matches, Neighbors, Pairs, too_many_matches
 from lookalike.indexes.slices import SliceIndex
 from lookalike.indexes.top import Top, padded
 from lookalike.signatures import as_queries
@@ -212,10 +212,7 @@ class ShardedIndex(Index):
             [result.ids + shift for result, shift in zip(found, self._shifts, strict=True)]
         )
         if len(ids) > most:
-            raise ResultTooLargeError(
-                f"more than limit={most} matches within radius {radius} of {len(rows)} queries; "
-                "ask with a smaller radius or fewer queries at once, or raise the limit"
-            )
+            raise too_many_matches(most, radius, len(rows))
         counts = sum(np.diff(result.offsets) for result in found)
         query = np.concatenate([result.columns()["query"] for result in found])
         distances = np.concatenate([result.distances for result in found])

@@ -17,10 +17,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
 from lookalike.checks import thread_count, whole_number
-from lookalike.errors import ArgumentError, CorruptIndexError, ResultTooLargeError
+from lookalike.errors import ArgumentError, CorruptIndexError
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
 from lookalike.indexes.collapse import pairs_of_rows
-from lookalike.indexes.results import NO_LIMIT, Explanation, Matches, Neighbors, Pairs, as_int64
+from lookalike.indexes.results import (
+    NO_LIMIT,
+    Explanation,
+    Matches,
+    Neighbors,
+    Pairs,
+    as_int64,
+    too_many_matches,
+)
 from lookalike.indexes.rows import Rows, as_ids
 from lookalike.indexes.segments import Segment, merged_segments
 from lookalike.indexes.slice_width import MOST_SLICE_BITS, slice_width
@@ -215,10 +223,7 @@ class SliceIndex(Index):
                 thread_count(threads),
             )
         except _native.TooManyResults:
-            raise ResultTooLargeError(
-                f"more than limit={most} matches within radius {radius} of {len(rows)} queries; "
-                "ask with a smaller radius or fewer queries at once, or raise the limit"
-            ) from None
+            raise too_many_matches(most, radius, len(rows)) from None
         except _native.CorruptLists:
             raise self._damaged() from None
         explanation = None
