@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from lookalike.checks import optional_module
@@ -11,7 +12,33 @@ from lookalike.checks import optional_module
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["connection", "duckdb_errors", "quoted", "quoted_list", "quoted_name", "streamed"]
+__all__ = [
+    "connection",
+    "duckdb_errors",
+    "limited",
+    "quoted",
+    "quoted_list",
+    "quoted_name",
+    "streamed",
+]
+
+
+_LIMITS: ContextVar[dict[str, str]] = ContextVar("limits", default={})  # noqa: B039  # never changed
+
+
+@contextmanager
+def limited(memory: int | None, threads: int | None) -> Iterator[None]:
+    """Let connections that are opened meanwhile have so many bytes of memory and threads."""
+    limits = {}
+    if memory is not None:
+        limits["memory_limit"] = f"{memory // 1_000_000}MB"
+    if threads is not None:
+        limits["threads"] = str(threads)
+    token = _LIMITS.set(limits)
+    try:
+        yield
+    finally:
+        _LIMITS.reset(token)
 
 
 @contextmanager
@@ -24,7 +51,7 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
         "autoload_known_extensions": "false",
         "python_enable_replacements": "false",
     }
-    opened = module.connect(config=settings)
+    opened = module.connect(config={**settings, **_LIMITS.get()})
     try:
         yield opened
     finally:

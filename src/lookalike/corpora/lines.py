@@ -88,4 +88,4 @@ def _split(data: bytes) -> Any:
         ends = np.append(ends, len(data))
     offsets = np.concatenate([[0], ends]).astype(np.int64)
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
-    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(ends), buffers)
+    return pa.Array.from_buffers(pa.large_binary(), len(ends), buffers)
