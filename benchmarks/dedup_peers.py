@@ -41,7 +41,6 @@ class Peer(ABC):
     """One way to find pairs among texts."""
 
     name: ClassVar[str]
-    note: ClassVar[str] = ""
 
     @abstractmethod
     def pairs(self, texts: list[str]) -> Iterable[Pair]:
@@ -90,12 +89,10 @@ class RensaDeduplicator(Peer):
         keeper = make(threshold=THRESHOLD, num_perm=PERMUTATIONS, use_lsh=True)
         numbered = ((str(at), word_shingles(text)) for at, text in enumerate(texts))
         added = keeper.add_pairs(numbered)
-        minhash = import_module("rensa").RMinHash
         dropped = [at for at, kept in enumerate(added) if not kept]
-        shingles = (word_shingles(texts[at]) for at in dropped)
-        signatures = minhash.from_token_sets(shingles, num_perm=PERMUTATIONS, seed=42)
-        for at, signature in zip(dropped, signatures, strict=True):
-            yield from ((at, int(other)) for other in keeper.get_duplicates(str(at), signature))
+        matches = keeper.get_duplicate_sets([word_shingles(texts[at]) for at in dropped])
+        for at, found in zip(dropped, matches, strict=True):
+            yield from ((at, int(other)) for other in found)
 
 
 class RensaTwoProcesses(Peer):
@@ -144,8 +141,10 @@ class DataSketch(Peer):
         """Put all in, then ask with all."""
         datasketch = import_module("datasketch")
         index = datasketch.MinHashLSH(threshold=THRESHOLD, num_perm=PERMUTATIONS)
+        scheme = datasketch.MinHash().scheme
         made = [
-            datasketch.LeanMinHash(seed=1, hashvalues=row) for row in self.signatures(texts)
+            datasketch.LeanMinHash(seed=1, hashvalues=row, scheme=scheme)
+            for row in self.signatures(texts)
         ]
         for position, minhash in enumerate(made):
             index.insert(position, minhash, check_duplication=False)
@@ -216,9 +215,7 @@ def _signatures(
 
 
 def survivors(count: int, pairs: Iterable[Pair]) -> tuple[NDArray[np.bool_], list[Pair]]:
-    """Return who is the first of its group, and the pairs: union-find, the lesser one is the root.
-
-    """
+    """Return who is the first of its group, and the pairs. Union-find; the first is the root."""
     parent = list(range(count))
 
     def root(at: int) -> int:
