@@ -75,6 +75,11 @@ class Texts:
     def __getitem__(self, position: int) -> str:
         return self._data[self.offsets[position] : self.offsets[position + 1]].tobytes().decode()
 
+    def beginning(self, position: int, most: int) -> str:
+        """Return the first bytes of one, at most so many, without a character that was cut."""
+        begin, end = self.offsets[position], self.offsets[position + 1]
+        return self._data[begin : min(end, begin + most)].tobytes().decode(errors="ignore")
+
     @property
     def lengths(self) -> NDArray[np.int64]:
         """Bytes of each."""
