@@ -13,8 +13,8 @@ from lookalike.dedup.report.markup import compact, shown
 
 __all__ = ["SimilarityBins", "chance_chart", "cluster_chart", "similarity_bins", "similarity_chart"]
 
-_WIDTH, _HEIGHT = 560, 268
-_LEFT, _RIGHT, _TOP, _BOTTOM = 46, 548, 30, 224
+_WIDTH, _HEIGHT = 560, 280
+_LEFT, _RIGHT, _TOP, _BOTTOM = 46, 548, 44, 236
 _LOGARITHMIC_FROM = 60
 _MOST_BINS = 50
 _BIN_WIDTHS = (0.002, 0.005, 0.01, 0.02, 0.05)
@@ -38,7 +38,7 @@ class _Heights:
 
     def ticks(self) -> list[int]:
         if self.logarithmic:
-            return [0, *(10**power for power in range(len(str(self.top))))]
+            return [10**power for power in range(len(str(self.top)))]
         step = next(step for step in (1, 2, 5, 10, 20) if self.top <= 5 * step)
         return list(range(0, self.top + 1, step))
 
@@ -134,6 +134,7 @@ def chance_chart(
 ) -> str:
     """Return the S-curve: the chance to be proposed, by similarity."""
     lines = []
+    lines.append(_label(4, 13, "proposed", "begin"))
     for share in (0, 25, 50, 75, 100):
         lines += _grid(_BOTTOM - share / 100 * (_BOTTOM - _TOP), f"{share}%")
     lines += [
@@ -164,7 +165,8 @@ def _counted(heights: _Heights, what: str) -> list[str]:
     for tick in heights.ticks():
         lines += _grid(heights.of(tick), compact(tick))
     scale = ", logarithmic" if heights.logarithmic else ""
-    lines.append(_label(4, 14, f"{what}{scale}", "axis begin"))
+    lines.append(_label(4, 13, f"{what}{scale}", "begin"))
+    lines.append(f'<line class="base" x1="{_LEFT}" x2="{_RIGHT}" y1="{_BOTTOM}" y2="{_BOTTOM}"/>')
     return lines
 
 

@@ -7,7 +7,7 @@ import re
 from lookalike.dedup.report.diff import Change, Difference, difference
 from lookalike.dedup.report.markup import clipped, shown
 
-__all__ = ["side_by_side"]
+__all__ = ["excerpt", "side_by_side"]
 
 SHOWN_WHOLE = 1600
 """Characters of a text that is shown in full, whatever has changed in it."""
@@ -20,6 +20,7 @@ _CHANGE_END = 200
 _CONTEXT_CHARACTERS = 160
 
 _WHITE = re.compile(r"\s+")
+_WRAPPED = re.compile(r"^([^\n]{56,100})\n(?=\w)", re.MULTILINE)
 
 
 def side_by_side(left: str, right: str, *, cut: bool = False) -> str:
@@ -28,6 +29,8 @@ def side_by_side(left: str, right: str, *, cut: bool = False) -> str:
     Short texts are shown in full, of long ones the surroundings of the first changes: the length
     of the answer is bounded. `cut`: these are but the beginnings of the documents.
     """
+    # Lines that were broken for want of room go on; to the words it makes no difference.
+    left, right = _WRAPPED.sub(r"\1 ", left), _WRAPPED.sub(r"\1 ", right)
     found = difference(left, right)
     if not found.changes:
         which = "What was compared has" if cut or not found.complete else "The two texts have"
@@ -54,6 +57,21 @@ def side_by_side(left: str, right: str, *, cut: bool = False) -> str:
     lines.append(_ending(found, shown_changes, len(left) - at[0], cut))
     lines.append("</div>")
     return "\n".join(line for line in lines if line)
+
+
+def excerpt(text: str, other: str, most: int) -> str:
+    """Return so many characters of a text, with the words marked that `other` does not have.
+
+    It is the beginning, unless that would not show the first change.
+    """
+    changes = [change.right for change in difference(other, text).changes]
+    begin = 0
+    if changes and changes[0].start > most * 2 // 3:
+        begin = _word_begin(text, 0, changes[0].start)
+    end = min(len(text), begin + most)
+    marked = [slice(part.start, min(part.stop, end)) for part in changes if part.start < end]
+    pieces = _marked(text, slice(begin, end), marked, "ins")
+    return f"{'…' if begin else ''}{pieces}{'…' if end < len(text) else ''}"
 
 
 def _parts(changes: list[Change]) -> list[list[Change]]:
@@ -121,14 +139,18 @@ def _word_end(text: str, at: int, most: int) -> int:
 
 def _side(text: str, edges: slice, changes: list[slice], tag: str) -> str:
     """Return one text of a part."""
+    return f'<div class="side" dir="auto">{_marked(text, edges, changes, tag)}</div>'
+
+
+def _marked(text: str, edges: slice, changes: list[slice], tag: str) -> str:
+    """Return a stretch of text, with changes in elements of their own."""
     pieces, at = [], edges.start
     for change in changes:
         pieces.append(_text(text[at : change.start]))
         if change.start < change.stop:
             pieces.append(f"<{tag}>{_changed(text[change])}</{tag}>")
         at = change.stop
-    pieces.append(_text(text[at : edges.stop]))
-    return f'<div class="side" dir="auto">{"".join(pieces)}</div>'
+    return "".join([*pieces, _text(text[at : edges.stop])])
 
 
 def _changed(text: str) -> str:

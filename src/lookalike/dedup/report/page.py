@@ -36,8 +36,8 @@ def page(result: DedupResult) -> str:
     name = shown(result.source.name)
     sections = [
         ("summary", "Summary", _summary(result)),
-        ("pictures", "Pictures", _pictures(result)),
-        ("steps", "Steps and settings", _steps(result)),
+        ("found", "What was found", _pictures(result)),
+        ("settings", "Settings", _settings(result)),
         ("clusters", "Largest clusters", cluster_section(result)),
         ("old", "Already in the old corpus", old_section(result)),
         *pair_sections(result),
@@ -174,9 +174,8 @@ def _tile(name: str, value: str, note: str, kind: str = "") -> str:
 
 
 def _pictures(result: DedupResult) -> str:
-    return "\n".join(
-        ['<div class="two">', _sizes(result), _similarities(result), _s_curve(result), "</div>"]
-    )
+    cards = [_sizes(result), _similarities(result), _s_curve(result), _timing(result)]
+    return "\n".join(['<div class="two">', *cards, "</div>"])
 
 
 def _sizes(result: DedupResult) -> str:
@@ -255,10 +254,6 @@ def _figure(title: str, content: str, caption: str) -> str:
     )
 
 
-def _steps(result: DedupResult) -> str:
-    return f'<div class="two">\n{_timing(result)}\n{_settings(result)}\n</div>'
-
-
 def _timing(result: DedupResult) -> str:
     whole = sum(result.seconds.values())
     rows = []
@@ -266,7 +261,8 @@ def _timing(result: DedupResult) -> str:
         rate = f"{result.counts.documents / seconds:,.0f}" if seconds > 0 else "-"
         width = 100 * seconds / whole if whole > 0 else 0
         bar = "" if step == "all" else f'<span class="share" style="width:{width:.1f}%"></span>'
-        rows.append([shown(step), f"{seconds:.2f}", rate, bar])
+        cells = [shown(step), f"{seconds:.2f}", rate]
+        rows.append([*(f"<b>{cell}</b>" if step == "all" else cell for cell in cells), bar])
     heads = ["step", "seconds", "documents/s", ""]
     found = (
         f"{result.counts.proposed_pairs:,} pairs were proposed, "
@@ -282,17 +278,15 @@ def _timing(result: DedupResult) -> str:
 def _settings(result: DedupResult) -> str:
     settings = result.settings.to_dict()
     unused = ("bits", "radius") if settings["method"] == "minhash" else ("permutations",)
-    rows = [
-        [shown(name), shown(_value(value))]
-        for name, value in settings.items()
-        if name not in unused
-    ]
-    rows.append(["text column", f"<bdi>{shown(result.columns.text)}</bdi>"])
-    ids = "row numbers" if result.columns.id is None else f"<bdi>{shown(result.columns.id)}</bdi>"
-    rows.append(["ids", ids])
+    pairs = [(name, shown(_value(value))) for name, value in settings.items() if name not in unused]
+    columns = result.columns
+    pairs.append(("text column", f"<bdi>{shown(columns.text)}</bdi>"))
+    ids = "row numbers, from 0" if columns.id is None else f"<bdi>{shown(columns.id)}</bdi>"
+    pairs.append(("ids", ids))
     if result.documents.old:
-        rows.append(["old documents", f"{result.documents.old:,}"])
-    return f'<div class="card"><h3>Settings</h3>\n{table(["setting", "value"], rows, set())}</div>'
+        pairs.append(("old documents", f"{result.documents.old:,}"))
+    items = "\n".join(f"<div><dt>{shown(name)}</dt><dd>{value}</dd></div>" for name, value in pairs)
+    return f'<dl class="card settings">\n{items}\n</dl>'
 
 
 def _value(value: object) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from lookalike.dedup.report.diff_view import side_by_side
+from lookalike.dedup.report.diff_view import excerpt, side_by_side
 from lookalike.dedup.report.markup import clipped, one_line, shown, table
 from lookalike.dedup.report.samples import (
     Cluster,
@@ -39,18 +39,21 @@ def cluster_section(result: DedupResult) -> str:
     which = "All of them." if shown_all else f"{len(clusters)} of {result.counts.clusters:,}."
     intro = (
         f'<p class="soft">{which} Of each, the one that stays and some of the others, from the '
-        "least similar to it to the most.</p>"
+        "least similar to it to the most; words that it does not have are marked.</p>"
     )
     return "\n".join([intro, *(_cluster(result, cluster) for cluster in clusters)])
 
 
 def _cluster(result: DedupResult, cluster: Cluster) -> str:
-    rows = [_member(result, row) for row in [*cluster.stays, *cluster.others]]
-    heads = ["similarity", "id", "size", "beginning"]
+    stays = cluster.stays[0] if cluster.stays else None
+    rows = [_member(result, row, stays) for row in [*cluster.stays, *cluster.others]]
+    heads = ["similarity", "id", "size", "text"]
     notes = [f"{len(cluster.others)} of {cluster.size - len(cluster.stays):,} others are shown"]
     if not cluster.stays:
         notes.append("documents of the old corpus stand for all")
-    if not math.isnan(cluster.least):
+    if cluster.least == 1:
+        notes.append("all of similarity 1")
+    elif not math.isnan(cluster.least):
         notes.append(f"the least similar has {_similarity(cluster.least)}")
     badge = ""
     if cluster.below:
@@ -65,7 +68,7 @@ def _cluster(result: DedupResult, cluster: Cluster) -> str:
     )
 
 
-def _member(result: DedupResult, row: int) -> list[str]:
+def _member(result: DedupResult, row: int, stays: int | None) -> list[str]:
     position = row + result.documents.old
     similarity = float(result.similarity[row])
     if result.keep[row]:
@@ -82,10 +85,17 @@ def _member(result: DedupResult, row: int) -> list[str]:
     old = int(result.matched_old[row])
     if old >= 0:
         name += f' <span class="soft">is old</span> {_id(result.old_id(old))}'
-    length = int(result.documents.texts.offsets[position + 1]) - int(
-        result.documents.texts.offsets[position]
-    )
-    return [value, name, size_text(length), _beginning(result, position)]
+    texts, old_count = result.documents.texts, result.documents.old
+    size = texts.size(position)
+    text = one_line(texts.beginning(position, _BEGINNING_BYTES))
+    if stays is None or row == stays:
+        begins = shown(clipped(text, _BEGINNING))
+    elif size <= COMPARED_BYTES and texts.equal(position, stays + old_count):
+        begins = "<em>the same text</em>"
+    else:
+        other = one_line(texts.beginning(stays + old_count, _BEGINNING_BYTES))
+        begins = excerpt(text, other, _BEGINNING)
+    return [value, name, size_text(size), f'<span class="begin" dir="auto">{begins}</span>']
 
 
 def old_section(result: DedupResult) -> str:
@@ -162,7 +172,7 @@ def _compared(result: DedupResult, left: int, right: int, pair: Pair) -> str:
             "an estimate and there is nothing to compare. The new one begins:</p>\n"
             f'<div class="sides one"><div class="side">{_beginning(result, right)}</div></div>'
         )
-    longest = max(int(texts.offsets[at + 1] - texts.offsets[at]) for at in (left, right))
+    longest = max(texts.size(left), texts.size(right))
     return side_by_side(one, two, cut=longest > COMPARED_BYTES)
 
 
@@ -177,6 +187,8 @@ def _id(name: str | int) -> str:
 
 def _similarity(value: float) -> str:
     """Return a similarity; what is below a round number is not shown as that number."""
+    if math.isnan(value):
+        return "similarity not known"
     return "1" if value == 1 else f"{math.floor(value * 10_000) / 10_000:.4f}"
 
 

@@ -26,6 +26,7 @@ PAIRS = 10
 PAIRS_OF_ONE_CLUSTER = 2
 CLUSTERS = 12
 MEMBERS = 8
+MEMBERS_ALL_EQUAL = 3
 
 _CONSIDERED = 10_000
 
@@ -72,12 +73,13 @@ def largest_clusters(result: DedupResult, most: int = CLUSTERS) -> list[Cluster]
         gone = rows[~result.keep[rows]]
         similarity = result.similarity[gone]
         by_similarity = gone[np.lexsort((gone, similarity))]  # NaN comes last
-        places = np.linspace(0, len(gone) - 1, min(MEMBERS, len(gone))).round().astype(np.int64)
+        most_members = MEMBERS_ALL_EQUAL if (similarity == 1).all() else MEMBERS
+        places = np.linspace(0, len(gone) - 1, min(most_members, len(gone)))
         found.append(
             Cluster(
                 int(sizes[label]),
                 rows[result.keep[rows]].tolist(),
-                by_similarity[places].tolist(),
+                by_similarity[places.round().astype(np.int64)].tolist(),
                 float(np.nanmin(similarity)) if not np.isnan(similarity).all() else float("nan"),
                 int((similarity < result.settings.threshold).sum()),
             )

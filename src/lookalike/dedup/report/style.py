@@ -72,6 +72,7 @@ svg text { fill: var(--soft); font-size: 12px; text-anchor: middle; }
 svg .end { text-anchor: end; } svg .begin { text-anchor: start; }
 svg .value, svg .at { fill: var(--text); }
 svg .grid { stroke: var(--line); stroke-width: 1; }
+svg .base { stroke: var(--soft); stroke-width: 1; }
 svg .threshold { stroke: var(--text); stroke-width: 1.3; stroke-dasharray: 4 3; }
 svg .accepted { fill: var(--accepted); } svg .rejected { fill: var(--rejected); }
 svg .area { fill: var(--area); }
@@ -84,13 +85,18 @@ th, td { padding: 5px 12px 5px 0; border-bottom: 1px solid var(--line); vertical
 th:last-child, td:last-child { padding-right: 0; }
 tbody tr:last-child td { border-bottom: 0; }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-tr.all td { font-weight: 600; }
 .timing td:last-child { width: 34%; vertical-align: middle; }
 .timing .share { display: block; height: 9px; border-radius: 3px; background: var(--accepted);
   min-width: 1px; }
+.settings { display: grid; grid-template-columns: repeat(auto-fill, minmax(160px, 1fr));
+  gap: 10px 18px; }
+.settings dt { color: var(--soft); font-size: 13px; }
+.settings dd { margin: 0; overflow-wrap: anywhere; }
 .members { table-layout: fixed; margin-top: 8px; }
 .members th:nth-child(1) { width: 88px; } .members th:nth-child(2) { width: 25%; }
 .members th:nth-child(3) { width: 84px; }
+.members th:nth-child(2), .members td:nth-child(2) { padding-left: 6px; }
+.members th:nth-child(4), .members td:nth-child(4) { padding-left: 8px; }
 .members td:nth-child(4) { color: var(--soft); font-size: 13px; line-height: 1.45; }
 .members .begin { display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical;
   overflow: hidden; unicode-bidi: isolate; max-height: 2.9em; }
@@ -113,7 +119,7 @@ tr.all td { font-weight: 600; }
   padding: 10px 0; min-width: 0; overflow: hidden; unicode-bidi: isolate; }
 .sides .gap { grid-column: 1 / -1; text-align: center; color: var(--soft); font-size: 12.5px;
   background: var(--code); border-radius: 6px; padding: 1px 8px; margin: 2px 0; }
-del, ins { text-decoration: none; border-radius: 3px; padding: 1px 2px; margin: 0 -2px;
+del, ins { text-decoration: none; border-radius: 3px; padding: 1px; margin: 0 -1px;
   box-decoration-break: clone; -webkit-box-decoration-break: clone; }
 del { background: var(--del); color: var(--del-text); }
 ins { background: var(--ins); color: var(--ins-text); }
