@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.dedup.report.markup import compact, shown
+from lookalike.dedup.report.markup import compact, counted, shown
 
 __all__ = ["SimilarityBins", "chance_chart", "cluster_chart", "similarity_bins", "similarity_chart"]
 
@@ -60,7 +60,7 @@ def cluster_chart(sizes: NDArray[np.int64]) -> str:
         middle, top = _LEFT + room * (number + 0.5), heights.of(count)
         name = compact(most) if least == most else f"{compact(least)}–{compact(most)}"
         if count:
-            hint = f"{count:,} clusters of {name} documents"
+            hint = f"{counted(count, 'cluster')} of {name} documents"
             lines.append(_bar("accepted", middle - width / 2, top, width, hint))
             lines.append(_label(middle, top - 5, compact(count), "value"))
         lines.append(_label(middle, _BOTTOM + 17, name))
@@ -114,7 +114,8 @@ def similarity_chart(bins: SimilarityBins, measure: str) -> str:
     ]
     for kind, begin, count in bars:
         if count:
-            hint = f"{count:,} {kind} pairs of {begin:.3f} to {begin + bins.width:.3f}"
+            span = f"{begin:.3f} to {begin + bins.width:.3f}"
+            hint = f"{counted(count, f'{kind} pair')} of {span}"
             x, width = _LEFT + (begin - low) * scale + 0.5, max(1.0, scale * bins.width - 1)
             lines.append(_bar(kind, x, heights.of(count), width, hint))
     step = next((step for step in _TICK_STEPS if high - low <= 8 * step), _TICK_STEPS[-1])

@@ -18,9 +18,15 @@ _MOST_CELLS = 50_000
 _SURE_MATCH = 4
 _BLOCK = 4096
 
-# Scripts that are written without spaces are compared character by character.
-_ALONE = "\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_WORD = re.compile(rf"[{_ALONE}]|[^\s{_ALONE}]{{1,{_LONGEST_WORD}}}")
+# Scripts that are written without spaces (Thai, Lao, Myanmar, Khmer, Chinese, Japanese) are
+# compared character by character, each with the marks upon it.
+_ALONE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\uff66-\uff9f"
+_ALONE += "\U00020000-\U0003ffff"
+_MARKS = (
+    "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u1056-\u1059"
+)
+_MARKS += "\u17b4-\u17d3\u3099\u309a\uff9e\uff9f\ufe00-\ufe0f"
+_WORD = re.compile(rf"[{_ALONE}][{_MARKS}]{{,8}}|[^\s{_ALONE}]{{1,{_LONGEST_WORD}}}")
 
 
 @dataclass(frozen=True)
@@ -95,7 +101,8 @@ def _words(text: str, begin: int) -> Spans:
 
 
 def _rest(text: str, words: Spans) -> slice:
-    return slice(words[0][0] if words else len(text), len(text))
+    end = len(text.rstrip())
+    return slice(words[0][0] if words else end, end)
 
 
 def _end(words: Spans, count: int, begin: int) -> int:

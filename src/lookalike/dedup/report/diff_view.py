@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from lookalike.dedup.report.diff import Change, Difference, difference
-from lookalike.dedup.report.markup import clipped, shown
+from lookalike.dedup.report.markup import clipped, counted, shown
 
 __all__ = ["excerpt", "side_by_side"]
 
@@ -15,7 +15,7 @@ MOST_PARTS = 6
 MOST_CHANGES = 60
 
 _PART_CHARACTERS = 3000
-_CHANGE_CHARACTERS = 1200
+_CHANGE_CHARACTERS = 800
 _CHANGE_END = 200
 _CONTEXT_CHARACTERS = 160
 
@@ -33,10 +33,10 @@ def side_by_side(left: str, right: str, *, cut: bool = False) -> str:
     left, right = _WRAPPED.sub(r"\1 ", left), _WRAPPED.sub(r"\1 ", right)
     found = difference(left, right)
     if not found.changes:
-        which = "What was compared has" if cut or not found.complete else "The two texts have"
+        known = "The two texts have" if found.complete and not cut else "The beginnings have"
         return (
-            f'<p class="note">{which} the same words; letter for letter they differ only in white '
-            "space, if at all.</p>\n"
+            f'<p class="note">{known} the same words, in the same order; the spaces between them '
+            "may differ.</p>\n"
             f'<div class="sides one"><div class="side" dir="auto">'
             f"{_text(clipped(left, SHOWN_WHOLE))}</div></div>"
         )
@@ -59,15 +59,19 @@ def side_by_side(left: str, right: str, *, cut: bool = False) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def excerpt(text: str, other: str, most: int) -> str:
+def excerpt(text: str, other: str, most: int, *, cut: bool) -> str:
     """Return so many characters of a text, with the words marked that `other` does not have.
 
-    It is the beginning, unless that would not show the first change.
+    It is the beginning, unless that would not show the first change. `cut`: these are but the
+    beginnings, so that what differs at their ends may well go on alike.
     """
-    changes = [change.right for change in difference(other, text).changes]
+    found = difference(other, text).changes
+    if cut and found and (found[-1].left.stop == len(other) or found[-1].right.stop == len(text)):
+        found.pop()
+    changes = [change.right for change in found]
     begin = 0
     if changes and changes[0].start > most * 2 // 3:
-        begin = _word_begin(text, 0, changes[0].start)
+        begin = _word_begin(text, 0, changes[0].start, most // 3)
     end = min(len(text), begin + most)
     marked = [slice(part.start, min(part.stop, end)) for part in changes if part.start < end]
     pieces = _marked(text, slice(begin, end), marked, "ins")
@@ -117,11 +121,11 @@ def _edges(
     )
 
 
-def _word_begin(text: str, least: int, at: int) -> int:
+def _word_begin(text: str, least: int, at: int, context: int = _CONTEXT_CHARACTERS) -> int:
     """Return where the words shown before this place begin."""
-    if at - least <= _CONTEXT_CHARACTERS:
+    if at - least <= context:
         return least
-    begin = at - _CONTEXT_CHARACTERS
+    begin = at - context
     space = _WHITE.search(text, begin, at)
     return space.end() if space and space.end() < at else begin
 
@@ -184,10 +188,10 @@ def _ending(found: Difference, shown_changes: int, rest: int, cut: bool) -> str:
     """Return what is to be said below the last part."""
     more = len(found.changes) - shown_changes
     if not found.complete:
-        first = f"{more:,} more changes, and a" if more else "A"
+        first = f"{counted(more, 'more change')}, and a" if more else "A"
         return _gap(f"{first} rest that was not compared: too long, or too different")
     if more:
-        return _gap(f"{more:,} more changes")
+        return _gap(counted(more, "more change"))
     if cut:
         return _gap("the rest of these long documents was not compared here")
     return _gap(f"{rest:,} characters with the same words") if rest > 0 else ""

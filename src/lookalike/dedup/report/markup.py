@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 
-__all__ = ["clipped", "compact", "one_line", "shown", "table"]
+__all__ = ["clipped", "compact", "counted", "one_line", "shown", "table"]
 
 
 def _stand_ins() -> dict[int, str | None]:
@@ -47,11 +47,16 @@ def compact(count: int) -> str:
     """Return a count for a place with little room: 950, 12.3k, 4M."""
     if count < 10_000:
         return f"{count:,}"
-    for unit, size in (("k", 1_000), ("M", 1_000_000), ("G", 1_000_000_000)):
-        if count < 1000 * size or unit == "G":
-            value = count / size
-            return f"{value:.1f}{unit}" if value < 100 and count % size else f"{value:.0f}{unit}"
-    raise AssertionError
+    unit, size = "k", 1_000
+    if count >= 1_000_000:
+        unit, size = "M", 1_000_000
+    value = count / size
+    return f"{value:.1f}{unit}" if value < 100 and count % size else f"{value:,.0f}{unit}"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return how many of what: 1 pair, 2,000 pairs."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def table(heads: list[str], rows: list[list[str]], numbers: set[int], name: str = "") -> str:

@@ -15,7 +15,7 @@ from lookalike.dedup.report.charts import (
     similarity_bins,
     similarity_chart,
 )
-from lookalike.dedup.report.markup import shown, table
+from lookalike.dedup.report.markup import counted, shown, table
 from lookalike.dedup.report.pairs import cluster_section, old_section, pair_sections
 from lookalike.dedup.report.samples import cluster_sizes
 from lookalike.dedup.report.style import STYLE
@@ -100,7 +100,7 @@ def _warnings(result: DedupResult) -> str:
     hidden = len(lines) - MOST_WARNINGS
     lines = lines[:MOST_WARNINGS]
     if hidden > 0:
-        lines.append(f"<p>And {hidden:,} more warnings.</p>")
+        lines.append(f"<p>And {counted(hidden, 'more warning')}.</p>")
     if not result.settings.verify:
         lines.append(
             "<p><strong>Similarities are estimates.</strong> The job ran without verification: "
@@ -110,7 +110,7 @@ def _warnings(result: DedupResult) -> str:
     elif result.counts.estimated_pairs:
         lines.append(
             f"<p><strong>Some similarities are estimates:</strong> "
-            f"{result.counts.estimated_pairs:,} pairs were accepted by their signatures alone, "
+            f"{counted(result.counts.estimated_pairs, 'pair')} accepted by signatures alone, "
             "because the texts of old documents are not known.</p>"
         )
     if not lines:
@@ -121,6 +121,7 @@ def _warnings(result: DedupResult) -> str:
 def _summary(result: DedupResult) -> str:
     """Return the counts."""
     counts = result.counts
+    largest = f"the largest has {counts.largest_cluster:,}" if counts.clusters else "none"
     tiles = [
         _tile("documents", f"{counts.documents:,}", f"{size_text(counts.bytes)} of text"),
         _tile("kept", f"{counts.kept:,}", share_text(counts.kept, counts.documents), "kept"),
@@ -128,7 +129,7 @@ def _summary(result: DedupResult) -> str:
             "exact duplicates", f"{counts.exact_duplicates:,}", "the same, byte for byte", "exact"
         ),
         _tile("near-duplicates", f"{counts.near_duplicates:,}", criterion(result), "near"),
-        _tile("clusters", f"{counts.clusters:,}", f"the largest has {counts.largest_cluster:,}"),
+        _tile("clusters", f"{counts.clusters:,}", largest),
         _tile(
             "saved",
             share_text(counts.bytes_saved, counts.bytes),
@@ -185,7 +186,7 @@ def _sizes(result: DedupResult) -> str:
     return _figure(
         "Cluster sizes",
         cluster_chart(sizes),
-        f"{len(sizes):,} clusters with {int(sizes.sum()):,} documents.",
+        f"{counted(len(sizes), 'cluster')} with {int(sizes.sum()):,} documents.",
     )
 
 
@@ -198,18 +199,20 @@ def _similarities(result: DedupResult) -> str:
     rejected = result.rejected.similarity
     all_rejected = counts.compared_pairs - (counts.verified_pairs - counts.exact_duplicates)
     title = "Similarities" if settings.verify else "Similarities (estimated)"
-    without = f" {equal:,} pairs of equal texts are not shown." if equal else ""
+    without = f" Without {counted(equal, 'pair')} of equal texts." if equal else ""
     if not len(different) and not len(rejected):
         return _figure(title, "", f"No pairs of different texts were close to each other.{without}")
     bins = similarity_bins(different, rejected, settings.threshold)
-    keys = (
-        '<p class="soft"><i class="key of-accepted"></i>'
-        f"<span>{len(different):,} accepted pairs</span>"
-        '<i class="key of-rejected"></i>'
-        f"<span>{len(rejected):,} most similar of {all_rejected:,} rejected pairs</span></p>"
-    )
+    accepted = counted(len(different), "accepted pair")
+    keys = f'<i class="key of-accepted"></i><span>{accepted}</span>'
+    if len(rejected):
+        which = counted(len(rejected), "rejected pair")
+        if len(rejected) < all_rejected:
+            which = f"the {len(rejected):,} most similar of {all_rejected:,} rejected pairs"
+        keys += f'<i class="key of-rejected"></i><span>{which}</span>'
     chart = similarity_chart(bins, _measure(result))
-    return _figure(title, keys + "\n" + chart, f"Pairs of different texts.{without}")
+    content = f'<p class="soft">{keys}</p>\n{chart}'
+    return _figure(title, content, f"Pairs of different texts.{without}")
 
 
 def _s_curve(result: DedupResult) -> str:
@@ -265,7 +268,7 @@ def _timing(result: DedupResult) -> str:
         rows.append([*(f"<b>{cell}</b>" if step == "all" else cell for cell in cells), bar])
     heads = ["step", "seconds", "documents/s", ""]
     found = (
-        f"{result.counts.proposed_pairs:,} pairs were proposed, "
+        f"{counted(result.counts.proposed_pairs, 'pair')} proposed, "
         f"{result.counts.compared_pairs:,} looked at, and {result.counts.verified_pairs:,} "
         "accepted, those of equal texts among them."
     )

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from lookalike.dedup.report.diff_view import excerpt, side_by_side
-from lookalike.dedup.report.markup import clipped, one_line, shown, table
+from lookalike.dedup.report.markup import clipped, counted, one_line, shown, table
 from lookalike.dedup.report.samples import (
     Cluster,
     Pair,
@@ -78,9 +78,9 @@ def _member(result: DedupResult, row: int, stays: int | None) -> list[str]:
             '<span title="its signature was not compared with that of the one that stays">-</span>'
         )
     else:
-        low = similarity < result.settings.threshold
-        value = f'<span class="badge low">{_similarity(similarity)}</span>' if low else ""
-        value = value or _similarity(similarity)
+        value = _similarity(similarity, not result.settings.verify)
+        if similarity < result.settings.threshold:
+            value = f'<span class="badge low">{value}</span>'
     name = _id(result.id(row))
     old = int(result.matched_old[row])
     if old >= 0:
@@ -94,7 +94,8 @@ def _member(result: DedupResult, row: int, stays: int | None) -> list[str]:
         begins = "<em>the same text</em>"
     else:
         other = one_line(texts.beginning(stays + old_count, _BEGINNING_BYTES))
-        begins = excerpt(text, other, _BEGINNING)
+        cut = max(size, texts.size(stays + old_count)) > _BEGINNING_BYTES
+        begins = excerpt(text, other, _BEGINNING, cut=cut)
     return [value, name, size_text(size), f'<span class="begin" dir="auto">{begins}</span>']
 
 
@@ -109,9 +110,9 @@ def old_section(result: DedupResult) -> str:
         )
     pairs = matches_with_old(result)
     intro = (
-        f'<p class="soft">{result.counts.in_old:,} documents were dropped because of one of the '
-        f"{result.documents.old:,} old ones. {_these(len(pairs), result.counts.in_old)}, the least "
-        "similar first, with the old document on the left.</p>"
+        f'<p class="soft">{counted(result.counts.in_old, "document")} dropped because of one of '
+        f"the {result.documents.old:,} old ones. {_these(len(pairs), result.counts.in_old)}, the "
+        "least similar first, with the old document on the left.</p>"
     )
     return "\n".join([intro, *(_pair(result, pair) for pair in pairs)])
 
@@ -146,7 +147,9 @@ def _pair(result: DedupResult, pair: Pair) -> str:
         _id(result.old_id(pair.left) if pair.old else result.id(pair.left)),
         _id(result.id(pair.right)),
     ]
-    head = [f"<h3>{_similarity(pair.similarity)}</h3>"]
+    unknown = pair.old and not result.documents.texts.size(left)
+    estimated = unknown or not result.settings.verify
+    head = [f"<h3>{_similarity(pair.similarity, estimated)}</h3>"]
     if pair.distance >= 0:
         values = f"{result.settings.permutations:,} values"
         if result.settings.method != "minhash":
@@ -155,7 +158,7 @@ def _pair(result: DedupResult, pair: Pair) -> str:
     together = not pair.old and result.clusters[pair.left] == result.clusters[pair.right]
     if together and pair.similarity < result.settings.threshold:
         head.append('<span class="badge">in the same cluster, through others</span>')
-    content = _compared(result, left, right, pair)
+    content = _only_signature(result, right) if unknown else _compared(result, left, right)
     return (
         f'<div class="card"><div class="head">{"".join(head)}</div>\n'
         f'<div class="sides names"><div class="name-of">{names[0]}</div>'
@@ -163,17 +166,20 @@ def _pair(result: DedupResult, pair: Pair) -> str:
     )
 
 
-def _compared(result: DedupResult, left: int, right: int, pair: Pair) -> str:
+def _compared(result: DedupResult, left: int, right: int) -> str:
     texts = result.documents.texts
     one, two = (texts.beginning(position, COMPARED_BYTES) for position in (left, right))
-    if pair.old and not one:
-        return (
-            '<p class="note">Of the old document only its signature is known, so the similarity is '
-            "an estimate and there is nothing to compare. The new one begins:</p>\n"
-            f'<div class="sides one"><div class="side">{_beginning(result, right)}</div></div>'
-        )
     longest = max(texts.size(left), texts.size(right))
     return side_by_side(one, two, cut=longest > COMPARED_BYTES)
+
+
+def _only_signature(result: DedupResult, position: int) -> str:
+    """Return the new document of a match whose old one is not known."""
+    return (
+        '<p class="note">Of the old document only the signature is known: the similarity is an '
+        "estimate, and there are no texts to compare. The new one begins:</p>\n"
+        f'<div class="sides one"><div class="side">{_beginning(result, position)}</div></div>'
+    )
 
 
 def _beginning(result: DedupResult, position: int) -> str:
@@ -185,11 +191,12 @@ def _id(name: str | int) -> str:
     return f'<bdi class="id">{shown(clipped(one_line(str(name)), _ID))}</bdi>'
 
 
-def _similarity(value: float) -> str:
+def _similarity(value: float, estimated: bool = False) -> str:
     """Return a similarity; what is below a round number is not shown as that number."""
     if math.isnan(value):
-        return "similarity not known"
-    return "1" if value == 1 else f"{math.floor(value * 10_000) / 10_000:.4f}"
+        return "not known"
+    about = "≈ " if estimated else ""
+    return about + ("1" if value == 1 else f"{math.floor(value * 10_000) / 10_000:.4f}")
 
 
 def _these(count: int, of: int) -> str:

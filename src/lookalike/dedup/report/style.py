@@ -24,7 +24,7 @@ STYLE = """
 html { background: var(--page); -webkit-text-size-adjust: 100%; }
 body {
   max-width: 1180px; margin: 0 auto; padding: 28px 24px 60px; color: var(--text);
-  font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif;
+  font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", Arial, sans-serif;
 }
 h1 { font-size: 27px; line-height: 1.25; margin: 2px 0 6px; overflow-wrap: anywhere; }
 h2 { font-size: 19px; margin: 40px 0 6px; }
@@ -46,7 +46,7 @@ a:hover { text-decoration: underline; }
   background: var(--card); border: 1px solid var(--line); border-radius: 10px;
   padding: 16px 18px; margin: 14px 0 0; overflow: hidden;
 }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 12px;
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(165px, 1fr)); gap: 12px;
   margin: 18px 0 0; }
 .tile { background: var(--card); border: 1px solid var(--line); border-radius: 10px;
   padding: 12px 14px; }
