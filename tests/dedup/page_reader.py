@@ -87,9 +87,9 @@ def read_page(text: str) -> Element:
         assert element.tag in TAGS, element
         assert set(element.attributes) <= ATTRIBUTES, element
         link = element.attributes.get("href")
-        assert link is None or link[0] == "#" and link[1:] in ids
+        assert link is None or (link[0] == "#" and link[1:] in ids)
         style = element.attributes.get("style")
-        assert style is None or style.startswith("width:") and style.endswith("%"), element
+        assert style is None or (style.startswith("width:") and style.endswith("%")), element
     (style_sheet,) = root.all("style")
     assert "url(" not in style_sheet.text and "@import" not in style_sheet.text
     return root

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dedup.page_reader import Element, read_page
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
+from dedup.page_reader import Element, read_page
 from lookalike.dedup.report import samples
 from lookalike.dedup.report.chance import chance_of_bits, proposal_chance, similarity_of_chance
 from lookalike.dedup.report.charts import similarity_bins
@@ -161,7 +161,7 @@ def test_pairs_are_those_nearest_to_the_threshold(tmp_path: Path) -> None:
     result = la.dedup(corpus(2), threshold=0.6, permutations=256)
     accepted, rejected = least_similar(result, 1000), most_similar_rejected(result, 1000)
     assert [p.similarity for p in accepted] == sorted(p.similarity for p in accepted)
-    assert [p.similarity for p in rejected] == sorted((p.similarity for p in rejected))[::-1]
+    assert [p.similarity for p in rejected] == sorted(p.similarity for p in rejected)[::-1]
     assert accepted[0].similarity == result.pairs.similarity.min() >= 0.6
     assert rejected[0].similarity == result.rejected.similarity.max() < 0.6
     clusters = [int(result.clusters[pair.left]) for pair in accepted]
