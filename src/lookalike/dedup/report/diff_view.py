@@ -20,7 +20,7 @@ _CHANGE_END = 200
 _CONTEXT_CHARACTERS = 160
 
 _WHITE = re.compile(r"\s+")
-_WRAPPED = re.compile(r"^([^\n]{56,100})\n(?=\w)", re.MULTILINE)
+_WRAPPED = re.compile(r"^([^\n]{62,100})\n(?=\w)", re.MULTILINE)
 
 
 def side_by_side(left: str, right: str, *, cut: bool = False) -> str:

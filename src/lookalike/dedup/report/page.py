@@ -182,7 +182,7 @@ def _pictures(result: DedupResult) -> str:
 def _sizes(result: DedupResult) -> str:
     sizes = cluster_sizes(result)
     if not len(sizes):
-        return _figure("Cluster sizes", "", "No two documents belong together.")
+        return _figure("Cluster sizes", "", "No two of these documents belong together.")
     return _figure(
         "Cluster sizes",
         cluster_chart(sizes),

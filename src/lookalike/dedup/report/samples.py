@@ -66,13 +66,13 @@ def cluster_sizes(result: DedupResult) -> NDArray[np.int64]:
 def largest_clusters(result: DedupResult, most: int = CLUSTERS) -> list[Cluster]:
     """Return the largest clusters; of equally large ones those that come first."""
     sizes = np.bincount(result.clusters) if len(result.clusters) else np.zeros(0, np.int64)
-    order = np.lexsort((np.arange(len(sizes)), -sizes))[:most]
+    labels = np.flatnonzero(sizes > 1)
     found = []
-    for label in order[sizes[order] > 1].tolist():
+    for label in labels[np.argsort(-sizes[labels], kind="stable")[:most]].tolist():
         rows = np.flatnonzero(result.clusters == label)
         gone = rows[~result.keep[rows]]
         similarity = result.similarity[gone]
-        by_similarity = gone[np.lexsort((gone, similarity))]  # NaN comes last
+        by_similarity = gone[np.argsort(similarity, kind="stable")]  # NaN comes last
         most_members = MEMBERS_ALL_EQUAL if (similarity == 1).all() else MEMBERS
         places = np.linspace(0, len(gone) - 1, min(most_members, len(gone)))
         found.append(
@@ -104,7 +104,7 @@ def most_similar_rejected(result: DedupResult, most: int = PAIRS) -> list[Pair]:
 def matches_with_old(result: DedupResult, most: int = PAIRS) -> list[Pair]:
     """Return rows that are in the old corpus, with what they match, the least similar first."""
     rows = np.flatnonzero(result.matched_old >= 0)
-    order = rows[np.lexsort((rows, result.similarity[rows]))][:most]
+    order = rows[np.argsort(result.similarity[rows], kind="stable")[:most]]
     return [
         Pair(int(result.matched_old[row]), row, float(result.similarity[row]), -1, old=True)
         for row in order.tolist()
