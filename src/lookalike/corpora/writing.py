@@ -78,21 +78,20 @@ def write_table(
             f"{path}: its name tells no format for a table; expected one that ends in .jsonl, "
             ".json, .csv, .tsv or .parquet"
         )
-    first = next(batches, None)
-    schema = first.schema if first is not None else pa.schema([("text", pa.string())])
     written = 0
 
-    def counted() -> Iterator[Any]:
+    def counted(batch: Any) -> Iterator[Any]:
         nonlocal written
-        batch = first
         while batch is not None:
             written += len(batch)
             yield batch
             batch = next(batches, None)
 
     with whole_file(path) as temporary, connection() as database:
+        first = next(batches, None)
+        schema = first.schema if first is not None else pa.schema([("text", pa.string())])
         try:
-            with streamed(database, "rows_to_write", schema, counted()):
+            with streamed(database, "rows_to_write", schema, counted(first)):
                 database.execute(
                     f"COPY (SELECT * FROM rows_to_write) TO {quoted(str(temporary))} "
                     f"({_copy_options(target, path)})"
