@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lookalike.dedup.report import diff
 from lookalike.dedup.report.diff import WORDS_AT_A_TIME, difference
 from lookalike.dedup.report.diff_view import excerpt, side_by_side
 
@@ -49,6 +50,26 @@ def test_what_is_outside_of_changes_is_the_same_on_both_sides(left: str, right: 
     for gone, came in zip(removed, added, strict=True):
         assert gone or came
         assert gone != came
+
+
+@given(st.integers(5, 12), st.lists(st.integers(0, 20), max_size=80), st.data())
+def test_windows_agree_on_what_is_outside_of_changes(
+    window: int, words: list[int], data: st.DataObject
+) -> None:
+    places = data.draw(st.sets(st.integers(0, max(0, len(words) - 1)), max_size=8))
+    edits = st.sampled_from(["", "new", "new 3", "5 5 5", "x" * 70])
+    left = " ".join(map(str, words))
+    right = " ".join(
+        data.draw(edits) if place in places else str(word) for place, word in enumerate(words)
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(diff, "WORDS_AT_A_TIME", window)
+        found = difference(left, right)
+    if found.complete:
+        assert (found.left_end, found.right_end) == (len(left), len(right))
+    left_words, _ = split(left[: found.left_end], [change.left for change in found.changes])
+    right_words, _ = split(right[: found.right_end], [change.right for change in found.changes])
+    assert left_words == right_words
 
 
 @given(st.lists(WORD, max_size=30), SPACE, SPACE)
