@@ -33,6 +33,8 @@ class SignedCorpus:
     documents: int
     signatures: int
     """Rows that were written."""
+    bits: int
+    """Of each."""
     without_features: int
     """Documents whose signature means nothing, because there is nothing to sign."""
     bad_rows: int
@@ -85,14 +87,15 @@ def sign_corpus(
             documents += len(texts)
             tell("sign", corpus.done)
         tell("sign", 1.0)
-        rows = _mapped(rows_file, np.uint8, signer.bits // 8)
+        rows = _mapped(rows_file, np.uint8, signer.sign([]).shape[1])
         if named:
             names = Strings(_mapped(id_ends, np.int64), _mapped(id_bytes, np.uint8))
             save_signatures(path, rows, signer, names)
         else:
             with whole_file(path) as temporary, open(temporary, "xb") as file:
                 np.save(file, rows, allow_pickle=False)
-        return SignedCorpus(documents, len(rows), without, problems.bad, problems.binary)
+        bits = 8 * rows.shape[1]
+        return SignedCorpus(documents, len(rows), bits, without, problems.bad, problems.binary)
 
 
 def _fit(

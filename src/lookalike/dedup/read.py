@@ -19,6 +19,7 @@ from lookalike.errors import ArgumentError
 
 __all__ = ["Documents", "read_documents"]
 
+
 @dataclass
 class Documents:
     """What was read. Those of an old corpus come first, `old` of them."""

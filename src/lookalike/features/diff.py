@@ -13,6 +13,9 @@ __all__ = ["Change", "WordDiff", "word_diff"]
 MOST_TOKENS = 4000
 """Words and signs of each text that are compared, beside what both begin and end with."""
 
+MOST_CHARACTERS = 1_000_000
+"""Of each text that are looked at."""
+
 Kind = Literal["equal", "delete", "insert"]
 
 
@@ -38,26 +41,28 @@ def word_diff(a: str, b: str, *, most: int = MOST_TOKENS) -> WordDiff:
     """Return how to make `b` of `a`, in words and signs; white space does not count.
 
     The common beginning and end cost linear time; of what is between, `most` tokens of each text
-    are compared, which bounds the work.
+    are compared, and of a text no more than its first million characters: the work is bounded.
     """
-    left, right = _tokens(a), _tokens(b)
+    cut = max(len(a), len(b)) > MOST_CHARACTERS
+    left, right = _tokens(a[:MOST_CHARACTERS]), _tokens(b[:MOST_CHARACTERS])
     shorter = min(len(left), len(right))
     same = _same_words(left, right, shorter)
     tail = _same_words(left[same:][::-1], right[same:][::-1], shorter - same)
     middles = [side[same : len(side) - tail] for side in (left, right)]
-    complete = max(map(len, middles)) <= most
+    whole = max(map(len, middles)) <= most
     middle_a, middle_b = (middle[:most] for middle in middles)
     changes = [_change("equal", right[:same])]
-    matcher = SequenceMatcher(None, *([word for word, _ in side] for side in (middle_a, middle_b)))
+    words_a, words_b = ([word for word, _ in side] for side in (middle_a, middle_b))
+    matcher = SequenceMatcher(None, words_a, words_b)
     for tag, begin_a, end_a, begin_b, end_b in matcher.get_opcodes():
         if tag == "equal":
             changes.append(_change("equal", middle_b[begin_b:end_b]))
         else:
             changes.append(_change("delete", middle_a[begin_a:end_a]))
             changes.append(_change("insert", middle_b[begin_b:end_b]))
-    if complete:
+    if whole:
         changes.append(_change("equal", right[len(right) - tail :]))
-    return WordDiff(_joined([change for change in changes if change.words]), complete)
+    return WordDiff(_joined([change for change in changes if change.words]), whole and not cut)
 
 
 Token = tuple[str, str]
@@ -65,29 +70,23 @@ Token = tuple[str, str]
 
 
 def _tokens(text: str) -> list[Token]:
-    tokens: list[Token] = []
+    found: list[str] = []
     position = 0
-    for begin, end in [*word_spans(text), (len(text), len(text))]:
-        for sign in text[position:begin].split():
-            tokens.append((sign, ""))
-        if begin < end:
-            tokens.append((text[begin:end], ""))
+    for begin, end in word_spans(text):
+        found += text[position:begin].split()
+        found.append(text[begin:end])
         position = end
-    return _with_spaces(text, tokens)
-
-
-def _with_spaces(text: str, tokens: list[Token]) -> list[Token]:
-    """Fill in the white space that follows each token."""
-    spaced: list[Token] = []
+    found += text[position:].split()
+    tokens: list[Token] = []
     position = len(text) - len(text.lstrip())
-    for token, _ in tokens:
+    for token in found:
         position += len(token)
         end = position
         while end < len(text) and text[end].isspace():
             end += 1
-        spaced.append((token, text[position:end]))
+        tokens.append((token, text[position:end]))
         position = end
-    return spaced
+    return tokens
 
 
 def _same_words(left: list[Token], right: list[Token], most: int) -> int:

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from lookalike.indexes.results import Matches, Neighbors, Pairs
 from lookalike.signatures import Signer
-from lookalike.signatures.files import SIGNER_PREFIX
 from lookalike.signatures.signer import signer_contents, signer_in
 
 if TYPE_CHECKING:
@@ -123,7 +122,7 @@ class Index(ABC):
 
         meta, arrays = self._contents()
         if self.signer is not None:
-            description, learnt = signer_contents(self.signer, SIGNER_PREFIX)
+            description, learnt = signer_contents(self.signer)
             meta, arrays = {**meta, **description}, {**arrays, **learnt}
         if self.names is not None:
             arrays = {**arrays, **Strings.of(self.names).arrays("name")}
@@ -151,7 +150,7 @@ class Index(ABC):
         index = cls.__new__(cls)
         index._container = container
         index._restore(container)
-        index.signer = signer_in(container, SIGNER_PREFIX)
+        index.signer = signer_in(container)
         index.names = Strings.restored(container, "name")
         return index
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from lookalike.storage import Container
 
 __all__ = [
-    "SIGNER_PREFIX",
     "SignatureFile",
     "is_npy",
     "load_signatures",
@@ -26,9 +25,6 @@ __all__ = [
     "save_signatures",
     "signatures_in",
 ]
-
-SIGNER_PREFIX = "signer."
-"""Of the names of arrays that a signer has learnt, in files that hold more than the signer."""
 
 _NPY_MAGIC = b"\x93NUMPY"
 
@@ -54,7 +50,7 @@ def save_signatures(
     from lookalike.storage import Strings, write_container  # not needed to sign, so not at import
 
     rows = as_signatures(signatures, "the signatures")
-    meta, learnt = signer_contents(signer, SIGNER_PREFIX)
+    meta, learnt = signer_contents(signer)
     arrays: dict[str, NDArray[Any]] = {"signatures": rows, **learnt}
     if ids is not None:
         if len(ids) != len(rows):
@@ -83,7 +79,7 @@ def signatures_in(container: Container) -> SignatureFile:
             "as `lookalike sign` writes them"
         )
     rows: NDArray[np.uint8] = container.array("signatures", np.uint8, 2)
-    signer = signer_in(container, SIGNER_PREFIX)
+    signer = signer_in(container)
     if signer is None:
         raise CorruptIndexError(f"{path}: the signer is missing; it is damaged")
     ids = Strings.restored(container, "id")

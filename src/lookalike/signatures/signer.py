@@ -27,6 +27,9 @@ __all__ = ["Signer", "load_signer", "signer_contents", "signer_from_dict", "sign
 SIGNER_VERSION = 1
 """Grows when the same text would get other bits."""
 
+_PREFIX = "signer."
+"""Of the names of arrays that a signer has learnt."""
+
 
 class Signer(ABC):
     """Turns things into signatures: the same thing gets the same bits on every machine, with any
@@ -180,35 +183,31 @@ def signer_from_dict(description: dict[str, Any]) -> Signer:
 
 
 def load_signer(path: str | os.PathLike[str]) -> Signer:
-    """Read a signer that `Signer.save` wrote."""
+    """Read a signer that `Signer.save` wrote, or that of a file of signatures or an index."""
     from lookalike.storage import open_container  # not needed to sign, so not at import
 
-    container = open_container(path)
-    container.verify()
-    signer = signer_in(container)
+    signer = signer_in(open_container(path))
     if signer is None:
         raise FormatError(f"{path} holds no signer")
     return signer
 
 
-def signer_contents(
-    signer: Signer, prefix: str = ""
-) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def signer_contents(signer: Signer) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return what a container needs to hold a signer, alone or beside other things.
 
-    What it has learnt becomes arrays, whose names begin with `prefix`.
+    What it has learnt becomes arrays.
     """
     description = signer.to_dict()
     learnt = _learnt(description)
     names = VOCABULARY_ARRAYS if learnt else ()
     arrays: dict[str, NDArray[Any]] = {
-        f"{prefix}{name}": decode_array(learnt.pop(name)) for name in names
+        f"{_PREFIX}{name}": decode_array(learnt.pop(name)) for name in names
     }
     return {"signer": description}, arrays
 
 
-def signer_in(container: Container, prefix: str = "") -> Signer | None:
-    """Return the signer that `signer_contents` put into a container, or None."""
+def signer_in(container: Container) -> Signer | None:
+    """Return the signer that `signer_contents` put into a container, or None; all of it checked."""
     description = container.meta.get("signer")
     if description is None:
         return None
@@ -216,8 +215,8 @@ def signer_in(container: Container, prefix: str = "") -> Signer | None:
         raise CorruptIndexError(f"{container.path}: the signer is {description!r}; it is damaged")
     learnt = _learnt(description)
     for name in VOCABULARY_ARRAYS if learnt else ():
-        if name not in learnt:
-            learnt[name] = encode_array(container.array(f"{prefix}{name}", np.uint64, 1))
+        container.verify(f"{_PREFIX}{name}")
+        learnt[name] = encode_array(container.array(f"{_PREFIX}{name}", np.uint64, 1))
     return signer_from_dict(description)
 
 
