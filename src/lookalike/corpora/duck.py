@@ -7,13 +7,14 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from lookalike.checks import optional_module
+from lookalike.checks import optional_module, thread_count
 
 if TYPE_CHECKING:
     import duckdb
 
 __all__ = [
     "connection",
+    "connection_threads",
     "duckdb_errors",
     "limited",
     "quoted",
@@ -56,6 +57,11 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
         yield opened
     finally:
         opened.close()
+
+
+def connection_threads() -> int:
+    """Return how many threads a connection opened now may use."""
+    return thread_count(int(_LIMITS.get().get("threads", 0)) or None)
 
 
 def duckdb_errors() -> type[Exception]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from lookalike.corpora.base import BATCH_ROWS, Problems, arrow
 from lookalike.corpora.duck import (
     connection,
+    connection_threads,
     duckdb_errors,
     quoted,
     quoted_list,
@@ -51,19 +54,32 @@ class JsonLinesCorpus(FileCorpus):
         with connection() as database:
             for batch in self._batches():
                 if (batch.path, batch.first) in self._clean:
-                    yield batch.lines.cast(arrow().large_string())
+                    yield batch.lines.view(arrow().large_string())
                 else:
                     yield self._objects(batch, problems, database)
+                self.done = batch.done
 
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[pyarrow.RecordBatch]:
         """Yield batches of strings; numbers, lists and objects come as JSON writes them."""
-        with connection() as database:
-            for batch in self._batches():
-                values = self._values_if_clean(batch, columns, database)
+        threads = connection_threads()
+        with connection() as database, ThreadPoolExecutor(threads) as workers:
+            # A batch is parsed by one thread, so several are parsed at a time.
+            ahead: deque[tuple[LineBatch, Future[Any]]] = deque()
+            batches = self._batches()
+            while True:
+                for batch in islice(batches, threads + 1 - len(ahead)):
+                    parsing = workers.submit(_values_if_clean, batch, columns, database.cursor())
+                    ahead.append((batch, parsing))
+                if not ahead:
+                    return
+                batch, parsing = ahead.popleft()
+                values = parsing.result()
                 if values is None:
-                    lines = self._objects(batch, problems, database)
-                    values = _values(lines, columns, database)
+                    values = _values(self._objects(batch, problems, database), columns, database)
+                else:
+                    self._clean.add((batch.path, batch.first))
                 yield values
+                self.done = batch.done
 
     def rows(self, problems: Problems) -> Iterator[pyarrow.RecordBatch]:
         """Yield batches of all columns, with the types that all lines together suggest.
@@ -93,24 +109,8 @@ class JsonLinesCorpus(FileCorpus):
         read = 0
         for path, size in zip(self.paths, self.sizes, strict=True):
             for batch in line_batches(path):
-                yield batch
-                self.done = min(1.0, (read + batch.done) / self.total_bytes)
+                yield replace(batch, done=min(1.0, (read + batch.done) / self.total_bytes))
             read += size
-
-    def _values_if_clean(
-        self, batch: LineBatch, columns: Sequence[str], database: duckdb.DuckDBPyConnection
-    ) -> Any:
-        """Return the values where every line is an object, as nearly always; None elsewhere."""
-        pa = arrow()
-        try:
-            values = _values(batch.lines.cast(pa.large_string()), columns, database)
-        except (pa.ArrowInvalid, duckdb_errors()):
-            return None
-        # A line that has none of the values may be no object at all.
-        if all(column.null_count for column in values.columns):
-            return None
-        self._clean.add((batch.path, batch.first))
-        return values
 
     def _objects(
         self, batch: LineBatch, problems: Problems, database: duckdb.DuckDBPyConnection
@@ -141,6 +141,21 @@ class JsonLinesCorpus(FileCorpus):
                     batch.where(index), f"is JSON of type {kind.lower()}; expected an object"
                 )
         return lines.filter(pa.compute.fill_null(pa.compute.equal(kinds, "OBJECT"), False))
+
+
+def _values_if_clean(
+    batch: LineBatch, columns: Sequence[str], database: duckdb.DuckDBPyConnection
+) -> Any:
+    """Return the values where every line is an object, as nearly always; None elsewhere."""
+    pa = arrow()
+    try:
+        values = _values(batch.lines.cast(pa.large_string()), columns, database)
+    except (pa.ArrowInvalid, duckdb_errors()):
+        return None
+    finally:
+        database.close()
+    # A line that has none of the values may be no object at all.
+    return None if all(column.null_count for column in values.columns) else values
 
 
 def _values(lines: Any, columns: Sequence[str], database: duckdb.DuckDBPyConnection) -> Any:

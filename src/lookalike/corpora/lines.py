@@ -30,7 +30,7 @@ class LineBatch:
     first: int
     """The number of the first line, counted from 1."""
     lines: pyarrow.LargeBinaryArray
-    done: int
+    done: float
     """Bytes of the file read so far, as they lie on disk."""
 
     def where(self, index: int) -> str:

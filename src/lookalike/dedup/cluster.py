@@ -11,7 +11,7 @@ from lookalike import _native
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.verify import VerifiedPairs
 
-__all__ = ["Clusters", "cluster_documents"]
+__all__ = ["Clusters", "by_first", "cluster_documents"]
 
 
 @dataclass
@@ -40,7 +40,7 @@ def cluster_documents(
     labels = np.empty(count, np.int64)
     if settings.cluster == "star":
         _native.stars(*_stars(count, pairs, rank), labels)
-        return Clusters(_by_first(labels[first]))
+        return Clusters(by_first(labels[first], count))
     _native.components(pairs.left, pairs.right, labels)
     members = np.unique(np.concatenate([pairs.left, pairs.right]))
     sizes = np.bincount(labels[members], minlength=count) if len(members) else np.zeros(count, int)
@@ -59,7 +59,7 @@ def cluster_documents(
             "max_cluster says when to split",
         )
         labels[in_large] = stars[in_large]
-    return Clusters(_by_first(labels[first]), int(large.sum()), warnings)
+    return Clusters(by_first(labels[first], count), int(large.sum()), warnings)
 
 
 def _stars(
@@ -74,8 +74,8 @@ def _stars(
     return np.argsort(rank, kind="stable"), offsets, two[order]
 
 
-def _by_first(labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Name each cluster by its first document."""
-    least = np.full(len(labels), len(labels), np.int64)
+def by_first(labels: NDArray[np.int64], bound: int) -> NDArray[np.int64]:
+    """Name each cluster by the position of its first member; labels are below `bound`."""
+    least = np.full(bound, len(labels), np.int64)
     np.minimum.at(least, labels, np.arange(len(labels)))
     return least[labels]

@@ -15,7 +15,7 @@ from lookalike.corpora import Corpus, open_corpus
 from lookalike.corpora.columns import find_columns
 from lookalike.corpora.duck import limited
 from lookalike.dedup.choose import choose_survivors, ranks
-from lookalike.dedup.cluster import Clusters, cluster_documents
+from lookalike.dedup.cluster import Clusters, by_first, cluster_documents
 from lookalike.dedup.progress import Progress
 from lookalike.dedup.read import Documents, read_documents
 from lookalike.dedup.result import DedupCounts, DedupResult
@@ -111,7 +111,7 @@ def _run(
         )
         _check_memory(len(documents), limit)
     with progress.timed("collapse"):
-        first = collapse(documents, threads)
+        first = collapse(documents, len(old_ids or []), threads)
     with progress.timed("sign"):
         signed = sign_documents(
             work,
@@ -264,7 +264,7 @@ def _result(
     own = np.where(duplicate_of[new] >= old, duplicate_of[new] - old, -1)
     matched_old = np.where(duplicate_of[new] < old, duplicate_of[new], -1)
     keep = (own < 0) & (matched_old < 0)
-    labels = _first_new_members(clusters.labels[new])
+    labels = by_first(clusters.labels[new], len(documents))
     copies = np.flatnonzero(first != np.arange(len(first)))
     copies = copies[copies >= old]
     pairs = _with_copies(verdict.accepted, first[copies], copies)
@@ -311,12 +311,6 @@ def _result(
         columns=None,  # type: ignore[arg-type]
         documents=documents,
     )
-
-
-def _first_new_members(labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Name clusters by their first member among these."""
-    _, firsts, places = np.unique(labels, return_index=True, return_inverse=True)
-    return firsts[places].astype(np.int64) if len(labels) else labels
 
 
 def _with_copies(

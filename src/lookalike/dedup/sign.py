@@ -31,10 +31,15 @@ class Signed:
     key: str
 
 
-def collapse(documents: Documents, threads: int) -> NDArray[np.int64]:
-    """Return for each document the first with the same text."""
-    first = np.empty(len(documents), np.int64)
-    documents.texts.documents.first_equal(threads, first)
+def collapse(documents: Documents, without_text: int, threads: int) -> NDArray[np.int64]:
+    """Return for each document the first with the same text.
+
+    The first `without_text` documents have none to compare.
+    """
+    first = np.arange(len(documents))
+    with_text = documents.texts.documents.part(without_text, len(documents))
+    with_text.first_equal(threads, first[without_text:])
+    first[without_text:] += without_text
     documents.texts.release()
     return first
 
