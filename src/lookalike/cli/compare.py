@@ -162,6 +162,9 @@ def _print_shingles(comparison: Comparison) -> None:
 
 
 def _print_diff(diff: WordDiff, context: int, color: str) -> None:
+    if all(change.kind == "equal" for change in diff.changes) and diff.complete:
+        print("\nNo word differs.")
+        return
     print("\nFrom the first to the second:\n")
     shown = [
         _shortened(change, context, *_ends(diff, at)) for at, change in enumerate(diff.changes)
@@ -191,9 +194,17 @@ def _shortened(change: Change, context: int, before: bool, after: bool) -> Chang
     text = change.text
     if change.kind != "equal" or len(text) <= 2 * context + 40:
         return change
-    head = text[:context].rsplit(maxsplit=1)[0] + " " if before and context else ""
-    tail = " " + text[-context:].split(maxsplit=1)[-1] if after and context else ""
-    return Change("equal", f"{head}...{tail or ' '}", change.words)
+    head = _whole_words(text[: context + 1]) if before else ""
+    tail = _whole_words(text[::-1][: context + 1])[::-1] if after else ""
+    return Change("equal", f"{head}...{tail}", change.words)
+
+
+def _whole_words(text: str) -> str:
+    """Return text without the part of a word at its end; all of it if it is one word."""
+    end = len(text)
+    while end and not text[end - 1].isspace():
+        end -= 1
+    return text[:end] if end else text
 
 
 def _wants_color(color: str) -> bool:

@@ -37,7 +37,8 @@ columns of the table:
   exact     whether nothing nearer (with --radius: nothing within) can be missing
 
 Texts are signed as the indexed documents were. A minhash index finds texts that share runs of
-five words, copies and edited copies; to search by some words, sign with --method topsig.
+five words: copies and edited copies. To search by a few words, sign single words, in many bits,
+and let it learn which words are rare: sign --method simhash --ngram 1 --bits 1024 --fit.
 
 exit status:
   0 done, found or not; 1 an error, 2 wrong usage, 130 interrupted
@@ -123,12 +124,14 @@ def run(options: argparse.Namespace) -> None:
             if found.explanation is None
             else found.explanation.exact
         )
+        show.begin(queries.labels)
         for number, (label, (ids, distances)) in enumerate(zip(queries.labels, found, strict=True)):
             if number in queries.empty:
                 shown = f"{label!r} has no words; there is nothing to look for"
                 print(f"lookalike: warning: {shown}", file=sys.stderr)
                 ids, distances = ids[:0], distances[:0]
-            show.query(label, ids.tolist(), distances, bool(exact[number]))
+            proven = bool(exact[number]) or number in queries.empty
+            show.query(label, ids.tolist(), distances, proven)
 
 
 def _settings(options: argparse.Namespace, index: Index) -> dict[str, Any]:
@@ -215,6 +218,9 @@ class _Lines:
     def __init__(self, index: Index) -> None:
         self._index = index
 
+    def begin(self, labels: Sequence[str | int]) -> None:
+        """Nothing comes before the lines."""
+
     def query(
         self, label: str | int, ids: list[int], distances: NDArray[np.int32], exact: bool
     ) -> None:
@@ -231,22 +237,25 @@ class _Lines:
 
 
 class _Table:
-    """A row for each result; columns are as wide as the first query's results need."""
+    """A row for each result; columns are as wide as the first queries and results need."""
 
     def __init__(self, index: Index) -> None:
         self._index = index
-        self._widths: tuple[int, int] | None = None
+        self._query_width = self._id_width = 0
+
+    def begin(self, labels: Sequence[str | int]) -> None:
+        """Look at the queries that come next."""
+        self._query_width = self._query_width or max(len(_shortened(one)) for one in labels)
 
     def query(
         self, label: str | int, ids: list[int], distances: NDArray[np.int32], exact: bool
     ) -> None:
         """Print the results of one."""
-        query = " ".join(str(label).split())
-        if len(query) > _LONGEST_QUERY:
-            query = query[: _LONGEST_QUERY - 3] + "..."
+        query = _shortened(label)
         names = [str(self._index.name(id)) for id in ids]
-        if self._widths is None:
-            self._widths = max(5, len(query)), max(8, *map(len, names), 8)
+        if not self._id_width:
+            self._query_width = max(5, self._query_width)
+            self._id_width = max(8, *map(len, names), 8)
             self._row("query", "id", "distance", "estimate", "exact")
         estimates = ["-"] * len(ids)
         if self._index.signer is not None:
@@ -258,5 +267,12 @@ class _Table:
             self._row(query, name, str(distance), estimate, "yes" if exact else "no")
 
     def _row(self, query: str, name: str, distance: str, estimate: str, exact: str) -> None:
-        wide = self._widths or (0, 0)
-        print(f"{query:<{wide[0]}}  {name:<{wide[1]}}  {distance:>8}  {estimate:>8}  {exact}")
+        print(
+            f"{query:<{self._query_width}}  {name:<{self._id_width}}  {distance:>8}  "
+            f"{estimate:>8}  {exact}"
+        )
+
+
+def _shortened(label: str | int) -> str:
+    query = " ".join(str(label).split())
+    return query if len(query) <= _LONGEST_QUERY else query[: _LONGEST_QUERY - 3] + "..."

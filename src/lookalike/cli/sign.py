@@ -45,7 +45,8 @@ output (-o):
 which method:
   minhash  Jaccard similarity of word 5-grams: finds copies and edited copies
   simhash  cosine of word 2-grams, in 64 bits: small, for near-duplicates
-  topsig   cosine of words, in 1024 bits: finds documents about the same things, too
+  topsig   cosine of words, in 1024 bits: documents about the same things, if of similar length
+  For `lookalike search` by a few words: --method simhash --ngram 1 --bits 1024 --fit
 
 exit status:
   0 done, 1 an error (nothing is half-written), 2 wrong usage, 130 interrupted
@@ -184,9 +185,9 @@ def _print_summary(signed: SignedCorpus, path: Path, seconds: float) -> None:
     print(f"  {signed.documents:,} documents in {seconds:.2f} s, {rate}")
     left_out = "left out" if path.suffix == ".lookalike" else "their signatures mean nothing"
     for count, what in (
-        (signed.without_features, f"documents have no words: {left_out}"),
-        (signed.bad_rows, "rows could not be read: left out"),
-        (signed.binary_files, "files are binary: left out"),
+        (signed.without_features, f"without words: {left_out}"),
+        (signed.bad_rows, "that could not be read: left out"),
+        (signed.binary_files, "binary files: left out"),
     ):
         if count:
             print(f"  {count:,} {what}")
