@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
+import oracle
 from cli import corpus
 from lookalike.cli import main
 from lookalike.signatures import estimated_similarity
@@ -84,10 +85,7 @@ def test_every_format(
 @settings(max_examples=20)
 @given(rows=collections(), radius=st.integers(0, 300), threads=st.integers(1, 3))
 def test_rows_and_indexes_of_any_sort(
-    rows: np.ndarray,
-    radius: int,
-    threads: int,
-    tmp_path: Path,  # type: ignore[type-arg]
+    rows: oracle.Signatures, radius: int, threads: int, tmp_path: Path
 ) -> None:
     np.save(tmp_path / "rows.npy", rows)
     ids = np.random.default_rng(0).permutation(len(rows)) * 5

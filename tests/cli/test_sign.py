@@ -11,7 +11,6 @@ import pytest
 import lookalike as la
 from cli import corpus
 from lookalike.cli import main
-from lookalike.corpora import signing
 
 METHODS: list[tuple[list[str], Any]] = [
     ([], la.BBitMinHash(128, 16)),
@@ -94,6 +93,22 @@ def test_batches_and_threads_change_nothing(
     assert (la.load_signatures(file).signatures == la.BBitMinHash(128, 16).sign(texts)).all()
 
 
+def test_dedup_against_a_signed_corpus(tmp_path: Path) -> None:
+    texts = corpus.many(600)
+    old = corpus.write(tmp_path / "old.jsonl", texts[:300], [f"old {row}" for row in range(300)])
+    new = corpus.write(tmp_path / "new.jsonl", texts[200:], [f"new {row}" for row in range(400)])
+    file = tmp_path / "old.lookalike"
+    assert main(["sign", old, "-o", str(file), "--quiet"]) == 0
+    against = {"signatures": str(file), "texts": old}
+    kept = {}
+    for name, source in against.items():
+        out = tmp_path / f"{name}.jsonl"
+        assert main(["dedup", new, "--against", source, "-o", str(out), "--quiet"]) == 0
+        kept[name] = [json.loads(line)["text"] for line in out.read_text().splitlines()]
+    assert not set(kept["signatures"]) & set(texts[:300])
+    assert set(kept["texts"]) & set(kept["signatures"])
+
+
 def test_all_formats_and_what_cannot_be_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -136,7 +151,7 @@ def test_a_full_disk_is_one_line(
     full = Path("/dev/full")
     if not full.exists():
         pytest.skip("there is no /dev/full")
-    monkeypatch.setattr(signing.tempfile, "TemporaryFile", lambda dir: full.open("wb"))
+    monkeypatch.setattr("tempfile.TemporaryFile", lambda dir: full.open("wb"))
     source = corpus.write(tmp_path / "corpus.jsonl")
     assert main(["sign", source, "-o", str(tmp_path / "out.lookalike")]) == 1
     error = capsys.readouterr().err

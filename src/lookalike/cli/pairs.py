@@ -115,8 +115,8 @@ def run(options: argparse.Namespace) -> None:
     if not options.quiet:
         where = "" if options.output is None else f": {options.output}"
         print(
-            f"{len(pairs):,} pairs within {radius} of {index.bits} bits among {len(index):,} "
-            f"signatures{where}",
+            f"{len(pairs):,} {'pair' if len(pairs) == 1 else 'pairs'} within {radius} of "
+            f"{index.bits} bits among {len(index):,} signatures{where}",
             file=sys.stderr if options.output is None else sys.stdout,
         )
 

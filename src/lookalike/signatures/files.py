@@ -74,9 +74,9 @@ def signatures_in(container: Container) -> SignatureFile:
 
     path = container.path
     if container.meta.get("kind") != "signatures":
+        what = "an index" if "index" in container.meta else "something else"
         raise FormatError(
-            f"{path} holds {container.meta.get('kind', 'something else')!r}; expected signatures, "
-            "as `lookalike sign` writes them"
+            f"{path} holds {what}; expected signatures, as `lookalike sign` writes them"
         )
     rows: NDArray[np.uint8] = container.array("signatures", np.uint8, 2)
     signer = signer_in(container)
