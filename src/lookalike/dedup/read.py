@@ -163,7 +163,7 @@ def _ranks(work: Work, old: int, count: int) -> NDArray[np.int64]:
                 except pa.ArrowInvalid:
                     pass
         try:
-            dense = pa.compute.rank(values, null_placement="at_end", tiebreaker="dense")
+            dense = pa.compute.rank(values, tiebreaker="dense")
         except pa.ArrowNotImplementedError as error:
             raise ArgumentError(
                 f"the column to keep by is of type {values.type}, which has no order"
