@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,6 @@ import lookalike as la
 from benchmarks.dedup_files import COLUMN, abstracts, distinct_texts
 from benchmarks.dedup_large import LargeResult, command, large, large_table
 from benchmarks.dedup_peers import (
-    PEERS,
     THRESHOLD,
     DataSketchCrc,
     DataSketchTwoProcesses,
@@ -67,10 +67,10 @@ def run_dedup(
         "dedup-large": partial(large, cache=cache, part=part),
     }
     for name in names:
-        if name.startswith("dedup-quality") and folder is None:
-            print(f"\n{name}: left out, it needs --data")
-            continue
-        yield runs[name](name)
+        if folder is None and name.startswith("dedup-quality"):
+            print(f"\n{name}: left out, because it needs real texts: --data")
+        else:
+            yield runs[name](name)
 
 
 def dedup_table(result: Result) -> str:
@@ -92,10 +92,7 @@ def timed(
         target = Path(place) / f"unique.{form}"
         entries = [
             Entry(OURS, partial(_ours, source, target), count, _kept),
-            *(
-                Entry(peer, partial(_peer, peer, source, target), count, _kept)
-                for peer in TIMED
-            ),
+            *(Entry(peer, partial(_peer, peer, source, target), count, _kept) for peer in TIMED),
         ]
         result = run_entries(
             name,
@@ -107,10 +104,10 @@ def timed(
         )
         steps = _ours(source, target)["seconds"]
     notes = ["our steps: " + ", ".join(f"{step} {passed:.2f} s" for step, passed in steps.items())]
-    return _with(result, _speed_verdicts(result, f"{form}, {letter}", letter), notes)
+    return replace(result, verdicts=_speed_verdicts(result, letter), notes=notes)
 
 
-def _speed_verdicts(result: QualityResult, what: str, letter: str) -> list[Verdict]:
+def _speed_verdicts(result: QualityResult, letter: str) -> list[Verdict]:
     times = result.times()
     ours = times[OURS]
 
@@ -129,10 +126,10 @@ def _speed_verdicts(result: QualityResult, what: str, letter: str) -> list[Verdi
 
 
 def quality(
-    corpus: str, folder: Path, cache: Path, letter: str, part: int, name: str
+    corpus: str, folder: Path | None, cache: Path, letter: str, part: int, name: str
 ) -> QualityResult:
     """Compare the pairs that are found with all there are; each text occurs once."""
-    texts = distinct_texts(folder, corpus)[::part]
+    texts = distinct_texts(folder or Path(), corpus)[::part]
     truth = _truth(corpus, texts, cache)
     count = len(texts)
 
@@ -170,7 +167,8 @@ def quality(
         at_least(f"22{letter}. {name}: precision", ours["precision"], 1.0, "", 4),
         at_least(f"23{letter}. {name}: recall", ours["recall"], 0.99, "", 4),
     ]
-    return _with(result, verdicts, ["times are of one run each, and only inform"])
+    notes = ["times are of one run each, and only inform"]
+    return replace(result, verdicts=verdicts, notes=notes)
 
 
 def _truth(corpus: str, texts: Sequence[str], cache: Path) -> NearPairs:
@@ -190,8 +188,7 @@ def _truth(corpus: str, texts: Sequence[str], cache: Path) -> NearPairs:
 def _ours(source: Path, target: Path) -> Any:
     done = subprocess.run(command(source, target), stdout=subprocess.PIPE, check=True)
     summary = json.loads(done.stdout)
-    counts = summary["counts"]
-    if counts["estimated_pairs"]:
+    if summary["counts"]["estimated_pairs"]:
         raise WrongAnswerError("pairs were estimated, not verified")
     return summary
 
@@ -221,11 +218,3 @@ def _peer_pairs(name: str, source: Path, target: Path, pairs: Path) -> NDArray[n
     _peer(name, source, target, str(pairs))
     found: NDArray[np.int64] = np.load(pairs)
     return found
-
-
-def _with(
-    result: QualityResult, verdicts: Sequence[Verdict], notes: Sequence[str]
-) -> QualityResult:
-    from dataclasses import replace
-
-    return replace(result, verdicts=verdicts, notes=notes)

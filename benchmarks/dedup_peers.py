@@ -1,4 +1,4 @@
-"""The other ways to de-duplicate a file of texts, each a program of its own: its whole run is timed.
+"""The other ways to de-duplicate a file of texts, each as a program whose whole run is timed.
 
 `python -m benchmarks.dedup_peers NAME INPUT COLUMN OUTPUT [PAIRS]` reads a file, finds
 near-duplicates by MinHash of 128 values of word 5-grams at a threshold of 0.8, keeps the first of

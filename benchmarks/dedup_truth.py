@@ -172,9 +172,10 @@ def _near(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     if measure == "jaccard":
         sizes = np.diff(matrix.indptr)
-        fitting = np.minimum(sizes[left], sizes[right]) >= threshold * np.maximum(
-            sizes[left], sizes[right]
-        ) - ROUNDING
+        fitting = (
+            np.minimum(sizes[left], sizes[right])
+            >= threshold * np.maximum(sizes[left], sizes[right]) - ROUNDING
+        )
         left, right = left[fitting], right[fitting]
     similarity = _similarities(matrix, left, right, measure)
     near = similarity >= threshold
