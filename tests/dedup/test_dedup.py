@@ -221,9 +221,10 @@ def test_without_verification_signatures_decide() -> None:
     [("num_perm", "permutations"), ("ngram_size", "ngram"), ("bit_diff", "radius")],
 )
 def test_names_that_other_tools_use(given_name: str, own: str) -> None:
-    assert getattr(la.dedup(["a"], **{given_name: 16}).settings, own) == 16
+    options: dict[str, Any] = {given_name: 16}
+    assert getattr(la.dedup(["a"], **options).settings, own) == 16
     with pytest.raises(la.ArgumentError, match="the same setting"):
-        la.dedup(["a"], **{given_name: 16, own: 16})
+        la.dedup(["a"], **options, **{own: 16})
 
 
 @pytest.mark.parametrize(

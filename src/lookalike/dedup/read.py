@@ -87,7 +87,10 @@ def read_documents(
             "binary": problems.binary,
             "examples": problems.examples,
         }
-        work.complete("read", key, facts)
+        names = ["texts", *(f"ids{at}" for at, (_, which) in enumerate(corpora) if which.id)]
+        made = [f"{name}.{part}" for name in names for part in ("bytes", "ends")]
+        ordered = ["order.arrow"] if corpora[-1][1].order and counts[-1] else []
+        work.complete("read", key, facts, [*made, *ordered])
     last = len(corpora) - 1
     columns = corpora[last][1]
     old = len(old_ids) if old_ids is not None else sum(facts["counts"][:last])

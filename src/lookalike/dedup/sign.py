@@ -68,7 +68,7 @@ def sign_documents(
         if not done:
             _begin(work, key, old_signatures, signer.bits // 8)
         _sign(work, documents, candidates, done, known, settings, threads, progress)
-        work.complete("sign", key, {})
+        work.complete("sign", key, {}, ["signatures", "enough"])
     enough: NDArray[np.bool_] = np.asarray(work.array("enough", np.uint8), bool)
     too_short = np.zeros(len(documents), bool)
     too_short[candidates[~enough]] = True
