@@ -128,10 +128,10 @@ def word_diff(a: str, b: str) -> WordDiff:
         equal, deleted = b[at : change.right.start], a[change.left]
         if deleted and not equal[-1:].isspace() and a[: change.left.start][-1:].isspace():
             equal += " "
-        after = a[change.left.stop : change.left.stop + 1]
+        spaced = deleted and a[change.left.stop : change.left.stop + 1].isspace()
         parts += [
             DiffPart("equal", equal),
-            DiffPart("delete", deleted + (after if deleted and after.isspace() else "")),
+            DiffPart("delete", f"{deleted} " if spaced else deleted),
             DiffPart("insert", b[change.right]),
         ]
         at = change.right.stop
