@@ -1,8 +1,9 @@
 """Ten million short documents within 8 GB: time, memory, and what a document costs of both.
 
 `lookalike dedup` runs as a process of its own. Its memory is read from /proc while it runs:
-`VmHWM` is the peak of all that was resident, mapped files included; `RssAnon` is what cannot be
-given back. What a document takes is the slope from one million to ten.
+`VmHWM` is the peak of all that was resident, mapped files included, which are signatures for the
+most part; `RssAnon` is what is no file, and cannot be given back. What a document takes beside
+signatures is the slope of the latter from one million to ten.
 """
 
 from __future__ import annotations
@@ -115,12 +116,12 @@ def large_table(result: LargeResult) -> str:
 def _verdicts(runs: Sequence[Run]) -> list[Verdict]:
     small, middle, most = runs
     speed = (most.documents / most.seconds) / (small.documents / small.seconds)
-    slope = (most.peak_bytes - middle.peak_bytes) / (most.documents - middle.documents)
+    slope = (most.private_bytes - middle.private_bytes) / (most.documents - middle.documents)
     name = f"{most.documents:,} short documents"
     return [
         at_most(f"24a. {name}: peak of memory", most.peak_bytes / 1e9, 8.0, " GB", 2),
         at_least(f"24b. {name}: documents/s, against {small.documents:,}", speed, 0.7, " x", 2),
-        at_most(f"24c. {name}: bytes of memory a document", slope, 200.0, "", 0),
+        at_most(f"24c. {name}: bytes of memory a document, beside signatures", slope, 200.0, "", 0),
     ]
 
 
