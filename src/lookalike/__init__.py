@@ -38,10 +38,12 @@ from lookalike.indexes import (
     Matches,
     Neighbors,
     Pairs,
+    Plan,
     ScanIndex,
     ShardedIndex,
     SliceIndex,
     load_index,
+    plan,
 )
 from lookalike.signatures import (
     BBitMinHash,
@@ -78,6 +80,7 @@ __all__ = [
     "Neighbors",
     "NotFittedError",
     "Pairs",
+    "Plan",
     "Projection",
     "ResultTooLargeError",
     "ScanIndex",
@@ -100,6 +103,7 @@ __all__ = [
     "kernels",
     "load_index",
     "load_signer",
+    "plan",
     "quantize_weights",
     "restore_weights",
     "signer_from_dict",

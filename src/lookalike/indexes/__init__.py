@@ -2,6 +2,7 @@
 
 from lookalike.indexes.base import Index
 from lookalike.indexes.files import load_index
+from lookalike.indexes.planner import Plan, plan
 from lookalike.indexes.results import Explanation, Matches, Neighbors, Pairs
 from lookalike.indexes.scan import ScanIndex
 from lookalike.indexes.sharded import ShardedIndex
@@ -13,8 +14,10 @@ __all__ = [
     "Matches",
     "Neighbors",
     "Pairs",
+    "Plan",
     "ScanIndex",
     "ShardedIndex",
     "SliceIndex",
     "load_index",
+    "plan",
 ]

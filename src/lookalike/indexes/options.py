@@ -1,0 +1,215 @@
+"""What each sort of index would cost for a question: the options that `plan` weighs.
+
+Times are for one thread and queries asked in batches, of signatures whose bits are fair and
+independent. Real ones have clusters: lists and runs are then longer for some queries.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from lookalike import _native
+from lookalike.indexes.cost_model import lists_near, pushes, share_near
+from lookalike.indexes.costs import MachineCosts
+from lookalike.indexes.slice_width import MOST_SLICE_BITS, list_bytes
+
+__all__ = ["BATCH", "Option", "Question", "scan_option", "slice_options"]
+
+BATCH = 256
+"""Queries that are asked at once, unless there are fewer in all."""
+_MOST_EXPAND = 4
+_RERANK = 1000
+_CANDIDATES_SHARE = 32
+"""Where more than this part of a collection are postings, all scores are looked at."""
+
+# How native/search/slice_within.cpp weighs a list and a signature when it shares out thresholds.
+_LIST_WEIGHT = 12.0
+_ROW_WEIGHT, _BYTE_WEIGHT = 6.0, 0.12
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is to be searched for, and in what."""
+
+    count: int
+    bits: int
+    radius: int | None
+    k: int | None
+    recall: float
+    memory: int | None = None
+    queries: int | None = None
+
+    @property
+    def width(self) -> int:
+        """Bytes of a signature."""
+        return self.bits // 8
+
+    @property
+    def signature_bytes(self) -> int:
+        """Bytes of all signatures."""
+        return self.count * self.width
+
+    @property
+    def batch(self) -> int:
+        """Queries that are asked at once."""
+        return min(BATCH, self.queries or BATCH)
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One way to answer, and what it is expected to cost."""
+
+    index: str
+    """ "scan", "slices", "blocks" or "flips"."""
+    microseconds: float
+    """For one query."""
+    build_seconds: float
+    memory_bytes: int
+    """Signatures included."""
+    recall: float = 1.0
+    """The share expected to be found; 1 only if the index guarantees it."""
+    parameters: Mapping[str, int] = field(default_factory=dict)
+    """What the index is built with."""
+    settings: Mapping[str, float] = field(default_factory=dict)
+    """What it is searched with."""
+    obstacle: str | None = None
+    """Why it cannot be chosen."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether everything is found, and known to be."""
+        return self.recall == 1.0
+
+    def total_seconds(self, queries: int | None) -> float:
+        """Return what counts in the choice: building and all queries, or one if there is no end."""
+        if queries is None:
+            return 1e-6 * self.microseconds
+        return self.build_seconds + 1e-6 * self.microseconds * queries
+
+
+def scan_option(question: Question, costs: MachineCosts) -> Option:
+    """Return the scan: every pair, or reading everything if few queries share that."""
+    return Option("scan", 1e-3 * scan_cost(question, costs), 0.0, question.signature_bytes)
+
+
+def scan_cost(question: Question, costs: MachineCosts) -> float:
+    """Return the nanoseconds of one query of a scan."""
+    comparing = question.count * (costs.pair + costs.pair_byte * question.width)
+    reading = costs.reading_byte * question.signature_bytes / question.batch
+    cost = costs.scan_query + max(comparing, reading)
+    if question.k is not None:
+        cost += costs.nearest * pushes(question.count, question.k)
+    return cost
+
+
+def slice_options(question: Question, costs: MachineCosts) -> Iterator[Option]:
+    """Yield slices of every width, within a radius or for the nearest.
+
+    Slices with more than about two values for each signature are left out: most lists are empty.
+    """
+    widest = max(4, math.ceil(math.log2(question.count)) + 1)
+    for slice_bits in range(4, min(widest, MOST_SLICE_BITS, question.bits) + 1):
+        widths = _native.slice_widths(question.bits, slice_bits)
+        memory = question.signature_bytes + list_bytes(question.count, question.bits, slice_bits)
+        postings = question.count * len(widths)
+        entry = costs.slice_build + costs.missing(4 * question.count)
+        build = 1e-9 * postings * entry
+        parameters = {"slice_bits": slice_bits}
+        if question.radius is not None:
+            time = 1e-3 * _slice_within_cost(question, widths, costs)
+            yield Option("slices", time, build, memory, parameters=parameters)
+            continue
+        for expand in range(min(_MOST_EXPAND, slice_bits) + 1):
+            time = 1e-3 * _slice_top_cost(question, widths, expand, costs)
+            # Below 1 even where it is so near that it rounds to 1: nothing is proven.
+            found = min(share_found(question.bits, widths, expand, question.bits // 10), 1 - 1e-9)
+            settings = {"expand": expand}
+            yield Option("slices", time, build, memory, found, parameters, settings)
+
+
+def _slice_within_cost(question: Question, widths: list[int], costs: MachineCosts) -> float:
+    """Return the nanoseconds of one query within a radius: lists and their signatures."""
+    lists, rows = slice_work(question.count, question.width, widths, question.radius or 0)
+    if not math.isfinite(lists):
+        return scan_cost(question, costs)
+    offsets = 4 * sum(1 << width for width in widths)
+    postings = 4 * question.count * len(widths)
+    looked_up = costs.within_list + costs.missing(offsets) + costs.missing(postings)
+    lines = math.ceil(question.width / 64)
+    compared = costs.within_row + costs.within_byte * question.width
+    compared += lines * costs.missing(question.signature_bytes)
+    cost = costs.within_query + lists * looked_up + rows * compared
+    return min(cost, scan_cost(question, costs))  # the index scans where that is cheaper
+
+
+def slice_work(count: int, width: int, widths: list[int], radius: int) -> tuple[float, float]:
+    """Return how many lists are read, and how many signatures of them compared.
+
+    Thresholds of the positions are raised radius + 1 times in all, always where that is cheapest,
+    as the index does it. (inf, inf) if there are not so many bits.
+    """
+    row = _ROW_WEIGHT + _BYTE_WEIGHT * width
+
+    def step(slice_bits: int, ones: int) -> tuple[float, float, float]:
+        lists = math.comb(slice_bits, ones) if ones <= slice_bits else math.inf
+        rows = lists * count / 2**slice_bits
+        return lists * _LIST_WEIGHT + rows * row, lists, rows
+
+    thresholds = [0] * len(widths)
+    total_lists = total_rows = 0.0
+    for _ in range(radius + 1):
+        steps = [step(bits, ones) for bits, ones in zip(widths, thresholds, strict=True)]
+        cheapest = min(range(len(widths)), key=lambda position: steps[position][0])
+        total_lists += steps[cheapest][1]
+        total_rows += steps[cheapest][2]
+        thresholds[cheapest] += 1
+        if total_lists > 2**40:
+            return math.inf, math.inf
+    return total_lists, total_rows
+
+
+def _slice_top_cost(
+    question: Question, widths: list[int], expand: int, costs: MachineCosts
+) -> float:
+    """Return the nanoseconds of one query for nearest neighbours."""
+    lists = sum(lists_near(width, expand) for width in widths)
+    postings = question.count * sum(share_near(width, expand) for width in widths)
+    candidates = question.count * -math.expm1(
+        sum(math.log1p(-min(share_near(width, expand), 1 - 1e-12)) for width in widths)
+    )
+    reranked = min(max(_RERANK, 10 * (question.k or 1)), candidates)
+    swept = postings > question.count / _CANDIDATES_SHARE
+    list_memory = 4 * sum(1 << width for width in widths) + 4 * question.count * len(widths)
+    lines = math.ceil(question.width / 64)
+    return (
+        costs.top_query
+        + lists * (costs.top_list + 2 * costs.missing(list_memory))
+        + postings * (costs.top_posting + costs.missing(2 * question.count))
+        + (reranked if swept else candidates) * costs.top_candidate
+        + reranked * lines * costs.missing(question.signature_bytes)
+        + (question.count * costs.top_row if swept else 0.0)
+    )
+
+
+def share_found(bits: int, widths: list[int], expand: int, distance: int) -> float:
+    """Return which share of signatures at a distance has a slice with at most `expand` errors.
+
+    Exactly, for errors at random places. With each bit wrong by chance, those that have more in
+    every slice and `distance` in all are counted slice by slice; given that total, all places are
+    equally likely, whatever the chance was.
+    """
+    if distance <= 0:
+        return 1.0
+    chance = distance / bits
+    missed, total = np.ones(1), np.ones(1)
+    for width in widths:
+        ones = np.arange(width + 1)
+        places = np.array([math.comb(width, one) for one in range(width + 1)], float)
+        errors = places * chance**ones * (1 - chance) ** (width - ones)
+        total = np.convolve(total, errors)[: distance + 1]
+        missed = np.convolve(missed, np.where(ones > expand, errors, 0.0))[: distance + 1]
+    return float(1 - missed[distance] / total[distance])
