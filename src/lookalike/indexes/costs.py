@@ -121,13 +121,15 @@ def machine_costs(*, refresh: bool = False) -> MachineCosts:
     name = "-".join(str(part) for part in machine.values())
     if not refresh and name in _known:
         return _known[name]
-    path = _folder() / f"costs-{zlib.crc32(name.encode()):08x}.json"
-    costs = None if refresh else _read(path, machine)
+    folder = _folder()
+    path = folder / f"costs-{zlib.crc32(name.encode()):08x}.json" if folder else None
+    costs = None if refresh or path is None else _read(path, machine)
     if costs is None:
         from lookalike.indexes.measuring import measure_costs  # builds indexes, so not at import
 
         costs = measure_costs()
-        _write(path, machine, costs)
+        if path is not None:
+            _write(path, machine, costs)
     _known[name] = costs
     return costs
 
@@ -154,15 +156,15 @@ def _processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def _folder() -> Path:
-    """Return where caches go; the standard has relative paths ignored."""
+def _folder() -> Path | None:
+    """Return where caches go, if anywhere; the standard has relative paths ignored."""
     named = Path(os.environ.get("XDG_CACHE_HOME", ""))
     if named.is_absolute():
         return named / "lookalike"
     try:
         return Path.home() / ".cache" / "lookalike"
-    except RuntimeError:  # nobody's home: nothing will be found or written there
-        return Path("/nonexistent")
+    except RuntimeError:
+        return None
 
 
 def _read(path: Path, machine: dict[str, Any]) -> MachineCosts | None:
