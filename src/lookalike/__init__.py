@@ -33,7 +33,10 @@ from lookalike.features import (
     jaccard_pairs,
 )
 from lookalike.indexes import (
+    BlockIndex,
     Explanation,
+    FlipIndex,
+    FlipTuning,
     Index,
     Matches,
     Neighbors,
@@ -64,12 +67,15 @@ from lookalike.signatures import (
 __all__ = [
     "ArgumentError",
     "BBitMinHash",
+    "BlockIndex",
     "Chars",
     "CorruptIndexError",
     "DocumentError",
     "Explanation",
     "Features",
     "FileError",
+    "FlipIndex",
+    "FlipTuning",
     "FormatError",
     "Index",
     "Kernel",

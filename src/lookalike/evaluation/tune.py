@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass
 from typing import Any, SupportsFloat, SupportsIndex, TypedDict
 
 from numpy.typing import ArrayLike
 
-from lookalike.checks import thread_count, whole_number
+from lookalike.checks import share, thread_count, whole_number
 from lookalike.errors import ArgumentError
 from lookalike.evaluation.grid import Progress, setting_pairs
 from lookalike.evaluation.measurement import Measurement, measure_scan, measure_slices
@@ -125,7 +124,7 @@ def tune(
     Costs up to seven builds, three scans of the sample, and some dozens of searches of it.
     """
     rows = as_signatures(signatures)
-    target = _share("target_cdr", target_cdr)
+    target = share("target_cdr", target_cdr)
     count, bits, workers = rows.shape[0], 8 * rows.shape[1], thread_count(threads)
     budget = None if memory is None else whole_number("memory", memory, at_least=0)
     questions = Questions.of(rows, queries, k=k, sample=sample, seed=seed, threads=workers)
@@ -181,13 +180,3 @@ def _widths(count: int, bits: int, memory: int | None) -> list[int]:
             f"least {least}, with slices of {smallest} bits: allow that, or use ScanIndex"
         )
     return [smallest]
-
-
-def _share(name: str, value: SupportsFloat) -> float:
-    try:
-        share = float(value)
-    except (TypeError, ValueError):
-        share = math.nan
-    if not 0 < share <= 1:
-        raise ArgumentError(f"{name} is {value!r}; expected a number above 0 and at most 1")
-    return share

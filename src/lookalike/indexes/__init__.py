@@ -1,7 +1,9 @@
 """From bits to neighbours: indexes, what they answer, and their files."""
 
 from lookalike.indexes.base import Index
+from lookalike.indexes.blocks import BlockIndex
 from lookalike.indexes.files import load_index
+from lookalike.indexes.flips import FlipIndex, FlipTuning
 from lookalike.indexes.planner import Plan, plan
 from lookalike.indexes.results import Explanation, Matches, Neighbors, Pairs
 from lookalike.indexes.scan import ScanIndex
@@ -9,7 +11,10 @@ from lookalike.indexes.sharded import ShardedIndex
 from lookalike.indexes.slices import SliceIndex
 
 __all__ = [
+    "BlockIndex",
     "Explanation",
+    "FlipIndex",
+    "FlipTuning",
     "Index",
     "Matches",
     "Neighbors",

@@ -6,12 +6,15 @@ import os
 
 from lookalike.errors import FormatError
 from lookalike.indexes.base import Index
+from lookalike.indexes.blocks import BlockIndex
+from lookalike.indexes.flips import FlipIndex
 from lookalike.indexes.scan import ScanIndex
 from lookalike.indexes.slices import SliceIndex
 
 __all__ = ["load_index"]
 
-_KINDS: dict[str, type[Index]] = {kind.kind: kind for kind in (ScanIndex, SliceIndex)}
+_INDEXES: tuple[type[Index], ...] = (ScanIndex, SliceIndex, BlockIndex, FlipIndex)
+_KINDS = {index.kind: index for index in _INDEXES}
 
 
 def load_index(path: str | os.PathLike[str], *, verify: bool = False) -> Index:

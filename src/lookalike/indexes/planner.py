@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any, SupportsFloat, SupportsIndex
 
 from numpy.typing import ArrayLike
 
-from lookalike.checks import whole_number
+from lookalike.checks import share, whole_number
 from lookalike.errors import ArgumentError
 from lookalike.indexes.base import Index
 from lookalike.indexes.costs import MachineCosts, machine_costs
@@ -194,18 +193,12 @@ def _question(
             f"radius and k: {given} given; expected one of them: radius for everything within so "
             "many bits, k for so many nearest"
         )
-    try:
-        share = float(recall)
-    except (TypeError, ValueError):
-        share = math.nan
-    if not 0 < share <= 1:
-        raise ArgumentError(f"recall is {recall!r}; expected a number above 0 and at most 1")
     return Question(
         whole_number("count", count, at_least=1, at_most=_MOST_COUNT),
         wide,
         None if radius is None else whole_number("radius", radius, at_least=0, at_most=wide),
         None if k is None else whole_number("k", k, at_least=1),
-        share,
+        share("recall", recall),
         None if memory is None else whole_number("memory", memory, at_least=0),
         None if queries is None else whole_number("queries", queries, at_least=1),
     )
