@@ -10,13 +10,23 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 import lookalike as la
 from benchmarks.harness import Measurement, Result, Verdict
 from benchmarks.report import table
 from benchmarks.signatures import uniform
 from lookalike.indexes.costs import MachineCosts, machine_costs
-from lookalike.indexes.options import BATCH, Option, Question, scan_option, slice_options
+from lookalike.indexes.options import (
+    BATCH,
+    Option,
+    Question,
+    block_options,
+    flip_options,
+    flips_expected,
+    scan_option,
+    slice_options,
+)
 
 __all__ = ["CASES", "prediction_table", "run_planning"]
 
@@ -74,7 +84,25 @@ PLANNED = (
     Case(100_000, 1024, "slices", k=10, recall=0.9),
     Case(200_000, 1024, "slices", k=10, recall=0.999, parameters=_width(14)),
     Case(1_000_000, 256, "slices", k=10, recall=0.9),
+    Case(100_000, 64, "blocks", radius=3),
+    Case(1_000_000, 64, "blocks", radius=3),
+    Case(10_000_000, 64, "blocks", radius=3, parameters=(("lead", 1),)),
+    Case(10_000_000, 64, "blocks", radius=3, parameters=(("lead", 2),)),
+    Case(1_000_000, 64, "blocks", radius=6),
+    Case(1_000_000, 128, "blocks", radius=9),
+    Case(100_000, 64, "flips", radius=3, recall=0.95),
+    Case(1_000_000, 64, "flips", radius=3, recall=0.95),
+    Case(10_000_000, 64, "flips", radius=3, recall=0.95),
+    Case(10_000_000, 64, "flips", radius=3, recall=0.95, parameters=(("header_bits", 19),)),
+    Case(10_000_000, 64, "flips", radius=3, recall=0.8),
+    Case(1_000_000, 64, "flips", radius=6, recall=0.95),
 )
+
+MAKERS: dict[str, Callable[[Question, MachineCosts], Iterator[Option]]] = {
+    "slices": slice_options,
+    "blocks": block_options,
+    "flips": flip_options,
+}
 
 CASES = tuple(case.name for case in PLANNED)
 
@@ -106,7 +134,7 @@ def _run(case: Case, count: int, costs: MachineCosts) -> Prediction:
     start = perf_counter()
     index = build(option, rows)
     built = perf_counter() - start
-    ask = _asker(index, case, option)
+    ask = _asker(index, case, option, generator)
 
     def batch() -> float:
         """Ask queries that no cache has met."""
@@ -146,12 +174,11 @@ def _run(case: Case, count: int, costs: MachineCosts) -> Prediction:
 
 def _option(case: Case, question: Question, costs: MachineCosts) -> Option:
     """Return the option of this sort that a plan would take, or the one with given settings."""
-    makers: dict[str, Callable[..., Any]] = {"slices": slice_options}
     if case.index == "scan":
         return scan_option(question, costs)
-    options = [
+    options: list[Option] = [
         option
-        for option in makers[case.index](question, costs)
+        for option in MAKERS[case.index](question, costs)
         if option.recall >= question.recall
         and all(option.parameters.get(name) == value for name, value in case.parameters)
     ]
@@ -162,21 +189,27 @@ def build(option: Option, rows: Any) -> Any:
     """Build an option with one thread."""
     if option.index == "scan":
         return la.ScanIndex(rows)
-    return la.SliceIndex(rows, option.parameters["slice_bits"], threads=1)
+    chosen = option.parameters
+    if option.index == "slices":
+        return la.SliceIndex(rows, chosen["slice_bits"], threads=1)
+    if option.index == "flips":
+        return la.FlipIndex(rows, chosen["header_bits"], threads=1)
+    return la.BlockIndex(
+        rows, chosen["radius"], blocks=chosen["blocks"], lead=chosen["lead"], threads=1
+    )
 
 
-def _asker(index: Any, case: Case, option: Option) -> Callable[[Any], Any]:
+def _asker(index: Any, case: Case, option: Option, generator: Generator) -> Callable[[Any], Any]:
+    """Return what asks a batch of queries, with the settings that the prediction is for."""
     if case.k is not None:
-        return partial(_nearest, index, case.k, dict(option.settings))
-    return partial(_within, index, case.radius, dict(option.settings))
-
-
-def _nearest(index: Any, k: int, settings: dict[str, Any], queries: Any) -> Any:
-    return index.search(queries, k, threads=1, **settings)
-
-
-def _within(index: Any, radius: int, settings: dict[str, Any], queries: Any) -> Any:
-    return index.within(queries, radius, threads=1, **settings)
+        return partial(index.search, k=case.k, threads=1, **option.settings)
+    within = partial(index.within, radius=case.radius, threads=1)
+    if case.index != "flips":
+        return within
+    radius, header = case.radius or 0, option.parameters["header_bits"]
+    flips = flips_expected(case.bits, radius, header, option.recall)
+    weights = generator.normal(size=(BATCH, case.bits)).astype(np.float32)
+    return partial(within, weights=weights, flips=flips)
 
 
 def prediction_table(results: Sequence[Prediction]) -> str:

@@ -25,4 +25,12 @@ COSTS = MachineCosts(
     top_candidate=35.0,
     top_row=5.0,
     slice_build=10.0,
+    block_query=40.0,
+    block_table=25.0,
+    block_accesses=4.0,
+    block_word=0.7,
+    flip_query=70.0,
+    flip_set=25.0,
+    flip_heap=12.0,
+    table_build=50.0,
 )

@@ -25,7 +25,7 @@ columns of the table (* marks the choice):
   build s        seconds to build, one thread
   memory         signatures included
   finds          "all" if that is guaranteed, else the share to be expected
-  obstacle       why it cannot be chosen
+  remark         why it cannot be chosen, or what else there is to know
 
 Numbers may end in K, M, G (or B) and T: thousands, millions and so on.
 

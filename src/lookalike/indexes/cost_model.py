@@ -59,10 +59,19 @@ def block_header_bits(d: float, bits: int, blocks: int, chosen: int) -> float:
 
 
 def block_cost(
-    d: float, bits: int, blocks: int, chosen: int, costs: StepCosts, accesses: float | None = None
+    d: float,
+    bits: int,
+    blocks: int,
+    chosen: int,
+    costs: StepCosts,
+    accesses: float | None = None,
+    header_bits: float | None = None,
 ) -> float:
-    """Return the time of one look-up in all tables (9); (11) to (14) are cases of it."""
-    header = block_header_bits(d, bits, blocks, chosen)
+    """Return the time of one look-up in all tables (9); (11) to (14) are cases of it.
+
+    `header_bits` are those of (8) unless told: blocks have whole bits.
+    """
+    header = block_header_bits(d, bits, blocks, chosen) if header_bits is None else header_bits
     found = (header if accesses is None else accesses) * costs.access
     run = math.exp2(d - header) * costs.scan
     return math.comb(blocks, chosen) * (costs.permute + found + run)

@@ -16,21 +16,41 @@ from typing import Any
 from lookalike import _native
 from lookalike.signatures.kernels import kernels
 
-__all__ = ["FORMAT", "MachineCosts", "machine_costs"]
+__all__ = ["FORMAT", "Access", "MachineCosts", "access_time", "machine_costs"]
 
 FORMAT = 1
 """To be raised when the meaning of a cost changes: older files are then measured again."""
 
 
+Access = tuple[tuple[float, float], ...]
+"""(bytes, nanoseconds) of reads at random places, in ascending order."""
+
+
+def access_time(access: Access, size: float) -> float:
+    """Return what a read at a random place of `size` bytes costs.
+
+    Between sizes that were measured by the number of doublings; beyond the largest one as if the
+    growth over the upper half of them went on.
+    """
+    sizes = [bytes_ for bytes_, _ in access]
+    at = max(bisect_left(sizes, size), 1)
+    if at < len(sizes):
+        (low, least), (high, most) = access[at - 1], access[at]
+    else:
+        (low, least), (high, most) = access[(len(sizes) - 1) // 2], access[-1]
+    share = math.log(max(size, sizes[0]) / low) / math.log(high / low)
+    return least + share * (most - least)
+
+
 @dataclass(frozen=True, slots=True)
 class MachineCosts:
-    """Nanoseconds on one thread, for data that is in the cache unless said otherwise.
+    """Nanoseconds on one thread, for data that is in the cache, unless said otherwise.
 
     `access` is added for data that is not. Costs of a search were measured with the search itself,
     so that they hold everything it does on the way.
     """
 
-    access: tuple[tuple[float, float], ...]
+    access: Access
     """(bytes, nanoseconds): a read at a random place of so many bytes, asked for in time."""
     waiting: float
     """The same from memory, where the next place depends on what is read."""
@@ -64,15 +84,25 @@ class MachineCosts:
     """A score looked at where all are."""
     slice_build: float
     """An entry of a list, written."""
+    block_query: float
+    block_table: float
+    """A table looked up."""
+    block_accesses: float
+    """How many reads at random places looking up a table is worth, where it is not in the cache."""
+    block_word: float
+    """Eight bytes of a signature of a table, compared."""
+    flip_query: float
+    """A query whose flips are ordered."""
+    flip_set: float
+    """A flip of the first 64, ordered and looked up."""
+    flip_heap: float
+    """A flip of many, for each level of the heap."""
+    table_build: float
+    """A signature sorted into a table."""
 
     def access_to(self, size: float) -> float:
-        """Return what a read at a random place of `size` bytes costs, beyond the largest measured
-        one as if the growth went on with each doubling."""
-        sizes = [bytes_ for bytes_, _ in self.access]
-        at = min(max(bisect_left(sizes, size), 1), len(sizes) - 1)
-        (low, least), (high, most) = self.access[at - 1], self.access[at]
-        share = math.log(max(size, sizes[0]) / low) / math.log(high / low)
-        return least + share * (most - least)
+        """Return what a read at a random place of `size` bytes costs."""
+        return access_time(self.access, size)
 
     def missing(self, size: float) -> float:
         """Return what such a read costs more than one of what is in the cache."""

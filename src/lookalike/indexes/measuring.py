@@ -17,8 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
+from lookalike.indexes.blocks import BlockIndex
 from lookalike.indexes.cost_model import pushes
-from lookalike.indexes.costs import MachineCosts
+from lookalike.indexes.costs import Access, MachineCosts, access_time
+from lookalike.indexes.flips import FlipIndex
+from lookalike.indexes.options import MOST_ORDERED
 from lookalike.indexes.scan import ScanIndex
 from lookalike.indexes.slices import SliceIndex
 
@@ -71,6 +74,9 @@ def measure_costs() -> MachineCosts:
     scan = _scan(generator)
     within = _slice_within(generator)
     top, build = _slice_top(generator)
+    block, table_build = _blocks(generator)
+    accesses = _block_accesses(generator, access, block)
+    flip = _flips(generator)
     return MachineCosts(
         access=access,
         waiting=waiting,
@@ -90,10 +96,18 @@ def measure_costs() -> MachineCosts:
         top_candidate=top[3],
         top_row=top[4],
         slice_build=build,
+        block_query=block[0],
+        block_table=block[1],
+        block_accesses=accesses,
+        block_word=block[2],
+        flip_query=flip[0],
+        flip_set=flip[1],
+        flip_heap=flip[2],
+        table_build=table_build,
     )
 
 
-def _memory() -> tuple[tuple[tuple[float, float], ...], float, float]:
+def _memory() -> tuple[Access, float, float]:
     """Return random reads by size, a read that is waited for, and reading a byte in order."""
     words = np.ones(_MEMORY // 8, np.uint64)
     places = count(step=_READS)  # others each time, or they would be in the cache from last time
@@ -196,6 +210,55 @@ def _slice_top(generator: np.random.Generator) -> tuple[list[float], float]:
                 ]
             )
     return explain_times(steps, times), build
+
+
+def _blocks(generator: np.random.Generator) -> tuple[list[float], float]:
+    """Time few and many tables, short and long buckets, wide signatures; and building."""
+    rows = _uniform(generator, _COUNT, 8)
+    build = best_time(lambda: BlockIndex(rows, 0, blocks=1, lead=1, threads=1), 2) / _COUNT
+    steps: list[list[float]] = []
+    times: list[float] = []
+    cases = ((8, 0, 1, 1), (8, 3, 4, 1), (8, 3, 5, 2), (8, 7, 8, 1), (8, 11, 12, 1))
+    for width, radius, blocks, lead in (*cases, (16, 3, 5, 2), (16, 7, 8, 1), (32, 3, 5, 2)):
+        rows = _uniform(generator, _COUNT // (width // 8), width)
+        index = BlockIndex(rows, radius, blocks=blocks, lead=lead, threads=1)
+        queries = _uniform(generator, 4 * _QUERIES, width)
+        times.append(best_time(lambda: index.within(queries, radius, threads=1)))  # noqa: B023
+        bucket = len(rows) / 2.0 ** index.stats()["header_bits"]
+        asked = float(len(queries))
+        looked_up = asked * index.tables
+        steps.append([asked, looked_up, looked_up * (width > 8), looked_up * bucket * (width // 8)])
+    return explain_times(steps, times), build
+
+
+def _block_accesses(
+    generator: np.random.Generator, access: Access, block: Sequence[float]
+) -> float:
+    """Time tables that no second-level cache holds, and return how many random reads one takes."""
+    rows = _uniform(generator, 8 * _COUNT, 8)
+    index = BlockIndex(rows, 3, blocks=6, lead=3, threads=1)
+    # Others each time: what the last ones needed is in the cache.
+    batches = [_uniform(generator, 8 * _QUERIES, 8) for _ in range(4)]
+    time = min(best_time(lambda: index.within(one, 3, threads=1), 1) for one in batches)  # noqa: B023
+    a_table = (time / len(batches[0]) - block[0]) / index.tables - block[1] - block[2]
+    missing = access_time(access, index.memory_bytes) - access[0][1]
+    return float(np.clip(a_table / max(missing, 1e-9), 2.0, 6.0))
+
+
+def _flips(generator: np.random.Generator) -> list[float]:
+    """Time few flips, and more than are ordered without a heap."""
+    index = FlipIndex(_uniform(generator, _COUNT, 8), threads=1)
+    queries = _uniform(generator, 2 * _QUERIES, 8)
+    weights = generator.normal(size=(len(queries), 64)).astype(np.float32)
+
+    def time(flips: int) -> float:
+        found = best_time(lambda: index.within(queries, 3, weights=weights, flips=flips, threads=1))
+        return found / len(queries)
+
+    few = (0, 8, 16, 32, 48)
+    query, one = explain_times([[1.0, float(flips)] for flips in few], [time(k) for k in few])
+    many = 2 * MOST_ORDERED
+    return [query, one, max(one / math.log2(many), (time(many) - query) / (many * math.log2(many)))]
 
 
 def _uniform(generator: np.random.Generator, count: int, width: int) -> Signatures:

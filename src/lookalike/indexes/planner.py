@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, SupportsFloat, SupportsIndex
 
@@ -11,8 +11,17 @@ from numpy.typing import ArrayLike
 from lookalike.checks import share, whole_number
 from lookalike.errors import ArgumentError
 from lookalike.indexes.base import Index
+from lookalike.indexes.blocks import BlockIndex
 from lookalike.indexes.costs import MachineCosts, machine_costs
-from lookalike.indexes.options import Option, Question, scan_option, slice_options
+from lookalike.indexes.flips import FlipIndex
+from lookalike.indexes.options import (
+    Option,
+    Question,
+    block_options,
+    flip_options,
+    scan_option,
+    slice_options,
+)
 from lookalike.indexes.scan import ScanIndex
 from lookalike.indexes.slices import SliceIndex
 from lookalike.signatures import as_signatures
@@ -68,7 +77,11 @@ class Plan:
             why += " Others are quicker once built, but not for so few queries."
         if not chosen.exact:
             why += f" It is expected to find {chosen.recall:.1%}"
-            why += " of neighbours within a tenth of the bits; la.tune measures that on your data."
+            if chosen.index == "flips":
+                why += ", and finds out on your data how many flips that takes; queries need the"
+                why += " weights behind their bits."
+            else:
+                why += " of neighbours within a tenth of the bits; la.tune measures that."
         return (
             f"{why}\nPredicted for one thread, batches of queries, and bits that are fair and "
             "independent."
@@ -76,7 +89,7 @@ class Plan:
 
     def __str__(self) -> str:
         headings = ["", "index", "built with", "searched with", "µs a query", "build s", "memory"]
-        lines = [[*headings, "finds", "obstacle"], *map(self._cells, self.options)]
+        lines = [[*headings, "finds", "remark"], *map(self._cells, self.options)]
         return f"{self.title}\n\n{_table(lines)}\n\n{self.reason}"
 
     def _cells(self, option: Option) -> list[str]:
@@ -89,7 +102,7 @@ class Plan:
             _number(option.build_seconds),
             _bytes(option.memory_bytes),
             "all" if option.exact else f"{min(option.recall, 0.999):.1%}",
-            option.obstacle or "",
+            "; ".join(filter(None, (option.obstacle, option.remark))),
         ]
 
     @property
@@ -116,8 +129,20 @@ class Plan:
                 f"signatures have {8 * rows.shape[1]} bits; the plan is for {self.bits}: "
                 "make one for these with la.plan"
             )
+        chosen = self.chosen.parameters
         if self.chosen.index == "slices":
-            return SliceIndex(rows, self.chosen.parameters["slice_bits"], ids, threads=threads)
+            return SliceIndex(rows, chosen["slice_bits"], ids, threads=threads)
+        if self.chosen.index == "blocks":
+            return BlockIndex(
+                rows,
+                chosen["radius"],
+                ids=ids,
+                blocks=chosen["blocks"],
+                lead=chosen["lead"],
+                threads=threads,
+            )
+        if self.chosen.index == "flips":
+            return FlipIndex(rows, chosen["header_bits"], ids, threads=threads)
         return ScanIndex(rows, ids)
 
     def to_dict(self) -> dict[str, Any]:
@@ -149,10 +174,13 @@ def plan(
     """
     question = _question(count, bits, radius, k, recall, memory, queries)
     prices = machine_costs() if costs is None else costs
-    options = [
-        _best([scan_option(question, prices)], question),
-        _best(slice_options(question, prices), question),
-    ]
+    sorts = (
+        [scan_option(question, prices)],
+        list(slice_options(question, prices)),
+        list(block_options(question, prices)),
+        list(flip_options(question, prices)),
+    )
+    options = [_best(sort, question) for sort in sorts if sort]
     possible = [option for option in options if option.obstacle is None]
     if not possible:
         raise ArgumentError(
@@ -204,9 +232,8 @@ def _question(
     )
 
 
-def _best(options: Iterable[Option], question: Question) -> Option:
+def _best(every: Sequence[Option], question: Question) -> Option:
     """Return the quickest of one sort that will do, or the nearest to it and what it lacks."""
-    every = list(options)
     good = [option for option in every if option.recall >= question.recall]
     fitting = [
         option

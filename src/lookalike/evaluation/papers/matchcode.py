@@ -52,8 +52,8 @@ def run(world: World) -> Iterator[Section]:
     yield Section(
         "Four equal chunks: what they promise, and what they find",
         f"{BITS}-bit fingerprints in {CHUNKS} chunks, {count:,} pairs at each distance, bits "
-        "changed at random places. x chunks guarantee x − 1 bits. Beyond, the share found falls quickly. "
-        "`SliceIndex.within` reads near values of chunks as well, so that it stays complete.",
+        "changed at random places. x chunks guarantee x − 1 bits; beyond, the share found falls "
+        "quickly. `SliceIndex.within` reads near values of chunks too, and stays complete.",
         ("bits changed", "the document", "chunks, by counting", "chunks, found", "`within`, found"),
         lines,
     )

@@ -254,10 +254,10 @@ def _flips(world: World) -> Section:
     save_figure(figure, axes, world.pictures / name)
     return Section(
         "Figure 3: attempts in order of volatility, and in random order",
-        f"Pairs of real texts ({world.distinct.origin}) at distance h; sets of exactly h of 64 bits, "
-        "in order of decreasing probability after the distribution of Figure 1. The paper has 8 "
-        "million pairs. Full recall is what the least likely pair of all needs: it says much about "
-        "that pair, and less about the order than the shares below it.",
+        f"Pairs of real texts ({world.distinct.origin}) at distance h; sets of exactly h of 64 "
+        "bits, in order of decreasing probability after the distribution of Figure 1. The paper "
+        "has 8 million pairs. Full recall is what the least likely pair of all needs: it "
+        "says much about that pair, and less about the order than the shares below it.",
         ("h", "found", "random order", "paper", "ours", "times fewer, paper", "times fewer, ours"),
         lines,
         [name],
