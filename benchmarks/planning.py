@@ -55,7 +55,8 @@ class Case:
         """What the case is called on the command line."""
         what = f"within-{self.radius}" if self.k is None else f"nearest-{self.k}"
         size = f"{self.count // 1000}k"
-        more = "".join(f"-{value}" for _, value in self.parameters)
+        more = "".join(f"-{name}-{value}" for name, value in self.parameters)
+        more += "" if self.recall in (1.0, 0.95) else f"-recall-{self.recall:g}"
         return f"plan-{self.index}-{self.bits}-{what}-{size}{more}"
 
     @property
@@ -154,7 +155,7 @@ def _run(case: Case, count: int, costs: MachineCosts) -> Prediction:
     predicted = option.microseconds
     factor = max(predicted / (1e6 * seconds), 1e6 * seconds / predicted)
     verdict = Verdict(
-        f"plan {case.name}: predicted and measured differ by",
+        f"{case.name}: predicted / measured, or the inverse",
         f"<= {FACTOR:g} x",
         f"{factor:.2f} x",
         factor <= FACTOR,

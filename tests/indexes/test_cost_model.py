@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations
 
 import pytest
 from hypothesis import given
@@ -173,6 +174,22 @@ def test_two_bits_of_24_as_in_the_paper() -> None:
     assert share_found(24, [8, 8, 8], 0, 2) == 1
     assert share_found(24, [12, 12], 1, 2) == 1
     assert lists_near(12, 1) == 13
+
+
+@given(st.integers(0, 12), st.integers(0, 3), st.sampled_from([[4, 4, 4], [6, 6], [5, 4, 3]]))
+def test_the_share_found_is_that_of_all_places(
+    distance: int, expand: int, widths: list[int]
+) -> None:
+    """Every way to place the errors, one after the other."""
+    starts = [sum(widths[:slice_]) for slice_ in range(len(widths))]
+    found = [
+        any(
+            sum(start <= place < start + width for place in places) <= expand
+            for start, width in zip(starts, widths, strict=True)
+        )
+        for places in combinations(range(12), distance)
+    ]
+    assert share_found(12, widths, expand, distance) == pytest.approx(sum(found) / len(found))
 
 
 def test_equal_chunks_as_they_are_known_to_be() -> None:

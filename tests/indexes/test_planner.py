@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
 import oracle
-from lookalike.indexes.options import Option, Question, scan_option, slice_options
+from lookalike.indexes.cost_model import most_flips
+from lookalike.indexes.options import (
+    Option,
+    Question,
+    block_options,
+    flips_expected,
+    scan_option,
+    slice_options,
+)
 from planned import COSTS
 
 
@@ -59,6 +68,54 @@ def test_near_duplicates_among_millions_are_not_scanned() -> None:
     assert option(made, "scan").microseconds > 50 * made.chosen.microseconds
 
 
+def test_narrow_signatures_within_few_bits_are_for_tables() -> None:
+    """Exactly: blocks. Less than all, in little memory: flips, which find out how many."""
+    made = plan(count=10_000_000, bits=64, radius=3)
+    assert made.chosen.index == "blocks"
+    assert made.chosen.parameters["blocks"] - made.chosen.parameters["lead"] == 3
+    assert option(made, "flips").obstacle == "cannot promise that"
+    little = plan(count=60_000_000, bits=64, radius=3, recall=0.95, memory=1_100_000_000)
+    assert little.chosen.index == "flips"
+    assert little.search_settings == {"recall": 0.95}
+    assert option(little, "blocks").obstacle == "takes too much memory"
+    assert "needs weights" in str(little)
+    assert "weights behind their bits" in little.reason
+
+
+def test_more_leading_blocks_for_more_signatures() -> None:
+    """(15): with runs of thousands, more tables pay."""
+
+    def lead(count: int) -> int:
+        question = Question(count, 64, 3, None, 1.0)
+        best = min(block_options(question, COSTS), key=lambda each: each.microseconds)
+        return best.parameters["lead"]
+
+    assert lead(100_000) == 1
+    assert lead(1_000_000_000) >= 2
+
+
+def test_tables_are_only_for_radii() -> None:
+    assert {each.index for each in plan(count=1000, bits=64, k=3).options} == {"scan", "slices"}
+    everything = plan(count=1000, bits=8, radius=8)
+    assert "blocks" not in {each.index for each in everything.options}
+    assert {each.index for each in plan(count=2**33, bits=64, radius=3).options} == {
+        "scan",
+        "slices",
+    }
+
+
+def test_flips_grow_with_recall_header_and_radius() -> None:
+    """As measured on text, and never more than there are sets."""
+    by_recall = [flips_expected(64, 3, 24, recall) for recall in (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)]
+    assert by_recall == sorted(by_recall)
+    assert 10 <= flips_expected(64, 3, 26, 0.95) <= 50  # the paper: 23
+    assert 5 <= flips_expected(64, 3, 16, 0.95) <= 12  # the paper: 6
+    assert flips_expected(64, 3, 26, 0.95) > flips_expected(64, 3, 16, 0.95)
+    assert flips_expected(64, 6, 16, 0.95) > flips_expected(64, 3, 16, 0.95)
+    assert flips_expected(64, 1, 4, 1.0) <= most_flips(4, 1)
+    assert flips_expected(64, 0, 20, 0.95) == 1
+
+
 def test_for_few_queries_nothing_is_built() -> None:
     made = plan(count=1_000_000, bits=64, radius=3, queries=1)
     assert made.chosen.index == "scan"
@@ -75,6 +132,7 @@ def test_what_does_not_fit_is_not_chosen() -> None:
     assert room.chosen.memory_bytes <= 10**9
 
 
+@settings(max_examples=30)
 @given(
     st.integers(1, 10**8),
     st.sampled_from([8, 64, 128, 1024]),
@@ -159,6 +217,35 @@ def test_a_built_plan_finds_what_it_says(planned_for: int) -> None:
     assert matches.exact
     for found, expected in zip(matches, oracle.within(rows, rows[:20], 3, ids), strict=True):
         assert list(zip(found[1].tolist(), found[0].tolist(), strict=True)) == expected
+
+
+def test_blocks_are_built_as_planned() -> None:
+    made = plan(count=10_000_000, bits=64, radius=3)
+    index = made.build(oracle.collection(500, 8, "uniform", 1), threads=1)
+    assert isinstance(index, la.BlockIndex)
+    assert index.radius == 3
+    planned = made.chosen.parameters
+    assert (index.blocks, index.lead) == (planned["blocks"], planned["lead"])
+
+
+def test_flips_are_built_as_planned() -> None:
+    rows = oracle.collection(500, 8, "uniform", 1)
+    made = plan(count=60_000_000, bits=64, radius=3, recall=0.95, memory=1_100_000_000)
+    index = made.build(rows, threads=1)
+    assert isinstance(index, la.FlipIndex)
+    assert index.header_bits == made.chosen.parameters["header_bits"]
+    weights = np.where(np.unpackbits(rows, axis=1, bitorder="little"), 1, -1).astype(np.float32)
+    matches = index.within(rows, 3, weights=weights, **made.search_settings)
+    assert set(range(500)) <= set(matches.ids.tolist())
+
+
+@pytest.mark.parametrize("index", ["blocks", "flips"])
+def test_planned_memory_is_what_an_index_takes(index: str) -> None:
+    rows = oracle.collection(30_000, 16, "uniform", 1)
+    made = plan(count=30_000, bits=128, radius=2, recall=0.95)
+    chosen = option(made, index)
+    built = replace(made, chosen=chosen).build(rows)
+    assert built.memory_bytes == pytest.approx(chosen.memory_bytes, rel=0.05)
 
 
 def test_slices_are_built_as_planned() -> None:

@@ -72,8 +72,9 @@ def line_style(number: int) -> dict[str, Any]:
 
 
 def save_figure(figure: Any, axes: Any, path: str | os.PathLike[str]) -> None:
-    """Add the legend and write a PNG."""
-    axes.legend(framealpha=0.9, edgecolor="none", fontsize=9)
+    """Add the legend, if there is anything to explain, and write a PNG."""
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(framealpha=0.9, edgecolor="none", fontsize=9)
     try:
         figure.savefig(path, format="png")
     except OSError as error:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 __all__ = [
     "StepCosts",
@@ -156,6 +157,7 @@ def flip_batch_cost(
 # Slices: inverted lists (Chappell, Geva and Zuccon, section 5)
 
 
+@cache
 def lists_near(width: int, expand: int) -> int:
     """Return how many values of a slice differ from a query's in at most `expand` bits."""
     return sum(math.comb(width, ones) for ones in range(min(expand, width) + 1))

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.indexes.block_choice import MOST_TABLES, BlockChoice
@@ -245,17 +246,40 @@ def share_found(bits: int, widths: list[int], expand: int, distance: int) -> flo
     every slice and `distance` in all are counted slice by slice; given that total, all places are
     equally likely, whatever the chance was.
     """
-    if distance <= 0:
-        return 1.0
+    if not 0 < distance < bits:
+        return 1.0 if distance <= 0 else float(min(widths) <= expand)
     chance = distance / bits
-    missed, total = np.ones(1), np.ones(1)
-    for width in widths:
+    missed = np.ones(1)
+    for width in set(widths):
         ones = np.arange(width + 1)
         places = np.array([math.comb(width, one) for one in range(width + 1)], float)
         errors = places * chance**ones * (1 - chance) ** (width - ones)
-        total = np.convolve(total, errors)[: distance + 1]
-        missed = np.convolve(missed, np.where(ones > expand, errors, 0.0))[: distance + 1]
-    return float(1 - missed[distance] / total[distance])
+        errors[: expand + 1] = 0
+        missed = _times(missed, _power(errors, widths.count(width), distance), distance)
+    total = math.exp(
+        math.lgamma(bits + 1)
+        - math.lgamma(distance + 1)
+        - math.lgamma(bits - distance + 1)
+        + distance * math.log(chance)
+        + (bits - distance) * math.log1p(-chance)
+    )
+    return float(1 - missed[distance] / total) if len(missed) > distance else 1.0
+
+
+def _times(a: NDArray[np.float64], b: NDArray[np.float64], most: int) -> NDArray[np.float64]:
+    """Return the product of polynomials, up to x^most."""
+    return np.convolve(a, b)[: most + 1]
+
+
+def _power(base: NDArray[np.float64], exponent: int, most: int) -> NDArray[np.float64]:
+    """Return a power of a polynomial, up to x^most, by squaring."""
+    result = np.ones(1)
+    while exponent:
+        if exponent % 2:
+            result = _times(result, base, most)
+        base = _times(base, base, most)
+        exponent //= 2
+    return result
 
 
 def block_options(question: Question, costs: MachineCosts) -> Iterator[Option]:

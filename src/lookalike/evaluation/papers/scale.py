@@ -38,42 +38,54 @@ class Scale:
     """How often times are taken; the median counts."""
 
 
-SCALES = {
-    scale.name: scale
-    for scale in (
-        Scale("tiny", 1500, 20, 600, 500, 40, 64, 200, 100, 6000, 600, 1500, 600, 1),
-        Scale(
-            "quick",
-            200_000,
-            200,
-            60_000,
-            200_000,
-            400,
-            256,
-            20_000,
-            20_000,
-            4_000_000,
-            200_000,
-            250_000,
-            400_000,
-            3,
-        ),
-        Scale(
-            "paper",
-            1_000_000,
-            1000,
-            240_000,
-            1_000_000,
-            2000,
-            512,
-            100_000,
-            100_000,
-            60_000_000,
-            10_000_000,
-            1_000_000,
-            10_000_000,
-            1,
-        ),
-    )
-}
+TINY = Scale(
+    name="tiny",
+    documents=1500,
+    text_queries=20,
+    pair_documents=600,
+    cosine_pairs=500,
+    set_pairs=40,
+    permutations=64,
+    chunk_pairs=200,
+    flip_pairs=100,
+    fingerprints=6000,
+    queries=600,
+    smallest=1500,
+    batch=600,
+    rounds=1,
+)
+QUICK = Scale(
+    name="quick",
+    documents=120_000,
+    text_queries=200,
+    pair_documents=120_000,
+    cosine_pairs=200_000,
+    set_pairs=400,
+    permutations=256,
+    chunk_pairs=20_000,
+    flip_pairs=20_000,
+    fingerprints=4_000_000,
+    queries=200_000,
+    smallest=250_000,
+    batch=400_000,
+    rounds=3,
+)
+PAPER = Scale(
+    name="paper",
+    documents=1_000_000,
+    text_queries=1000,
+    pair_documents=240_000,
+    cosine_pairs=1_000_000,
+    set_pairs=2000,
+    permutations=512,
+    chunk_pairs=100_000,
+    flip_pairs=100_000,
+    fingerprints=60_000_000,
+    queries=10_000_000,
+    smallest=1_000_000,
+    batch=10_000_000,
+    rounds=1,
+)
+
+SCALES = {scale.name: scale for scale in (TINY, QUICK, PAPER)}
 """`tiny` is for tests, `quick` takes minutes, `paper` has the papers' sizes where they fit."""

@@ -80,7 +80,10 @@ def _rows(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def made_up(count: int) -> Texts:
-    """Return seeded texts: words after Zipf's law, a topic each, and a tenth changed copies."""
+    """Return seeded texts: words after Zipf's law, a topic each, and a tenth changed copies.
+
+    Most of the copies are changed in a word or two, some in up to a third of them.
+    """
     generator = np.random.default_rng(_SEED)
     words = np.array([f"w{number:x}" for number in range(_VOCABULARY)], dtype=object)
     shares = np.cumsum(1 / (np.arange(_VOCABULARY) + 2.7))
@@ -92,7 +95,7 @@ def made_up(count: int) -> Texts:
         if number and generator.random() < _COPY_SHARE:
             base = int(generator.integers(number))
             tokens, topic = drawn[base].copy(), about[base]
-            changed = generator.random(len(tokens)) < _MOST_CHANGED * generator.random()
+            changed = generator.random(len(tokens)) < _MOST_CHANGED * generator.random() ** 3
         else:
             topic = int(generator.integers(_TOPICS))
             tokens = np.zeros(generator.integers(*_LENGTHS, endpoint=True), np.int64)

@@ -12,6 +12,7 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike.evaluation.generated import GeneratedFingerprints, generate_fingerprints
 from lookalike.evaluation.papers.scale import Scale
 from lookalike.evaluation.papers.texts import ABSTRACTS, DESCRIPTIONS, Texts, read_texts
 from lookalike.features import Words
@@ -70,6 +71,11 @@ class World:
     def fingerprints(self) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
         """Signatures and weights of the distinct texts."""
         return self.simhash.sign_with_weights(self.distinct.texts)
+
+    @cached_property
+    def generated(self) -> GeneratedFingerprints:
+        """Generated fingerprints, and queries with weights."""
+        return generate_fingerprints(self.scale.fingerprints, self.scale.queries)
 
 
 def median_seconds(run: Callable[[], object], rounds: int) -> float:
