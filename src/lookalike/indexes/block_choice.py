@@ -12,7 +12,9 @@ from lookalike.indexes.sorted_table import Runs, header_width
 
 __all__ = ["BlockChoice", "choose_blocks"]
 
-MOST_TABLES = 64
+MOST_TABLES = 256
+_MOST_UNASKED = 20
+"""Tables that are made at most when nobody says how many."""
 _MOST_BLOCKS = 64
 
 # Rough costs in nanoseconds, only to weigh choices against each other: of looking up a table, and
@@ -77,7 +79,7 @@ class BlockChoice:
 
     def bytes(self, count: int) -> int:
         """Return what the tables take."""
-        offsets = sum(4 << sum(width for _, width in runs) for runs in self.headers(count))
+        offsets = sum(4 * ((1 << sum(w for _, w in runs)) + 1) for runs in self.headers(count))
         return self.tables * count * (self.bits // 8 + 4) + offsets
 
 
@@ -103,6 +105,8 @@ def choose_blocks(
     ]
     if not choices:
         raise ArgumentError(_impossible(bits, radius, tables, blocks, lead))
+    if tables is None and blocks is None:
+        choices = [each for each in choices if each.tables <= _MOST_UNASKED] or choices
     fitting = [each for each in choices if memory is None or each.bytes(count) <= memory]
     if not fitting:
         least = min(choice.bytes(count) for choice in choices)
@@ -142,5 +146,5 @@ def _impossible(
     asked = f"tables is {tables}" if tables is not None else f"blocks is {blocks}, lead is {lead}"
     return (
         f"{asked}: with radius {radius} there are C(blocks, lead) tables, lead <= blocks - "
-        f"{radius}, and at most {MOST_TABLES}; expected one of {possible}"
+        f"{radius}, and at most {MOST_TABLES}; expected {', '.join(map(str, possible[:6]))} ..."
     )
