@@ -5,17 +5,19 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 import oracle
 from lookalike.indexes.volatility import Volatility
 
 
-def ordered_sets(costs: list[int], most: int) -> list[int]:
+def ordered_sets(costs: list[int], most: int, steps: list[int] | None = None) -> list[int]:
     """Return all sets of 1 to `most` bits as masks, by (sum of costs, size, ranks).
 
-    The rank of a bit is its place in the order of costs, ties by position.
+    The rank of a bit is its place in the order of steps, or of costs, ties by position.
     """
-    by_rank = sorted(range(len(costs)), key=lambda bit: (costs[bit], bit))
+    keys = costs if steps is None else steps
+    by_rank = sorted(range(len(costs)), key=lambda bit: (keys[bit], bit))
     sets = [
         (sum(costs[by_rank[rank]] for rank in ranks), size, sum(1 << rank for rank in ranks), ranks)
         for size in range(1, most + 1)
@@ -24,12 +26,10 @@ def ordered_sets(costs: list[int], most: int) -> list[int]:
     return [sum(1 << by_rank[rank] for rank in ranks) for _, _, _, ranks in sorted(sets)]
 
 
-def costs_of(
-    volatility: Volatility, weights: np.ndarray[tuple[int, ...], np.dtype[np.float32]]
-) -> list[int]:
-    """Return what flipping each bit costs."""
-    steps = np.minimum(np.abs(weights) * np.float32(volatility.scale), 4095).astype(int)
-    return [int(volatility.costs[step]) for step in steps]
+def steps_of(volatility: Volatility, weights: NDArray[np.float32]) -> list[int]:
+    """Return where on the curve each weight is."""
+    last = len(volatility.costs) - 1
+    return [int(step) for step in np.minimum(np.abs(weights) * np.float32(volatility.scale), last)]
 
 
 def header(signature: oracle.Signatures, bits: int) -> int:

@@ -20,7 +20,12 @@ class Ranking {
   public:
     Ranking(const FlipWeights& weights, const FlipCosts& costs, std::size_t bits,
             std::size_t needed)
-        : loops_(flip_loops()), weights_(weights), costs_(costs), bits_(bits), needed_(needed) {
+        : loops_(flip_loops()),
+          weights_(weights),
+          costs_(costs),
+          bits_(bits),
+          needed_(needed),
+          before_(weights.from + bits >= Header::kMostBits) {
         all_alike_.count = static_cast<std::uint32_t>(std::min(bits, needed));
         std::fill(std::begin(all_alike_.costs), std::end(all_alike_.costs), 0);
         std::fill(std::begin(all_alike_.bits), std::end(all_alike_.bits), 0);
@@ -44,27 +49,28 @@ class Ranking {
         if (bits_ > Header::kMostBits)
             rank_many(at);
         else if (weights_.floats != nullptr)
-            loops_.rank_floats(weights_.floats + at, bits_, needed_, costs_, ranked_);
+            loops_.rank_floats(weights_.floats + at, bits_, needed_, before_, costs_, ranked_);
         else
-            loops_.rank_units(weights_.units + at, bits_, needed_, costs_, ranked_);
+            loops_.rank_units(weights_.units + at, bits_, needed_, before_, costs_, ranked_);
         return ranked_;
     }
 
   private:
     // The same for more bits than a header has.
     void rank_many(std::size_t at) {
-        std::vector<std::pair<float, std::size_t>> bits(bits_);
-        for (std::size_t bit = 0; bit < bits_; ++bit)
-            bits[bit] = {weights_.floats
-                             ? std::abs(weights_.floats[at + bit])
-                             : std::abs(static_cast<float>(weights_.units[at + bit]) + 0.5f) / 1024,
+        std::vector<std::pair<std::size_t, std::size_t>> bits(bits_);
+        for (std::size_t bit = 0; bit < bits_; ++bit) {
+            const float weight = weights_.floats
+                                     ? weights_.floats[at + bit]
+                                     : (static_cast<float>(weights_.units[at + bit]) + 0.5f) / 1024;
+            constexpr float last = static_cast<float>(FlipCosts::kSteps - 1);
+            bits[bit] = {static_cast<std::size_t>(std::min(std::abs(weight) * costs_.scale, last)),
                          bit};
+        }
         std::sort(bits.begin(), bits.end());
         ranked_ = all_alike_;
         for (std::size_t rank = 0; rank < ranked_.count; ++rank) {
-            constexpr float last = static_cast<float>(FlipCosts::kSteps - 1);
-            const float step = std::min(bits[rank].first * costs_.scale, last);
-            ranked_.costs[rank] = costs_.costs[static_cast<std::size_t>(step)];
+            ranked_.costs[rank] = costs_.costs[bits[rank].first];
             ranked_.bits[rank] = std::uint64_t{1} << bits[rank].second;
         }
     }
@@ -73,6 +79,7 @@ class Ranking {
     const FlipWeights& weights_;
     const FlipCosts& costs_;
     std::size_t bits_, needed_;
+    bool before_;  // so many weights that those in front of the header can be read along
     RankedBits ranked_, all_alike_;
 };
 

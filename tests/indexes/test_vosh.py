@@ -47,8 +47,8 @@ def test_every_set_comes_once_and_likely_ones_first(costs: list[int], most: int)
 def test_the_probability_of_sets_does_not_grow(chances: list[float], most: int) -> None:
     """With costs that are log-odds, as the paper's equation 6 has them."""
     most = min(most, len(chances))
-    costs = [round(400 * math.log((1 - p) / p)) for p in chances]
-    odds = [math.exp(-cost / 400) for cost in costs]
+    costs = [round(140 * math.log((1 - p) / p)) for p in chances]
+    odds = [math.exp(-cost / 140) for cost in costs]
     found = sets_of(np.array(costs, np.float32), most, all_sets(len(costs), most))
     likely = [
         math.prod(odds[bit] for bit in range(len(odds)) if flips >> bit & 1) for flips in found

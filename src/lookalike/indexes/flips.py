@@ -21,7 +21,7 @@ from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.indexes.results import NO_LIMIT, Matches, as_int64, too_many_matches
 from lookalike.indexes.sorted_table import MOST_HEADER_BITS, Runs, SortedTable, header_width
 from lookalike.indexes.tabled import TabledIndex
-from lookalike.indexes.volatility import STEPS, Volatility, as_weights
+from lookalike.indexes.volatility import MOST_COST, STEPS, Volatility, as_weights
 from lookalike.signatures import as_queries
 
 if TYPE_CHECKING:
@@ -352,8 +352,8 @@ class FlipIndex(TabledIndex):
             raise CorruptIndexError(
                 f"{container.path}: the description of the flips cannot be used: {error!r}"
             ) from error
-        if (costs[1:] < costs[:-1]).any():
-            raise CorruptIndexError(f"{container.path}: the volatility falls; it is damaged")
+        if (costs[1:] < costs[:-1]).any() or costs[-1] > MOST_COST:
+            raise CorruptIndexError(f"{container.path}: the volatility is none; it is damaged")
         self._restore_tables(container, [upper_bits(8 * shape[1], self.header_bits)])
 
 
