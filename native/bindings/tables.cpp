@@ -22,7 +22,8 @@ using CostArray = nb::ndarray<const std::uint16_t, nb::ndim<1>, nb::c_contig, nb
 using MaskArray = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using FloatArray = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using UnitArray = nb::ndarray<const std::int16_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using WeightArray = std::variant<std::monostate, FloatArray, UnitArray>;
+using SetArray = nb::ndarray<const std::uint32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using WeightArray = std::variant<std::monostate, FloatArray, UnitArray, SetArray>;
 
 // Runs that do not lie in the signature, or make too many bits, are a mistake of ours.
 search::Header header(std::size_t bytes, const Runs& runs) {
@@ -68,9 +69,12 @@ search::FlipWeights weights_of(const WeightArray& array, std::size_t rows, std::
             using Values = std::decay_t<decltype(values)>;
             if constexpr (!std::is_same_v<Values, std::monostate>) {
                 weights.stride = values.shape(1);
-                if (values.shape(0) != rows || from + bits > values.shape(1))
+                if (values.shape(0) != rows ||
+                    (!std::is_same_v<Values, SetArray> && from + bits > values.shape(1)))
                     throw search::CorruptTable();
             }
+            if constexpr (std::is_same_v<Values, SetArray>)
+                weights.sets = values.data();
             if constexpr (std::is_same_v<Values, FloatArray>)
                 weights.floats = values.data();
             if constexpr (std::is_same_v<Values, UnitArray>)
@@ -123,6 +127,9 @@ void bind_flips(nb::module_& module) {
            const CostArray& costs, std::uint32_t radius, std::uint64_t flips, bool first,
            bool differences, std::size_t limit, std::size_t threads) {
             search::Matches matches;
+            if (const auto* sets = std::get_if<SetArray>(&weights))
+                if (sets->shape(1) != flips || flips > search::Candidates::kMostSets)
+                    throw search::CorruptTable();
             {
                 const nb::gil_scoped_release nogil;
                 matches = search::flip_within(
@@ -149,6 +156,22 @@ void bind_flips(nb::module_& module) {
         },
         "queries"_a, "weights"_a.noconvert().none(), "start"_a, "bits"_a, "scale"_a,
         "costs"_a.noconvert(), "most"_a, "threads"_a, "sets"_a.noconvert());
+
+    module.def(
+        "flip_choices",
+        [](const WeightArray& weights, std::size_t from, std::size_t bits, float scale,
+           const CostArray& costs, std::size_t most, std::size_t threads,
+           const OutputArray<std::uint32_t, 2>& sets) {
+            if (sets.shape(1) > search::Candidates::kMostSets || bits > search::Header::kMostBits ||
+                search::count_sets(bits, most, sets.shape(1)) < sets.shape(1))
+                throw search::CorruptTable();
+            const nb::gil_scoped_release nogil;
+            search::flip_choices(sets.shape(0), weights_of(weights, sets.shape(0), from, bits),
+                                 costs_of(scale, costs), bits, most, sets.shape(1), threads,
+                                 python_signals, sets.data());
+        },
+        "weights"_a.noconvert().none(), "start"_a, "bits"_a, "scale"_a, "costs"_a.noconvert(),
+        "most"_a, "threads"_a, "sets"_a.noconvert());
 
     module.def(
         "flip_attempts",

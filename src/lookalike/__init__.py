@@ -45,6 +45,7 @@ from lookalike.indexes import (
     ShardedIndex,
     SliceIndex,
     load_index,
+    match_batch,
 )
 from lookalike.signatures import (
     BBitMinHash,
@@ -106,6 +107,7 @@ __all__ = [
     "kernels",
     "load_index",
     "load_signer",
+    "match_batch",
     "quantize_weights",
     "restore_weights",
     "signer_from_dict",

@@ -290,6 +290,16 @@ def flip_sets(
     threads: int,
     sets: NDArray[np.uint64],
 ) -> None: ...
+def flip_choices(
+    weights: NDArray[Any] | None,
+    start: int,
+    bits: int,
+    scale: float,
+    costs: NDArray[np.uint16],
+    most: int,
+    threads: int,
+    sets: NDArray[np.uint32],
+) -> None: ...
 def flip_attempts(
     differences: NDArray[np.uint64],
     weights: NDArray[Any] | None,

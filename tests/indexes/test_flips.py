@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from test_blocks import damaged, found, near_collections, threads_used
 
 import flip_oracle
 import lookalike as la
 import oracle
 from lookalike.indexes.flips import all_sets
 from strategies import collections, distinct_ids
+from table_cases import damaged, found, near_collections, threads_used
 
 Data = tuple[oracle.Signatures, oracle.Signatures]
 
@@ -78,7 +78,7 @@ def test_all_flips_equal_the_scan(
     expected = oracle.within(rows, queries, radius, ids)
     weights = some_weights(1, len(queries), bits)
     for options in ({}, {"weights": weights, "recall": 1.0}, {"flips": 10**30}):
-        matches = index.within(queries, radius, threads=threads, **options)  # type: ignore[arg-type]
+        matches = index.within(queries, radius, threads=threads, **options)
         assert found(matches) == expected
         assert matches.exact
     first = index.within(queries, radius, first=True)

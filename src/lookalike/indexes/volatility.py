@@ -21,7 +21,7 @@ MOST_COST = 2730
 _TAIL = 20
 """Fewer differences than that beyond a weight are no basis for an estimate."""
 
-DEFAULT_SPREAD = 0.35
+DEFAULT_SPREAD = 0.2
 
 
 @dataclass(frozen=True, eq=False)

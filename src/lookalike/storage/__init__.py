@@ -1,5 +1,6 @@
-"""Arrays in a file that can be trusted: one container format for everything that is saved."""
+"""Arrays in files that can be trusted: containers for what is saved, runs for what is appended."""
 
 from lookalike.storage.container import Container, open_container, write_container
+from lookalike.storage.signature_file import SignatureFile
 
-__all__ = ["Container", "open_container", "write_container"]
+__all__ = ["Container", "SignatureFile", "open_container", "write_container"]
