@@ -47,9 +47,10 @@ struct BoundTable {
     NumberArray offsets;
 
     BoundTable(const SignatureArray& sorted, const Runs& runs,
-               const std::optional<NumberArray>& row_numbers, const NumberArray& bucket_offsets)
+               const std::optional<NumberArray>& row_numbers, const NumberArray& bucket_offsets,
+               bool compressed)
         : table{header(sorted.shape(1), runs), bindings::signatures(sorted),
-                row_numbers ? row_numbers->data() : nullptr, bucket_offsets.data()},
+                row_numbers ? row_numbers->data() : nullptr, bucket_offsets.data(), compressed},
           signatures(sorted),
           rows(row_numbers),
           offsets(bucket_offsets) {
@@ -99,14 +100,16 @@ void bind_building(nb::module_& module) {
     module.def(
         "build_table",
         [](const SignatureArray& rows, const Runs& runs, std::size_t threads,
-           const OutputArray<std::uint8_t, 2>& sorted, const OutputArray<std::uint32_t, 1>& places,
+           const std::optional<OutputArray<std::uint8_t, 2>>& sorted,
+           const OutputArray<std::uint32_t, 1>& places,
            const OutputArray<std::uint32_t, 1>& offsets) {
             const nb::gil_scoped_release nogil;
             search::build_table(header(rows.shape(1), runs), signatures(rows), threads,
-                                python_signals, sorted.data(), places.data(), offsets.data());
+                                python_signals, sorted ? sorted->data() : nullptr, places.data(),
+                                offsets.data());
         },
-        "rows"_a.noconvert(), "runs"_a, "threads"_a, "sorted"_a.noconvert(), "places"_a.noconvert(),
-        "offsets"_a.noconvert());
+        "rows"_a.noconvert(), "runs"_a, "threads"_a, "sorted"_a.noconvert().none(),
+        "places"_a.noconvert(), "offsets"_a.noconvert());
 
     module.def(
         "find_offsets",
@@ -196,9 +199,9 @@ void bind_tables(nb::module_& module) {
 
     nb::class_<BoundTable>(module, "Table")
         .def(nb::init<const SignatureArray&, const Runs&, const std::optional<NumberArray>&,
-                      const NumberArray&>(),
-             "sorted"_a.noconvert(), "runs"_a, "rows"_a.noconvert().none(),
-             "offsets"_a.noconvert());
+                      const NumberArray&, bool>(),
+             "sorted"_a.noconvert(), "runs"_a, "rows"_a.noconvert().none(), "offsets"_a.noconvert(),
+             "compressed"_a);
 
     bind_building(module);
 

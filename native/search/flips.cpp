@@ -197,14 +197,8 @@ class FlipTask {
 
     // Any width and any number of flips: a stream of look-ups.
     void run_one_by_one(std::size_t begin, std::size_t end) {
-        ProbeStream stream(
-            ProbeStream<int, int>::kMostAhead / 2,
-            [](const SortedTable& table, SortedTable::Range bucket) {
-                BucketScan::prefetch(table.signatures, bucket);
-            },
-            [&](const SortedTable&, SortedTable::Range bucket, std::size_t query) {
-                compare(bucket, query);
-            });
+        ProbeStream stream(32, [&](const SortedTable&, SortedTable::Range bucket,
+                                   std::size_t query) { compare(bucket, query); });
         flips_.resize(few_ ? wanted_ : 0);
         for (std::size_t row = begin; row < end; ++row) {
             const std::size_t query = row - begin;
@@ -238,7 +232,7 @@ class FlipTask {
     void compare(SortedTable::Range bucket, std::size_t query) {
         if (settings_.first && done_[query])
             return;
-        scan_.scan(table_.signatures, bucket, queries_.row(begin_ + query),
+        scan_.scan(table_, bucket, queries_.row(begin_ + query),
                    [&](std::size_t place, std::uint32_t distance) {
                        take(query, place, distance);
                        return !settings_.first;

@@ -18,8 +18,8 @@ struct FlipWeights {
     const float* floats = nullptr;
     const std::int16_t* units = nullptr;
     const std::uint32_t* sets = nullptr;  // or the sets themselves, `flips` in a row: flip_choices
-    std::size_t stride = 0;  // bits of a signature
-    std::size_t from = 0;    // the first one of the header
+    std::size_t stride = 0;               // bits of a signature
+    std::size_t from = 0;                 // the first one of the header
 
     bool given() const { return floats != nullptr || units != nullptr; }
 };

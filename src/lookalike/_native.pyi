@@ -239,13 +239,14 @@ class Table:
         runs: list[tuple[int, int]],
         rows: NDArray[np.uint32] | None,
         offsets: NDArray[np.uint32],
+        compressed: bool,
     ) -> None: ...
 
 def build_table(
     rows: NDArray[np.uint8],
     runs: list[tuple[int, int]],
     threads: int,
-    sorted: NDArray[np.uint8],
+    sorted: NDArray[np.uint8] | None,
     places: NDArray[np.uint32],
     offsets: NDArray[np.uint32],
 ) -> None: ...

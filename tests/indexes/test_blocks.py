@@ -32,7 +32,15 @@ def test_within_equals_the_oracle_for_any_blocks(
     blocks = draw.draw(st.one_of(st.none(), st.integers(radius + 1, min(bits, radius + 4))))
     lead = None if blocks is None else draw.draw(st.integers(1, blocks - radius))
     ids = draw.draw(distinct_ids(len(rows)))
-    index = la.BlockIndex(rows, radius, ids=ids, blocks=blocks, lead=lead, threads=threads)
+    index = la.BlockIndex(
+        rows,
+        radius,
+        ids=ids,
+        blocks=blocks,
+        lead=lead,
+        compressed=draw.draw(st.booleans()),
+        threads=threads,
+    )
     asked = draw.draw(st.integers(0, min(bits, radius + 3)))
     expected = oracle.within(rows, queries, asked, ids)
     matches = index.within(queries, asked, threads=threads)
@@ -50,7 +58,8 @@ def test_search_and_pairs_equal_the_oracle(
 ) -> None:
     rows, queries = data
     ids = draw.draw(distinct_ids(len(rows)))
-    index = la.BlockIndex(rows, min(3, 8 * rows.shape[1] - 1), ids=ids)
+    most = min(3, 8 * rows.shape[1] - 1)
+    index = la.BlockIndex(rows, most, ids=ids, compressed=draw.draw(st.booleans()))
     result = index.search(queries, k)
     expected_ids, expected_distances = oracle.search(rows, queries, k, ids)
     assert result.ids.tolist() == expected_ids
@@ -100,9 +109,10 @@ def test_memory_bounds_the_choice() -> None:
     assert small.tables < free.tables
     assert small.bytes(30_000_000) <= 2 * 10**9 < free.bytes(30_000_000)
     rows = oracle.collection(3_000, 8, "uniform", 0)
-    for tables in (4, 10):
-        index = la.BlockIndex(rows, 3, tables, memory=10**6)
-        assert index.memory_bytes == BlockChoice(64, index.blocks, index.lead).bytes(3_000)
+    for tables, compressed in itertools.product((4, 10), (False, True)):
+        index = la.BlockIndex(rows, 3, tables, memory=10**6, compressed=compressed)
+        choice = BlockChoice(64, index.blocks, index.lead)
+        assert index.memory_bytes == choice.bytes(3_000, compressed)
     with pytest.raises(la.ArgumentError, match="memory is 1000 bytes; the tables .* at least"):
         la.BlockIndex(rows, 3, memory=1000)
 
@@ -142,7 +152,7 @@ def test_a_fifth_of_the_collection_in_one_bucket_is_not_quadratic(body: str) -> 
         rows[crowd] = 7
         rows[crowd, 4] = rng.integers(0, 256, 40_000)
         rows[crowd, 5] = rng.integers(0, 2, 40_000)
-    index = la.BlockIndex(rows, 3, 4, threads=1)
+    index = la.BlockIndex(rows, 3, 4, threads=1, compressed=body == "near")
     queries = np.repeat(rows[:1], 40_000, axis=0)
     queries[:, 3:6] = rng.integers(0, 256, (40_000, 3), dtype=np.uint8)  # near none of them
     start = time.process_time()
@@ -158,7 +168,7 @@ def test_a_fifth_of_the_collection_in_one_bucket_is_not_quadratic(body: str) -> 
 def test_files_bring_back_the_same_index(tmp_path: Path) -> None:
     for width, ids in ((8, None), (20, list(range(500, 1000))[::-1])):
         rows = oracle.collection(500, width, "clustered", 1)
-        index = la.BlockIndex(rows, 2, 3, ids=ids)
+        index = la.BlockIndex(rows, 2, 3, ids=ids, compressed=ids is not None)
         index.save(tmp_path / "blocks")
         loaded = la.load_index(tmp_path / "blocks", verify=True)
         assert isinstance(loaded, la.BlockIndex)
@@ -267,6 +277,7 @@ def test_what_the_index_says_of_itself() -> None:
         "blocks": [16, 16, 16, 16],
         "lead": 1,
         "tables": 4,
+        "compressed": False,
         "header_bits": 9,
     }
     with pytest.raises(la.SignatureError, match="queries have 128 bits, the index has 64"):

@@ -81,7 +81,9 @@ def test_the_short_way_for_few_sets_agrees_with_the_heap(
         weights[0, 64 - bits :] = costs[:bits]
     headers = np.arange(1 << bits, dtype=np.uint64) << np.uint64(64 - bits)
     offsets = np.arange((1 << bits) + 1, dtype=np.uint32)
-    table = _native.Table(headers.view(np.uint8).reshape(-1, 8), [(64 - bits, bits)], None, offsets)
+    table = _native.Table(
+        headers.view(np.uint8).reshape(-1, 8), [(64 - bits, bits)], None, offsets, False
+    )
     scale = 1024.0 if units else 1.0
     _, found, _ = _native.flip_within(
         table, None, np.zeros((1, 8), np.uint8), weights, 64 - bits, scale, STAIRS,
