@@ -8,6 +8,7 @@ nearest = index.search(signatures[:5], k=10)        # ids and distances, nearest
 """
 
 from lookalike._native import __version__
+from lookalike.dedup import DedupResult, DedupSettings, dedup
 from lookalike.errors import (
     ArgumentError,
     CorruptIndexError,
@@ -52,14 +53,17 @@ from lookalike.signatures import (
     Kernel,
     MinHash,
     Projection,
+    SignatureFile,
     Signer,
     SimHash,
     TopSig,
     hamming,
     kernels,
+    load_signatures,
     load_signer,
     quantize_weights,
     restore_weights,
+    save_signatures,
     signer_from_dict,
 )
 
@@ -69,6 +73,8 @@ __all__ = [
     "BlockIndex",
     "Chars",
     "CorruptIndexError",
+    "DedupResult",
+    "DedupSettings",
     "DocumentError",
     "Explanation",
     "Features",
@@ -90,6 +96,7 @@ __all__ = [
     "ScanIndex",
     "ShardedIndex",
     "SignatureError",
+    "SignatureFile",
     "Signer",
     "SimHash",
     "SliceIndex",
@@ -101,15 +108,18 @@ __all__ = [
     "__version__",
     "cosine",
     "cosine_pairs",
+    "dedup",
     "hamming",
     "jaccard",
     "jaccard_pairs",
     "kernels",
     "load_index",
+    "load_signatures",
     "load_signer",
     "match_batch",
     "quantize_weights",
     "restore_weights",
+    "save_signatures",
     "signer_from_dict",
     "tune",
 ]
