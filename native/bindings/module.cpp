@@ -14,4 +14,5 @@ NB_MODULE(_native, module) {
     lookalike::bindings::bind_search(module);
     lookalike::bindings::bind_slices(module);
     lookalike::bindings::bind_tables(module);
+    lookalike::bindings::bind_pairing(module);
 }

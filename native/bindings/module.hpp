@@ -11,5 +11,6 @@ void bind_sign(nanobind::module_& module);
 void bind_search(nanobind::module_& module);
 void bind_slices(nanobind::module_& module);
 void bind_tables(nanobind::module_& module);
+void bind_pairing(nanobind::module_& module);
 
 }  // namespace lookalike::bindings

@@ -22,7 +22,8 @@ using CostArray = nb::ndarray<const std::uint16_t, nb::ndim<1>, nb::c_contig, nb
 using MaskArray = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using FloatArray = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using UnitArray = nb::ndarray<const std::int16_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using WeightArray = std::variant<std::monostate, FloatArray, UnitArray>;
+using SetArray = nb::ndarray<const std::uint32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using WeightArray = std::variant<std::monostate, FloatArray, UnitArray, SetArray>;
 
 // Runs that do not lie in the signature, or make too many bits, are a mistake of ours.
 search::Header header(std::size_t bytes, const Runs& runs) {
@@ -46,9 +47,10 @@ struct BoundTable {
     NumberArray offsets;
 
     BoundTable(const SignatureArray& sorted, const Runs& runs,
-               const std::optional<NumberArray>& row_numbers, const NumberArray& bucket_offsets)
+               const std::optional<NumberArray>& row_numbers, const NumberArray& bucket_offsets,
+               bool compressed)
         : table{header(sorted.shape(1), runs), bindings::signatures(sorted),
-                row_numbers ? row_numbers->data() : nullptr, bucket_offsets.data()},
+                row_numbers ? row_numbers->data() : nullptr, bucket_offsets.data(), compressed},
           signatures(sorted),
           rows(row_numbers),
           offsets(bucket_offsets) {
@@ -68,9 +70,12 @@ search::FlipWeights weights_of(const WeightArray& array, std::size_t rows, std::
             using Values = std::decay_t<decltype(values)>;
             if constexpr (!std::is_same_v<Values, std::monostate>) {
                 weights.stride = values.shape(1);
-                if (values.shape(0) != rows || from + bits > values.shape(1))
+                if (values.shape(0) != rows ||
+                    (!std::is_same_v<Values, SetArray> && from + bits > values.shape(1)))
                     throw search::CorruptTable();
             }
+            if constexpr (std::is_same_v<Values, SetArray>)
+                weights.sets = values.data();
             if constexpr (std::is_same_v<Values, FloatArray>)
                 weights.floats = values.data();
             if constexpr (std::is_same_v<Values, UnitArray>)
@@ -95,14 +100,16 @@ void bind_building(nb::module_& module) {
     module.def(
         "build_table",
         [](const SignatureArray& rows, const Runs& runs, std::size_t threads,
-           const OutputArray<std::uint8_t, 2>& sorted, const OutputArray<std::uint32_t, 1>& places,
+           const std::optional<OutputArray<std::uint8_t, 2>>& sorted,
+           const OutputArray<std::uint32_t, 1>& places,
            const OutputArray<std::uint32_t, 1>& offsets) {
             const nb::gil_scoped_release nogil;
             search::build_table(header(rows.shape(1), runs), signatures(rows), threads,
-                                python_signals, sorted.data(), places.data(), offsets.data());
+                                python_signals, sorted ? sorted->data() : nullptr, places.data(),
+                                offsets.data());
         },
-        "rows"_a.noconvert(), "runs"_a, "threads"_a, "sorted"_a.noconvert(), "places"_a.noconvert(),
-        "offsets"_a.noconvert());
+        "rows"_a.noconvert(), "runs"_a, "threads"_a, "sorted"_a.noconvert().none(),
+        "places"_a.noconvert(), "offsets"_a.noconvert());
 
     module.def(
         "find_offsets",
@@ -123,6 +130,9 @@ void bind_flips(nb::module_& module) {
            const CostArray& costs, std::uint32_t radius, std::uint64_t flips, bool first,
            bool differences, std::size_t limit, std::size_t threads) {
             search::Matches matches;
+            if (const auto* sets = std::get_if<SetArray>(&weights))
+                if (sets->shape(1) != flips || flips > search::Candidates::kMostSets)
+                    throw search::CorruptTable();
             {
                 const nb::gil_scoped_release nogil;
                 matches = search::flip_within(
@@ -151,6 +161,22 @@ void bind_flips(nb::module_& module) {
         "costs"_a.noconvert(), "most"_a, "threads"_a, "sets"_a.noconvert());
 
     module.def(
+        "flip_choices",
+        [](const WeightArray& weights, std::size_t from, std::size_t bits, float scale,
+           const CostArray& costs, std::size_t most, std::size_t threads,
+           const OutputArray<std::uint32_t, 2>& sets) {
+            if (sets.shape(1) > search::Candidates::kMostSets || bits > search::Header::kMostBits ||
+                search::count_sets(bits, most, sets.shape(1)) < sets.shape(1))
+                throw search::CorruptTable();
+            const nb::gil_scoped_release nogil;
+            search::flip_choices(sets.shape(0), weights_of(weights, sets.shape(0), from, bits),
+                                 costs_of(scale, costs), bits, most, sets.shape(1), threads,
+                                 python_signals, sets.data());
+        },
+        "weights"_a.noconvert().none(), "start"_a, "bits"_a, "scale"_a, "costs"_a.noconvert(),
+        "most"_a, "threads"_a, "sets"_a.noconvert());
+
+    module.def(
         "flip_attempts",
         [](const MaskArray& differences, const WeightArray& weights, std::size_t from,
            std::size_t bits, float scale, const CostArray& costs, std::size_t most,
@@ -173,9 +199,9 @@ void bind_tables(nb::module_& module) {
 
     nb::class_<BoundTable>(module, "Table")
         .def(nb::init<const SignatureArray&, const Runs&, const std::optional<NumberArray>&,
-                      const NumberArray&>(),
-             "sorted"_a.noconvert(), "runs"_a, "rows"_a.noconvert().none(),
-             "offsets"_a.noconvert());
+                      const NumberArray&, bool>(),
+             "sorted"_a.noconvert(), "runs"_a, "rows"_a.noconvert().none(), "offsets"_a.noconvert(),
+             "compressed"_a);
 
     bind_building(module);
 

@@ -53,30 +53,23 @@ Matches block_within(const std::vector<SortedTable>& tables, const std::int64_t*
         [&](std::size_t, std::size_t begin, std::size_t end, TaskMatches& matches) {
             BucketScan scan(queries.bytes, radius);
             std::vector<std::uint8_t> done(first ? end - begin : 0, 0);
-            ProbeStream stream(
-                ahead,
-                [](const SortedTable& table, SortedTable::Range bucket) {
-                    BucketScan::prefetch(table.signatures, bucket);
-                },
-                [&](const SortedTable& table, SortedTable::Range bucket, std::size_t query) {
-                    if (first && done[query])
-                        return;
-                    const std::size_t number = static_cast<std::size_t>(&table - tables.data());
-                    const std::uint8_t* const asked = queries.row(begin + query);
-                    scan.scan(
-                        table.signatures, bucket, asked,
-                        [&](std::size_t place, std::uint32_t distance) {
-                            if (!first && found_before(tables, number, asked,
-                                                       table.signatures.row(place), queries.bytes))
-                                return true;
-                            const std::size_t row = table.row(place);
-                            matches.add(query, distance,
-                                        ids ? ids[row] : static_cast<std::int64_t>(row));
-                            if (first)
-                                done[query] = 1;
-                            return !first;
-                        });
+            ProbeStream stream(ahead, [&](const SortedTable& table, SortedTable::Range bucket,
+                                          std::size_t query) {
+                if (first && done[query])
+                    return;
+                const std::size_t number = static_cast<std::size_t>(&table - tables.data());
+                const std::uint8_t* const asked = queries.row(begin + query);
+                scan.scan(table, bucket, asked, [&](std::size_t place, std::uint32_t distance) {
+                    if (!first &&
+                        found_before(tables, number, asked, table.at(place), queries.bytes))
+                        return true;
+                    const std::size_t row = table.row(place);
+                    matches.add(query, distance, ids ? ids[row] : static_cast<std::int64_t>(row));
+                    if (first)
+                        done[query] = 1;
+                    return !first;
                 });
+            });
             if (!first)
                 for (std::size_t query = 0; query < end - begin; ++query)
                     for (const SortedTable& table : tables)

@@ -10,10 +10,10 @@ namespace lookalike::search {
 
 // What a bit of some |weight| costs: a table over |weight| * scale, the last value beyond it.
 struct FlipCosts {
-    static constexpr std::size_t kSteps = 4096;
+    static constexpr std::size_t kSteps = 1023;  // 10 bits, and one value for "no bit"
 
     float scale;
-    const std::uint16_t* costs;  // kSteps, ascending
+    const std::uint16_t* costs;  // kSteps, ascending, at most RankedBits::kMostCost
 };
 
 // A sorted array of 64-bit signatures with where each header, their upper bits, begins.
@@ -38,12 +38,14 @@ struct FlipHit {
 };
 
 struct FlipLoops {
-    // Ranks the first `needed` of `bits` bits by |weight|, small ones first, ties by position.
-    void (*rank_floats)(const float* weights, std::size_t bits, std::size_t needed,
+    // Ranks `bits` <= 32 bits by the step of their |weight|, small ones first, ties by position;
+    // only the first `needed` of them are written. With `before`, 32 - bits weights in front of
+    // these may be read too.
+    void (*rank_floats)(const float* weights, std::size_t bits, std::size_t needed, bool before,
                         const FlipCosts& costs, RankedBits& ranked);
     // The same for weights in units, of which each stands for the middle of its step.
     void (*rank_units)(const std::int16_t* weights, std::size_t bits, std::size_t needed,
-                       const FlipCosts& costs, RankedBits& ranked);
+                       bool before, const FlipCosts& costs, RankedBits& ranked);
     bool (*all_finite)(const float* weights, std::size_t count);
 
     // The first `candidates.wanted` sets, likely ones first.

@@ -4,15 +4,51 @@
 
 #include "search/flip_loops.hpp"
 
-#if defined(__AVX512VPOPCNTDQ__)
+#if defined(__AVX2__)
 #include <immintrin.h>
 #endif
 
 namespace lookalike::search {
 namespace {
 
-constexpr std::size_t kBits = 32;            // of a header, at most
-constexpr std::uint32_t kPlace = kBits - 1;  // the bits of a key that hold a bit's place
+constexpr std::size_t kBits = 32;  // of a header, at most
+constexpr std::uint32_t kPlace = kBits - 1;
+
+// Vectors of 16-bit numbers. Comparing gives -1 where it is true.
+#if defined(__AVX2__)
+using Lanes = __m256i;
+inline Lanes all_lanes(std::int16_t value) {
+    return _mm256_set1_epi16(value);
+}
+inline Lanes less(Lanes a, Lanes b) {
+    return _mm256_cmpgt_epi16(b, a);
+}
+inline Lanes minus(Lanes a, Lanes b) {
+    return _mm256_sub_epi16(a, b);
+}
+#else
+using Lanes = std::int16_t __attribute__((vector_size(16)));
+inline Lanes all_lanes(std::int16_t value) {
+    return Lanes{} + value;
+}
+inline Lanes less(Lanes a, Lanes b) {
+    return a < b;
+}
+inline Lanes minus(Lanes a, Lanes b) {
+    return a - b;
+}
+#endif
+constexpr std::size_t kLanes = sizeof(Lanes) / sizeof(std::int16_t);
+
+inline Lanes load_lanes(const std::int16_t* from) {
+    Lanes lanes;
+    __builtin_memcpy(&lanes, from, sizeof lanes);
+    return lanes;
+}
+
+inline void store_lanes(std::int16_t* to, Lanes lanes) {
+    __builtin_memcpy(to, &lanes, sizeof lanes);
+}
 
 inline std::uint32_t ones(std::uint64_t word) {
 #if defined(__POPCNT__) || defined(__aarch64__)
@@ -25,66 +61,75 @@ inline std::uint32_t ones(std::uint64_t word) {
 #endif
 }
 
-// sorted[i]: the i-th smallest of distinct keys, by counting for each how many are smaller. That is
-// more work than sorting, but all of it in vectors and without a branch.
-inline void sort_keys(const std::uint32_t* keys, std::uint32_t* sorted) {
-    std::uint32_t ranks[kBits] = {};
-    for (std::size_t other = 0; other < kBits; ++other)
-        for (std::size_t key = 0; key < kBits; ++key)
-            ranks[key] += keys[other] < keys[key] ? 1 : 0;
-    for (std::size_t key = 0; key < kBits; ++key)
-        sorted[ranks[key]] = keys[key];
-}
-
-template <class Magnitude>
-inline void finish_ranking(const std::uint32_t* keys, std::size_t bits, std::size_t needed,
-                           const FlipCosts& costs, RankedBits& ranked, Magnitude magnitude) {
-    alignas(64) std::uint32_t sorted[kBits];
-    sort_keys(keys, sorted);
+// Ranks bits by their steps: for each one it is counted how many come before it. That is more work
+// than sorting, but all of it in vectors and without a branch. `step(lane)` is that of the bit
+// `lane - (kBits - bits)` of the header.
+template <class Step>
+inline void rank(Step step, std::size_t bits, std::size_t needed, const FlipCosts& costs,
+                 RankedBits& ranked) {
+    alignas(64) std::int16_t keys[kBits], ranks[kBits], sorted[kBits + 1];
+    const std::size_t missing = kBits - bits;
+    for (std::size_t lane = 0; lane < kBits; ++lane) {
+        const auto key = static_cast<std::int16_t>(step(lane) * std::int32_t{kBits} |
+                                                   static_cast<std::int32_t>(lane));
+        keys[lane] = lane < missing ? std::int16_t{0x7fff} : key;
+    }
+    for (std::size_t begin = 0; begin < kBits; begin += 2 * kLanes) {
+        const Lanes low = load_lanes(keys + begin), high = load_lanes(keys + begin + kLanes);
+        Lanes low_ranks{}, high_ranks{};
+        for (std::size_t lane = missing; lane < kBits; ++lane) {
+            const Lanes other = all_lanes(keys[lane]);
+            low_ranks = minus(low_ranks, less(other, low));
+            high_ranks = minus(high_ranks, less(other, high));
+        }
+        store_lanes(ranks + begin, low_ranks);
+        store_lanes(ranks + begin + kLanes, high_ranks);
+    }
+    for (std::size_t lane = missing; lane < kBits; ++lane)
+        sorted[ranks[lane]] = keys[lane];
     const std::size_t count = bits < needed ? bits : needed;
     ranked.count = static_cast<std::uint32_t>(count);
-    for (std::size_t rank = 0; rank < count; ++rank) {
-        const float step = magnitude(sorted[rank]) * costs.scale;
-        constexpr float last = static_cast<float>(FlipCosts::kSteps - 1);
-        ranked.costs[rank] = costs.costs[static_cast<std::size_t>(step < last ? step : last)];
-        ranked.bits[rank] = std::uint64_t{1} << (sorted[rank] & kPlace);
+    for (std::size_t place = 0; place < count; ++place) {
+        const auto key = static_cast<std::uint32_t>(sorted[place]);
+        ranked.costs[place] = costs.costs[key / kBits];
+        ranked.bits[place] = std::uint64_t{1} << ((key & kPlace) - missing);
     }
     ranked.costs[RankedBits::kMost] = 0;
     ranked.bits[RankedBits::kMost] = 0;
 }
 
-void rank_floats(const float* weights, std::size_t bits, std::size_t needed, const FlipCosts& costs,
-                 RankedBits& ranked) {
-    // Without their sign, floats are ordered as the numbers that their bits make. The lowest of
-    // these make room for the place.
-    alignas(64) std::uint32_t keys[kBits];
-    for (std::size_t bit = 0; bit < kBits; ++bit)
-        keys[bit] = ~kPlace | static_cast<std::uint32_t>(bit);
-    for (std::size_t bit = 0; bit < bits; ++bit) {
-        std::uint32_t key;
-        __builtin_memcpy(&key, weights + bit, sizeof key);
-        keys[bit] = (key & 0x7fffffffu & ~kPlace) | static_cast<std::uint32_t>(bit);
+// The 32 weights that end with the header's; those before it are not looked at.
+template <class Weight, class Step>
+inline void rank_weights(const Weight* weights, std::size_t bits, std::size_t needed, bool before,
+                         const FlipCosts& costs, RankedBits& ranked, Step step) {
+    Weight copies[kBits];
+    const Weight* window = weights - (kBits - bits);
+    if (!before) {
+        for (std::size_t lane = 0; lane < kBits; ++lane)
+            copies[lane] = lane < kBits - bits ? Weight{} : weights[lane - (kBits - bits)];
+        window = copies;
     }
-    finish_ranking(keys, bits, needed, costs, ranked, [](std::uint32_t key) {
-        key &= ~kPlace;
-        float magnitude;
-        __builtin_memcpy(&magnitude, &key, sizeof magnitude);
-        return magnitude;
+    rank([=](std::size_t lane) { return step(window[lane]); }, bits, needed, costs, ranked);
+}
+
+void rank_floats(const float* weights, std::size_t bits, std::size_t needed, bool before,
+                 const FlipCosts& costs, RankedBits& ranked) {
+    constexpr float last = static_cast<float>(FlipCosts::kSteps - 1);
+    const float scale = costs.scale;
+    rank_weights(weights, bits, needed, before, costs, ranked, [=](float weight) {
+        const float step = __builtin_fabsf(weight) * scale;
+        return static_cast<std::int32_t>(step < last ? step : last);
     });
 }
 
-void rank_units(const std::int16_t* weights, std::size_t bits, std::size_t needed,
+void rank_units(const std::int16_t* weights, std::size_t bits, std::size_t needed, bool before,
                 const FlipCosts& costs, RankedBits& ranked) {
-    alignas(64) std::uint32_t keys[kBits];
-    for (std::size_t bit = 0; bit < kBits; ++bit)
-        keys[bit] = ~kPlace | static_cast<std::uint32_t>(bit);
-    for (std::size_t bit = 0; bit < bits; ++bit) {
-        const std::int32_t twice = 2 * std::int32_t{weights[bit]} + 1;  // the middle of the step
-        keys[bit] = static_cast<std::uint32_t>(twice < 0 ? -twice : twice) * kBits |
-                    static_cast<std::uint32_t>(bit);
-    }
-    finish_ranking(keys, bits, needed, costs, ranked, [](std::uint32_t key) {
-        return static_cast<float>(key / kBits) * (0.5f / 1024);
+    constexpr float last = static_cast<float>(FlipCosts::kSteps - 1);
+    const float scale = costs.scale * (0.5f / 1024);
+    rank_weights(weights, bits, needed, before, costs, ranked, [=](std::int16_t weight) {
+        const std::int32_t twice = 2 * std::int32_t{weight} + 1;  // the middle of the step
+        const float step = static_cast<float>(twice < 0 ? -twice : twice) * scale;
+        return static_cast<std::int32_t>(step < last ? step : last);
     });
 }
 
@@ -99,29 +144,68 @@ bool all_finite(const float* weights, std::size_t count) {
     return largest < 0x7f800000u;
 }
 
-void choose(const Candidates& candidates, const RankedBits& ranked, std::uint32_t* flips) {
-    constexpr std::size_t kRoom = Candidates::kMostCandidates, kLanes = Candidates::kLanes;
-    alignas(64) std::uint32_t keys[kRoom], sets[kRoom], ranks[kRoom];
-    const std::size_t padded = (candidates.count + kLanes - 1) / kLanes * kLanes;
-    for (std::size_t index = 0; index < padded; ++index)
-        keys[index] = sets[index] = ranks[index] = 0;
-    for (std::size_t member = 0; member < candidates.members; ++member) {
-        const std::uint8_t* const chosen = candidates.member[member];
-        for (std::size_t index = 0; index < candidates.count; ++index) {
-            keys[index] += ranked.costs[chosen[index]];
-            sets[index] |= static_cast<std::uint32_t>(ranked.bits[chosen[index]]);
-        }
+// From its middle on -1, before that 0: loaded from 15 - n on, -1 in all lanes behind lane n.
+alignas(64) constexpr std::int16_t kLater[32] = {0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,
+                                                 0,  0,  0,  0,  0,  -1, -1, -1, -1, -1, -1,
+                                                 -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+
+// As many members as the largest candidate has; smaller ones have "no bit" in the others' places.
+template <std::size_t kMembers>
+void choose_of(const Candidates& candidates, const RankedBits& ranked, std::uint32_t* flips) {
+    constexpr std::size_t kRoom = Candidates::kMostCandidates;
+    alignas(64) std::int16_t sums[kRoom], ranks[kRoom];
+    std::uint16_t order[kRoom];
+    const std::size_t count = candidates.count;
+    const std::uint8_t* const members = candidates.ranks;
+    for (std::size_t index = 0; index < count; ++index) {
+        std::uint32_t sum = 0;
+        for (std::size_t member = 0; member < kMembers; ++member)
+            sum += ranked.costs[members[index * kMembers + member]];
+        sums[index] = static_cast<std::int16_t>(2 * sum);
     }
-    for (std::size_t index = 0; index < padded; ++index)
-        keys[index] = (index < candidates.count ? keys[index] : (1u << 23) - 1) * kRoom +
-                      static_cast<std::uint32_t>(index);
-    for (std::size_t begin = 0; begin < padded; begin += kLanes)
-        for (std::size_t other = 0; other < candidates.count; ++other)
-            for (std::size_t lane = 0; lane < kLanes; ++lane)
-                ranks[begin + lane] += keys[other] < keys[begin + lane] ? 1 : 0;
-    for (std::size_t index = 0; index < candidates.count; ++index)
-        if (ranks[index] < candidates.wanted)
-            flips[ranks[index]] = sets[index];
+    // One comes before another if its sum is less, or if it is equal and the place before: sums are
+    // doubled, and those of later places raised by one. What fills the last vector is not used.
+    for (std::size_t begin = 0; begin < count; begin += kLanes) {
+        const Lanes own = load_lanes(sums + begin), raised = minus(own, all_lanes(-1));
+        Lanes before{};
+        for (std::size_t other = 0; other < begin; ++other)
+            before = minus(before, less(all_lanes(sums[other]), raised));
+        const std::size_t end = begin + kLanes < count ? begin + kLanes : count;
+        for (std::size_t other = begin; other < end; ++other) {
+            const Lanes later = load_lanes(kLater + 15 - (other - begin));
+            before = minus(before, less(all_lanes(sums[other]), minus(own, later)));
+        }
+        for (std::size_t other = end; other < count; ++other)
+            before = minus(before, less(all_lanes(sums[other]), own));
+        store_lanes(ranks + begin, before);
+    }
+    for (std::size_t index = 0; index < count; ++index)
+        order[ranks[index]] = static_cast<std::uint16_t>(index);
+    for (std::size_t place = 0; place < candidates.wanted; ++place) {
+        std::uint64_t set = 0;
+        for (std::size_t member = 0; member < kMembers; ++member)
+            set |= ranked.bits[members[order[place] * kMembers + member]];
+        flips[place] = static_cast<std::uint32_t>(set);
+    }
+}
+
+void choose(const Candidates& candidates, const RankedBits& ranked, std::uint32_t* flips) {
+    switch (candidates.members) {
+        case 0:
+            return;
+        case 1:
+            return choose_of<1>(candidates, ranked, flips);
+        case 2:
+            return choose_of<2>(candidates, ranked, flips);
+        case 3:
+            return choose_of<3>(candidates, ranked, flips);
+        case 4:
+            return choose_of<4>(candidates, ranked, flips);
+        case 5:
+            return choose_of<5>(candidates, ranked, flips);
+        default:
+            return choose_of<Candidates::kMostMembers>(candidates, ranked, flips);
+    }
 }
 
 // Writes those of up to kMostHits signatures that are within the radius.

@@ -12,7 +12,8 @@ namespace lookalike::search {
 namespace {
 
 constexpr std::size_t kQueriesPerTask = 512;
-constexpr std::size_t kQueriesPerBlock = 32;
+constexpr std::size_t kQueriesPerBlock = 64;
+constexpr std::size_t kLikeliest = 3;
 constexpr std::size_t kPairsPerTask = 16;
 
 // Ranks the bits of a query's header, or, without weights, all bits alike.
@@ -20,7 +21,12 @@ class Ranking {
   public:
     Ranking(const FlipWeights& weights, const FlipCosts& costs, std::size_t bits,
             std::size_t needed)
-        : loops_(flip_loops()), weights_(weights), costs_(costs), bits_(bits), needed_(needed) {
+        : loops_(flip_loops()),
+          weights_(weights),
+          costs_(costs),
+          bits_(bits),
+          needed_(needed),
+          before_(weights.from + bits >= Header::kMostBits) {
         all_alike_.count = static_cast<std::uint32_t>(std::min(bits, needed));
         std::fill(std::begin(all_alike_.costs), std::end(all_alike_.costs), 0);
         std::fill(std::begin(all_alike_.bits), std::end(all_alike_.bits), 0);
@@ -44,27 +50,28 @@ class Ranking {
         if (bits_ > Header::kMostBits)
             rank_many(at);
         else if (weights_.floats != nullptr)
-            loops_.rank_floats(weights_.floats + at, bits_, needed_, costs_, ranked_);
+            loops_.rank_floats(weights_.floats + at, bits_, needed_, before_, costs_, ranked_);
         else
-            loops_.rank_units(weights_.units + at, bits_, needed_, costs_, ranked_);
+            loops_.rank_units(weights_.units + at, bits_, needed_, before_, costs_, ranked_);
         return ranked_;
     }
 
   private:
     // The same for more bits than a header has.
     void rank_many(std::size_t at) {
-        std::vector<std::pair<float, std::size_t>> bits(bits_);
-        for (std::size_t bit = 0; bit < bits_; ++bit)
-            bits[bit] = {weights_.floats
-                             ? std::abs(weights_.floats[at + bit])
-                             : std::abs(static_cast<float>(weights_.units[at + bit]) + 0.5f) / 1024,
+        std::vector<std::pair<std::size_t, std::size_t>> bits(bits_);
+        for (std::size_t bit = 0; bit < bits_; ++bit) {
+            const float weight = weights_.floats
+                                     ? weights_.floats[at + bit]
+                                     : (static_cast<float>(weights_.units[at + bit]) + 0.5f) / 1024;
+            constexpr float last = static_cast<float>(FlipCosts::kSteps - 1);
+            bits[bit] = {static_cast<std::size_t>(std::min(std::abs(weight) * costs_.scale, last)),
                          bit};
+        }
         std::sort(bits.begin(), bits.end());
         ranked_ = all_alike_;
         for (std::size_t rank = 0; rank < ranked_.count; ++rank) {
-            constexpr float last = static_cast<float>(FlipCosts::kSteps - 1);
-            const float step = std::min(bits[rank].first * costs_.scale, last);
-            ranked_.costs[rank] = costs_.costs[static_cast<std::size_t>(step)];
+            ranked_.costs[rank] = costs_.costs[bits[rank].first];
             ranked_.bits[rank] = std::uint64_t{1} << bits[rank].second;
         }
     }
@@ -73,6 +80,7 @@ class Ranking {
     const FlipWeights& weights_;
     const FlipCosts& costs_;
     std::size_t bits_, needed_;
+    bool before_;  // so many weights that those in front of the header can be read along
     RankedBits ranked_, all_alike_;
 };
 
@@ -101,6 +109,7 @@ class FlipTask {
           all_(count_sets(bits_, most_, settings.flips + 1)),
           wanted_(std::min(settings.flips, all_)),
           few_(wanted_ <= Candidates::kMostSets),
+          sets_(weights.sets),
           ranking_(weights, costs, bits_, few_ ? wanted_ : bits_),
           matches_(matches),
           scan_(queries.bytes, settings.radius) {}
@@ -129,26 +138,20 @@ class FlipTask {
         std::uint64_t queries[kQueriesPerBlock];
         const Sorted64 sorted{reinterpret_cast<const std::uint64_t*>(table_.signatures.data),
                               table_.offsets, table_.signatures.count};
+        flips_.resize(in_block * wanted_);
+        // With `first`, the query's own header, then the likeliest sets, then the others, of those
+        // queries only that have no match yet.
+        const std::size_t some = std::min<std::size_t>(1 + kLikeliest, probes_per_query);
+        std::vector<std::size_t> steps{0, probes_per_query};
+        if (settings_.first)
+            steps = {0, 1, some, probes_per_query};
         for (std::size_t block = begin; block < end; block += in_block) {
             const std::size_t count = std::min(in_block, end - block);
             std::memcpy(queries, queries_.row(block), count * 8);
-            // With `first`, the query's own header, then the likeliest sets, then the others, of
-            // those only that have no match yet.
-            const std::size_t steps[] = {0, 1, std::min<std::size_t>(4, probes_per_query),
-                                         probes_per_query};
-            if (!settings_.first) {
-                flips_.resize(wanted_);
+            for (std::size_t step = 0; step + 1 < steps.size(); ++step) {
                 std::size_t probes = 0;
                 for (std::size_t query = 0; query < count; ++query)
-                    probes = add_probes(loops, block, query, 0, probes_per_query, probes);
-                report(loops, sorted, queries, block, probes);
-                continue;
-            }
-            flips_.resize(wanted_);
-            for (std::size_t step = 0; step < 3; ++step) {
-                std::size_t probes = 0;
-                for (std::size_t query = 0; query < count; ++query)
-                    if (!done_[block - begin_ + query])
+                    if (!settings_.first || !done_[block - begin_ + query])
                         probes =
                             add_probes(loops, block, query, steps[step], steps[step + 1], probes);
                 report(loops, sorted, queries, block, probes);
@@ -161,21 +164,17 @@ class FlipTask {
                            std::size_t from, std::size_t to, std::size_t probes) {
         const auto header =
             static_cast<std::uint32_t>(table_.header.value(queries_.row(block + query)));
-        const auto number = static_cast<std::uint32_t>(query);
-        const auto add = [&](std::uint32_t wanted) {
+        const std::uint32_t* flips = flips_.data() + query * wanted_;
+        if (sets_ != nullptr)
+            flips = sets_ + (block + query) * settings_.flips;
+        else if (from <= 1 && to > 1)
+            loops.choose(candidates(), ranking_.of(block + query), flips_.data() + query * wanted_);
+        for (std::size_t set = from; set < to; ++set) {
+            const std::uint32_t wanted = set == 0 ? header : header ^ flips[set - 1];
             __builtin_prefetch(table_.offsets + wanted);
             __builtin_prefetch(table_.offsets + wanted + 1);
-            probes_[probes++] = {wanted, number};
-        };
-        if (from == 0 && to > 0) {
-            add(header);
-            ++from;
+            probes_[probes++] = {wanted, static_cast<std::uint32_t>(query)};
         }
-        if (from >= to)
-            return probes;
-        loops.choose(candidates(), ranking_.of(block + query), flips_.data());
-        for (std::size_t set = from; set < to; ++set)
-            add(header ^ flips_[set - 1]);
         return probes;
     }
 
@@ -198,14 +197,8 @@ class FlipTask {
 
     // Any width and any number of flips: a stream of look-ups.
     void run_one_by_one(std::size_t begin, std::size_t end) {
-        ProbeStream stream(
-            ProbeStream<int, int>::kMostAhead / 2,
-            [](const SortedTable& table, SortedTable::Range bucket) {
-                BucketScan::prefetch(table.signatures, bucket);
-            },
-            [&](const SortedTable&, SortedTable::Range bucket, std::size_t query) {
-                compare(bucket, query);
-            });
+        ProbeStream stream(32, [&](const SortedTable&, SortedTable::Range bucket,
+                                   std::size_t query) { compare(bucket, query); });
         flips_.resize(few_ ? wanted_ : 0);
         for (std::size_t row = begin; row < end; ++row) {
             const std::size_t query = row - begin;
@@ -214,7 +207,10 @@ class FlipTask {
                 stream.push(table_, header ^ flips, query);
             };
             push(0);
-            if (few_) {
+            if (sets_ != nullptr) {
+                for (std::size_t set = 0; set < wanted_; ++set)
+                    push(sets_[row * settings_.flips + set]);
+            } else if (few_) {
                 flip_loops().choose(candidates(), ranking_.of(row), flips_.data());
                 for (const std::uint32_t flips : flips_)
                     push(flips);
@@ -236,7 +232,7 @@ class FlipTask {
     void compare(SortedTable::Range bucket, std::size_t query) {
         if (settings_.first && done_[query])
             return;
-        scan_.scan(table_.signatures, bucket, queries_.row(begin_ + query),
+        scan_.scan(table_, bucket, queries_.row(begin_ + query),
                    [&](std::size_t place, std::uint32_t distance) {
                        take(query, place, distance);
                        return !settings_.first;
@@ -273,6 +269,7 @@ class FlipTask {
     std::size_t bits_, most_;
     std::uint64_t all_, wanted_;
     bool few_;
+    const std::uint32_t* sets_;
     Ranking ranking_;
     TaskMatches& matches_;
     BucketScan scan_;
@@ -318,6 +315,21 @@ void flip_sets(std::size_t queries, const FlipWeights& weights, const FlipCosts&
                 return true;
             });
         }
+    });
+}
+
+void flip_choices(std::size_t queries, const FlipWeights& weights, const FlipCosts& costs,
+                  std::size_t bits, std::size_t most, std::size_t wanted, std::size_t threads,
+                  const bits::Checkpoint& checkpoint, std::uint32_t* sets) {
+    const std::size_t tasks = (queries + kQueriesPerTask - 1) / kQueriesPerTask;
+    const Candidates& candidates = candidates_for(wanted, bits, std::min(most, bits));
+    bits::share_out(tasks, threads, checkpoint, [&](std::size_t, std::size_t task) {
+        Ranking ranking(weights, costs, bits, wanted);
+        const std::size_t begin = task * kQueriesPerTask;
+        const std::size_t end = std::min(queries, begin + kQueriesPerTask);
+        ranking.check(begin, end);
+        for (std::size_t query = begin; query < end; ++query)
+            flip_loops().choose(candidates, ranking.of(query), sets + query * wanted);
     });
 }
 

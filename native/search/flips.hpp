@@ -13,12 +13,13 @@ struct NotFinite : std::runtime_error {  // says which query, and nothing else
     explicit NotFinite(std::size_t query) : std::runtime_error(std::to_string(query)) {}
 };
 
-// The weights of each query, as many as its signature has bits; at most one of the two is there.
+// The weights of each query, as many as its signature has bits; at most one of them is there.
 struct FlipWeights {
     const float* floats = nullptr;
     const std::int16_t* units = nullptr;
-    std::size_t stride = 0;  // bits of a signature
-    std::size_t from = 0;    // the first one of the header
+    const std::uint32_t* sets = nullptr;  // or the sets themselves, `flips` in a row: flip_choices
+    std::size_t stride = 0;               // bits of a signature
+    std::size_t from = 0;                 // the first one of the header
 
     bool given() const { return floats != nullptr || units != nullptr; }
 };
@@ -43,6 +44,12 @@ Matches flip_within(const SortedTable& table, const std::int64_t* ids, const Sig
 void flip_sets(std::size_t queries, const FlipWeights& weights, const FlipCosts& costs,
                std::size_t bits, std::size_t most, std::size_t wanted, std::size_t threads,
                const bits::Checkpoint& checkpoint, std::uint64_t* sets);
+
+// The same, in the form that `flip_within` takes, for at most Candidates::kMostSets of at most 32
+// bits: for queries that are asked several times.
+void flip_choices(std::size_t queries, const FlipWeights& weights, const FlipCosts& costs,
+                  std::size_t bits, std::size_t most, std::size_t wanted, std::size_t threads,
+                  const bits::Checkpoint& checkpoint, std::uint32_t* sets);
 
 // Which attempt looks up each difference, bits `from` on of the signature: 0 if there is none,
 // 1 for the first set; -1 if it has more than `most` bits. `bits` at most 64.

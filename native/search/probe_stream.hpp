@@ -5,22 +5,20 @@
 
 #include <vector>
 
-#include "search/sorted_table.hpp"
+#include "search/bucket_scan.hpp"
 
 namespace lookalike::search {
 
-// `Compare` is called as compare(table, bucket, query), in the order of pushing; `Ask` as
-// ask(table, bucket), to bring in what will be compared. Only non-empty buckets get there.
-template <class Ask, class Compare>
+// `Compare` is called as compare(table, bucket, query), in the order of pushing. Only non-empty
+// buckets get there.
+template <class Compare>
 class ProbeStream {
   public:
     // `ahead` look-ups are between the steps, at most kMostAhead.
     static constexpr std::size_t kMostAhead = 64;
 
-    ProbeStream(std::size_t ahead, Ask ask, Compare compare)
-        : ahead_(std::min(std::max<std::size_t>(1, ahead), kMostAhead)),
-          ask_(ask),
-          compare_(compare) {}
+    ProbeStream(std::size_t ahead, Compare compare)
+        : ahead_(std::min(std::max<std::size_t>(1, ahead), kMostAhead)), compare_(compare) {}
 
     void push(const SortedTable& table, std::uint64_t header, std::size_t query) {
         __builtin_prefetch(table.offsets + header);
@@ -30,12 +28,16 @@ class ProbeStream {
         if (pushed_ > ahead_)
             look_up();
         if (pushed_ > 2 * ahead_)
+            ask_again();
+        if (pushed_ > 3 * ahead_)
             finish_one();
     }
 
     void drain() {
         while (looked_up_ < pushed_)
             look_up();
+        while (asked_again_ < pushed_)
+            ask_again();
         while (finished_ < pushed_)
             finish_one();
     }
@@ -54,7 +56,13 @@ class ProbeStream {
         Probe& probe = ring_[looked_up_++ % kRing];
         probe.bucket = probe.table->bucket(probe.header);
         if (probe.bucket.begin != probe.bucket.end)
-            ask_(*probe.table, probe.bucket);
+            BucketScan::prefetch(*probe.table, probe.bucket);
+    }
+
+    void ask_again() {
+        const Probe& probe = ring_[asked_again_++ % kRing];
+        if (probe.table->compressed)
+            BucketScan::prefetch_signatures(*probe.table, probe.bucket);
     }
 
     void finish_one() {
@@ -65,8 +73,7 @@ class ProbeStream {
 
     Probe ring_[kRing];
     std::size_t ahead_;
-    std::size_t pushed_ = 0, looked_up_ = 0, finished_ = 0;
-    Ask ask_;
+    std::size_t pushed_ = 0, looked_up_ = 0, asked_again_ = 0, finished_ = 0;
     Compare compare_;
 };
 

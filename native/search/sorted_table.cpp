@@ -137,6 +137,8 @@ void build_table(const Header& header, const Signatures& signatures, std::size_t
             }
             for (std::size_t at = 0; at < size; ++at) {
                 rows[begin + at] = spare[at].row;
+                if (sorted == nullptr)
+                    continue;
                 if constexpr (std::is_same_v<Item, Entry64>)
                     std::memcpy(sorted + (begin + at) * 8, &spare[at].signature, 8);
                 else

@@ -54,12 +54,20 @@ class Header {
     std::uint64_t mask_ = 0;
 };
 
-// Signatures by (header, words of the signature, row), with where each header begins.
+// Signatures by (header, words of the signature, row), with where each header begins. A compressed
+// table has only the rows in that order, and the signatures are those of the collection.
 struct SortedTable {
     Header header;
     Signatures signatures;         // in that order
     const std::uint32_t* rows;     // the row of the collection that each one is; null: its place
     const std::uint32_t* offsets;  // header.buckets() + 1
+
+    bool compressed = false;
+
+    // The signature at a place of the order.
+    const std::uint8_t* at(std::size_t place) const {
+        return signatures.row(compressed ? row(place) : place);
+    }
 
     std::size_t row(std::size_t place) const {
         if (rows == nullptr)
@@ -80,7 +88,8 @@ struct SortedTable {
     }
 };
 
-// Sorts signatures into a table whose three arrays have room for them; count < 2^32.
+// Sorts signatures into a table whose arrays have room for them; count < 2^32. Where `sorted` is
+// null only the rows are written.
 void build_table(const Header& header, const Signatures& signatures, std::size_t threads,
                  const bits::Checkpoint& checkpoint, std::uint8_t* sorted, std::uint32_t* rows,
                  std::uint32_t* offsets);

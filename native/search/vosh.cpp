@@ -30,7 +30,7 @@ bool precedes(std::uint32_t other, std::uint32_t set) {
 }
 
 struct OwnedCandidates : Candidates {
-    std::vector<std::uint8_t> ranks[kMostMembers];
+    std::vector<std::uint8_t> owned;
 };
 
 std::unique_ptr<OwnedCandidates> make_candidates(std::size_t wanted, std::size_t bits,
@@ -71,14 +71,12 @@ std::unique_ptr<OwnedCandidates> make_candidates(std::size_t wanted, std::size_t
     candidates.wanted = std::min(wanted, found.size());
     candidates.count = found.size();
     candidates.members = found.empty() ? 0 : size_of(found.back());
-    for (std::size_t member = 0; member < Candidates::kMostMembers; ++member) {
-        candidates.ranks[member].assign(found.size(), RankedBits::kMost);
-        candidates.member[member] = candidates.ranks[member].data();
-    }
+    candidates.owned.assign(found.size() * candidates.members, RankedBits::kMost);
+    candidates.ranks = candidates.owned.data();
     for (std::size_t index = 0; index < found.size(); ++index) {
-        std::size_t member = 0;
+        std::size_t place = index * candidates.members;
         for (std::uint32_t ranks = found[index]; ranks != 0; ranks &= ranks - 1)
-            candidates.ranks[member++][index] = static_cast<std::uint8_t>(__builtin_ctz(ranks));
+            candidates.owned[place++] = static_cast<std::uint8_t>(__builtin_ctz(ranks));
     }
     return made;
 }

@@ -5,7 +5,7 @@
 // probability of a set is that of no flip at all times exp(-sum of costs). So the most likely sets
 // are those of the least sums. Costs are whole numbers: sums are exact, and every way to order sets
 // agrees. Sets of equal sums come in the order of their size, then of the number that their ranks
-// make.
+// make. No cost is above kMostCost: the sums that `Candidates` compares must fit into 14 bits.
 //
 // Bits are known by rank here, 0 for the most volatile; a set is a number with those bits set.
 #pragma once
@@ -20,9 +20,10 @@ namespace lookalike::search {
 // The bits of one query's header by rank: cost, and the bit as it stands in the header.
 struct RankedBits {
     static constexpr std::size_t kMost = 64;
+    static constexpr std::uint32_t kMostCost = 2730;
 
     std::uint32_t count;
-    std::uint32_t costs[kMost + 1];  // ascending; one more: 0, for "no bit"
+    std::uint16_t costs[kMost + 1];  // ascending; one more: 0, for "no bit"
     std::uint64_t bits[kMost + 1];
 };
 
@@ -59,7 +60,7 @@ class Vosh {
     struct Set {
         std::uint64_t ranks;
         std::uint64_t flips;
-        std::uint32_t cost;  // 64 bits of less than 2^16 each
+        std::uint32_t cost;
         std::uint32_t size;
     };
 
@@ -90,7 +91,7 @@ class Vosh {
     }
 
     static Set moved(const RankedBits& ranked, Set set, std::uint32_t rank) {
-        set.cost += ranked.costs[rank + 1] - ranked.costs[rank];
+        set.cost += std::uint32_t{ranked.costs[rank + 1]} - ranked.costs[rank];
         set.flips ^= ranked.bits[rank] ^ ranked.bits[rank + 1];
         set.ranks ^= std::uint64_t{3} << rank;
         return set;
@@ -110,14 +111,14 @@ class Vosh {
 struct Candidates {
     static constexpr std::size_t kMostSets = 64;    // the largest k
     static constexpr std::size_t kMostMembers = 6;  // 2^members - 1 sets precede: less than k
-    static constexpr std::size_t kMostCandidates = 512;
     static constexpr std::size_t kLanes = 16;
+    static constexpr std::size_t kMostCandidates = 320;  // 227 for 64 sets
 
     std::size_t wanted;   // k, or as many sets as there are
     std::size_t count;    // candidates, in order of (size, ranks)
     std::size_t members;  // of the largest one
-    // member[m][i]: the rank of the m-th bit of candidate i; RankedBits::kMost: it has less.
-    const std::uint8_t* member[kMostMembers];
+    // Those of candidate i from i * members on; RankedBits::kMost where it has less.
+    const std::uint8_t* ranks;
 };
 
 // The candidates for the first `wanted` sets, at most kMostSets, of up to `most` out of `bits`

@@ -8,6 +8,7 @@ nearest = index.search(signatures[:5], k=10)        # ids and distances, nearest
 """
 
 from lookalike._native import __version__
+from lookalike.dedup import DedupResult, DedupSettings, dedup
 from lookalike.errors import (
     ArgumentError,
     CorruptIndexError,
@@ -46,6 +47,7 @@ from lookalike.indexes import (
     ShardedIndex,
     SliceIndex,
     load_index,
+    match_batch,
     plan,
 )
 from lookalike.signatures import (
@@ -53,14 +55,17 @@ from lookalike.signatures import (
     Kernel,
     MinHash,
     Projection,
+    SignatureFile,
     Signer,
     SimHash,
     TopSig,
     hamming,
     kernels,
+    load_signatures,
     load_signer,
     quantize_weights,
     restore_weights,
+    save_signatures,
     signer_from_dict,
 )
 
@@ -70,6 +75,8 @@ __all__ = [
     "BlockIndex",
     "Chars",
     "CorruptIndexError",
+    "DedupResult",
+    "DedupSettings",
     "DocumentError",
     "Explanation",
     "Features",
@@ -92,6 +99,7 @@ __all__ = [
     "ScanIndex",
     "ShardedIndex",
     "SignatureError",
+    "SignatureFile",
     "Signer",
     "SimHash",
     "SliceIndex",
@@ -103,15 +111,19 @@ __all__ = [
     "__version__",
     "cosine",
     "cosine_pairs",
+    "dedup",
     "hamming",
     "jaccard",
     "jaccard_pairs",
     "kernels",
     "load_index",
+    "load_signatures",
     "load_signer",
+    "match_batch",
     "plan",
     "quantize_weights",
     "restore_weights",
+    "save_signatures",
     "signer_from_dict",
     "tune",
 ]

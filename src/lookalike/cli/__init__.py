@@ -7,12 +7,12 @@ import sys
 from collections.abc import Sequence
 
 from lookalike import __version__
-from lookalike.cli import demo, evaluate, kernels, plan
+from lookalike.cli import dedup, demo, evaluate, kernels, plan
 from lookalike.errors import LookalikeError
 
 __all__ = ["main"]
 
-COMMANDS = (demo, evaluate, kernels, plan)
+COMMANDS = (dedup, demo, evaluate, kernels, plan)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

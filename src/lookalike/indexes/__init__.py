@@ -1,6 +1,7 @@
 """From bits to neighbours: indexes, what they answer, and their files."""
 
 from lookalike.indexes.base import Index
+from lookalike.indexes.batch import match_batch
 from lookalike.indexes.blocks import BlockIndex
 from lookalike.indexes.files import load_index
 from lookalike.indexes.flips import FlipIndex, FlipTuning
@@ -24,5 +25,6 @@ __all__ = [
     "ShardedIndex",
     "SliceIndex",
     "load_index",
+    "match_batch",
     "plan",
 ]

@@ -12,13 +12,17 @@ from lookalike.indexes.sorted_table import Runs, header_width
 
 __all__ = ["BlockChoice", "choose_blocks"]
 
-MOST_TABLES = 64
+MOST_TABLES = 256
+_MOST_UNASKED = 20
+"""Tables that are made at most when nobody says how many."""
 _MOST_BLOCKS = 64
 
 # Rough costs in nanoseconds, only to weigh choices against each other: of looking up a table, and
 # of comparing with a signature for each 8 bytes of it.
 _LOOK_UP = 30.0
 _COMPARE = 0.6
+_FETCH = 16.0
+"""The same for one that comes from anywhere in memory."""
 
 
 @dataclass(frozen=True)
@@ -70,15 +74,17 @@ class BlockChoice:
         """Return the least number of header bits of a table."""
         return min(header_width(count), sum(sorted(self.widths())[: self.lead]))
 
-    def nanoseconds(self, count: int) -> float:
+    def nanoseconds(self, count: int, compressed: bool = False) -> float:
         """Estimate what a query costs."""
         bucket = count / (1 << self.header_bits(count))
-        return self.tables * (_LOOK_UP + bucket * _COMPARE * max(1.0, self.bits / 64))
+        compare = _FETCH if compressed else _COMPARE * max(1.0, self.bits / 64)
+        return self.tables * (_LOOK_UP + bucket * compare)
 
-    def bytes(self, count: int) -> int:
+    def bytes(self, count: int, compressed: bool = False) -> int:
         """Return what the tables take."""
-        offsets = sum(4 << sum(width for _, width in runs) for runs in self.headers(count))
-        return self.tables * count * (self.bits // 8 + 4) + offsets
+        offsets = sum(4 * ((1 << sum(w for _, w in runs)) + 1) for runs in self.headers(count))
+        copies = 1 if compressed else self.tables
+        return count * (copies * self.bits // 8 + self.tables * 4) + offsets
 
 
 def choose_blocks(
@@ -89,6 +95,7 @@ def choose_blocks(
     blocks: int | None,
     lead: int | None,
     memory: int | None,
+    compressed: bool = False,
 ) -> BlockChoice:
     """Return the choice that was asked for, or the quickest one within the memory."""
     if radius >= bits:
@@ -103,14 +110,18 @@ def choose_blocks(
     ]
     if not choices:
         raise ArgumentError(_impossible(bits, radius, tables, blocks, lead))
-    fitting = [each for each in choices if memory is None or each.bytes(count) <= memory]
+    if tables is None and blocks is None:
+        choices = [each for each in choices if each.tables <= _MOST_UNASKED] or choices
+    fitting = [
+        each for each in choices if memory is None or each.bytes(count, compressed) <= memory
+    ]
     if not fitting:
-        least = min(choice.bytes(count) for choice in choices)
+        least = min(choice.bytes(count, compressed) for choice in choices)
         raise ArgumentError(
             f"memory is {memory} bytes; the tables of {count} signatures of {bits} bits for a "
             f"radius of {radius} take at least {least}"
         )
-    return min(fitting, key=lambda each: (each.nanoseconds(count), each.tables))
+    return min(fitting, key=lambda each: (each.nanoseconds(count, compressed), each.tables))
 
 
 def _choices(bits: int, radius: int, blocks: int | None, lead: int | None) -> Iterator[BlockChoice]:
@@ -142,5 +153,5 @@ def _impossible(
     asked = f"tables is {tables}" if tables is not None else f"blocks is {blocks}, lead is {lead}"
     return (
         f"{asked}: with radius {radius} there are C(blocks, lead) tables, lead <= blocks - "
-        f"{radius}, and at most {MOST_TABLES}; expected one of {possible}"
+        f"{radius}, and at most {MOST_TABLES}; expected {', '.join(map(str, possible[:6]))} ..."
     )

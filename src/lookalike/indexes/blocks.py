@@ -38,7 +38,10 @@ class BlockIndex(TabledIndex):
     (one of 4 blocks leads, 16 bits) or 10 (2 of 5 blocks, 25 or 26 bits). None takes what should be
     quickest for so many signatures, within `memory` bytes. `blocks` and `lead` choose directly.
 
-    Every table is a sorted copy: n · (bits / 8 + 4) bytes. The caller's array is not kept.
+    Every table is a sorted copy: n · (bits / 8 + 4) bytes; the caller's array is not kept. With
+    `compressed=True` tables have row numbers only, n · 4 bytes, and one array of signatures is
+    used, the caller's: for 64 bits and 4 tables half the size. What is in a query's bucket then
+    comes from all over memory, which is slow where buckets are long: take 10 tables or more.
     """
 
     kind = "blocks"
@@ -53,6 +56,7 @@ class BlockIndex(TabledIndex):
         blocks: SupportsIndex | None = None,
         lead: SupportsIndex | None = None,
         memory: SupportsIndex | None = None,
+        compressed: bool = False,
         threads: SupportsIndex | None = None,
     ) -> None:
         rows = self._take_rows(signatures, ids)
@@ -66,16 +70,23 @@ class BlockIndex(TabledIndex):
             None if blocks is None else whole_number("blocks", blocks, at_least=1),
             None if lead is None else whole_number("lead", lead, at_least=1),
             None if memory is None else whole_number("memory", memory, at_least=0),
+            compressed,
         )
         workers = thread_count(threads)
         self._tables = tuple(
-            SortedTable.build(rows, runs, workers) for runs in self._choice.headers(len(rows))
+            SortedTable.build(rows, runs, workers, compressed)
+            for runs in self._choice.headers(len(rows))
         )
 
     @property
     def widest(self) -> int:
         """The largest radius that the tables answer; beyond it, `within` scans."""
         return self._choice.radius
+
+    @property
+    def compressed(self) -> bool:
+        """Whether tables have row numbers in place of signatures."""
+        return self._tables[0].compressed
 
     @property
     def blocks(self) -> int:
@@ -101,6 +112,7 @@ class BlockIndex(TabledIndex):
             "blocks": self._choice.widths(),
             "lead": self.lead,
             "tables": self.tables,
+            "compressed": self.compressed,
             "header_bits": self._choice.header_bits(len(self)),
         }
 

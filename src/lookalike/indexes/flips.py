@@ -21,7 +21,7 @@ from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.indexes.results import NO_LIMIT, Matches, as_int64, too_many_matches
 from lookalike.indexes.sorted_table import MOST_HEADER_BITS, Runs, SortedTable, header_width
 from lookalike.indexes.tabled import TabledIndex
-from lookalike.indexes.volatility import STEPS, Volatility, as_weights
+from lookalike.indexes.volatility import MOST_COST, STEPS, Volatility, as_weights
 from lookalike.signatures import as_queries
 
 if TYPE_CHECKING:
@@ -89,6 +89,24 @@ class FlipIndex(TabledIndex):
         self._tables = (SortedTable.build(rows, runs, thread_count(threads)),)
         self.volatility = Volatility.normal()
         self._tunings: tuple[FlipTuning, ...] = ()
+
+    @classmethod
+    def of_chunk(cls, signatures: NDArray[np.uint8], is_sorted: bool, threads: int) -> FlipIndex:
+        """Return an index of signatures that are sorted already, used where they are.
+
+        Ids are places in them. Raises if they are not sorted; with `is_sorted=False`, sorts a copy.
+        """
+        if not is_sorted:
+            return cls(signatures, threads=threads)
+        index = cls.__new__(cls)
+        bits = 8 * signatures.shape[1]
+        index.header_bits = min(header_width(len(signatures)), bits)
+        runs = upper_bits(bits, index.header_bits)
+        index._tables = (SortedTable.of_sorted(signatures, runs, threads),)
+        index._ids = None
+        index.volatility = Volatility.normal()
+        index._tunings = ()
+        return index
 
     @property
     def tunings(self) -> tuple[FlipTuning, ...]:
@@ -229,7 +247,7 @@ class FlipIndex(TabledIndex):
         elif values is None or target == 1:
             tries = _MOST_FLIPS
         else:
-            tries = self._flips_for(rows, values, near, target, first, workers)
+            tries = self.flips_for(rows, values, near, target, first, workers)
         if values is None and tries < all_sets(self.header_bits, near):
             warnings.warn(
                 f"FlipIndex.within has no weights: {tries} flips are tried in the order of their "
@@ -238,6 +256,47 @@ class FlipIndex(TabledIndex):
                 stacklevel=2,
             )
         return self._native_within(rows, values, near, tries, first, False, most, workers)
+
+    def choose_sets(
+        self,
+        weights: NDArray[Any] | None,
+        radius: int,
+        threads: int,
+        sets: NDArray[np.uint32],
+    ) -> None:
+        """Write the likeliest sets of each query, as many as there are columns, at most 64."""
+        try:
+            _native.flip_choices(
+                weights,
+                self._start,
+                self.header_bits,
+                self.volatility.scale,
+                self.volatility.costs,
+                radius,
+                threads,
+                sets,
+            )
+        except _native.NotFinite as error:
+            raise _not_finite(int(str(error))) from None
+
+    def within_chunk(
+        self,
+        rows: NDArray[np.uint8],
+        weights: NDArray[Any] | None,
+        sets: NDArray[np.uint32] | None,
+        radius: int,
+        flips: int | None,
+        first: bool,
+        limit: int,
+        threads: int,
+    ) -> Matches:
+        """Return what `within` does, with sets that `choose_sets` wrote where there are some."""
+        if sets is not None:
+            return self._native_within(
+                rows, sets, radius, sets.shape[1], first, False, limit, threads
+            )
+        tries = _MOST_FLIPS if flips is None else flips
+        return self._native_within(rows, weights, radius, tries, first, False, limit, threads)
 
     def _native_within(
         self,
@@ -275,7 +334,7 @@ class FlipIndex(TabledIndex):
         exact = flips >= all_sets(self.header_bits, radius)
         return Matches(as_int64(offsets), as_int64(ids), distances, exact)
 
-    def _flips_for(
+    def flips_for(
         self,
         rows: NDArray[np.uint8],
         weights: NDArray[Any],
@@ -284,6 +343,7 @@ class FlipIndex(TabledIndex):
         first: bool,
         threads: int,
     ) -> int:
+        """Return how many flips `within` takes for a recall."""
         for tuning in reversed(self._tunings):
             if (tuning.radius, tuning.first, tuning.target) == (radius, first, recall):
                 return tuning.flips
@@ -352,8 +412,8 @@ class FlipIndex(TabledIndex):
             raise CorruptIndexError(
                 f"{container.path}: the description of the flips cannot be used: {error!r}"
             ) from error
-        if (costs[1:] < costs[:-1]).any():
-            raise CorruptIndexError(f"{container.path}: the volatility falls; it is damaged")
+        if (costs[1:] < costs[:-1]).any() or costs[-1] > MOST_COST:
+            raise CorruptIndexError(f"{container.path}: the volatility is none; it is damaged")
         self._restore_tables(container, [upper_bits(8 * shape[1], self.header_bits)])
 
 

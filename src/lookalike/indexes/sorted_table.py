@@ -33,7 +33,8 @@ def header_width(count: int) -> int:
 class SortedTable:
     """Signatures sorted by header and then by themselves, the rows they come from, and offsets.
 
-    Takes 4 bytes a signature beside the signatures, and 4 · 2^header_bits.
+    Takes 4 bytes a signature beside the signatures, and 4 · 2^header_bits. A compressed table has
+    the rows only; its signatures are those of the collection, in their order.
     """
 
     runs: Runs
@@ -41,9 +42,12 @@ class SortedTable:
     rows: NDArray[np.uint32] | None
     """The row of the collection that each signature is; None if its place is its row."""
     offsets: NDArray[np.uint32]
+    compressed: bool = False
 
     @classmethod
-    def build(cls, signatures: NDArray[np.uint8], runs: Runs, threads: int) -> SortedTable:
+    def build(
+        cls, signatures: NDArray[np.uint8], runs: Runs, threads: int, compressed: bool = False
+    ) -> SortedTable:
         """Sort a copy of the signatures, in time O(n) but for buckets that are large."""
         count = len(signatures)
         if count > MOST_ROWS:
@@ -51,9 +55,12 @@ class SortedTable:
                 f"there are {count} signatures; a table takes at most {MOST_ROWS}: make several "
                 "indexes and put them together with ShardedIndex"
             )
-        ordered = np.empty(signatures.shape, np.uint8)
         rows = np.empty(count, np.uint32)
         offsets = _empty_offsets(runs)
+        if compressed:
+            _native.build_table(signatures, list(runs), threads, None, rows, offsets)
+            return cls(runs, signatures, rows, offsets, True)
+        ordered = np.empty(signatures.shape, np.uint8)
         _native.build_table(signatures, list(runs), threads, ordered, rows, offsets)
         return cls(runs, ordered, rows, offsets)
 
@@ -70,14 +77,14 @@ class SortedTable:
 
     def native(self) -> _native.Table:
         """Return the table as the core sees it."""
-        return _native.Table(self.signatures, list(self.runs), self.rows, self.offsets)
+        return _native.Table(
+            self.signatures, list(self.runs), self.rows, self.offsets, self.compressed
+        )
 
     def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
         """Return what has to be saved, by name."""
-        arrays: dict[str, NDArray[Any]] = {
-            f"{prefix}signatures": self.signatures,
-            f"{prefix}offsets": self.offsets,
-        }
+        arrays: dict[str, NDArray[Any]] = {f"{prefix}offsets": self.offsets}
+        arrays["signatures" if self.compressed else f"{prefix}signatures"] = self.signatures
         if self.rows is not None:
             arrays[f"{prefix}rows"] = self.rows
         return arrays
@@ -85,11 +92,13 @@ class SortedTable:
     @classmethod
     def restored(cls, container: Container, prefix: str, runs: Runs) -> SortedTable:
         """Return the table that `arrays` saved, mapped and not read."""
+        compressed = f"{prefix}signatures" not in container
         table = cls(
             runs,
-            container.array(f"{prefix}signatures", np.uint8, 2),
+            container.array("signatures" if compressed else f"{prefix}signatures", np.uint8, 2),
             container.array(f"{prefix}rows", np.uint32, 1),
             container.array(f"{prefix}offsets", np.uint32, 1),
+            compressed,
         )
         try:
             table.native()

@@ -139,7 +139,7 @@ class TabledIndex(Index):
 
     def _rows_of(self, part: slice) -> NDArray[Any]:
         table = self._tables[0]
-        if table.rows is None:
+        if table.rows is None or table.compressed:
             return np.arange(len(self))[part]
         rows = table.rows[part]
         if len(rows) and int(rows.max()) >= len(self):

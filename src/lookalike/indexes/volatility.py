@@ -14,14 +14,14 @@ from lookalike.signatures.simhash import restore_weights
 
 __all__ = ["Volatility", "as_weights"]
 
-STEPS = 4096
-_STEPS_PER_UNIT = 256
-_COSTS_PER_NAT = 2048
-_MOST_COST = 2**16 - 1
+STEPS = 1023
+_STEPS_PER_UNIT = 128
+_COSTS_PER_NAT = 64
+MOST_COST = 2730
 _TAIL = 20
 """Fewer differences than that beyond a weight are no basis for an estimate."""
 
-DEFAULT_SPREAD = 0.35
+DEFAULT_SPREAD = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +102,7 @@ def _log_odds(differences: NDArray[Any], weights: NDArray[Any]) -> NDArray[np.fl
 
 
 def _as_costs(odds: Any) -> NDArray[np.uint16]:
-    steps = np.rint(np.asarray(odds) * _COSTS_PER_NAT).clip(0, _MOST_COST)
+    steps = np.rint(np.asarray(odds) * _COSTS_PER_NAT).clip(0, MOST_COST)
     return np.maximum.accumulate(steps).astype(np.uint16)
 
 

@@ -1,5 +1,14 @@
-"""Arrays in a file that can be trusted: one container format for everything that is saved."""
+"""Arrays in files that can be trusted: containers for what is saved, runs for what is appended."""
 
+from lookalike.storage.atomic import whole_file, whole_folder
 from lookalike.storage.container import Container, open_container, write_container
+from lookalike.storage.signature_file import SignatureFile
 
-__all__ = ["Container", "open_container", "write_container"]
+__all__ = [
+    "Container",
+    "SignatureFile",
+    "open_container",
+    "whole_file",
+    "whole_folder",
+    "write_container",
+]
