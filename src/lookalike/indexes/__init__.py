@@ -3,7 +3,7 @@
 from lookalike.indexes.base import Index
 from lookalike.indexes.batch import match_batch
 from lookalike.indexes.blocks import BlockIndex
-from lookalike.indexes.files import load_index
+from lookalike.indexes.files import load_index, open_index
 from lookalike.indexes.flips import FlipIndex, FlipTuning
 from lookalike.indexes.planner import Plan, plan
 from lookalike.indexes.results import Explanation, Matches, Neighbors, Pairs
@@ -26,5 +26,6 @@ __all__ = [
     "SliceIndex",
     "load_index",
     "match_batch",
+    "open_index",
     "plan",
 ]
