@@ -89,6 +89,7 @@ PLANNED = (
     Case(1_000_000, 64, "blocks", radius=3),
     Case(10_000_000, 64, "blocks", radius=3, parameters=(("lead", 1),)),
     Case(10_000_000, 64, "blocks", radius=3, parameters=(("lead", 2),)),
+    Case(10_000_000, 64, "blocks", radius=3, parameters=(("lead", 2), ("compressed", 1))),
     Case(1_000_000, 64, "blocks", radius=6),
     Case(1_000_000, 128, "blocks", radius=9),
     Case(100_000, 64, "flips", radius=3, recall=0.95),
@@ -196,7 +197,12 @@ def build(option: Option, rows: Any) -> Any:
     if option.index == "flips":
         return la.FlipIndex(rows, chosen["header_bits"], threads=1)
     return la.BlockIndex(
-        rows, chosen["radius"], blocks=chosen["blocks"], lead=chosen["lead"], threads=1
+        rows,
+        chosen["radius"],
+        blocks=chosen["blocks"],
+        lead=chosen["lead"],
+        compressed=bool(chosen.get("compressed")),
+        threads=1,
     )
 
 

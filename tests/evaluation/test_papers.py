@@ -25,7 +25,8 @@ EXPECTED = {
     "slides": ["b-bit MinHash", "Manku's parameters"],
     "psm": [
         *("Table 1", "Figure 1", "Figure 3", "Figure 6"),
-        *("Table 2", "Figure 5", "Figure 7", "Figure 8"),
+        *("Table 2", "Table 2 once more", "Figure 5", "Figure 7", "Figure 8", "Figure 9(a)"),
+        "Figure 9(b)",
     ],
     "matchcode": ["Four equal chunks"],
 }

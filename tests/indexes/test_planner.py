@@ -228,6 +228,17 @@ def test_blocks_are_built_as_planned() -> None:
     assert (index.blocks, index.lead) == (planned["blocks"], planned["lead"])
 
 
+def test_compressed_tables_where_memory_is_short() -> None:
+    """Room for row numbers of ten tables, and not for copies of 1024 bits in four."""
+    made = plan(count=1_000_000, bits=1024, radius=2, memory=200_000_000)
+    chosen = option(made, "blocks")
+    assert chosen.obstacle is None
+    assert chosen.parameters["compressed"] == 1
+    built = replace(made, chosen=chosen).build(oracle.collection(300, 128, "uniform", 1))
+    assert isinstance(built, la.BlockIndex)
+    assert built.compressed
+
+
 def test_flips_are_built_as_planned() -> None:
     rows = oracle.collection(500, 8, "uniform", 1)
     made = plan(count=60_000_000, bits=64, radius=3, recall=0.95, memory=1_100_000_000)

@@ -53,6 +53,8 @@ MOST_ORDERED = 64
 """So many flips are put in order without a heap."""
 _FEWER_HEADER_BITS = 5
 _ASKED_BYTES = 96
+_FETCH = 10
+"""Words that could be compared while a signature of a compressed table is looked for."""
 _FLIP_GROWTH = (
     (0.0, 0.0),
     (0.5, 0.8),
@@ -283,7 +285,10 @@ def _power(base: NDArray[np.float64], exponent: int, most: int) -> NDArray[np.fl
 
 
 def block_options(question: Question, costs: MachineCosts) -> Iterator[Option]:
-    """Yield permuted sorted tables with 1, 2, ... leading blocks; radius + lead blocks are best."""
+    """Yield permuted sorted tables with 1, 2, ... leading blocks; radius + lead blocks are best.
+
+    Each once with copies of the signatures in every table, and once compressed, with row numbers.
+    """
     radius, count = question.radius, question.count
     if radius is None or radius >= question.bits or count > MOST_ROWS:
         return
@@ -291,28 +296,32 @@ def block_options(question: Question, costs: MachineCosts) -> Iterator[Option]:
         choice = BlockChoice(question.bits, radius + lead, lead)
         if choice.tables > MOST_TABLES:
             return
-        memory = choice.bytes(count)
         header = choice.header_bits(count)
-        steps = _table_costs(question, costs, count / (1 << header), memory)
-        steps = replace(steps, permute=costs.block_table + steps.permute)
-        d = math.log2(count)
-        time = costs.block_query + block_cost(
-            d,
-            question.bits,
-            choice.blocks,
-            lead,
-            steps,
-            accesses=costs.block_accesses,
-            header_bits=header,
-        )
-        yield Option(
-            "blocks",
-            1e-3 * time,
-            1e-9 * count * choice.tables * (costs.table_build + _scattered(question, costs)),
-            memory,
-            parameters={"radius": radius, "blocks": choice.blocks, "lead": lead},
-            remark=f"{choice.tables} table{'' if choice.tables == 1 else 's'}",
-        )
+        build = 1e-9 * count * choice.tables * (costs.table_build + _scattered(question, costs))
+        for compressed in (False, True):
+            memory = choice.bytes(count, compressed)
+            steps = _table_costs(question, costs, count / (1 << header), memory)
+            # A signature that is elsewhere is a read at a random place.
+            fetch = _FETCH * costs.block_word + costs.missing(question.signature_bytes)
+            steps = replace(
+                steps,
+                permute=costs.block_table + steps.permute,
+                scan=steps.scan + (fetch if compressed else 0.0),
+            )
+            time = costs.block_query + block_cost(
+                math.log2(count),
+                question.bits,
+                choice.blocks,
+                lead,
+                steps,
+                accesses=costs.block_accesses,
+                header_bits=header,
+            )
+            parameters = {"radius": radius, "blocks": choice.blocks, "lead": lead}
+            if compressed:
+                parameters["compressed"] = 1
+            remark = f"{choice.tables} table{'' if choice.tables == 1 else 's'}"
+            yield Option("blocks", 1e-3 * time, build, memory, parameters=parameters, remark=remark)
 
 
 def flip_options(question: Question, costs: MachineCosts) -> Iterator[Option]:

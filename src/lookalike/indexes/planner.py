@@ -139,6 +139,7 @@ class Plan:
                 ids=ids,
                 blocks=chosen["blocks"],
                 lead=chosen["lead"],
+                compressed=bool(chosen.get("compressed")),
                 threads=threads,
             )
         if self.chosen.index == "flips":

@@ -10,7 +10,15 @@ from pathlib import Path
 from time import perf_counter
 
 from lookalike.errors import LookalikeError
-from lookalike.evaluation.papers import draft, issl, matchcode, psm_search, psm_texts, slides
+from lookalike.evaluation.papers import (
+    draft,
+    issl,
+    matchcode,
+    psm_batch,
+    psm_search,
+    psm_texts,
+    slides,
+)
 from lookalike.evaluation.papers.page import Section
 from lookalike.evaluation.papers.scale import SCALES
 from lookalike.evaluation.papers.world import World
@@ -32,7 +40,7 @@ DOCUMENTS: Sequence[tuple[str, str, Sequence[Experiments]]] = (
     (
         "psm",
         "Probabilistic near-duplicate detection using simhash (Sood, Loguinov, 2011)",
-        [psm_texts.run, psm_search.run],
+        [psm_texts.run, psm_search.run, psm_batch.run],
     ),
     (
         "matchcode",

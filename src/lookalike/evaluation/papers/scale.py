@@ -32,8 +32,6 @@ class Scale:
     queries: int
     smallest: int
     """The smallest collection of 64-bit signatures whose growth is measured."""
-    batch: int
-    """The largest batch that is matched with a file."""
     rounds: int
     """How often times are taken; the median counts."""
 
@@ -51,7 +49,6 @@ TINY = Scale(
     fingerprints=6000,
     queries=600,
     smallest=1500,
-    batch=600,
     rounds=1,
 )
 QUICK = Scale(
@@ -67,7 +64,6 @@ QUICK = Scale(
     fingerprints=4_000_000,
     queries=200_000,
     smallest=250_000,
-    batch=400_000,
     rounds=3,
 )
 PAPER = Scale(
@@ -83,7 +79,6 @@ PAPER = Scale(
     fingerprints=60_000_000,
     queries=10_000_000,
     smallest=1_000_000,
-    batch=10_000_000,
     rounds=1,
 )
 
