@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from itertools import combinations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import lookalike as la
+from lookalike import _native
 from lookalike.indexes.cost_model import (
     StepCosts,
     batch_rate,
@@ -199,20 +202,30 @@ def test_equal_chunks_as_they_are_known_to_be() -> None:
     assert share_found(128, [32] * 4, 0, 0) == 1
 
 
-@given(st.integers(0, 12), st.integers(1, 3))
+@given(st.integers(0, 12), st.integers(2, 3))
 def test_work_of_slices_is_complete(radius: int, wide: int) -> None:
-    """A list more, at least, for each bit of the radius; never more rows than lists hold."""
+    """A list more, at least, for each bit of the radius; as many rows as lists hold."""
     widths = [8 * wide] * 8
-    lists, rows = slice_work(100_000, 8, widths, radius)
-    assert lists >= min(radius + 1, 8)
-    assert rows == pytest.approx(lists * 100_000 / 2 ** (8 * wide))
+    lists, rows = slice_work(100_000_000, 8, widths, radius)
+    assert lists >= radius + 1
+    assert rows == pytest.approx(lists * 100_000_000 / 2 ** (8 * wide))
 
 
-def test_work_of_slices_as_measured() -> None:
-    """Slices of 22, 21 and 21 bits, within 3: one list each, and 22 with a bit changed."""
-    lists, _ = slice_work(5_000_000, 8, [22, 21, 21], 3)
-    assert lists in (3 + 21, 3 + 22)
-    assert slice_work(1000, 1, [4, 4], 10)[0] == math.inf
+@pytest.mark.parametrize(("radius", "slice_bits"), [(0, 12), (3, 12), (5, 12), (3, 9), (9, 14)])
+def test_work_of_slices_is_what_the_index_does(radius: int, slice_bits: int) -> None:
+    """Lists read, on average. Of equally good ones the index takes those that are short."""
+    rows = np.random.default_rng(0).integers(0, 256, (20_000, 16), dtype=np.uint8)
+    index = la.SliceIndex(rows, slice_bits)
+    work = index.within(rows[:200] ^ 1, radius, explain=True).explanation
+    assert work is not None
+    lists, compared = slice_work(20_000, 16, _native.slice_widths(128, slice_bits), radius)
+    assert work.lists.mean() == pytest.approx(lists, rel=0.3)
+    assert 0.4 * compared < work.postings.mean() < 1.2 * compared
+
+
+def test_work_of_slices_where_all_is_scanned() -> None:
+    assert slice_work(1000, 1, [4, 4], 10) == (math.inf, math.inf)
+    assert slice_work(100, 8, [8] * 8, 30) == (math.inf, math.inf)
 
 
 def test_pushes_grow_with_the_logarithm() -> None:

@@ -6,12 +6,13 @@ independent. Real ones have clusters: lists and runs are then longer for some qu
 
 from __future__ import annotations
 
+import heapq
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.indexes.block_choice import MOST_TABLES, BlockChoice
@@ -73,6 +74,8 @@ headers of 8 to 26 bits: off by less than half of what it says for a radius from
 # How native/search/slice_within.cpp weighs a list and a signature when it shares out thresholds.
 _LIST_WEIGHT = 12.0
 _ROW_WEIGHT, _BYTE_WEIGHT = 6.0, 0.12
+_SCAN_WEIGHT = 0.03
+"""A byte of the collection, if all of it is scanned in place of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +160,8 @@ def slice_options(question: Question, costs: MachineCosts) -> Iterator[Option]:
 
     Slices with more than about two values for each signature are left out: most lists are empty.
     """
+    if question.bits >= 2**16:
+        return  # more than SliceIndex takes
     widest = max(4, math.ceil(math.log2(question.count)) + 1)
     for slice_bits in range(4, min(widest, MOST_SLICE_BITS, question.bits) + 1):
         widths = _native.slice_widths(question.bits, slice_bits)
@@ -196,25 +201,31 @@ def slice_work(count: int, width: int, widths: list[int], radius: int) -> tuple[
     """Return how many lists are read, and how many signatures of them compared.
 
     Thresholds of the positions are raised radius + 1 times in all, always where that is cheapest,
-    as the index does it. (inf, inf) if there are not so many bits.
+    as the index does it. (inf, inf) where it scans in place of that.
     """
     row = _ROW_WEIGHT + _BYTE_WEIGHT * width
+    scanning = _SCAN_WEIGHT * width * count
 
-    def step(slice_bits: int, ones: int) -> tuple[float, float, float]:
-        lists = math.comb(slice_bits, ones) if ones <= slice_bits else math.inf
-        rows = lists * count / 2**slice_bits
-        return lists * _LIST_WEIGHT + rows * row, lists, rows
+    def step(bits: int, ones: int) -> tuple[float, int, int]:
+        """Return what one more differing bit weighs in a slice of so many bits."""
+        lists = math.comb(bits, ones) if ones <= bits else math.inf
+        return lists * (_LIST_WEIGHT + count / 2**bits * row), bits, ones
 
-    thresholds = [0] * len(widths)
-    total_lists = total_rows = 0.0
-    for _ in range(radius + 1):
-        steps = [step(bits, ones) for bits, ones in zip(widths, thresholds, strict=True)]
-        cheapest = min(range(len(widths)), key=lambda position: steps[position][0])
-        total_lists += steps[cheapest][1]
-        total_rows += steps[cheapest][2]
-        thresholds[cheapest] += 1
-        if total_lists > 2**40:
+    slices = Counter(widths)
+    steps = [step(bits, 0) for bits in slices]
+    heapq.heapify(steps)
+    left, weight, total_lists, total_rows = radius + 1, 0.0, 0.0, 0.0
+    while left:
+        each, bits, ones = steps[0]
+        raised = min(left, slices[bits])
+        weight += raised * each
+        if weight > scanning:
             return math.inf, math.inf
+        lists = raised * math.comb(bits, ones)
+        total_lists += lists
+        total_rows += lists * count / 2**bits
+        left -= raised
+        heapq.heapreplace(steps, step(bits, ones + 1))
     return total_lists, total_rows
 
 
@@ -222,11 +233,12 @@ def _slice_top_cost(
     question: Question, widths: list[int], expand: int, costs: MachineCosts
 ) -> float:
     """Return the nanoseconds of one query for nearest neighbours."""
-    lists = sum(lists_near(width, expand) for width in widths)
-    postings = question.count * sum(share_near(width, expand) for width in widths)
-    candidates = question.count * -math.expm1(
-        sum(math.log1p(-min(share_near(width, expand), 1 - 1e-12)) for width in widths)
-    )
+    slices = Counter(widths)
+    lists = sum(number * lists_near(width, expand) for width, number in slices.items())
+    shares = {width: min(share_near(width, expand), 1 - 1e-12) for width in slices}
+    postings = question.count * sum(slices[width] * share for width, share in shares.items())
+    missed = sum(slices[width] * math.log1p(-share) for width, share in shares.items())
+    candidates = question.count * -math.expm1(missed)
     reranked = min(max(_RERANK, 10 * (question.k or 1)), candidates)
     swept = postings > question.count / _CANDIDATES_SHARE
     list_memory = 4 * sum(1 << width for width in widths) + 4 * question.count * len(widths)
@@ -251,13 +263,16 @@ def share_found(bits: int, widths: list[int], expand: int, distance: int) -> flo
     if not 0 < distance < bits:
         return 1.0 if distance <= 0 else float(min(widths) <= expand)
     chance = distance / bits
-    missed = np.ones(1)
-    for width in set(widths):
+    # Numbers of errors are the coefficients of a product of polynomials, one for each slice.
+    size = 1 << bits.bit_length()
+    product = np.ones(size // 2 + 1, complex)
+    for width, number in Counter(widths).items():
         ones = np.arange(width + 1)
         places = np.array([math.comb(width, one) for one in range(width + 1)], float)
         errors = places * chance**ones * (1 - chance) ** (width - ones)
         errors[: expand + 1] = 0
-        missed = _times(missed, _power(errors, widths.count(width), distance), distance)
+        product *= np.fft.rfft(errors, size) ** number
+    missed = np.fft.irfft(product, size)[distance]
     total = math.exp(
         math.lgamma(bits + 1)
         - math.lgamma(distance + 1)
@@ -265,23 +280,7 @@ def share_found(bits: int, widths: list[int], expand: int, distance: int) -> flo
         + distance * math.log(chance)
         + (bits - distance) * math.log1p(-chance)
     )
-    return float(1 - missed[distance] / total) if len(missed) > distance else 1.0
-
-
-def _times(a: NDArray[np.float64], b: NDArray[np.float64], most: int) -> NDArray[np.float64]:
-    """Return the product of polynomials, up to x^most."""
-    return np.convolve(a, b)[: most + 1]
-
-
-def _power(base: NDArray[np.float64], exponent: int, most: int) -> NDArray[np.float64]:
-    """Return a power of a polynomial, up to x^most, by squaring."""
-    result = np.ones(1)
-    while exponent:
-        if exponent % 2:
-            result = _times(result, base, most)
-        base = _times(base, base, most)
-        exponent //= 2
-    return result
+    return float(np.clip(1 - missed / total, 0.0, 1.0))
 
 
 def block_options(question: Question, costs: MachineCosts) -> Iterator[Option]:
@@ -322,6 +321,8 @@ def block_options(question: Question, costs: MachineCosts) -> Iterator[Option]:
                 parameters["compressed"] = 1
             remark = f"{choice.tables} table{'' if choice.tables == 1 else 's'}"
             yield Option("blocks", 1e-3 * time, build, memory, parameters=parameters, remark=remark)
+        if header == header_width(count):
+            return  # (15): more leading bits than signatures tell apart only add tables
 
 
 def flip_options(question: Question, costs: MachineCosts) -> Iterator[Option]:
