@@ -11,7 +11,15 @@ from typing import Any
 from lookalike.checks import optional_module
 from lookalike.errors import FileError
 
-__all__ = ["GREY", "label_point", "line_style", "new_figure", "save_figure", "short_count"]
+__all__ = [
+    "GREY",
+    "label_point",
+    "line_style",
+    "log_axis",
+    "new_figure",
+    "save_figure",
+    "short_count",
+]
 
 # Okabe and Ito's colours, which people with any sort of colour vision can tell apart.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -69,6 +77,15 @@ def line_style(number: int) -> dict[str, Any]:
         "linewidth": 1.6,
         "zorder": 3,
     }
+
+
+def log_axis(axes: Any) -> None:
+    """Make the vertical axis logarithmic, with plain numbers at 1, 2 and 5."""
+    ticker = optional_module("matplotlib.ticker", "Drawing plots", extra="plot")
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.yaxis.set_minor_locator(ticker.NullLocator())
 
 
 def save_figure(figure: Any, axes: Any, path: str | os.PathLike[str]) -> None:

@@ -9,12 +9,12 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lookalike.checks import optional_module
 from lookalike.errors import ArgumentError
 from lookalike.evaluation.drawing import (
     GREY,
     label_point,
     line_style,
+    log_axis,
     new_figure,
     save_figure,
     short_count,
@@ -147,10 +147,6 @@ def _threads(threads: int) -> str:
 
 
 def _log_times(axes: Any, threads: int) -> None:
-    """Make the vertical axis one of milliseconds, in plain numbers, at 1, 2 and 5."""
-    ticker = optional_module("matplotlib.ticker", "Drawing plots", extra="plot")
-    axes.set_yscale("log")
-    axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.yaxis.set_minor_locator(ticker.NullLocator())
+    """Make the vertical axis one of milliseconds."""
+    log_axis(axes)
     axes.set_ylabel(f"milliseconds a query ({_threads(threads)})")

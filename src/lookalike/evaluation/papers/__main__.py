@@ -96,8 +96,9 @@ what comes out here. It is written by `make papers`; this is the size `{world.sc
 texts are read from: `arxiv_abstracts_120k.jsonl.gz` and `debian_descriptions.jsonl.gz`, a JSON
 object a line. Without it texts are made up, and near-duplicates with them.
 
-Times are those of one run on one machine, and others' machines are other machines: compare ratios,
-not milliseconds. Where a paper has a curve without figures, its text's figures stand here.
+Times are those of one run on one machine, which had other work to do, and the papers' machines were
+others: compare ratios, not milliseconds. Where a paper has a curve without figures, those of its
+text stand here.
 
 Fingerprints in millions are generated, from a seed: see `lookalike.evaluation.generated` for what
 they are fitted to."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from lookalike.evaluation.drawing import label_point, line_style, new_figure, save_figure
@@ -186,7 +187,10 @@ def _growth(world: World, about: str) -> Section:
     rows, _, _ = world.wide
     sample = min(50, world.scale.text_queries)
     most = len(rows) - sample
-    sizes = [most >> doublings for doublings in range(10, -1, -1) if most >> doublings >= 100]
+    smallest = 10 ** int(math.log10(max(1, most >> 10)))
+    sizes = [
+        size for size in (smallest << doubling for doubling in range(32)) if 100 <= size <= most
+    ]
 
     def grow(slice_bits: int | None) -> list[Measurement]:
         return growth(

@@ -9,12 +9,12 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.evaluation.drawing import line_style, new_figure, save_figure
+from lookalike.evaluation.drawing import line_style, log_axis, new_figure, save_figure
 from lookalike.evaluation.generated import GeneratedFingerprints
 from lookalike.evaluation.papers.page import Section
 from lookalike.evaluation.papers.psm_search import RADIUS, about, flips_needed, with_matches
@@ -80,7 +80,7 @@ def _rates(
         _write(path, data.signatures[:count], batch)
         for method in METHODS:
             first = method == FLIPS_FIRST
-            start = perf_counter()
+            start = process_time()
             if method == BLOCKS:
                 match_batch(
                     path, queries, RADIUS, method="blocks", tables=4, append=False, threads=1
@@ -97,7 +97,7 @@ def _rates(
                     chunk=batch,
                     threads=1,
                 )
-            rates[method] = batch / (perf_counter() - start)
+            rates[method] = batch / (process_time() - start)
     return rates
 
 
@@ -137,8 +137,7 @@ def _draw(
     axes.set_xscale("log", base=2)
     axes.set_xticks(sizes, [count_text(size) for size in sizes])
     axes.minorticks_off()
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    log_axis(axes)
     axes.set_xlabel(what)
     axes.set_ylabel("thousand queries a second")
     save_figure(figure, axes, world.pictures / name)

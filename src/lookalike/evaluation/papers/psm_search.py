@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.evaluation.drawing import line_style, new_figure, save_figure
+from lookalike.evaluation.drawing import line_style, log_axis, new_figure, save_figure
 from lookalike.evaluation.generated import GeneratedFingerprints, generate_fingerprints
 from lookalike.evaluation.papers.page import Section
 from lookalike.evaluation.papers.world import World, count_text, median_seconds
@@ -68,7 +68,7 @@ def about(data: GeneratedFingerprints) -> str:
     return (
         f"{count_text(len(data.signatures))} generated fingerprints, "
         f"{count_text(len(data.queries))} queries, {edited:.1%} of them edited copies, within "
-        f"{RADIUS} bits, one thread."
+        f"{RADIUS} bits, processor time of one thread."
     )
 
 
@@ -345,8 +345,7 @@ def _draw(
     axes.set_xticks(sizes, [count_text(size) for size in sizes])
     axes.minorticks_off()
     if unit != "recall":
-        axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        log_axis(axes)
     axes.set_xlabel("fingerprints")
     axes.set_ylabel(unit)
     save_figure(figure, axes, world.pictures / name)

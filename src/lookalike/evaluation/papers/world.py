@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import median
-from time import perf_counter
+from time import process_time
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,12 +79,15 @@ class World:
 
 
 def median_seconds(run: Callable[[], object], rounds: int) -> float:
-    """Return the median of so many times."""
+    """Return the median of so many processor times, which other processes disturb less.
+
+    For one thread: those of several would add up.
+    """
     times = []
     for _ in range(rounds):
-        start = perf_counter()
+        start = process_time()
         run()
-        times.append(perf_counter() - start)
+        times.append(process_time() - start)
     return median(times)
 
 
