@@ -3,7 +3,7 @@
 from lookalike.indexes.base import Index
 from lookalike.indexes.batch import match_batch
 from lookalike.indexes.blocks import BlockIndex
-from lookalike.indexes.files import load_index
+from lookalike.indexes.files import load_index, open_index
 from lookalike.indexes.flips import FlipIndex, FlipTuning
 from lookalike.indexes.results import Explanation, Matches, Neighbors, Pairs
 from lookalike.indexes.scan import ScanIndex
@@ -24,4 +24,5 @@ __all__ = [
     "SliceIndex",
     "load_index",
     "match_batch",
+    "open_index",
 ]

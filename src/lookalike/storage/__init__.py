@@ -3,10 +3,12 @@
 from lookalike.storage.atomic import whole_file, whole_folder
 from lookalike.storage.container import Container, open_container, write_container
 from lookalike.storage.signature_file import SignatureFile
+from lookalike.storage.strings import Strings
 
 __all__ = [
     "Container",
     "SignatureFile",
+    "Strings",
     "open_container",
     "whole_file",
     "whole_folder",
