@@ -16,6 +16,8 @@ from benchmarks.harness import Result, Verdict, WrongAnswerError
 from benchmarks.importing import NAME as IMPORT
 from benchmarks.importing import judge_import
 from benchmarks.machine import describe_machine
+from benchmarks.matching import CASES as MATCHING
+from benchmarks.matching import matching_table, run_matching
 from benchmarks.memory import NAME as MEMORY
 from benchmarks.memory import judge_memory
 from benchmarks.planning import CASES as PLANNING
@@ -41,9 +43,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ]
     signings = [name for name in SIGNING if options.only in name]
     sliced = [name for name in SLICES if options.only in name]
+    matched = [name for name in MATCHING if options.only in name]
     planned = [name for name in PLANNING if options.only in name]
     with_import, with_memory = options.only in IMPORT, options.only in MEMORY
-    if not (scans or signings or sliced or planned or with_import or with_memory):
+    if not (scans or signings or sliced or matched or planned or with_import or with_memory):
         print(f"no case has {options.only!r} in its name", file=sys.stderr)
         return 2
 
@@ -65,6 +68,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if sliced:
             results, verdicts = slices(sliced, options.data, options.cache, quick=options.quick)
             write_json(options.output / "slices.json", machine, results, verdicts)
+            gates += verdicts
+        if matched:
+            results, verdicts = match(matched, options.data, quick=options.quick)
+            write_json(options.output / "matching.json", machine, results, verdicts)
             gates += verdicts
         if planned:
             results, verdicts = predictions(planned, quick=options.quick)
@@ -128,6 +135,17 @@ def predictions(selected: Sequence[str], *, quick: bool) -> tuple[list[Result], 
     found = list(run_planning(selected, part=QUICK_FRACTION if quick else 1))
     print(f"\n{prediction_table(found)}", flush=True)
     results: list[Result] = list(found)
+    return results, finish(results, quick=quick, summary=False)
+
+
+def match(
+    selected: Sequence[str], folder: Path | None, *, quick: bool
+) -> tuple[list[Result], list[Verdict]]:
+    """Run the benchmark of blocks and flips, with one thread each."""
+    results: list[Result] = []
+    for result in run_matching(selected, folder, part=QUICK_FRACTION if quick else 1):
+        print(f"\n{matching_table(result)}", flush=True)
+        results.append(result)
     return results, finish(results, quick=quick, summary=False)
 
 
@@ -200,7 +218,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="FOLDER",
         type=Path,
         default=RESULTS,
+<<<<<<< HEAD
         help="where to write scan.json and the others (default: benchmarks/results)",
+=======
+        help="where to write scan.json, signing.json, slices.json and matching.json (default: "
+        "benchmarks/results)",
+>>>>>>> 7d2f95d3e8bcf54e4d2c6a2eb019a653e6b168fa
     )
     return parser.parse_args(arguments)
 

@@ -35,6 +35,7 @@ Progress = Callable[[int, int], None]
 """Called with how many signatures of the file have been read, and how many there are."""
 
 _CHUNK_BYTES = 1 << 27
+_SMALL = 1 << 16
 _MOST_KEPT = 64
 """Flips a query whose sets are kept from chunk to chunk."""
 
@@ -63,8 +64,9 @@ def match_batch(
 ) -> Matches:
     """Find what is within the radius of each query in a signature file, then append the queries.
 
-    The file is made if it is not there. It is read from beginning to end in chunks of `chunk`
-    signatures: as many as the batch has unless told, or 128 MB if that is more.
+    The file is made if it is not there. It is read from beginning to end in chunks of at most
+    `chunk` signatures: as many as the batch has unless told, or 128 MB if that is more. Runs of the
+    file that are smaller than the batch are put together to chunks of its size.
 
     `method="flips"`: each chunk is a `FlipIndex`, asked with `weights` as `FlipIndex.within` is;
     how many flips reach the `recall` is found out on the first chunk. Runs of the file are sorted
@@ -108,7 +110,7 @@ def match_batch(
             "same"
         )
     found = _Found(len(rows), first, most, near)
-    _match(store, matcher, found, size, progress)
+    _match(store, matcher, found, size, min(size, max(len(rows), _SMALL)), progress)
     matches = found.matches(matcher.exact)
     if append:
         header = upper_bits(bits, min(header_width(len(rows)), bits))
@@ -119,11 +121,16 @@ def match_batch(
 
 
 def _match(
-    store: SignatureFile, matcher: _Matcher, found: _Found, size: int, progress: Progress | None
+    store: SignatureFile,
+    matcher: _Matcher,
+    found: _Found,
+    size: int,
+    joined: int,
+    progress: Progress | None,
 ) -> None:
     """Read the file and gather matches, until there is nothing left to be asked."""
     done, total = 0, len(store)
-    for chunk in _chunks(store, size):
+    for chunk in _chunks(store, size, joined):
         asked = found.open_queries()
         if not len(asked):
             return
@@ -142,13 +149,13 @@ class _Chunk:
     is_sorted: bool
 
 
-def _chunks(store: SignatureFile, size: int) -> Iterator[_Chunk]:
-    """Cut runs into chunks of at most `size`, and put small ones together to one."""
+def _chunks(store: SignatureFile, size: int, joined: int) -> Iterator[_Chunk]:
+    """Cut runs into chunks of at most `size`, and put small ones together, up to `joined`."""
     waiting: list[tuple[Signatures, Ids]] = []
     for signatures, ids in store.each_run():
         for begin in range(0, len(ids), size):
             part = signatures[begin : begin + size], ids[begin : begin + size]
-            if waiting and sum(len(each) for _, each in waiting) + len(part[1]) > size:
+            if waiting and sum(len(each) for _, each in waiting) + len(part[1]) > joined:
                 yield _joined(waiting)
                 waiting = []
             waiting.append(part)
