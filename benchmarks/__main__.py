@@ -218,12 +218,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="FOLDER",
         type=Path,
         default=RESULTS,
-<<<<<<< HEAD
         help="where to write scan.json and the others (default: benchmarks/results)",
-=======
-        help="where to write scan.json, signing.json, slices.json and matching.json (default: "
-        "benchmarks/results)",
->>>>>>> 7d2f95d3e8bcf54e4d2c6a2eb019a653e6b168fa
     )
     return parser.parse_args(arguments)
 
