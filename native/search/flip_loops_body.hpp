@@ -221,7 +221,7 @@ inline FlipHit* compare(const std::uint64_t* signatures, std::size_t begin, std:
     const __m512i wanted = _mm512_set1_epi64(static_cast<long long>(query));
     const __m512i most = _mm512_set1_epi64(radius);
     std::size_t at = begin - before;
-    for (std::uint32_t lanes = ((1u << size) - 1) << before; lanes != 0;
+    for (std::uint64_t lanes = ((std::uint64_t{1} << size) - 1) << before; lanes != 0;
          lanes >>= 8, line += 8, at += 8) {
         const auto mask = static_cast<__mmask8>(lanes);
         const __m512i distances =

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "search/bucket_scan.hpp"
 #include "search/probe_stream.hpp"
@@ -134,7 +135,7 @@ class FlipTask {
         const std::size_t in_block = kQueriesPerBlock;
         probes_.resize(in_block * probes_per_query);
         spare_.resize(probes_.size());
-        hits_.resize(probes_.size() * FlipLoops::kMostHits);
+        hits_ = std::make_unique_for_overwrite<FlipHit[]>(probes_.size() * FlipLoops::kMostHits);
         std::uint64_t queries[kQueriesPerBlock];
         const Sorted64 sorted{reinterpret_cast<const std::uint64_t*>(table_.signatures.data),
                               table_.offsets, table_.signatures.count};
@@ -181,7 +182,7 @@ class FlipTask {
     void report(const FlipLoops& loops, const Sorted64& sorted, const std::uint64_t* queries,
                 std::size_t block, std::size_t probes) {
         const std::size_t found = loops.probe(sorted, queries, settings_.radius, probes_.data(),
-                                              probes, spare_.data(), hits_.data());
+                                              probes, spare_.data(), hits_.get());
         for (std::size_t hit = 0; hit < found; ++hit) {
             const FlipHit& one = hits_[hit];
             const std::size_t query = block - begin_ + one.query;
@@ -279,7 +280,8 @@ class FlipTask {
     std::vector<std::uint8_t> done_;
     std::vector<std::uint32_t> flips_;
     std::vector<FlipProbe> probes_;
-    std::vector<FlipHit> spare_, hits_;
+    std::vector<FlipHit> spare_;
+    std::unique_ptr<FlipHit[]> hits_;
 };
 
 }  // namespace

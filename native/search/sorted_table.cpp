@@ -164,11 +164,20 @@ bool find_offsets(const Header& header, const Signatures& sorted, std::size_t th
     bits::share_out(pieces, threads, checkpoint, [&](std::size_t, std::size_t piece) {
         bool in_order = true;
         std::uint64_t last = begin(piece) == 0 ? 0 : header.value(sorted.row(begin(piece) - 1)) + 1;
+        std::uint64_t before = 0;
+        if (sorted.bytes == 8 && begin(piece) != 0)
+            std::memcpy(&before, sorted.row(begin(piece) - 1), 8);
         for (std::size_t at = begin(piece); at < begin(piece + 1); ++at) {
-            const std::uint64_t value = header.value(sorted.row(at));
-            if (at != 0)
+            if (sorted.bytes == 8) {
+                std::uint64_t own;
+                std::memcpy(&own, sorted.row(at), 8);
+                in_order &= before <= own;
+                before = own;
+            } else if (at != 0) {
                 in_order &=
                     compare_signatures(sorted.row(at - 1), sorted.row(at), sorted.bytes) <= 0;
+            }
+            const std::uint64_t value = header.value(sorted.row(at));
             for (; last <= value; ++last)
                 offsets[last] = static_cast<std::uint32_t>(at);
         }
