@@ -73,7 +73,12 @@ Groups band_groups(const std::uint32_t* keys, std::size_t count) {
     return groups;
 }
 
-RowPairs group_pairs(const BandKeys& keys, std::size_t band, const std::uint32_t* rows,
+bool LargeKeys::has(std::size_t band, std::uint32_t key) const {
+    return std::binary_search(keys + offsets[band], keys + offsets[band + 1], key);
+}
+
+RowPairs group_pairs(const BandKeys& keys, const LargeKeys& large, std::size_t band,
+                     const std::uint32_t* rows,
                      const std::int64_t* offsets, std::size_t groups, std::size_t most,
                      std::size_t first_new, std::size_t threads,
                      const bits::Checkpoint& checkpoint) {
@@ -91,7 +96,8 @@ RowPairs group_pairs(const BandKeys& keys, std::size_t band, const std::uint32_t
                 if (right < first_new)
                     return;
                 for (std::size_t earlier = 0; earlier < band; ++earlier)
-                    if (keys.at(earlier, left) == keys.at(earlier, right))
+                    if (const std::uint32_t key = keys.at(earlier, left);
+                        key == keys.at(earlier, right) && (size > most || !large.has(earlier, key)))
                         return;
                 pairs.left.push_back(left);
                 pairs.right.push_back(right);

@@ -241,6 +241,8 @@ def band_groups(
 ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]: ...
 def group_pairs(
     keys: NDArray[np.uint32],
+    large_keys: NDArray[np.uint32],
+    large_offsets: NDArray[np.int64],
     band: int,
     rows: NDArray[np.uint32],
     offsets: NDArray[np.int64],
