@@ -129,6 +129,16 @@ def test_a_changed_corpus_is_read_again(source: Path, tmp_path: Path) -> None:
     assert result.counts.documents == len(TEXTS) + 1 and not result.keep[-1]
 
 
+def test_a_corpus_that_changed_since_is_not_written(source: Path, tmp_path: Path) -> None:
+    result = la.dedup(source)
+    lines = source.read_text().splitlines(keepends=True)
+    source.write_text("".join(reversed(lines)))
+    for job in (result.write, result.write_annotated, lambda path: result.survivors()):
+        with pytest.raises(la.DocumentError, match="has changed since it was read"):
+            job(tmp_path / "out.jsonl")
+    assert not (tmp_path / "out.jsonl").exists()
+
+
 def test_what_is_in_memory_is_read_again(tmp_path: Path) -> None:
     work = tmp_path / "work"
     assert la.dedup(["a b c"] * 2, work=work).counts.kept == 1

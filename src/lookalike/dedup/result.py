@@ -76,6 +76,8 @@ class DedupResult:
     columns: Columns = field(repr=False)
     documents: Documents = field(repr=False)
     skip_bad: bool = field(default=False, repr=False)
+    source_identity: list[Any] | None = field(default=None, repr=False)
+    """What the source was when it was read; see `Corpus.identity`."""
 
     @cached_property
     def survivors_rows(self) -> NDArray[np.int64]:

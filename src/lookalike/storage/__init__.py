@@ -1,12 +1,13 @@
 """Arrays in a file that can be trusted: one container format for everything that is saved."""
 
-from lookalike.storage.atomic import whole_file, whole_folder
+from lookalike.storage.atomic import check_replaceable, whole_file, whole_folder
 from lookalike.storage.container import Container, open_container, write_container
 from lookalike.storage.strings import Strings
 
 __all__ = [
     "Container",
     "Strings",
+    "check_replaceable",
     "open_container",
     "whole_file",
     "whole_folder",
