@@ -1,0 +1,86 @@
+// Working memory that is kept from one call to the next: asking the system for megabytes, and
+// touching them for the first time, costs more than many a search.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace lookalike::bits {
+
+// Something of that type that is in nobody else's use, and goes back when this object ends.
+template <class Thing>
+class Pooled {
+  public:
+    Pooled() : thing_(shelf().take()) {}
+    Pooled(Pooled&&) noexcept = default;
+    Pooled& operator=(Pooled&&) = delete;
+    Pooled(const Pooled&) = delete;
+    Pooled& operator=(const Pooled&) = delete;
+    ~Pooled() {
+        if (thing_)
+            shelf().put_back(std::move(thing_));
+    }
+
+    explicit operator bool() const { return thing_ != nullptr; }  // false after a move
+    Thing& operator*() { return *thing_; }
+    const Thing& operator*() const { return *thing_; }
+    Thing* operator->() { return thing_.get(); }
+    const Thing* operator->() const { return thing_.get(); }
+
+  private:
+    class Shelf {
+      public:
+        std::unique_ptr<Thing> take() {
+            {
+                const std::scoped_lock lock(mutex_);
+                if (!free_.empty()) {
+                    std::unique_ptr<Thing> thing = std::move(free_.back());
+                    free_.pop_back();
+                    return thing;
+                }
+            }
+            return std::make_unique<Thing>();
+        }
+        void put_back(std::unique_ptr<Thing> thing) {
+            const std::scoped_lock lock(mutex_);
+            if (free_.size() < kMostKept)
+                free_.push_back(std::move(thing));
+        }
+
+      private:
+        static constexpr std::size_t kMostKept = 32;
+
+        std::mutex mutex_;
+        std::vector<std::unique_ptr<Thing>> free_;
+    };
+
+    static Shelf& shelf() {
+        static Shelf only;
+        return only;
+    }
+
+    std::unique_ptr<Thing> thing_;
+};
+
+// An array whose places have no value until they are written; it only grows.
+template <class Value>
+class Room {
+  public:
+    // At least so many places. What was in them is lost if there were fewer.
+    Value* of(std::size_t count) {
+        if (count > size_) {
+            places_ = std::make_unique_for_overwrite<Value[]>(count + count / 4);
+            size_ = count + count / 4;
+        }
+        return places_.get();
+    }
+
+  private:
+    std::unique_ptr<Value[]> places_;
+    std::size_t size_ = 0;
+};
+
+}  // namespace lookalike::bits
