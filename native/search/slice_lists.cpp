@@ -17,13 +17,15 @@ struct Column {
     std::uint32_t mask;
     Row* offsets;
     Row* rows;
+    std::uint16_t* sketches;  // or null
 };
 
 }  // namespace
 
 template <class Row>
 void build_lists(const Slicing& slicing, const Signatures& signatures, std::size_t threads,
-                 const bits::Checkpoint& checkpoint, Row* offsets, Row* rows) {
+                 const bits::Checkpoint& checkpoint, Row* offsets, Row* rows,
+                 std::uint16_t* sketches) {
     const std::size_t positions = slicing.count();
     // At least one task a thread, even if a pass then has fewer positions.
     const std::size_t per_task = std::clamp<std::size_t>(
@@ -36,7 +38,8 @@ void build_lists(const Slicing& slicing, const Signatures& signatures, std::size
             columns.push_back({position, slicing.start(position) / 8, slicing.start(position) % 8,
                                (1u << slicing.width(position)) - 1,
                                offsets + slicing.lists_before(position),
-                               rows + position * signatures.count});
+                               rows + position * signatures.count,
+                               sketches ? sketches + position * signatures.count : nullptr});
         const std::uint8_t* const last = signatures.data + signatures.count * signatures.bytes - 8;
         const auto value = [&](std::size_t row, const Column<Row>& column) {
             const std::uint8_t* const from = signatures.row(row) + column.byte;
@@ -58,14 +61,19 @@ void build_lists(const Slicing& slicing, const Signatures& signatures, std::size
         }
         // From the last row to the first, so that ends become beginnings and rows ascend.
         for (std::size_t row = signatures.count; row-- > 0;)
-            for (const Column<Row>& column : columns)
-                column.rows[--column.offsets[value(row, column)]] = static_cast<Row>(row);
+            for (const Column<Row>& column : columns) {
+                const Row place = --column.offsets[value(row, column)];
+                column.rows[place] = static_cast<Row>(row);
+                if (column.sketches)
+                    column.sketches[place] = slicing.sketch(signatures.row(row), column.position);
+            }
     });
 }
 
 template <class Row>
 void merge_lists(const Slicing& slicing, const std::vector<SliceLists<Row>>& parts,
-                 std::size_t threads, const bits::Checkpoint& checkpoint, Row* offsets, Row* rows) {
+                 std::size_t threads, const bits::Checkpoint& checkpoint, Row* offsets, Row* rows,
+                 std::uint16_t* sketches) {
     std::size_t count = 0;
     for (const auto& part : parts)
         count += part.count;
@@ -79,6 +87,9 @@ void merge_lists(const Slicing& slicing, const std::vector<SliceLists<Row>>& par
                 const auto list = part.list(position, static_cast<std::uint32_t>(value));
                 if (at + list.size > count)
                     throw CorruptLists();
+                if (sketches)
+                    std::copy_n(part.sketches_of(list), list.size,
+                                sketches + position * count + at);
                 for (std::size_t index = 0; index < list.size; ++index)
                     rows[position * count + at++] = static_cast<Row>(list.begin[index] + shift);
                 shift += part.count;
@@ -88,12 +99,12 @@ void merge_lists(const Slicing& slicing, const std::vector<SliceLists<Row>>& par
 }
 
 template void build_lists(const Slicing&, const Signatures&, std::size_t, const bits::Checkpoint&,
-                          std::uint32_t*, std::uint32_t*);
+                          std::uint32_t*, std::uint32_t*, std::uint16_t*);
 template void build_lists(const Slicing&, const Signatures&, std::size_t, const bits::Checkpoint&,
-                          std::uint64_t*, std::uint64_t*);
+                          std::uint64_t*, std::uint64_t*, std::uint16_t*);
 template void merge_lists(const Slicing&, const std::vector<SliceLists<std::uint32_t>>&,
-                          std::size_t, const bits::Checkpoint&, std::uint32_t*, std::uint32_t*);
+                          std::size_t, const bits::Checkpoint&, std::uint32_t*, std::uint32_t*, std::uint16_t*);
 template void merge_lists(const Slicing&, const std::vector<SliceLists<std::uint64_t>>&,
-                          std::size_t, const bits::Checkpoint&, std::uint64_t*, std::uint64_t*);
+                          std::size_t, const bits::Checkpoint&, std::uint64_t*, std::uint64_t*, std::uint16_t*);
 
 }  // namespace lookalike::search

@@ -4,7 +4,9 @@
 #include <numeric>
 
 #include "bits/kernels.hpp"
+#include "bits/prefetch.hpp"
 #include "bits/top_k.hpp"
+#include "search/score_loops.hpp"
 #include "search/slice_search.hpp"
 
 namespace lookalike::search {
@@ -20,9 +22,11 @@ constexpr double kProbeCost = 12;
 constexpr double kVerifyCost = 6;
 constexpr double kVerifyByteCost = 0.12;
 constexpr double kScanByteCost = 0.03;
+constexpr double kSketchCost = 0.3;
 
 constexpr std::size_t kQueriesPerTask = 64;
 constexpr std::size_t kAhead = 48;
+constexpr std::size_t kSketchesAhead = 256;  // of a list; behind them the processor fetches ahead
 
 // A list to be read for a query: all rows there are candidates.
 struct Probe {
@@ -102,7 +106,9 @@ class SegmentWithin {
     template <class Row, class Take>
     void probe(const SliceLists<Row>& lists, const Signatures& queries, WithinWork* work,
                Take take) {
-        const double verify = kVerifyCost + kVerifyByteCost * static_cast<double>(rows_.bytes);
+        double verify = kVerifyCost + kVerifyByteCost * static_cast<double>(rows_.bytes);
+        if (lists.sketches != nullptr)  // only those whose sketches are near are looked at
+            verify = kSketchCost + 2 * verify * near_by_chance();
         const double scanning =
             kScanByteCost * static_cast<double>(rows_.bytes) * static_cast<double>(rows_.count);
         std::vector<Thresholds> thresholds(queries.count);
@@ -124,7 +130,19 @@ class SegmentWithin {
         std::sort(probes.begin(), probes.end(), [](const Probe& a, const Probe& b) {
             return a.key != b.key ? a.key < b.key : a.query < b.query;
         });
-        read(lists, queries, probes, thresholds, values, work, take);
+        if (lists.sketches != nullptr)
+            read_sketches(lists, queries, probes, thresholds, values, work, take);
+        else
+            read(lists, queries, probes, thresholds, values, work, take);
+    }
+
+    // Which share of sketches is within the radius, if their bits are drawn at random.
+    double near_by_chance() const {
+        double ways = 0;
+        for (std::size_t ones = 0; ones <= std::min<std::size_t>(radius_, Slicing::kSketchBits);
+             ++ones)
+            ways += choose(Slicing::kSketchBits, ones);
+        return ways / static_cast<double>(1u << Slicing::kSketchBits);
     }
 
     void add_probes(const std::vector<std::uint32_t>& values, const Thresholds& thresholds,
@@ -158,7 +176,7 @@ class SegmentWithin {
               const std::vector<std::vector<std::uint32_t>>& values, WithinWork* work, Take take) {
         using List = typename SliceLists<Row>::List;
         List pending[2 * kAhead] = {};
-        const auto look_up = [&](std::size_t at) {
+        const auto look_up = [&](std::size_t at) __attribute__((always_inline)) {
             if (at + kAhead < probes.size())
                 __builtin_prefetch(
                     lists.offset_of(probes[at + kAhead].position, probes[at + kAhead].value));
@@ -169,7 +187,7 @@ class SegmentWithin {
                 __builtin_prefetch(list.begin);
             pending[at % (2 * kAhead)] = list;
         };
-        const auto prefetch_rows = [&](std::size_t at) {
+        const auto prefetch_rows = [&](std::size_t at) __attribute__((always_inline)) {
             if (at >= probes.size())
                 return;
             const List& list = pending[at % (2 * kAhead)];
@@ -192,6 +210,69 @@ class SegmentWithin {
         }
     }
 
+    // The same by sketches: only rows that are still near enough with those bits are looked at.
+    // Sketches, postings and signatures are three passes, each asking for what the next one needs.
+    template <class Row, class Take>
+    void read_sketches(const SliceLists<Row>& lists, const Signatures& queries,
+                       const std::vector<Probe>& probes, const std::vector<Thresholds>& thresholds,
+                       const std::vector<std::vector<std::uint32_t>>& values, WithinWork* work,
+                       Take take) {
+        using List = typename SliceLists<Row>::List;
+        struct Near {
+            const Row* posting;
+            const Probe* probe;
+            std::size_t row;
+        };
+        std::vector<Near> near;
+        std::vector<std::uint32_t> places;
+        List pending[2 * kAhead] = {};
+        const auto look_up = [&](std::size_t at) __attribute__((always_inline)) {
+            if (at + kAhead < probes.size())
+                __builtin_prefetch(
+                    lists.offset_of(probes[at + kAhead].position, probes[at + kAhead].value));
+            if (at >= probes.size())
+                return;
+            const List list = lists.list(probes[at].position, probes[at].value);
+            if (list.size != 0)
+                bits::prefetch_all(
+                    reinterpret_cast<const std::uint8_t*>(lists.sketches_of(list)),
+                    sizeof(std::uint16_t) * std::min<std::size_t>(list.size, kSketchesAhead));
+            pending[at % (2 * kAhead)] = list;
+        };
+        const auto near_sketches = score_loops().near_sketches;
+        for (std::size_t at = 0; at < kAhead; ++at)
+            look_up(at);
+        for (std::size_t at = 0; at < probes.size(); ++at) {
+            look_up(at + kAhead);
+            const Probe& probe = probes[at];
+            const List list = pending[at % (2 * kAhead)];
+            if (places.size() < list.size)
+                places.resize(list.size);
+            const std::uint8_t* const query = queries.row(probe.query);
+            const auto differing = static_cast<std::uint32_t>(
+                __builtin_popcount(probe.value ^ values[probe.query][probe.position]));
+            const std::size_t found = near_sketches(
+                lists.sketches_of(list), list.size, slicing_.sketch(query, probe.position),
+                static_cast<std::uint16_t>(radius_ - differing), places.data());
+            for (std::size_t index = 0; index < found; ++index) {
+                near.push_back({list.begin + places[index], &probe, 0});
+                __builtin_prefetch(near.back().posting);
+            }
+            ++work[probe.query].lists;
+            work[probe.query].postings += static_cast<std::int64_t>(list.size);
+            work[probe.query].verified += static_cast<std::int64_t>(found);
+        }
+        for (Near& one : near) {
+            one.row = *one.posting;
+            if (one.row >= rows_.count)
+                throw CorruptLists();
+            __builtin_prefetch(rows_.row(one.row));
+        }
+        for (const Near& one : near)
+            verify_row(one.row, queries.row(one.probe->query), *one.probe,
+                       thresholds[one.probe->query], values[one.probe->query], take);
+    }
+
     template <class List, class Take>
     void verify(const List& list, const std::uint8_t* query, const Probe& probe,
                 const Thresholds& thresholds, const std::vector<std::uint32_t>& values, Take take) {
@@ -202,13 +283,19 @@ class SegmentWithin {
                 throw CorruptLists();
             if (index + kRowsAhead < list.size && list.begin[index + kRowsAhead] < rows_.count)
                 __builtin_prefetch(rows_.row(list.begin[index + kRowsAhead]));
-            std::int32_t distance;
-            kernels_.paired(query, rows_.row(row), 1, rows_.bytes, &distance);
-            if (static_cast<std::uint32_t>(distance) > radius_ || segment_.is_removed(row) ||
-                found_before(row, probe.position, thresholds, values))
-                continue;
-            take(probe.query, static_cast<std::uint32_t>(distance), rows_.id(row));
+            verify_row(row, query, probe, thresholds, values, take);
         }
+    }
+
+    template <class Take>
+    void verify_row(std::size_t row, const std::uint8_t* query, const Probe& probe,
+                    const Thresholds& thresholds, const std::vector<std::uint32_t>& values,
+                    Take take) {
+        std::int32_t distance;
+        kernels_.paired(query, rows_.row(row), 1, rows_.bytes, &distance);
+        if (static_cast<std::uint32_t>(distance) <= radius_ && !segment_.is_removed(row) &&
+            !found_before(row, probe.position, thresholds, values))
+            take(probe.query, static_cast<std::uint32_t>(distance), rows_.id(row));
     }
 
     // Whether an earlier position brings in the same row, and reports it.

@@ -327,7 +327,7 @@ def test_building_sorts_each_list() -> None:
     for threads in (1, 4):
         segment = Segment.build(Rows(rows), 11, threads)
         assert segment.lists is not None
-        offsets, postings = segment.lists
+        offsets, postings, _ = segment.lists
         values = np.array([slice_oracle.slices(row, 11) for row in rows])
         begin = 0
         for position, width in enumerate(slice_oracle.widths(40, 11)):
