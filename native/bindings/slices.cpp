@@ -73,6 +73,29 @@ void bind_building(nb::module_& module) {
         "postings"_a.noconvert(), "sketches"_a.noconvert().none());
 
     module.def(
+        "count_lists",
+        [](const SignatureArray& rows, std::size_t slice_bits, std::size_t threads,
+           const OutputArray<Row, 1>& offsets) {
+            const nb::gil_scoped_release nogil;
+            search::count_lists(search::Slicing(8 * rows.shape(1), slice_bits), signatures(rows),
+                                threads, python_signals, offsets.data());
+        },
+        "rows"_a.noconvert(), "slice_bits"_a, "threads"_a, "offsets"_a.noconvert());
+
+    module.def(
+        "fill_lists",
+        [](const SignatureArray& rows, std::size_t slice_bits, std::size_t threads,
+           const RowArray<Row>& offsets, std::size_t first, std::size_t end,
+           const OutputArray<Row, 1>& postings, const std::optional<SketchOutput>& sketches) {
+            const nb::gil_scoped_release nogil;
+            search::fill_lists(search::Slicing(8 * rows.shape(1), slice_bits), signatures(rows),
+                               threads, python_signals, offsets.data(), first, end, postings.data(),
+                               sketches ? sketches->data() : nullptr);
+        },
+        "rows"_a.noconvert(), "slice_bits"_a, "threads"_a, "offsets"_a.noconvert(), "first"_a,
+        "end"_a, "postings"_a.noconvert(), "sketches"_a.noconvert().none());
+
+    module.def(
         "merge_lists",
         [](const std::vector<const BoundSegment*>& segments, std::size_t slice_bits,
            std::size_t threads, const OutputArray<Row, 1>& offsets,

@@ -68,24 +68,23 @@ constexpr std::size_t kSketches = 32;
 #if defined(__AVX512BW__)
 std::uint32_t near_of_block(const std::uint16_t* sketches, std::uint16_t query,
                             std::uint16_t cutoff) {
-    const __m512i ones = _mm512_broadcast_i32x4(
-        _mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+    const __m512i ones =
+        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
     const __m512i low = _mm512_set1_epi8(15);
     const __m512i flips = _mm512_xor_si512(_mm512_loadu_si512(sketches),
                                            _mm512_set1_epi16(static_cast<short>(query)));
     const __m512i of_bytes = _mm512_add_epi8(
         _mm512_shuffle_epi8(ones, _mm512_and_si512(flips, low)),
         _mm512_shuffle_epi8(ones, _mm512_and_si512(_mm512_srli_epi16(flips, 4), low)));
-    const __m512i of_words =
-        _mm512_add_epi16(_mm512_srli_epi16(of_bytes, 8),
-                         _mm512_and_si512(of_bytes, _mm512_set1_epi16(255)));
+    const __m512i of_words = _mm512_add_epi16(_mm512_srli_epi16(of_bytes, 8),
+                                              _mm512_and_si512(of_bytes, _mm512_set1_epi16(255)));
     return _mm512_cmple_epu16_mask(of_words, _mm512_set1_epi16(static_cast<short>(cutoff)));
 }
 #elif defined(__AVX2__)
 std::uint32_t near_of_block(const std::uint16_t* sketches, std::uint16_t query,
                             std::uint16_t cutoff) {
-    const __m256i ones = _mm256_broadcastsi128_si256(
-        _mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+    const __m256i ones =
+        _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
     const __m256i low = _mm256_set1_epi8(15);
     const auto farther = [&](const std::uint16_t* from) {
         const __m256i flips =
@@ -94,9 +93,8 @@ std::uint32_t near_of_block(const std::uint16_t* sketches, std::uint16_t query,
         const __m256i of_bytes = _mm256_add_epi8(
             _mm256_shuffle_epi8(ones, _mm256_and_si256(flips, low)),
             _mm256_shuffle_epi8(ones, _mm256_and_si256(_mm256_srli_epi16(flips, 4), low)));
-        const __m256i of_words =
-            _mm256_add_epi16(_mm256_srli_epi16(of_bytes, 8),
-                             _mm256_and_si256(of_bytes, _mm256_set1_epi16(255)));
+        const __m256i of_words = _mm256_add_epi16(
+            _mm256_srli_epi16(of_bytes, 8), _mm256_and_si256(of_bytes, _mm256_set1_epi16(255)));
         return _mm256_cmpgt_epi16(of_words, _mm256_set1_epi16(static_cast<short>(cutoff)));
     };
     // Packing takes turns between 128-bit lanes; put them back in order.
@@ -120,8 +118,8 @@ std::size_t near_sketches(const std::uint16_t* sketches, std::size_t count, std:
     for (; begin + kSketches <= count; begin += kSketches)
         for (std::uint32_t mask = near_of_block(sketches + begin, query, cutoff); mask != 0;
              mask &= mask - 1)
-            places[found++] = static_cast<std::uint32_t>(begin) +
-                              static_cast<std::uint32_t>(__builtin_ctz(mask));
+            places[found++] =
+                static_cast<std::uint32_t>(begin) + static_cast<std::uint32_t>(__builtin_ctz(mask));
     if (begin == count)
         return found;
     // The rest, with words behind it that are not looked at.

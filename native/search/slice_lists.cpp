@@ -1,6 +1,7 @@
 #include "search/slice_lists.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace lookalike::search {
 
@@ -71,6 +72,74 @@ void build_lists(const Slicing& slicing, const Signatures& signatures, std::size
 }
 
 template <class Row>
+void count_lists(const Slicing& slicing, const Signatures& signatures, std::size_t threads,
+                 const bits::Checkpoint& checkpoint, Row* offsets) {
+    // Several positions in one pass, because signatures may come from a disk each time.
+    const std::size_t tasks = std::min(std::max<std::size_t>(1, threads), slicing.count());
+    bits::share_out(tasks, threads, checkpoint, [&](std::size_t, std::size_t task) {
+        const std::size_t first = slicing.count() * task / tasks;
+        const std::size_t end = slicing.count() * (task + 1) / tasks;
+        std::fill(offsets + slicing.lists_before(first), offsets + slicing.lists_before(end), 0);
+        for (std::size_t row = 0; row < signatures.count; ++row)
+            for (std::size_t position = first; position < end; ++position)
+                ++offsets[slicing.lists_before(position) +
+                          slicing.value(signatures.row(row), position)];
+        for (std::size_t position = first; position < end; ++position)
+            std::exclusive_scan(offsets + slicing.lists_before(position),
+                                offsets + slicing.lists_before(position + 1),
+                                offsets + slicing.lists_before(position), Row{0});
+    });
+}
+
+template <class Row>
+void fill_lists(const Slicing& slicing, const Signatures& signatures, std::size_t threads,
+                const bits::Checkpoint& checkpoint, const Row* offsets, std::size_t first,
+                std::size_t end, Row* rows, std::uint16_t* sketches) {
+    // Positions that have some of the lists, and the place of their first posting.
+    struct Part {
+        std::size_t position, first, end, place;  // lists of the position, by value
+    };
+    std::vector<Part> parts;
+    std::size_t place = 0;
+    for (std::size_t position = 0; position < slicing.count(); ++position) {
+        const std::size_t before = slicing.lists_before(position);
+        const std::size_t values = slicing.lists_before(position + 1) - before;
+        const std::size_t from = std::clamp(first, before, before + values) - before;
+        const std::size_t to = std::clamp(end, before, before + values) - before;
+        if (from == to)
+            continue;
+        parts.push_back({position, from, to, place});
+        place += (to == values ? signatures.count : offsets[before + to]) - offsets[before + from];
+    }
+    const std::size_t tasks = std::min(std::max<std::size_t>(1, threads), parts.size());
+    bits::share_out(tasks, threads, checkpoint, [&](std::size_t, std::size_t task) {
+        const std::size_t first_part = parts.size() * task / tasks;
+        const std::size_t end_part = parts.size() * (task + 1) / tasks;
+        std::vector<std::vector<std::size_t>> places;  // where the next row of each list goes
+        for (std::size_t at = first_part; at < end_part; ++at) {
+            const Part& part = parts[at];
+            const Row* const from = offsets + slicing.lists_before(part.position);
+            std::vector<std::size_t>& next = places.emplace_back();
+            for (std::size_t value = part.first; value < part.end; ++value)
+                next.push_back(part.place + (from[value] - from[part.first]));
+        }
+        for (std::size_t row = 0; row < signatures.count; ++row)
+            for (std::size_t at = first_part; at < end_part; ++at) {
+                const Part& part = parts[at];
+                const std::size_t value = slicing.value(signatures.row(row), part.position);
+                if (value < part.first || value >= part.end)
+                    continue;
+                const std::size_t to = places[at - first_part][value - part.first]++;
+                if (to >= place)
+                    throw CorruptLists();  // the signatures have changed since they were counted
+                rows[to] = static_cast<Row>(row);
+                if (sketches)
+                    sketches[to] = slicing.sketch(signatures.row(row), part.position);
+            }
+    });
+}
+
+template <class Row>
 void merge_lists(const Slicing& slicing, const std::vector<SliceLists<Row>>& parts,
                  std::size_t threads, const bits::Checkpoint& checkpoint, Row* offsets, Row* rows,
                  std::uint16_t* sketches) {
@@ -102,9 +171,21 @@ template void build_lists(const Slicing&, const Signatures&, std::size_t, const 
                           std::uint32_t*, std::uint32_t*, std::uint16_t*);
 template void build_lists(const Slicing&, const Signatures&, std::size_t, const bits::Checkpoint&,
                           std::uint64_t*, std::uint64_t*, std::uint16_t*);
+template void count_lists(const Slicing&, const Signatures&, std::size_t, const bits::Checkpoint&,
+                          std::uint32_t*);
+template void count_lists(const Slicing&, const Signatures&, std::size_t, const bits::Checkpoint&,
+                          std::uint64_t*);
+template void fill_lists(const Slicing&, const Signatures&, std::size_t, const bits::Checkpoint&,
+                         const std::uint32_t*, std::size_t, std::size_t, std::uint32_t*,
+                         std::uint16_t*);
+template void fill_lists(const Slicing&, const Signatures&, std::size_t, const bits::Checkpoint&,
+                         const std::uint64_t*, std::size_t, std::size_t, std::uint64_t*,
+                         std::uint16_t*);
 template void merge_lists(const Slicing&, const std::vector<SliceLists<std::uint32_t>>&,
-                          std::size_t, const bits::Checkpoint&, std::uint32_t*, std::uint32_t*, std::uint16_t*);
+                          std::size_t, const bits::Checkpoint&, std::uint32_t*, std::uint32_t*,
+                          std::uint16_t*);
 template void merge_lists(const Slicing&, const std::vector<SliceLists<std::uint64_t>>&,
-                          std::size_t, const bits::Checkpoint&, std::uint64_t*, std::uint64_t*, std::uint16_t*);
+                          std::size_t, const bits::Checkpoint&, std::uint64_t*, std::uint64_t*,
+                          std::uint16_t*);
 
 }  // namespace lookalike::search

@@ -58,6 +58,18 @@ void build_lists(const Slicing& slicing, const Signatures& signatures, std::size
                  const bits::Checkpoint& checkpoint, Row* offsets, Row* rows,
                  std::uint16_t* sketches);
 
+// The same in pieces, for lists that do not fit into memory. First where each list begins:
+template <class Row>
+void count_lists(const Slicing& slicing, const Signatures& signatures, std::size_t threads,
+                 const bits::Checkpoint& checkpoint, Row* offsets);
+
+// then the lists from number `first` to `end`, numbered by position and value. `rows`, and
+// `sketches` unless it is null, have a place for each of their postings.
+template <class Row>
+void fill_lists(const Slicing& slicing, const Signatures& signatures, std::size_t threads,
+                const bits::Checkpoint& checkpoint, const Row* offsets, std::size_t first,
+                std::size_t end, Row* rows, std::uint16_t* sketches);
+
 // The lists of parts laid end to end: rows of the second part follow those of the first.
 template <class Row>
 void merge_lists(const Slicing& slicing, const std::vector<SliceLists<Row>>& parts,

@@ -52,8 +52,8 @@ void sort_by_row(Key* keys, Key* spare, std::size_t count, std::size_t row_bits)
 
 bool PostingBlock::is_for(const Segment& segment, const Slicing& slicing, std::size_t expand) {
     const auto rows = static_cast<double>(segment.collection.count);
-    return segment.has_lists() && postings_expected(slicing, segment.collection.count, expand) <=
-                                      rows * kTableShare;
+    return segment.has_lists() &&
+           postings_expected(slicing, segment.collection.count, expand) <= rows * kTableShare;
 }
 
 std::size_t PostingBlock::queries_at_once(double postings) {

@@ -46,7 +46,7 @@ class ListScorer {
 
   private:
     static constexpr std::size_t kSpans = 512;
-    static constexpr std::size_t kLong = 256;     // rows of a list that is added where it lies
+    static constexpr std::size_t kLong = 256;       // rows of a list that is added where it lies
     static constexpr std::size_t kGathered = 8192;  // rows
     static constexpr std::size_t kCopied = 64 / sizeof(Row);  // rows at a time: a cache line
 

@@ -49,8 +49,8 @@ struct ScoredRow {
     std::uint32_t score;
 };
 
-// The scores of one segment for one query: of all rows in a table, or, where few have one, a list of
-// those. Goes back for the next search when it ends, whatever happens.
+// The scores of one segment for one query: of all rows in a table, or, where few have one, a list
+// of those. Goes back for the next search when it ends, whatever happens.
 class SegmentScores {
   public:
     SegmentScores() = default;

@@ -186,8 +186,8 @@ class Round {
             scored_[number].each(segment, least, [&](std::uint64_t row, std::uint32_t score) {
                 if (score > bits)
                     throw CorruptLists();
-                candidates.push_back({score, static_cast<std::uint32_t>(number), row,
-                                      segment.collection.id(row)});
+                candidates.push_back(
+                    {score, static_cast<std::uint32_t>(number), row, segment.collection.id(row)});
                 return true;
             });
         }
@@ -211,8 +211,7 @@ class Round {
                 if (one.score < least || (one.score == least && wanted == 0))
                     continue;
                 wanted -= one.score == least ? 1 : 0;
-                candidates_.push_back(
-                    {one.score, 0, one.row, segments_[0].collection.id(one.row)});
+                candidates_.push_back({one.score, 0, one.row, segments_[0].collection.id(one.row)});
             }
             if (above + ties > settings_.rerank)
                 rest = least;
@@ -283,9 +282,8 @@ class Round {
                                          [&](const Candidate& one) { return one.score > cut; });
         const auto end = std::partition(ties, candidates_.end(),
                                         [&](const Candidate& one) { return one.score == cut; });
-        const auto last =
-            candidates_.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(
-                                      settings_.rerank, above + histogram.of(cut)));
+        const auto last = candidates_.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(
+                                                    settings_.rerank, above + histogram.of(cut)));
         if (last != end)
             std::nth_element(ties, last, end);
         rest = last != end ? cut : cut - 1;
@@ -533,8 +531,8 @@ void slice_top(const Slicing& slicing, const std::vector<Segment>& segments,
         if (settings.exact)
             top.search_exactly(first, queries.row(first));
         else
-            top.search_block(first, {queries.row(first),
-                                     std::min(at_once, queries.count - first), queries.bytes});
+            top.search_block(first, {queries.row(first), std::min(at_once, queries.count - first),
+                                     queries.bytes});
     });
 }
 

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <limits>
 #include <numeric>
+#include <span>
 
 #include "bits/kernels.hpp"
 #include "bits/prefetch.hpp"
@@ -36,18 +37,20 @@ struct Probe {
     std::uint32_t value;
 };
 
+// A query cut into slices, one value a position.
+using Values = std::span<const std::uint32_t>;
+
 // How many bits may differ in each slice; -1: the slice is not looked at.
-using Thresholds = std::vector<std::int8_t>;
+using Thresholds = std::span<std::int8_t>;
 
 // Raises thresholds, radius + 1 times in all, always where the next step costs least. Costs grow
 // with each step at a position, so taking the cheapest each time is best. Returns the cost.
 template <class Row>
-double share_out_thresholds(const SliceLists<Row>& lists, const std::vector<std::uint32_t>& values,
-                            std::uint32_t radius, double verify, Thresholds& thresholds) {
+double share_out_thresholds(const SliceLists<Row>& lists, Values values, std::uint32_t radius,
+                            double verify, Thresholds thresholds, std::span<double> next) {
     const Slicing& slicing = lists.slicing;
     const std::size_t positions = slicing.count();
-    thresholds.assign(positions, -1);
-    std::vector<double> next(positions);
+    std::fill(thresholds.begin(), thresholds.end(), std::int8_t{-1});
     const auto step_cost = [&](std::size_t position, std::size_t ones) {
         const std::size_t width = slicing.width(position);
         if (ones > width)
@@ -72,6 +75,21 @@ double share_out_thresholds(const SliceLists<Row>& lists, const std::vector<std:
     }
     return total;
 }
+
+// Queries that are answered together, with what was worked out for each.
+struct Task {
+    std::size_t positions;
+    const Signatures& queries;
+    std::vector<std::uint32_t> values;
+    std::vector<std::int8_t> thresholds;
+
+    Values values_of(std::size_t query) const {
+        return {values.data() + query * positions, positions};
+    }
+    Thresholds thresholds_of(std::size_t query) {
+        return {thresholds.data() + query * positions, positions};
+    }
+};
 
 struct Found {
     std::uint32_t query;  // within its task
@@ -111,29 +129,33 @@ class SegmentWithin {
             verify = kSketchCost + 2 * verify * near_by_chance();
         const double scanning =
             kScanByteCost * static_cast<double>(rows_.bytes) * static_cast<double>(rows_.count);
-        std::vector<Thresholds> thresholds(queries.count);
-        std::vector<std::vector<std::uint32_t>> values(queries.count);
+        const std::size_t positions = slicing_.count();
+        Task task{positions, queries, std::vector<std::uint32_t>(queries.count * positions),
+                  std::vector<std::int8_t>(queries.count * positions)};
+        std::vector<double> next(positions);
         std::vector<Probe> probes;
+        probes.reserve(queries.count * (radius_ + 1));
         for (std::size_t query = 0; query < queries.count; ++query)
-            for (std::size_t position = 0; position < slicing_.count(); ++position) {
-                values[query].push_back(slicing_.value(queries.row(query), position));
-                __builtin_prefetch(lists.offset_of(position, values[query].back()));
+            for (std::size_t position = 0; position < positions; ++position) {
+                const std::uint32_t value = slicing_.value(queries.row(query), position);
+                task.values[query * positions + position] = value;
+                __builtin_prefetch(lists.offset_of(position, value));
             }
         for (std::size_t query = 0; query < queries.count; ++query) {
-            const double cost =
-                share_out_thresholds(lists, values[query], radius_, verify, thresholds[query]);
+            const double cost = share_out_thresholds(lists, task.values_of(query), radius_, verify,
+                                                     task.thresholds_of(query), next);
             if (cost > scanning)
                 scan(queries, query, work[query], take);
             else
-                add_probes(values[query], thresholds[query], query, probes);
+                add_probes(task.values_of(query), task.thresholds_of(query), query, probes);
         }
         std::sort(probes.begin(), probes.end(), [](const Probe& a, const Probe& b) {
             return a.key != b.key ? a.key < b.key : a.query < b.query;
         });
         if (lists.sketches != nullptr)
-            read_sketches(lists, queries, probes, thresholds, values, work, take);
+            read_sketches(lists, task, probes, work, take);
         else
-            read(lists, queries, probes, thresholds, values, work, take);
+            read(lists, task, probes, work, take);
     }
 
     // Which share of sketches is within the radius, if their bits are drawn at random.
@@ -145,8 +167,8 @@ class SegmentWithin {
         return ways / static_cast<double>(1u << Slicing::kSketchBits);
     }
 
-    void add_probes(const std::vector<std::uint32_t>& values, const Thresholds& thresholds,
-                    std::size_t query, std::vector<Probe>& probes) {
+    void add_probes(Values values, Thresholds thresholds, std::size_t query,
+                    std::vector<Probe>& probes) {
         for (std::size_t position = 0; position < values.size(); ++position) {
             if (thresholds[position] < 0)
                 continue;
@@ -171,9 +193,8 @@ class SegmentWithin {
 
     // Reads each list once, for all queries that probe it, a few lists behind the asking for them.
     template <class Row, class Take>
-    void read(const SliceLists<Row>& lists, const Signatures& queries,
-              const std::vector<Probe>& probes, const std::vector<Thresholds>& thresholds,
-              const std::vector<std::vector<std::uint32_t>>& values, WithinWork* work, Take take) {
+    void read(const SliceLists<Row>& lists, Task& task, const std::vector<Probe>& probes,
+              WithinWork* work, Take take) {
         using List = typename SliceLists<Row>::List;
         List pending[2 * kAhead] = {};
         const auto look_up = [&](std::size_t at) __attribute__((always_inline)) {
@@ -205,18 +226,15 @@ class SegmentWithin {
             ++work[probe.query].lists;
             work[probe.query].postings += static_cast<std::int64_t>(list.size);
             work[probe.query].verified += static_cast<std::int64_t>(list.size);
-            verify(list, queries.row(probe.query), probe, thresholds[probe.query],
-                   values[probe.query], take);
+            verify(list, task, probe, take);
         }
     }
 
     // The same by sketches: only rows that are still near enough with those bits are looked at.
     // Sketches, postings and signatures are three passes, each asking for what the next one needs.
     template <class Row, class Take>
-    void read_sketches(const SliceLists<Row>& lists, const Signatures& queries,
-                       const std::vector<Probe>& probes, const std::vector<Thresholds>& thresholds,
-                       const std::vector<std::vector<std::uint32_t>>& values, WithinWork* work,
-                       Take take) {
+    void read_sketches(const SliceLists<Row>& lists, Task& task, const std::vector<Probe>& probes,
+                       WithinWork* work, Take take) {
         using List = typename SliceLists<Row>::List;
         struct Near {
             const Row* posting;
@@ -248,9 +266,9 @@ class SegmentWithin {
             const List list = pending[at % (2 * kAhead)];
             if (places.size() < list.size)
                 places.resize(list.size);
-            const std::uint8_t* const query = queries.row(probe.query);
+            const std::uint8_t* const query = task.queries.row(probe.query);
             const auto differing = static_cast<std::uint32_t>(
-                __builtin_popcount(probe.value ^ values[probe.query][probe.position]));
+                __builtin_popcount(probe.value ^ task.values_of(probe.query)[probe.position]));
             const std::size_t found = near_sketches(
                 lists.sketches_of(list), list.size, slicing_.sketch(query, probe.position),
                 static_cast<std::uint16_t>(radius_ - differing), places.data());
@@ -269,13 +287,11 @@ class SegmentWithin {
             __builtin_prefetch(rows_.row(one.row));
         }
         for (const Near& one : near)
-            verify_row(one.row, queries.row(one.probe->query), *one.probe,
-                       thresholds[one.probe->query], values[one.probe->query], take);
+            verify_row(one.row, task, *one.probe, take);
     }
 
     template <class List, class Take>
-    void verify(const List& list, const std::uint8_t* query, const Probe& probe,
-                const Thresholds& thresholds, const std::vector<std::uint32_t>& values, Take take) {
+    void verify(const List& list, Task& task, const Probe& probe, Take take) {
         constexpr std::size_t kRowsAhead = 8;
         for (std::size_t index = 0; index < list.size; ++index) {
             const std::size_t row = list.begin[index];
@@ -283,24 +299,23 @@ class SegmentWithin {
                 throw CorruptLists();
             if (index + kRowsAhead < list.size && list.begin[index + kRowsAhead] < rows_.count)
                 __builtin_prefetch(rows_.row(list.begin[index + kRowsAhead]));
-            verify_row(row, query, probe, thresholds, values, take);
+            verify_row(row, task, probe, take);
         }
     }
 
     template <class Take>
-    void verify_row(std::size_t row, const std::uint8_t* query, const Probe& probe,
-                    const Thresholds& thresholds, const std::vector<std::uint32_t>& values,
-                    Take take) {
+    void verify_row(std::size_t row, Task& task, const Probe& probe, Take take) {
         std::int32_t distance;
-        kernels_.paired(query, rows_.row(row), 1, rows_.bytes, &distance);
+        kernels_.paired(task.queries.row(probe.query), rows_.row(row), 1, rows_.bytes, &distance);
         if (static_cast<std::uint32_t>(distance) <= radius_ && !segment_.is_removed(row) &&
-            !found_before(row, probe.position, thresholds, values))
+            !found_before(row, probe.position, task.thresholds_of(probe.query),
+                          task.values_of(probe.query)))
             take(probe.query, static_cast<std::uint32_t>(distance), rows_.id(row));
     }
 
     // Whether an earlier position brings in the same row, and reports it.
-    bool found_before(std::size_t row, std::size_t position, const Thresholds& thresholds,
-                      const std::vector<std::uint32_t>& values) const {
+    bool found_before(std::size_t row, std::size_t position, Thresholds thresholds,
+                      Values values) const {
         for (std::size_t earlier = 0; earlier < position; ++earlier) {
             const std::uint32_t flips = slicing_.value(rows_.row(row), earlier) ^ values[earlier];
             if (__builtin_popcount(flips) <= thresholds[earlier])

@@ -201,6 +201,19 @@ def build_lists(
     postings: NDArray[Any],
     sketches: NDArray[np.uint16] | None,
 ) -> None: ...
+def count_lists(
+    rows: NDArray[np.uint8], slice_bits: int, threads: int, offsets: NDArray[Any]
+) -> None: ...
+def fill_lists(
+    rows: NDArray[np.uint8],
+    slice_bits: int,
+    threads: int,
+    offsets: NDArray[Any],
+    first: int,
+    end: int,
+    postings: NDArray[Any],
+    sketches: NDArray[np.uint16] | None,
+) -> None: ...
 def merge_lists(
     segments: list[Segment],
     slice_bits: int,

@@ -8,6 +8,7 @@ them; what turns up often and close gets a high score, and the best get their tr
 from __future__ import annotations
 
 import math
+import os
 import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, SupportsIndex
@@ -30,7 +31,7 @@ from lookalike.indexes.results import (
     too_many_matches,
 )
 from lookalike.indexes.rows import Rows, as_ids
-from lookalike.indexes.segments import Segment, merged_segments
+from lookalike.indexes.segments import Segment, merged_segments, wants_lists
 from lookalike.indexes.slice_width import MOST_SLICE_BITS, slice_width
 from lookalike.indexes.top import Top, padded
 from lookalike.signatures import as_queries
@@ -42,6 +43,7 @@ __all__ = ["SliceIndex"]
 
 _MOST_VARIANTS = 1 << 22
 _BUFFER = 2048
+_BUILD_MEMORY = 1 << 30
 
 
 class SliceIndex(Index):
@@ -49,7 +51,8 @@ class SliceIndex(Index):
 
     `slice_bits` from 1 to 28; None chooses by the number of signatures, within `memory` bytes for
     the lists. Building sorts each position once, positions in parallel: some 4·n·slices bytes of
-    lists beside the signatures, which are used where they are, memory-mapped ones included.
+    lists (6 for signatures of 64 to 127 bits) beside the signatures, which are used where they are,
+    memory-mapped ones included. `SliceIndex.build` needs no memory for the lists.
 
     `add`, `remove` and `compact` change the index; searches that are running meanwhile see it as it
     was when they began.
@@ -68,21 +71,52 @@ class SliceIndex(Index):
     ) -> None:
         rows = Rows.of(signatures, ids)
         budget = None if memory is None else whole_number("memory", memory, at_least=0)
-        if rows.bits >= 2**16:
-            raise ArgumentError(f"signatures have {rows.bits} bits; slices take less than 65536")
-        if slice_bits is None:
-            self.slice_bits = slice_width(len(rows), rows.bits, budget)
-        else:
-            self.slice_bits = whole_number(
-                "slice_bits", slice_bits, at_least=1, at_most=MOST_SLICE_BITS
-            )
+        self.slice_bits = _checked_width(rows, slice_bits, budget)
         self._bits = rows.bits
         self._segments: tuple[Segment, ...] = (
             Segment.build(rows, self.slice_bits, thread_count(threads)),
         )
-        self._next_id = int(rows.all_ids().max(initial=-1)) + 1 if ids is not None else len(rows)
+        self._next_id = _next_id(rows)
         self._own_ids = ids is not None
         self._writing = threading.Lock()
+
+    @classmethod
+    def build(
+        cls,
+        path: str | os.PathLike[str],
+        signatures: ArrayLike,
+        slice_bits: SupportsIndex | None = None,
+        ids: ArrayLike | None = None,
+        *,
+        memory: SupportsIndex = _BUILD_MEMORY,
+        threads: SupportsIndex | None = None,
+    ) -> SliceIndex:
+        """Build an index straight into a file, and return it opened, as `la.load_index` does.
+
+        For memory-mapped signatures whose lists, or which themselves, do not fit into memory: lists
+        are put together `memory` bytes at a time (a gigabyte unless told; more only if one list is
+        longer), and the signatures read through once for each. Beside that there are 4 bytes for
+        every list (16 MB for a million signatures of 1024 bits), and 8 for those at hand. The file
+        is there whole or not at all.
+        """
+        from lookalike.indexes.slice_file import write_with_lists
+        from lookalike.storage import open_container
+
+        rows = Rows.of(signatures, ids)
+        width = _checked_width(rows, slice_bits, None)
+        most = whole_number("memory", memory, at_least=1)
+        if wants_lists(len(rows), rows.bits, width):
+            meta = {
+                "index": cls.kind,
+                "slice_bits": width,
+                "bits": rows.bits,
+                "next_id": _next_id(rows),
+                "own_ids": ids is not None,
+            }
+            write_with_lists(path, meta, rows, width, most, thread_count(threads))
+        else:
+            cls(rows.signatures, width, rows.ids, threads=threads).save(path)
+        return cls.from_container(open_container(path))
 
     @classmethod
     def merge(
@@ -435,6 +469,19 @@ class SliceIndex(Index):
                 f"{container.path}: the description of the slices cannot be used: {error!r}"
             ) from error
         self._writing = threading.Lock()
+
+
+def _checked_width(rows: Rows, slice_bits: SupportsIndex | None, memory: int | None) -> int:
+    """Return the width of slices: the given one, or one that suits."""
+    if rows.bits >= 2**16:
+        raise ArgumentError(f"signatures have {rows.bits} bits; slices take less than 65536")
+    if slice_bits is None:
+        return slice_width(len(rows), rows.bits, memory)
+    return whole_number("slice_bits", slice_bits, at_least=1, at_most=MOST_SLICE_BITS)
+
+
+def _next_id(rows: Rows) -> int:
+    return len(rows) if rows.ids is None else int(rows.ids.max(initial=-1)) + 1
 
 
 def _extended(segment: Segment, new: Rows) -> Segment:
