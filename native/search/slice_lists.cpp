@@ -120,6 +120,7 @@ void fill_lists(const Slicing& slicing, const Signatures& signatures, std::size_
             const Part& part = parts[at];
             const Row* const from = offsets + slicing.lists_before(part.position);
             std::vector<std::size_t>& next = places.emplace_back();
+            next.reserve(part.end - part.first);
             for (std::size_t value = part.first; value < part.end; ++value)
                 next.push_back(part.place + (from[value] - from[part.first]));
         }

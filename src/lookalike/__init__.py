@@ -8,6 +8,7 @@ nearest = index.search(signatures[:5], k=10)        # ids and distances, nearest
 """
 
 from lookalike._native import __version__
+from lookalike.dedup import DedupResult, DedupSettings, dedup
 from lookalike.errors import (
     ArgumentError,
     CorruptIndexError,
@@ -48,14 +49,17 @@ from lookalike.signatures import (
     Kernel,
     MinHash,
     Projection,
+    SignatureFile,
     Signer,
     SimHash,
     TopSig,
     hamming,
     kernels,
+    load_signatures,
     load_signer,
     quantize_weights,
     restore_weights,
+    save_signatures,
     signer_from_dict,
 )
 
@@ -64,6 +68,8 @@ __all__ = [
     "BBitMinHash",
     "Chars",
     "CorruptIndexError",
+    "DedupResult",
+    "DedupSettings",
     "DocumentError",
     "Explanation",
     "Features",
@@ -83,6 +89,7 @@ __all__ = [
     "ScanIndex",
     "ShardedIndex",
     "SignatureError",
+    "SignatureFile",
     "Signer",
     "SimHash",
     "SliceIndex",
@@ -94,14 +101,17 @@ __all__ = [
     "__version__",
     "cosine",
     "cosine_pairs",
+    "dedup",
     "hamming",
     "jaccard",
     "jaccard_pairs",
     "kernels",
     "load_index",
+    "load_signatures",
     "load_signer",
     "quantize_weights",
     "restore_weights",
+    "save_signatures",
     "signer_from_dict",
     "tune",
 ]

@@ -57,6 +57,7 @@ def write_with_lists(
             file.write("0.postings", start, filled)
             if sketches is not None:
                 file.write("0.sketches", start, sketches)
+            del filled, sketches  # before there are the next
 
 
 def _described(rows: Rows, lists: Lists) -> dict[str, Any]:

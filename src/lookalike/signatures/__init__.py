@@ -2,6 +2,8 @@
 
 from lookalike.signatures.arrays import as_queries, as_signatures
 from lookalike.signatures.distance import hamming
+from lookalike.signatures.estimates import estimated_similarity
+from lookalike.signatures.files import SignatureFile, load_signatures, save_signatures
 from lookalike.signatures.kernels import Kernel, kernels
 from lookalike.signatures.minhash import BBitMinHash, MinHash
 from lookalike.signatures.projection import Projection
@@ -14,15 +16,19 @@ __all__ = [
     "Kernel",
     "MinHash",
     "Projection",
+    "SignatureFile",
     "Signer",
     "SimHash",
     "TopSig",
     "as_queries",
     "as_signatures",
+    "estimated_similarity",
     "hamming",
     "kernels",
+    "load_signatures",
     "load_signer",
     "quantize_weights",
     "restore_weights",
+    "save_signatures",
     "signer_from_dict",
 ]

@@ -1,5 +1,6 @@
 """Arrays in a file that can be trusted: one container format for everything that is saved."""
 
+from lookalike.storage.atomic import whole_file, whole_folder
 from lookalike.storage.container import (
     Container,
     ContainerWriter,
@@ -7,5 +8,15 @@ from lookalike.storage.container import (
     open_container,
     write_container,
 )
+from lookalike.storage.strings import Strings
 
-__all__ = ["Container", "ContainerWriter", "new_container", "open_container", "write_container"]
+__all__ = [
+    "Container",
+    "ContainerWriter",
+    "Strings",
+    "new_container",
+    "open_container",
+    "whole_file",
+    "whole_folder",
+    "write_container",
+]

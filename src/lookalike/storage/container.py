@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.errors import CorruptIndexError, FileError, FormatError
+from lookalike.storage.atomic import whole_file
 
 __all__ = [
     "FORMAT_VERSION",
@@ -106,10 +107,11 @@ class Container:
             array.flags.writeable = False
         return array
 
-    def verify(self) -> None:
-        """Read every section and raise `CorruptIndexError` if one differs from its checksum."""
+    def verify(self, *names: str) -> None:
+        """Read every section, or those named, and raise `CorruptIndexError` if one is damaged."""
         for section in self._sections.values():
-            self._check(section)
+            if not names or section.name in names:
+                self._check(section)
 
     def _raw(self, section: _Section) -> NDArray[np.uint8]:
         if section.nbytes == 0:
@@ -147,7 +149,7 @@ def write_container(
         contents[name] = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
     sections = _laid_out({name: (array.dtype, array.shape) for name, array in contents.items()})
     checksums = [_native.xxh64(_as_raw(array)) for array in contents.values()]
-    with _replacing(Path(path)) as file:
+    with whole_file(path) as temporary, open(temporary, "x+b") as file:
         file.write(_head(sections, checksums))
         for section, array in zip(sections, contents.values(), strict=True):
             file.write(bytes(section.offset - file.tell()))
@@ -192,30 +194,11 @@ def new_container(
     """
     encoded = _encoded(meta)
     sections = _laid_out({"meta": (encoded.dtype, encoded.shape), **arrays})
-    with _replacing(Path(path)) as file:
+    with whole_file(path) as temporary, open(temporary, "x+b") as file:
         writer = ContainerWriter(file, sections)
         writer.write("meta", 0, encoded)
         yield writer
         writer.finish()
-
-
-@contextlib.contextmanager
-def _replacing(target: Path) -> Iterator[BinaryIO]:
-    """Open a file under another name, which takes the place of the target if all goes well."""
-    temporary = target.with_name(f".{target.name}.{os.urandom(6).hex()}.tmp")
-    try:
-        with open(temporary, "x+b") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        if isinstance(error, OSError):
-            raise FileError(f"{target} cannot be written: {error}") from error
-        raise
-    _sync_folder(target.parent)
 
 
 def _encoded(meta: Mapping[str, Any]) -> NDArray[np.uint8]:
@@ -326,13 +309,3 @@ def _as_raw(array: NDArray[Any]) -> NDArray[np.uint8]:
 
 def _checksum(data: bytes) -> int:
     return _native.xxh64(np.frombuffer(data, np.uint8))
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a rename durable; not every system lets a folder be opened for that."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
