@@ -106,7 +106,8 @@ def test_lists_that_do_not_fit_into_memory_are_built(tmp_path: Path) -> None:
     """40 MB are allowed; the lists take 51, their offsets 16, the signatures 26."""
     rows = np.random.default_rng(7).integers(0, 256, (200_000, 128), np.uint8)
     np.save(tmp_path / "rows.npy", rows)
-    command = [sys.executable, "-c", LIMITED, tmp_path / "rows.npy", tmp_path / "slices"]
+    files = [str(tmp_path / name) for name in ("rows.npy", "slices")]
+    command = [sys.executable, "-c", LIMITED, *files]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout.split("\n")[:2] == ["too large", f"200000 {200_000 * 384 + (64 << 18)}"], (
         done.stderr

@@ -16,7 +16,18 @@ from lookalike.indexes.rows import Rows
 if TYPE_CHECKING:
     from lookalike.storage import Container
 
-__all__ = ["Lists", "Segment", "merged_segments", "wants_lists"]
+__all__ = [
+    "BUFFER",
+    "Lists",
+    "Segment",
+    "extended",
+    "merged_segments",
+    "renumbered",
+    "wants_lists",
+]
+
+BUFFER = 2048
+"""Rows of a segment that is still added to."""
 
 _FREE_LIST_BYTES = 1 << 24
 _LISTS_PER_ROW = 32
@@ -225,3 +236,28 @@ def _joined(parts: list[Rows]) -> Rows:
     ids = np.concatenate([part.all_ids() for part in parts])
     ascending = bool((ids[1:] > ids[:-1]).all())
     return Rows(signatures, ids, ascending)
+
+
+def extended(segment: Segment, new: Rows) -> Segment:
+    """Return the segment with more rows, in the place that was left for them."""
+    count, total = len(segment), len(segment) + len(new)
+    store = segment.store
+    if store is None:
+        old, ids = segment.rows.signatures, segment.rows.all_ids()
+        store = np.empty((BUFFER, old.shape[1]), np.uint8), np.empty(BUFFER, np.int64)
+        store[0][:count], store[1][:count] = old, ids
+    store[0][count:total], store[1][count:total] = new.signatures, new.all_ids()
+    fresh = store[1][max(0, count - 1) : total]  # with the last old one
+    ascending = segment.rows.ascending and bool((fresh[1:] > fresh[:-1]).all())
+    rows = Rows(store[0][:total], store[1][:total], ascending)
+    removed = segment.removed
+    if removed is not None:
+        removed = np.concatenate([removed, np.zeros(len(new), np.uint8)])
+    return Segment(rows, segment.slice_bits, removed, None, segment.removals, store)
+
+
+def renumbered(segment: Segment, shift: int) -> Segment:
+    """Return the segment with ids that are larger by `shift`."""
+    ids = segment.rows.all_ids() + shift
+    rows = Rows(segment.rows.signatures, ids, segment.rows.ascending)
+    return Segment(rows, segment.slice_bits, segment.removed, segment.lists, segment.removals)

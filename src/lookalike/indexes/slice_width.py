@@ -18,8 +18,8 @@ def slice_width(count: int, bits: int, memory: int | None = None) -> int:
     For wide signatures, which are searched for nearest neighbours, lists hold some 16 signatures
     (16 bits for a million, as in the paper). Narrow ones, of less than 256 bits, are searched by
     radius, where longer slices pay: lists hold about one. With sketches, for 64 to 127 bits, whole
-    lists are looked through quickly, and they hold some 64. Where the lists of that width would take
-    more than `memory` bytes, the nearest width whose lists do not; raises if there is none.
+    lists are looked through quickly, and they hold some 64. Where the lists of that width would
+    take more than `memory` bytes, the nearest width whose lists do not; raises if there is none.
     """
     in_list = 4 if bits >= 256 else 6 if _native.has_sketches(bits) else 0
     doublings = round(math.log2(max(1, count))) - in_list

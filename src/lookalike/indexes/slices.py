@@ -31,7 +31,14 @@ from lookalike.indexes.results import (
     too_many_matches,
 )
 from lookalike.indexes.rows import Rows, as_ids
-from lookalike.indexes.segments import Segment, merged_segments, wants_lists
+from lookalike.indexes.segments import (
+    BUFFER,
+    Segment,
+    extended,
+    merged_segments,
+    renumbered,
+    wants_lists,
+)
 from lookalike.indexes.slice_width import MOST_SLICE_BITS, slice_width
 from lookalike.indexes.top import Top, padded
 from lookalike.signatures import as_queries
@@ -42,7 +49,6 @@ if TYPE_CHECKING:
 __all__ = ["SliceIndex"]
 
 _MOST_VARIANTS = 1 << 22
-_BUFFER = 2048
 _BUILD_MEMORY = 1 << 30
 
 
@@ -141,7 +147,7 @@ class SliceIndex(Index):
         merged._writing = threading.Lock()
         segments, shift = [], 0
         for part in parts:
-            segments += [_renumbered(segment, shift) for segment in part._segments]
+            segments += [renumbered(segment, shift) for segment in part._segments]
             shift += 0 if part.own_ids else part.next_id
         whole = merged_segments(segments, thread_count(threads))
         if own == {True}:
@@ -345,16 +351,16 @@ class SliceIndex(Index):
     def _append(self, new: Rows, threads: int) -> None:
         segments = list(self._segments)
         last = segments[-1]
-        if len(segments) > 1 and last.lists is None and len(last) + len(new) <= _BUFFER:
-            segments[-1] = _extended(last, new)
-        elif len(new) <= _BUFFER // 2:
-            segments.append(_extended(Segment(Rows(new.signatures[:0]), self.slice_bits), new))
+        if len(segments) > 1 and last.lists is None and len(last) + len(new) <= BUFFER:
+            segments[-1] = extended(last, new)
+        elif len(new) <= BUFFER // 2:
+            segments.append(extended(Segment(Rows(new.signatures[:0]), self.slice_bits), new))
         else:
             segments.append(Segment.build(new, self.slice_bits, threads))
-        if len(segments[-1]) >= _BUFFER and segments[-1].lists is None:
+        if len(segments[-1]) >= BUFFER and segments[-1].lists is None:
             segments[-1] = merged_segments(segments[-1:], threads)
         # Merge while the last two are of similar size, so that their number stays logarithmic.
-        while len(segments) > 2 and 2 * len(segments[-1]) >= len(segments[-2]) > _BUFFER // 2:
+        while len(segments) > 2 and 2 * len(segments[-1]) >= len(segments[-2]) > BUFFER // 2:
             segments[-2:] = [merged_segments(segments[-2:], threads)]
         self._segments = tuple(segments)
 
@@ -482,28 +488,3 @@ def _checked_width(rows: Rows, slice_bits: SupportsIndex | None, memory: int | N
 
 def _next_id(rows: Rows) -> int:
     return len(rows) if rows.ids is None else int(rows.ids.max(initial=-1)) + 1
-
-
-def _extended(segment: Segment, new: Rows) -> Segment:
-    """Return the segment with more rows, in the place that was left for them."""
-    count, total = len(segment), len(segment) + len(new)
-    store = segment.store
-    if store is None:
-        old, ids = segment.rows.signatures, segment.rows.all_ids()
-        store = np.empty((_BUFFER, old.shape[1]), np.uint8), np.empty(_BUFFER, np.int64)
-        store[0][:count], store[1][:count] = old, ids
-    store[0][count:total], store[1][count:total] = new.signatures, new.all_ids()
-    fresh = store[1][max(0, count - 1) : total]  # with the last old one
-    ascending = segment.rows.ascending and bool((fresh[1:] > fresh[:-1]).all())
-    rows = Rows(store[0][:total], store[1][:total], ascending)
-    removed = segment.removed
-    if removed is not None:
-        removed = np.concatenate([removed, np.zeros(len(new), np.uint8)])
-    return Segment(rows, segment.slice_bits, removed, None, segment.removals, store)
-
-
-def _renumbered(segment: Segment, shift: int) -> Segment:
-    """Return the segment with ids that are larger by `shift`."""
-    ids = segment.rows.all_ids() + shift
-    rows = Rows(segment.rows.signatures, ids, segment.rows.ascending)
-    return Segment(rows, segment.slice_bits, segment.removed, segment.lists, segment.removals)
