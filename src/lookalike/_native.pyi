@@ -186,8 +186,15 @@ class Segment:
         removed: NDArray[np.uint8] | None,
         alive: int,
     ) -> None: ...
-    def use_lists(self, slice_bits: int, offsets: NDArray[Any], postings: NDArray[Any]) -> None: ...
+    def use_lists(
+        self,
+        slice_bits: int,
+        offsets: NDArray[Any],
+        postings: NDArray[Any],
+        sketches: NDArray[np.uint16] | None,
+    ) -> None: ...
 
+def has_sketches(bits: int) -> bool: ...
 def slice_widths(bits: int, slice_bits: int) -> list[int]: ...
 def optimistic_distances(bits: int, slice_bits: int, expand: int) -> NDArray[np.int32]: ...
 def build_lists(
@@ -196,6 +203,20 @@ def build_lists(
     threads: int,
     offsets: NDArray[Any],
     postings: NDArray[Any],
+    sketches: NDArray[np.uint16] | None,
+) -> None: ...
+def count_lists(
+    rows: NDArray[np.uint8], slice_bits: int, threads: int, offsets: NDArray[Any]
+) -> None: ...
+def fill_lists(
+    rows: NDArray[np.uint8],
+    slice_bits: int,
+    threads: int,
+    offsets: NDArray[Any],
+    first: int,
+    end: int,
+    postings: NDArray[Any],
+    sketches: NDArray[np.uint16] | None,
 ) -> None: ...
 def merge_lists(
     segments: list[Segment],
@@ -203,6 +224,7 @@ def merge_lists(
     threads: int,
     offsets: NDArray[Any],
     postings: NDArray[Any],
+    sketches: NDArray[np.uint16] | None,
 ) -> None: ...
 def slice_top(
     segments: list[Segment],
