@@ -7,7 +7,7 @@ import math
 from lookalike import _native
 from lookalike.errors import ArgumentError
 
-__all__ = ["MOST_SLICE_BITS", "slice_width"]
+__all__ = ["MOST_SLICE_BITS", "list_bytes", "slice_width"]
 
 MOST_SLICE_BITS = 28
 
@@ -28,16 +28,17 @@ def slice_width(count: int, bits: int, memory: int | None = None) -> int:
         return width
     others = sorted(range(1, MOST_SLICE_BITS + 1), key=lambda other: abs(other - width))
     for other in others:
-        if _list_bytes(count, bits, other) <= memory:
+        if list_bytes(count, bits, other) <= memory:
             return other
-    least = min(_list_bytes(count, bits, other) for other in others)
+    least = min(list_bytes(count, bits, other) for other in others)
     raise ArgumentError(
         f"memory is {memory} bytes; the lists of {count} signatures of {bits} bits take at least "
         f"{least}"
     )
 
 
-def _list_bytes(count: int, bits: int, width: int) -> int:
+def list_bytes(count: int, bits: int, width: int) -> int:
+    """Return what lists take: four bytes for each signature and for each value of each slice."""
     widths = _native.slice_widths(bits, width)
     posting = 6 if _native.has_sketches(bits) else 4
     return posting * count * len(widths) + 4 * sum(1 << one for one in widths)
