@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lookalike.corpora.base import BATCH_ROWS, Problems
-from lookalike.corpora.duck import connection, duckdb_errors, quoted_name, quoted_paths, record_batches
+from lookalike.corpora.duck import (
+    connection,
+    duckdb_errors,
+    quoted_name,
+    quoted_paths,
+    record_batches,
+)
 from lookalike.corpora.files import FileCorpus
 from lookalike.errors import FileError
 
