@@ -24,7 +24,7 @@ from lookalike.dedup.sign import Signed, collapse, sign_documents
 from lookalike.dedup.verify import Verdict, VerifiedPairs, similarities, verified_pairs
 from lookalike.dedup.work import Work
 from lookalike.errors import ArgumentError, FormatError
-from lookalike.signatures.files import SignatureFile, load_signatures
+from lookalike.signatures.files import SavedSignatures, load_signatures
 
 __all__ = ["dedup"]
 
@@ -92,7 +92,7 @@ def _run(
     work: Work,
     corpus: Corpus,
     columns: Any,
-    old: tuple[Corpus, Any] | SignatureFile | None,
+    old: tuple[Corpus, Any] | SavedSignatures | None,
     settings: DedupSettings,
     skip_bad: bool,
     limit: int | None,
@@ -100,12 +100,12 @@ def _run(
     progress: Progress,
     save_path: str | os.PathLike[str] | None,
 ) -> DedupResult:
-    signatures_only = old if isinstance(old, SignatureFile) else None
+    signatures_only = old if isinstance(old, SavedSignatures) else None
     old_ids = None if signatures_only is None else _ids_of(signatures_only)
     identity = corpus.identity()
     with progress.timed("read"):
         corpora = [(corpus, columns)]
-        if old is not None and not isinstance(old, SignatureFile):
+        if old is not None and not isinstance(old, SavedSignatures):
             corpora.insert(0, old)
         documents = read_documents(
             work, corpora, old_ids=old_ids, skip_bad=skip_bad, progress=progress
@@ -190,7 +190,7 @@ def _open_old(against: Any, settings: DedupSettings, text: str, format: str | No
     return corpus, find_columns(corpus, text if text in corpus.columns() else None, None, None)
 
 
-def _ids_of(saved: SignatureFile) -> list[str]:
+def _ids_of(saved: SavedSignatures) -> list[str]:
     return list(saved.ids or ()) or [str(row) for row in range(len(saved.signatures))]
 
 
