@@ -1,119 +1,186 @@
-"""Where words are, which shingles are shared, and what differs: against the slow truth."""
+"""The words that differ: exactly those, and never in time that long texts run away with."""
 
 from __future__ import annotations
 
+import random
 import time
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import lookalike as la
-import text_oracle
-from features.test_words import SAMPLES, same_unicode
-from lookalike.features.diff import MOST_CHARACTERS, word_diff
+from features.test_spans import texts
+from lookalike.features import diff
+from lookalike.features.diff import WORDS_AT_A_TIME, Run, difference, runs
 from lookalike.features.shingles import shared_shingles
-from lookalike.features.spans import word_spans
 
-words = st.lists(st.sampled_from("a b c d. (e) the THE 漢字 x-y, né".split()), max_size=40)
-texts = st.one_of(
-    st.sampled_from(SAMPLES),
-    st.text(st.characters(exclude_categories=["Cs"]), max_size=60),
-    st.text("aB1 é\u0301漢かไล์Σß_\n", max_size=60),
-    words.map(" ".join),
+WORD = st.text("abc", min_size=1, max_size=2)
+SPACE = st.sampled_from([" ", "  ", "\n", "\t\n  ", "\u2003"])
+TEXT = st.lists(st.tuples(SPACE, WORD), max_size=40).map(
+    lambda parts: "".join(space + word for space, word in parts)
 )
 
 
-@given(texts)
-def test_spans_are_the_words_of_the_core(text: str) -> None:
-    spans = word_spans(text)
-    assert len(spans) == la.Words().counts([text])[0]
-    # Each span alone is one word, and in sequence they have the same features as the text.
-    again = " ".join(text[begin:end] for begin, end in spans)
-    assert la.Words().counts([again])[0] == len(spans)
-    for ngram in (1, 3):
-        both = la.MinHash(8, la.Words(ngram=ngram)).sign([text, again])
-        assert (both[0] == both[1]).all()
+def split(text: str, changes: list[slice]) -> tuple[list[str], list[list[str]]]:
+    """Return the words outside of changes, and those inside of each."""
+    outside, at = [], 0
+    for change in changes:
+        assert at <= change.start <= change.stop <= len(text)
+        outside += text[at : change.start].split()
+        at = change.stop
+    return outside + text[at:].split(), [text[change].split() for change in changes]
 
 
-@pytest.mark.skipif(not same_unicode, reason="Python has another Unicode")
-@given(texts)
-def test_spans_are_those_of_the_oracle(text: str) -> None:
-    found = [text[begin:end] for begin, end in word_spans(text)]
-    assert found == text_oracle.words(text, lowercase=False)
+def changed(left: str, right: str) -> list[tuple[str, str]]:
+    """Return what became what."""
+    found = difference(left, right)
+    assert found.complete
+    assert (found.left_end, found.right_end) == (len(left), len(right))
+    return [(left[change.left], right[change.right]) for change in found.changes]
 
 
-@given(texts, texts, st.integers(1, 5))
-def test_shared_shingles_make_up_the_jaccard_similarity(a: str, b: str, ngram: int) -> None:
-    found = shared_shingles(a, b, ngram, examples=100)
-    total = found.shared + found.only_a + found.only_b
-    assert la.jaccard(a, b, la.Words(ngram=ngram)) == (found.shared / total if total else 0)
-    kind = la.Words(ngram=ngram)
-    for example in found.examples["shared"]:
-        assert la.jaccard(example, a, kind) > 0
-        assert la.jaccard(example, b, kind) > 0
-    for example in found.examples["only_a"]:
-        assert la.jaccard(example, a, kind) > 0
-        assert la.jaccard(example, b, kind) == 0
-    for example in found.examples["only_b"]:
-        assert la.jaccard(example, b, kind) > 0
-        assert la.jaccard(example, a, kind) == 0
-    for kind_of, count in (("shared", found.shared), ("only_a", found.only_a)):
-        assert bool(found.examples[kind_of]) == bool(count)
+@given(TEXT, TEXT)
+def test_what_is_outside_of_changes_is_the_same_on_both_sides(left: str, right: str) -> None:
+    found = difference(left, right)
+    assert found.complete
+    left_words, removed = split(left, [change.left for change in found.changes])
+    right_words, added = split(right, [change.right for change in found.changes])
+    assert left_words == right_words
+    for gone, came in zip(removed, added, strict=True):
+        assert gone or came
+        assert gone != came
 
 
-def test_examples_are_few_and_do_not_overlap() -> None:
-    a = " ".join(f"w{number}" for number in range(20))
-    found = shared_shingles(a, a, 5, examples=3)
-    assert found.shared == 16
-    assert found.examples["shared"] == [
-        "w0 w1 w2 w3 w4",
-        "w5 w6 w7 w8 w9",
-        "w10 w11 w12 w13 w14",
-    ]
-    assert found.examples["only_a"] == []
+@given(st.integers(5, 12), st.lists(st.integers(0, 20), max_size=80), st.data())
+def test_windows_agree_on_what_is_outside_of_changes(
+    window: int, words: list[int], data: st.DataObject
+) -> None:
+    places = data.draw(st.sets(st.integers(0, max(0, len(words) - 1)), max_size=8))
+    edits = st.sampled_from(["", "new", "new 3", "5 5 5", "x" * 70])
+    left = " ".join(map(str, words))
+    right = " ".join(
+        data.draw(edits) if place in places else str(word) for place, word in enumerate(words)
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(diff, "WORDS_AT_A_TIME", window)
+        found = difference(left, right)
+    if found.complete:
+        assert (found.left_end, found.right_end) == (len(left), len(right))
+    left_words, _ = split(left[: found.left_end], [change.left for change in found.changes])
+    right_words, _ = split(right[: found.right_end], [change.right for change in found.changes])
+    assert left_words == right_words
+
+
+@given(st.lists(WORD, max_size=30), SPACE, SPACE)
+def test_white_space_makes_no_difference(words: list[str], one: str, two: str) -> None:
+    assert changed(one.join(words), two.join(words) + two) == []
+
+
+@settings(max_examples=50)
+@given(
+    st.integers(0, 2 * WORDS_AT_A_TIME),
+    st.integers(0, 2 * WORDS_AT_A_TIME),
+    st.sampled_from([("old", "new"), ("old", ""), ("", "new"), ("one two three", "four")]),
+    st.integers(0, 10_000),
+)
+def test_one_change_is_marked_exactly(
+    before: int, after: int, change: tuple[str, str], seed: int
+) -> None:
+    rng = random.Random(seed)
+    first = " ".join(f"w{rng.randrange(500)}" for _ in range(before))
+    last = " ".join(f"w{rng.randrange(500)}" for _ in range(after))
+    left, right = (" ".join([first, middle, last]) for middle in change)
+    assert changed(left, right) == [change]
+
+
+def test_every_tenth_word_of_a_long_text() -> None:
+    words = [f"w{number}" for number in range(1500)]
+    edited = [f"x{word}" if number % 10 == 5 else word for number, word in enumerate(words)]
+    expected = [(word, f"x{word}") for number, word in enumerate(words) if number % 10 == 5]
+    assert changed(" ".join(words), " ".join(edited)) == expected
+
+
+def test_scripts_without_spaces_are_compared_by_character() -> None:
+    assert changed("東京は大きい都市です。", "東京は小さい都市です。") == [("大き", "小さ")]
+    assert changed("ภาษาไทยง่าย", "ภาษาไทยยาก") == [("ง่", "ย"), ("ย", "ก")]
+
+
+def test_of_a_very_long_word_only_a_piece_is_marked() -> None:
+    ((gone, came),) = changed("x" * 10_000 + "y" + "x" * 100, "x" * 10_000 + "z" + "x" * 100)
+    assert "y" in gone and "z" in came
+    assert len(gone) == len(came) <= 128
+
+
+def test_signs_are_no_part_of_words() -> None:
+    assert changed("He hid.", "He hid, and slept.") == [("", ", and slept")]
+    assert changed("f(old)", "f(new)") == [("old", "new")]
+    assert changed("a.b", "a . b") == []
+
+
+def test_a_mark_belongs_to_its_letter() -> None:
+    assert changed("une e\u0301tude", "une a\u0301tude") == [("e\u0301tude", "a\u0301tude")]
+    thai = "ภาษาไทย" * 30
+    assert changed(f"{thai}ง่{thai}", f"{thai}ย่{thai}") == [("ง่", "ย่")]
+
+
+def runs_of(left: str, right: str) -> list[Run]:
+    return runs(left, right, difference(left, right))
 
 
 @given(texts, texts)
-def test_a_diff_has_both_texts_in_it(a: str, b: str) -> None:
-    diff = word_diff(a, b)
-    assert diff.complete
-    squeezed = {"a": "", "b": ""}
-    for change in diff.changes:
-        text = "".join(change.text.split())
-        squeezed["a"] += text if change.kind != "insert" else ""
-        squeezed["b"] += text if change.kind != "delete" else ""
-        assert change.words > 0
-    assert squeezed == {"a": "".join(a.split()), "b": "".join(b.split())}
-    kinds = [change.kind for change in diff.changes]
+def test_runs_have_both_texts_in_them(left: str, right: str) -> None:
+    assert difference(left, right).complete
+    found = runs_of(left, right)
+    squeezed = {"left": "", "right": ""}
+    for run in found:
+        text = "".join(run.text.split())
+        squeezed["left"] += text if run.kind != "insert" else ""
+        squeezed["right"] += text if run.kind != "delete" else ""
+        assert run.words > 0
+    assert squeezed == {"left": "".join(left.split()), "right": "".join(right.split())}
+    kinds = [run.kind for run in found]
     assert all(one != two for one, two in pairwise(kinds))
-    if a == b:
+    if left == right:
         assert set(kinds) <= {"equal"}
 
 
-def test_a_diff_of_words() -> None:
-    diff = word_diff("The quick fox ran.\n\nIt hid.", "The slow fox ran. It hid, and slept.")
-    assert [(change.kind, change.text) for change in diff.changes] == [
-        ("equal", "The "),
-        ("delete", "quick "),
-        ("insert", "slow "),
-        ("equal", "fox ran. It hid"),
-        ("insert", ", and slept"),
-        ("equal", "."),
+def test_runs_of_words() -> None:
+    found = runs_of("The quick fox ran.\n\nIt hid.", "The slow fox ran. It hid, and slept.")
+    assert [(run.kind, run.text, run.words) for run in found] == [
+        ("equal", "The ", 1),
+        ("delete", "quick ", 1),
+        ("insert", "slow ", 1),
+        ("equal", "fox ran. It hid", 5),
+        ("insert", ", and slept", 3),
+        ("equal", ".", 1),
     ]
+
+
+def test_what_is_not_compared_is_no_part_of_runs() -> None:
+    same = " ".join(f"w{number}" for number in range(3000))
+    left = f"{same} {' '.join(f'left{number}' for number in range(5000))} {same}"
+    right = f"{same} {' '.join(f'right{number}' for number in range(5000))} {same}"
+    found = difference(left, right)
+    assert not found.complete
+    kinds = [(run.kind, run.words) for run in runs(left, right, found)]
+    assert kinds == [("equal", 3000), ("delete", WORDS_AT_A_TIME), ("insert", WORDS_AT_A_TIME)]
 
 
 def test_the_work_is_bounded() -> None:
     a = " ".join(f"w{number * 7 % 101}" for number in range(200_000))
     b = " ".join(f"w{number * 9 % 101}" for number in range(200_000))
     start = time.perf_counter()
-    assert not word_diff(a, b, most=1000).complete
-    assert not word_diff("same " * MOST_CHARACTERS, "same " * MOST_CHARACTERS).complete
+    assert not difference(a, b).complete
+    assert difference("same " * 1_000_000, "same " * 1_000_000).complete
+    assert difference("a" + " " * 1_000_000 + "b", "c" + " " * 1_000_000 + "b").complete
     shared_shingles(a * 2, b * 2, 5)
     assert time.perf_counter() - start < 60  # quadratic would be hours
-    # A long common beginning and end are no obstacle.
+
+
+def test_a_long_common_beginning_and_end_are_no_obstacle() -> None:
     same = "x y z " * 20_000
-    diff = word_diff(f"{same} old {same}", f"{same} new {same}")
-    assert diff.complete
-    assert [change.kind for change in diff.changes] == ["equal", "delete", "insert", "equal"]
+    left, right = f"{same} old {same}", f"{same} new {same}"
+    assert changed(left, right) == [("old", "new")]
+    kinds = [(run.kind, run.words) for run in runs_of(left, right)]
+    assert kinds == [("equal", 60_000), ("delete", 1), ("insert", 1), ("equal", 60_000)]

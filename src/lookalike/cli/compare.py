@@ -13,9 +13,9 @@ from lookalike.checks import optional_module, whole_number
 from lookalike.cli.options import add_corpus_options, add_threads, corpus_of
 from lookalike.corpora.columns import Columns, find_columns
 from lookalike.corpora.lookup import find_documents, read_text
-from lookalike.dedup.compare import Comparison, MethodVerdict, compare_texts
+from lookalike.dedup.compare import Comparison, MethodVerdict, WordDiff, compare_texts
 from lookalike.errors import ArgumentError, MissingDependencyError
-from lookalike.features.diff import Change, WordDiff
+from lookalike.features.diff import Run
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -29,8 +29,8 @@ what is shown:
   diff of words. On a terminal the diff is coloured; elsewhere, or with NO_COLOR in the
   environment, deleted words are in [-...-] and inserted ones in {+...+}.
 
-  Similarities and counts are of whole documents of up to 256 MB. The diff stops after 4,000 words
-  that differ, and says so.
+  Similarities and counts are of whole documents of up to 256 MB. The diff stops after some 200
+  changes, or where a thousand words have nothing in common, and says so.
 
 exit status:
   0 compared, 1 an error such as a binary file, 2 wrong usage, 130 interrupted
@@ -189,14 +189,14 @@ def _ends(diff: WordDiff, at: int) -> tuple[bool, bool]:
     return at > 0, at < len(diff.changes) - 1
 
 
-def _shortened(change: Change, context: int, before: bool, after: bool) -> Change:
+def _shortened(change: Run, context: int, before: bool, after: bool) -> Run:
     """Leave out what is far from any change in a long run of equal words."""
     text = change.text
     if change.kind != "equal" or len(text) <= 2 * context + 40:
         return change
     head = _whole_words(text[: context + 1]) if before else ""
     tail = _whole_words(text[::-1][: context + 1])[::-1] if after else ""
-    return Change("equal", f"{head}...{tail}", change.words)
+    return Run("equal", f"{head}...{tail}", change.words)
 
 
 def _whole_words(text: str) -> str:
@@ -213,7 +213,7 @@ def _wants_color(color: str) -> bool:
     return color == "always"
 
 
-def _coloured(changes: list[Change]) -> Any | None:
+def _coloured(changes: list[Run]) -> Any | None:
     """Return the diff as rich shows it; None where rich is not installed."""
     try:
         rich = optional_module("rich.text", "a coloured diff", extra="dedup")

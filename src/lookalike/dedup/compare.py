@@ -7,11 +7,11 @@ from typing import Any, SupportsIndex
 
 from lookalike.dedup.settings import METHODS, VALUE_BYTES, DedupSettings
 from lookalike.features import Words, cosine, jaccard
-from lookalike.features.diff import WordDiff, word_diff
+from lookalike.features.diff import Run, difference, runs
 from lookalike.features.shingles import SharedShingles, shared_shingles
 from lookalike.signatures import BBitMinHash, hamming
 
-__all__ = ["Comparison", "MethodVerdict", "compare_texts"]
+__all__ = ["Comparison", "MethodVerdict", "WordDiff", "compare_texts"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,15 @@ class MethodVerdict:
     """Values (minhash) or bits that differ."""
     size: int
     """Values or bits of a signature."""
+
+
+@dataclass(frozen=True)
+class WordDiff:
+    """How to make the second text of the first."""
+
+    changes: list[Run]
+    complete: bool
+    """Whether it goes to the end of both texts; it stops in long ones that differ much."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +70,8 @@ def compare_texts(
     """Compare two texts as `dedup` does with its defaults, by each of its methods.
 
     `ngram` is that of the Jaccard similarity and of shingles, 5 words unless told. Similarities and
-    counts are of the whole texts; examples and the diff look at a bounded part of them.
+    counts are of the whole texts; examples are of their beginnings, and the diff stops where
+    `features.diff.difference` does, so that its time is linear.
     """
     chosen = {"minhash": {} if ngram is None else {"ngram": ngram}}
     settings = [
@@ -76,8 +86,13 @@ def compare_texts(
         words=(counts[0], counts[1]),
         methods=[_verdict(a, b, one, min(counts) > 0, threads) for one in settings],
         shingles=shared_shingles(a, b, shingle_ngram, examples=examples),
-        diff=word_diff(a, b) if diff else None,
+        diff=_diff(a, b) if diff else None,
     )
+
+
+def _diff(a: str, b: str) -> WordDiff:
+    found = difference(a, b)
+    return WordDiff(runs(a, b, found), found.complete)
 
 
 def _verdict(

@@ -1,112 +1,248 @@
-"""What has to change in one text to make it the other, word by word."""
+"""Which words of two texts differ? In time and memory that long texts cannot run away with."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import islice
 from typing import Literal
 
-from lookalike.features.spans import word_spans
+from lookalike.features.spans import LONGEST_TOKEN, token_spans
 
-__all__ = ["Change", "WordDiff", "word_diff"]
+__all__ = ["Change", "Difference", "Run", "difference", "runs"]
 
-MOST_TOKENS = 4000
-"""Words and signs of each text that are compared, beside what both begin and end with."""
+WORDS_AT_A_TIME = 1000
+MOST_WINDOWS = 12
+MOST_CHANGES = 200
 
-MOST_CHARACTERS = 1_000_000
-"""Of each text that are looked at."""
-
-Kind = Literal["equal", "delete", "insert"]
+_MOST_CELLS = 50_000
+_SURE_MATCH = 4
+_BLOCK = 4096
+_SPACE, _SPACES = re.compile(r"\s"), re.compile(r"\s*")
 
 
 @dataclass(frozen=True)
 class Change:
-    """A run of words that both texts have, or that is deleted from one or inserted in the other."""
+    """A stretch of words on the left that became one on the right, in characters; one may be empty.
 
-    kind: Kind
-    text: str
-    words: int
+    An empty stretch stands before the next word.
+    """
+
+    left: slice
+    right: slice
 
 
 @dataclass(frozen=True)
-class WordDiff:
-    """Changes in their order: the first text is `equal` and `delete`, the other the rest."""
+class Difference:
+    """All changes, or those of the beginnings, if `left_end` or `right_end` is not the end."""
 
     changes: list[Change]
+    left_end: int
+    right_end: int
     complete: bool
-    """Whether it goes to the end of both texts; very long ones are cut."""
 
 
-def word_diff(a: str, b: str, *, most: int = MOST_TOKENS) -> WordDiff:
-    """Return how to make `b` of `a`, in words and signs; white space does not count.
+def difference(left: str, right: str) -> Difference:
+    """Return the words and signs that differ; how they are spaced makes no difference.
 
-    The common beginning and end cost linear time; of what is between, `most` tokens of each text
-    are compared, and of a text no more than its first million characters: the work is bounded.
+    Words are those of `Words()`, so that scripts without spaces are compared by character; signs
+    between them count as words of their own. Equal stretches, at the end first, are skipped at
+    the speed of comparing strings. What is between them is compared by `SequenceMatcher`, at most
+    1000 words at a time; after 12 such windows, 200 changes, or a window that holds nothing in
+    common, the rest is left. Words longer than 64 characters are compared in pieces. So the time
+    is linear in the length, whatever the texts are.
     """
-    cut = max(len(a), len(b)) > MOST_CHARACTERS
-    left, right = _tokens(a[:MOST_CHARACTERS]), _tokens(b[:MOST_CHARACTERS])
-    shorter = min(len(left), len(right))
-    same = _same_words(left, right, shorter)
-    tail = _same_words(left[same:][::-1], right[same:][::-1], shorter - same)
-    middles = [side[same : len(side) - tail] for side in (left, right)]
-    whole = max(map(len, middles)) <= most
-    middle_a, middle_b = (middle[:most] for middle in middles)
-    changes = [_change("equal", right[:same])]
-    words_a, words_b = ([word for word, _ in side] for side in (middle_a, middle_b))
-    matcher = SequenceMatcher(None, words_a, words_b)
-    for tag, begin_a, end_a, begin_b, end_b in matcher.get_opcodes():
-        if tag == "equal":
-            changes.append(_change("equal", middle_b[begin_b:end_b]))
+    changes: list[Change] = []
+    at_left, at_right = _after_equal(left, right, 0, 0)
+    end_left, end_right = _before_equal(left, right, at_left, at_right)
+    for _ in range(MOST_WINDOWS):
+        one = list(islice(_tokens(left, at_left, end_left), WORDS_AT_A_TIME))
+        two = list(islice(_tokens(right, at_right, end_right), WORDS_AT_A_TIME))
+        if not one and not two:
+            return Difference(changes, len(left), len(right), True)
+        if not one or not two:
+            rest = Change(_rest(left, one, end_left), _rest(right, two, end_right))
+            return Difference([*changes, rest], len(left), len(right), True)
+        ends = len(one) < WORDS_AT_A_TIME and len(two) < WORDS_AT_A_TIME
+        blocks = _matching(left, right, one, two)
+        if not ends:
+            while blocks and blocks[-1][2] < _SURE_MATCH:
+                blocks.pop()
+        known = (blocks[-1][0] + blocks[-1][2], blocks[-1][1] + blocks[-1][2]) if blocks else (0, 0)
+        if ends or not blocks:
+            known = len(one), len(two)
+        changes += _between(left, right, one, two, blocks, known)
+        if ends:
+            return Difference(changes, len(left), len(right), True)
+        at_left, at_right = one[known[0] - 1][1], two[known[1] - 1][1]
+        if not blocks or len(changes) > MOST_CHANGES:
+            break
+        at_left, at_right = _after_equal(left[:end_left], right[:end_right], at_left, at_right)
+    return Difference(changes, at_left, at_right, False)
+
+
+@dataclass(frozen=True)
+class Run:
+    """Words that both texts have, or that are deleted from the left or inserted on the right."""
+
+    kind: Literal["equal", "delete", "insert"]
+    text: str
+    """With the white space after it; where only that differs, as it is on the right."""
+    words: int
+    """Signs between words among them."""
+
+
+def runs(left: str, right: str, found: Difference) -> list[Run]:
+    """Return the texts as far as they were compared, cut where changes begin and end.
+
+    `equal` and `delete` make up the left text, `equal` and `insert` the right one; neighbours are
+    of different kinds.
+    """
+    cut: list[Run] = []
+    at = 0
+    for change in found.changes:
+        cut.append(_run("equal", right[at : change.right.start]))
+        cut.append(_run("delete", left[change.left.start : _word_after(left, change.left)]))
+        at = _word_after(right, change.right)
+        cut.append(_run("insert", right[change.right.start : at]))
+    cut.append(_run("equal", right[at : found.right_end]))
+    return [run for run in cut if run.words]
+
+
+def _run(kind: Literal["equal", "delete", "insert"], text: str) -> Run:
+    return Run(kind, text, sum(1 for _ in _tokens(text, 0, len(text))))
+
+
+def _word_after(text: str, stretch: slice) -> int:
+    """Return where the word after a stretch begins; its own end if it is empty."""
+    return _skip_space(text, stretch.stop) if stretch.start < stretch.stop else stretch.stop
+
+
+def _skip_space(text: str, at: int) -> int:
+    match = _SPACES.match(text, at)
+    return match.end() if match else at
+
+
+Span = tuple[int, int]
+
+
+def _tokens(text: str, begin: int, end: int) -> Iterator[Span]:
+    """Yield where words and signs are; no more is looked at than is asked for."""
+    while begin < end:
+        until = min(end, begin + _BLOCK)
+        spans = token_spans(text[begin:until])
+        after = until
+        if until < end and spans and begin + spans[-1][1] == until:
+            after = begin + spans.pop()[0]  # it may go on in the next block
+        for start, stop in spans:
+            yield begin + start, begin + stop
+        begin = after
+
+
+def _rest(text: str, words: list[Span], end: int) -> slice:
+    """Return all words from here to the end; an empty stretch there, if there are none."""
+    if not words:
+        at = _skip_space(text, end)
+        return slice(at, at)
+    return slice(words[0][0], len(text[:end].rstrip()))
+
+
+def _after_equal(left: str, right: str, at_left: int, at_right: int) -> Span:
+    """Return where texts that are equal from here on begin to differ, before that word."""
+    most = min(len(left) - at_left, len(right) - at_right)
+    equal = 0
+    while equal < most:
+        size = min(_BLOCK, most - equal)
+        a, b = at_left + equal, at_right + equal
+        if left[a : a + size] != right[b : b + size]:
+            equal += _first_difference(left[a : a + size], right[b : b + size])
+            break
+        equal += size
+    if at_left + equal < len(left) or at_right + equal < len(right):
+        equal -= _cut_off(left[max(at_left, at_left + equal - LONGEST_TOKEN) : at_left + equal])
+    return at_left + equal, at_right + equal
+
+
+def _cut_off(text: str) -> int:
+    """Return how many characters at the end may belong to a word that goes on."""
+    last = len(text)
+    while last and not text[last - 1].isspace():
+        last -= 1
+    if not last and len(text) == LONGEST_TOKEN:
+        # No space in sight: a script without any, or a very long word.
+        last = token_spans(text)[-1][0] or len(text)
+    return len(text) - last
+
+
+def _before_equal(left: str, right: str, at_left: int, at_right: int) -> Span:
+    """Return from where on texts are equal to their ends, after the word that differs."""
+    a, b = len(left.rstrip()), len(right.rstrip())
+    most = min(a - at_left, b - at_right)
+    equal = 0
+    while equal < most:
+        size = min(_BLOCK, most - equal)
+        one, two = left[a - equal - size : a - equal], right[b - equal - size : b - equal]
+        if one != two:
+            equal += _first_difference(one[::-1], two[::-1])
+            break
+        equal += size
+    equal = max(0, equal)
+    places = ((left, at_left, a - equal), (right, at_right, b - equal))
+    if any(at > begin and not text[at - 1].isspace() for text, begin, at in places):
+        following = left[a - equal : min(a, a - equal + LONGEST_TOKEN)]
+        space = _SPACE.search(following)
+        if space:
+            equal -= space.start()
+        elif len(following) < LONGEST_TOKEN:
+            equal = 0
         else:
-            changes.append(_change("delete", middle_a[begin_a:end_a]))
-            changes.append(_change("insert", middle_b[begin_b:end_b]))
-    if whole:
-        changes.append(_change("equal", right[len(right) - tail :]))
-    return WordDiff(_joined([change for change in changes if change.words]), whole and not cut)
+            equal -= token_spans(following)[0][1]
+    return a - equal, b - equal
 
 
-Token = tuple[str, str]
-"""A word or a run of signs, and the white space after it."""
+def _first_difference(one: str, two: str) -> int:
+    return next(i for i, (x, y) in enumerate(zip(one, two, strict=True)) if x != y)
 
 
-def _tokens(text: str) -> list[Token]:
-    found: list[str] = []
-    position = 0
-    for begin, end in word_spans(text):
-        found += text[position:begin].split()
-        found.append(text[begin:end])
-        position = end
-    found += text[position:].split()
-    tokens: list[Token] = []
-    position = len(text) - len(text.lstrip())
-    for token in found:
-        position += len(token)
-        end = position
-        while end < len(text) and text[end].isspace():
-            end += 1
-        tokens.append((token, text[position:end]))
-        position = end
-    return tokens
+Block = tuple[int, int, int]
 
 
-def _same_words(left: list[Token], right: list[Token], most: int) -> int:
-    """Return how many tokens both begin with."""
-    for index in range(most):
-        if left[index][0] != right[index][0]:
-            return index
-    return most
+def _matching(left: str, right: str, one: list[Span], two: list[Span]) -> list[Block]:
+    """Return runs of equal words: where on the left, where on the right, how many."""
+    a = [left[begin:end] for begin, end in one]
+    b = [right[begin:end] for begin, end in two]
+    often = Counter(b)
+    # Frequent words on both sides make SequenceMatcher slow; then it is told to leave them out.
+    cells = sum(count * often[word] for word, count in Counter(a).items())
+    matcher = SequenceMatcher(None, a, b, autojunk=cells > _MOST_CELLS)
+    return [(block.a, block.b, block.size) for block in matcher.get_matching_blocks() if block.size]
 
 
-def _change(kind: Kind, tokens: list[Token]) -> Change:
-    return Change(kind, "".join(word + space for word, space in tokens), len(tokens))
+def _between(
+    left: str,
+    right: str,
+    one: list[Span],
+    two: list[Span],
+    blocks: list[Block],
+    known: Span,
+) -> list[Change]:
+    """Return the changes between runs of equal words, up to so many words of each."""
+    changes = []
+    i = j = 0
+    for block_i, block_j, size in [*blocks, (*known, 0)]:
+        if block_i > i or block_j > j:
+            changes.append(
+                Change(_stretch(left, one, i, block_i), _stretch(right, two, j, block_j))
+            )
+        i, j = block_i + size, block_j + size
+    return changes
 
 
-def _joined(changes: list[Change]) -> list[Change]:
-    """Put neighbours of one kind together."""
-    joined: list[Change] = []
-    for change in changes:
-        if joined and joined[-1].kind == change.kind:
-            last = joined.pop()
-            change = Change(change.kind, last.text + change.text, last.words + change.words)
-        joined.append(change)
-    return joined
+def _stretch(text: str, words: list[Span], begin: int, end: int) -> slice:
+    if begin < end:
+        return slice(words[begin][0], words[end - 1][1])
+    at = words[begin][0] if begin < len(words) else _skip_space(text, words[-1][1])
+    return slice(at, at)
