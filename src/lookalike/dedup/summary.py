@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from lookalike.dedup.result import DedupResult
 
-__all__ = ["criterion", "share_text", "size_text", "summary_text", "timings"]
+__all__ = ["criterion", "share_text", "size_text", "summary_text", "timings", "unit_text"]
 
 
 def summary_text(result: DedupResult) -> str:
@@ -42,8 +42,13 @@ def criterion(result: DedupResult) -> str:
     """Return in words what makes two documents near-duplicates."""
     settings = result.settings
     how = "exact" if settings.verify else "estimated"
-    unit = "words" if settings.ngram == 1 else f"word {settings.ngram}-grams"
+    unit = unit_text(settings.ngram)
     return f"{how} {settings.measure} of {unit} at least {settings.threshold:g}"
+
+
+def unit_text(ngram: int | None) -> str:
+    """Return what documents are compared by."""
+    return "words" if ngram == 1 else f"word {ngram}-grams"
 
 
 def share_text(part: int, whole: int) -> str:

@@ -19,7 +19,7 @@ from lookalike.dedup.report.markup import counted, shown, table
 from lookalike.dedup.report.pairs import cluster_section, old_section, pair_sections
 from lookalike.dedup.report.samples import cluster_sizes
 from lookalike.dedup.report.style import STYLE
-from lookalike.dedup.summary import criterion, share_text, size_text, timings
+from lookalike.dedup.summary import criterion, share_text, size_text, timings, unit_text
 
 if TYPE_CHECKING:
     from lookalike.dedup.result import DedupResult
@@ -253,9 +253,8 @@ def _percent(share: float) -> str:
 
 def _measure(result: DedupResult) -> str:
     settings = result.settings
-    unit = "words" if settings.ngram == 1 else f"word {settings.ngram}-grams"
     name = "Jaccard similarity" if settings.measure == "jaccard" else "cosine"
-    return f"{name} of {unit}"
+    return f"{name} of {unit_text(settings.ngram)}"
 
 
 def _figure(title: str, content: str, caption: str) -> str:
