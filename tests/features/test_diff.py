@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import random
 import time
-from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from features.test_spans import texts
+from features.test_shingles import texts
 from lookalike.features import diff
-from lookalike.features.diff import WORDS_AT_A_TIME, Run, difference, runs
+from lookalike.features.diff import WORDS_AT_A_TIME, difference
 from lookalike.features.shingles import shared_shingles
 
 WORD = st.text("abc", min_size=1, max_size=2)
@@ -50,6 +49,16 @@ def test_what_is_outside_of_changes_is_the_same_on_both_sides(left: str, right: 
     for gone, came in zip(removed, added, strict=True):
         assert gone or came
         assert gone != came
+
+
+@given(texts, texts)
+def test_nothing_but_white_space_is_lost(left: str, right: str) -> None:
+    found = difference(left, right)
+    assert found.complete
+    left_words, removed = split(left, [change.left for change in found.changes])
+    right_words, added = split(right, [change.right for change in found.changes])
+    assert "".join(left_words) == "".join(right_words)
+    assert all(gone or came for gone, came in zip(removed, added, strict=True))
 
 
 @given(st.integers(5, 12), st.lists(st.integers(0, 20), max_size=80), st.data())
@@ -124,49 +133,6 @@ def test_a_mark_belongs_to_its_letter() -> None:
     assert changed(f"{thai}ง่{thai}", f"{thai}ย่{thai}") == [("ง่", "ย่")]
 
 
-def runs_of(left: str, right: str) -> list[Run]:
-    return runs(left, right, difference(left, right))
-
-
-@given(texts, texts)
-def test_runs_have_both_texts_in_them(left: str, right: str) -> None:
-    assert difference(left, right).complete
-    found = runs_of(left, right)
-    squeezed = {"left": "", "right": ""}
-    for run in found:
-        text = "".join(run.text.split())
-        squeezed["left"] += text if run.kind != "insert" else ""
-        squeezed["right"] += text if run.kind != "delete" else ""
-        assert run.words > 0
-    assert squeezed == {"left": "".join(left.split()), "right": "".join(right.split())}
-    kinds = [run.kind for run in found]
-    assert all(one != two for one, two in pairwise(kinds))
-    if left == right:
-        assert set(kinds) <= {"equal"}
-
-
-def test_runs_of_words() -> None:
-    found = runs_of("The quick fox ran.\n\nIt hid.", "The slow fox ran. It hid, and slept.")
-    assert [(run.kind, run.text, run.words) for run in found] == [
-        ("equal", "The ", 1),
-        ("delete", "quick ", 1),
-        ("insert", "slow ", 1),
-        ("equal", "fox ran. It hid", 5),
-        ("insert", ", and slept", 3),
-        ("equal", ".", 1),
-    ]
-
-
-def test_what_is_not_compared_is_no_part_of_runs() -> None:
-    same = " ".join(f"w{number}" for number in range(3000))
-    left = f"{same} {' '.join(f'left{number}' for number in range(5000))} {same}"
-    right = f"{same} {' '.join(f'right{number}' for number in range(5000))} {same}"
-    found = difference(left, right)
-    assert not found.complete
-    kinds = [(run.kind, run.words) for run in runs(left, right, found)]
-    assert kinds == [("equal", 3000), ("delete", WORDS_AT_A_TIME), ("insert", WORDS_AT_A_TIME)]
-
-
 def test_the_work_is_bounded() -> None:
     a = " ".join(f"w{number * 7 % 101}" for number in range(200_000))
     b = " ".join(f"w{number * 9 % 101}" for number in range(200_000))
@@ -182,5 +148,3 @@ def test_a_long_common_beginning_and_end_are_no_obstacle() -> None:
     same = "x y z " * 20_000
     left, right = f"{same} old {same}", f"{same} new {same}"
     assert changed(left, right) == [("old", "new")]
-    kinds = [(run.kind, run.words) for run in runs_of(left, right)]
-    assert kinds == [("equal", 60_000), ("delete", 1), ("insert", 1), ("equal", 60_000)]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, SupportsIndex
+from typing import Any, Literal, SupportsIndex
 
 from lookalike.dedup.settings import METHODS, VALUE_BYTES, DedupSettings
 from lookalike.features import Words, cosine, jaccard
-from lookalike.features.diff import Run, difference, runs
+from lookalike.features.diff import difference
 from lookalike.features.shingles import SharedShingles, shared_shingles
 from lookalike.signatures import BBitMinHash, hamming
 
-__all__ = ["Comparison", "MethodVerdict", "WordDiff", "compare_texts"]
+__all__ = ["Comparison", "DiffPart", "MethodVerdict", "WordDiff", "compare_texts", "word_diff"]
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,20 @@ class MethodVerdict:
 
 
 @dataclass(frozen=True)
-class WordDiff:
-    """How to make the second text of the first."""
+class DiffPart:
+    """Words that both texts have, or that are deleted from the first, or inserted in the second."""
 
-    changes: list[Run]
+    kind: Literal["equal", "delete", "insert"]
+    text: str
+
+
+@dataclass(frozen=True)
+class WordDiff:
+    """How the second text is made of the first, in words; white space does not count."""
+
+    parts: list[DiffPart]
     complete: bool
-    """Whether it goes to the end of both texts; it stops in long ones that differ much."""
+    """Whether it goes to the end of both texts; very different ones are left at some point."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +78,7 @@ def compare_texts(
     """Compare two texts as `dedup` does with its defaults, by each of its methods.
 
     `ngram` is that of the Jaccard similarity and of shingles, 5 words unless told. Similarities and
-    counts are of the whole texts; examples are of their beginnings, and the diff stops where
-    `features.diff.difference` does, so that its time is linear.
+    counts are of the whole texts; examples and the diff look at a bounded part of them.
     """
     chosen = {"minhash": {} if ngram is None else {"ngram": ngram}}
     settings = [
@@ -86,13 +93,8 @@ def compare_texts(
         words=(counts[0], counts[1]),
         methods=[_verdict(a, b, one, min(counts) > 0, threads) for one in settings],
         shingles=shared_shingles(a, b, shingle_ngram, examples=examples),
-        diff=_diff(a, b) if diff else None,
+        diff=word_diff(a, b) if diff else None,
     )
-
-
-def _diff(a: str, b: str) -> WordDiff:
-    found = difference(a, b)
-    return WordDiff(runs(a, b, found), found.complete)
 
 
 def _verdict(
@@ -111,3 +113,28 @@ def _verdict(
     return MethodVerdict(
         settings.method, settings.measure, settings.ngram or 1, exact, estimate, distance, size
     )
+
+
+def word_diff(a: str, b: str) -> WordDiff:
+    """Return what both texts have and what differs, one after the other; all of it has words.
+
+    The first text is what is equal and deleted, the second what is equal and inserted. White space
+    of what is equal is that of the second. In bounded time: see `difference`.
+    """
+    found = difference(a, b)
+    parts: list[DiffPart] = []
+    at = 0
+    for change in found.changes:
+        equal, deleted = b[at : change.right.start], a[change.left]
+        before = a[max(0, change.left.start - 1) : change.left.start]
+        if deleted and not equal[-1:].isspace() and before.isspace():
+            equal += " "
+        spaced = deleted and a[change.left.stop : change.left.stop + 1].isspace()
+        parts += [
+            DiffPart("equal", equal),
+            DiffPart("delete", f"{deleted} " if spaced else deleted),
+            DiffPart("insert", b[change.right]),
+        ]
+        at = change.right.stop
+    parts.append(DiffPart("equal", b[at : found.right_end]))
+    return WordDiff([part for part in parts if part.text.strip()], found.complete)

@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import islice
-from typing import Literal
 
 from lookalike.features.spans import LONGEST_TOKEN, token_spans
 
-__all__ = ["Change", "Difference", "Run", "difference", "runs"]
+__all__ = ["Change", "Difference", "difference"]
 
 WORDS_AT_A_TIME = 1000
 MOST_WINDOWS = 12
@@ -82,43 +81,6 @@ def difference(left: str, right: str) -> Difference:
             break
         at_left, at_right = _after_equal(left[:end_left], right[:end_right], at_left, at_right)
     return Difference(changes, at_left, at_right, False)
-
-
-@dataclass(frozen=True)
-class Run:
-    """Words that both texts have, or that are deleted from the left or inserted on the right."""
-
-    kind: Literal["equal", "delete", "insert"]
-    text: str
-    """With the white space after it; where only that differs, as it is on the right."""
-    words: int
-    """Signs between words among them."""
-
-
-def runs(left: str, right: str, found: Difference) -> list[Run]:
-    """Return the texts as far as they were compared, cut where changes begin and end.
-
-    `equal` and `delete` make up the left text, `equal` and `insert` the right one; neighbours are
-    of different kinds.
-    """
-    cut: list[Run] = []
-    at = 0
-    for change in found.changes:
-        cut.append(_run("equal", right[at : change.right.start]))
-        cut.append(_run("delete", left[change.left.start : _word_after(left, change.left)]))
-        at = _word_after(right, change.right)
-        cut.append(_run("insert", right[change.right.start : at]))
-    cut.append(_run("equal", right[at : found.right_end]))
-    return [run for run in cut if run.words]
-
-
-def _run(kind: Literal["equal", "delete", "insert"], text: str) -> Run:
-    return Run(kind, text, sum(1 for _ in _tokens(text, 0, len(text))))
-
-
-def _word_after(text: str, stretch: slice) -> int:
-    """Return where the word after a stretch begins; its own end if it is empty."""
-    return _skip_space(text, stretch.stop) if stretch.start < stretch.stop else stretch.stop
 
 
 def _skip_space(text: str, at: int) -> int:
