@@ -311,6 +311,7 @@ def _result(
         rejected=_moved(rejected[both_new], old, old),
         counts=counts,
         seconds=progress.seconds,
+        reused=tuple(progress.reused),
         warnings=[*verdict.warnings, *clusters.warnings],
         source=None,  # type: ignore[arg-type]  # the caller knows it
         columns=None,  # type: ignore[arg-type]
