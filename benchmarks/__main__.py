@@ -20,6 +20,8 @@ from benchmarks.matching import CASES as MATCHING
 from benchmarks.matching import matching_table, run_matching
 from benchmarks.memory import NAME as MEMORY
 from benchmarks.memory import judge_memory
+from benchmarks.planning import CASES as PLANNING
+from benchmarks.planning import prediction_table, run_planning
 from benchmarks.quality import quality_table
 from benchmarks.report import case_table, gate_table, machine_lines, summary_table, write_json
 from benchmarks.scan import QUICK_FRACTION, Plan, plans
@@ -42,8 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signings = [name for name in SIGNING if options.only in name]
     sliced = [name for name in SLICES if options.only in name]
     matched = [name for name in MATCHING if options.only in name]
+    planned = [name for name in PLANNING if options.only in name]
     with_import, with_memory = options.only in IMPORT, options.only in MEMORY
-    if not (scans or signings or sliced or matched or with_import or with_memory):
+    if not (scans or signings or sliced or matched or planned or with_import or with_memory):
         print(f"no case has {options.only!r} in its name", file=sys.stderr)
         return 2
 
@@ -69,6 +72,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if matched:
             results, verdicts = match(matched, options.data, quick=options.quick)
             write_json(options.output / "matching.json", machine, results, verdicts)
+            gates += verdicts
+        if planned:
+            results, verdicts = predictions(planned, quick=options.quick)
+            write_json(options.output / "planning.json", machine, results, verdicts)
             gates += verdicts
     except WrongAnswerError as error:
         print(f"\n*** WRONG ANSWER *** {error}", file=sys.stderr)
@@ -123,6 +130,14 @@ def slices(
     return results, finish(results, quick=quick, summary=False)
 
 
+def predictions(selected: Sequence[str], *, quick: bool) -> tuple[list[Result], list[Verdict]]:
+    """Measure the costs of this machine, then what plans predict from them."""
+    found = list(run_planning(selected, part=QUICK_FRACTION if quick else 1))
+    print(f"\n{prediction_table(found)}", flush=True)
+    results: list[Result] = list(found)
+    return results, finish(results, quick=quick, summary=False)
+
+
 def match(
     selected: Sequence[str], folder: Path | None, *, quick: bool
 ) -> tuple[list[Result], list[Verdict]]:
@@ -168,8 +183,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--only",
         metavar="NAME",
         default="",
-        help="run only cases with NAME in their name, such as search-1024, skewed, sign, slices or "
-        "import",
+        help="run only cases with NAME in their name, such as search-1024, skewed, sign, slices, "
+        "plan or import",
     )
     parser.add_argument(
         "--threads",
@@ -203,8 +218,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="FOLDER",
         type=Path,
         default=RESULTS,
-        help="where to write scan.json, signing.json, slices.json and matching.json (default: "
-        "benchmarks/results)",
+        help="where to write scan.json and the others (default: benchmarks/results)",
     )
     return parser.parse_args(arguments)
 

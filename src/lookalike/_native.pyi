@@ -20,6 +20,7 @@ def paired_distances(
     left: NDArray[np.uint8], right: NDArray[np.uint8], out: NDArray[np.int32]
 ) -> None: ...
 def read_all(data: NDArray[np.uint8], threads: int) -> int: ...
+def read_at_random(words: NDArray[np.uint64], first: int, reads: int, ahead: int) -> int: ...
 def hash_rows(rows: NDArray[np.uint8], hashes: NDArray[np.uint64]) -> None: ...
 def xxh64(data: NDArray[np.uint8], seed: int = 0) -> int: ...
 def scan_top(
@@ -188,8 +189,15 @@ class Segment:
         removed: NDArray[np.uint8] | None,
         alive: int,
     ) -> None: ...
-    def use_lists(self, slice_bits: int, offsets: NDArray[Any], postings: NDArray[Any]) -> None: ...
+    def use_lists(
+        self,
+        slice_bits: int,
+        offsets: NDArray[Any],
+        postings: NDArray[Any],
+        sketches: NDArray[np.uint16] | None,
+    ) -> None: ...
 
+def has_sketches(bits: int) -> bool: ...
 def slice_widths(bits: int, slice_bits: int) -> list[int]: ...
 def optimistic_distances(bits: int, slice_bits: int, expand: int) -> NDArray[np.int32]: ...
 def build_lists(
@@ -198,6 +206,20 @@ def build_lists(
     threads: int,
     offsets: NDArray[Any],
     postings: NDArray[Any],
+    sketches: NDArray[np.uint16] | None,
+) -> None: ...
+def count_lists(
+    rows: NDArray[np.uint8], slice_bits: int, threads: int, offsets: NDArray[Any]
+) -> None: ...
+def fill_lists(
+    rows: NDArray[np.uint8],
+    slice_bits: int,
+    threads: int,
+    offsets: NDArray[Any],
+    first: int,
+    end: int,
+    postings: NDArray[Any],
+    sketches: NDArray[np.uint16] | None,
 ) -> None: ...
 def merge_lists(
     segments: list[Segment],
@@ -205,6 +227,7 @@ def merge_lists(
     threads: int,
     offsets: NDArray[Any],
     postings: NDArray[Any],
+    sketches: NDArray[np.uint16] | None,
 ) -> None: ...
 def slice_top(
     segments: list[Segment],
@@ -243,6 +266,8 @@ def band_groups(
 ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]: ...
 def group_pairs(
     keys: NDArray[np.uint32],
+    large_keys: NDArray[np.uint32],
+    large_offsets: NDArray[np.int64],
     band: int,
     rows: NDArray[np.uint32],
     offsets: NDArray[np.int64],
