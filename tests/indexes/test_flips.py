@@ -291,7 +291,7 @@ def test_headers_that_cannot_be_are_named(header_bits: Any) -> None:
         ({"weights": np.zeros((3, 32), np.float32)}, r"shape \(3, 32\); expected \(3, 64\)"),
         ({"weights": np.zeros((3, 64), np.int64)}, "weights are int64; expected float32, or int16"),
         ({"weights": np.full((3, 64), np.nan)}, r"weights of query [012] are not finite \(NaN"),
-        ({"weights": np.full((3, 64), -np.inf), "flips": 9}, "weights of query [012] are not finite"),
+        ({"weights": np.full((3, 64), -np.inf), "flips": 9}, "query [012] are not finite"),
         ({"flips": -1}, "flips is -1"),
         ({"recall": 0}, "recall is 0; expected a number above 0 and at most 1"),
         ({"recall": 1.5}, "recall is 1.5"),
