@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
 
 import numpy as np
@@ -107,11 +108,21 @@ class Index(ABC):
             "file": str(self._container.path) if self._container else None,
         }
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the index to a file, whole or not at all; `la.load_index` opens it."""
+    def save(self, path: str | os.PathLike[str], *, notes: Mapping[str, Any] | None = None) -> None:
+        """Write the index to a file, whole or not at all; `la.load_index` opens it.
+
+        `notes`, plain values, are kept in the file and come back as `index.notes`.
+        """
         from lookalike.storage import write_container  # not needed to search, so not at import
 
-        write_container(path, *self._contents())
+        meta, arrays = self._contents()
+        write_container(path, {**meta, "notes": dict(notes or {})}, arrays)
+
+    @property
+    def notes(self) -> dict[str, Any]:
+        """What `save` was given to keep with the index, if it was loaded from a file."""
+        notes = self._container.meta.get("notes") if self._container else None
+        return dict(notes) if isinstance(notes, dict) else {}
 
     def verify(self) -> None:
         """Read the file behind the index and raise `CorruptIndexError` if it is damaged.
