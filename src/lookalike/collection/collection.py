@@ -460,7 +460,7 @@ class Collection:
         if isinstance(queries, str):
             raise ArgumentError("queries are one str; expected a list of them, or use search()")
         if isinstance(queries, Sequence) and all(isinstance(query, str) for query in queries):
-            return self._sign(list(queries))
+            return self._sign([str(query) for query in queries])
         return as_queries(queries, self.bits)
 
     def _sign(self, texts: list[str]) -> NDArray[np.uint8]:

@@ -10,8 +10,8 @@
     {"or": [{...}, {...}]}, {"and": [...]}, {"not": {...}}
 
 Several keys must all hold. A key that is missing meets no condition but `!=`, `not in` and
-`{"exists": False}`. A function of the metadata will do too. Conditions are evaluated here and not in
-SQL: they mean the same on every database, and nothing in them can become SQL.
+`{"exists": False}`. A function of the metadata will do too. Conditions are evaluated here and not
+in SQL: they mean the same on every database, and nothing in them can become SQL.
 """
 
 from __future__ import annotations

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from lookalike.collection.documents import checksum
+from lookalike.collection.documents import Row, checksum
 from lookalike.collection.native_search import NativeSearch
 from lookalike.collection.slicing import digest, hashes
 from lookalike.collection.store import State, Store, View
@@ -102,7 +103,7 @@ def _known(state: State | None, name: str, store: Store) -> State:
     return state
 
 
-def _pages(view: View, state: State) -> Iterator[list[tuple]]:  # type: ignore[type-arg]
+def _pages(view: View, state: State) -> Iterator[list[tuple[Row, bytes]]]:
     after = ""
     while page := view.documents_after(state, after, _PAGE):
         yield page
@@ -150,5 +151,5 @@ def _check_signatures(view: View, state: State) -> tuple[int, int, list[str]]:
     return count, total, problems
 
 
-def _key_digest(keys: np.ndarray, numbers: np.ndarray) -> int:  # type: ignore[type-arg]
+def _key_digest(keys: NDArray[np.int64], numbers: NDArray[np.int64]) -> int:
     return digest(hashes(numbers, keys.astype("<i8")[:, None].view(np.uint8)))

@@ -2,9 +2,9 @@
 
 The index knows at which version of the collection it stands. Before each search it takes in what
 was committed since: signatures with larger numbers, and those in the table of removals. The
-exclusive or of the hashes of all its signatures must then be the one in the collection's row; if not,
-whatever the reason, the index is built again. It is saved beside the database, checksummed, so that
-opening does not mean building; a damaged, foreign or outdated file is not used.
+exclusive or of the hashes of all its signatures must then be the one in the collection's row; if
+not, whatever the reason, the index is built again. It is saved beside the database, checksummed, so
+that opening does not mean building; a damaged, foreign or outdated file is not used.
 """
 
 from __future__ import annotations

@@ -90,8 +90,9 @@ class PostgresStore(Store):
             autocommit=True,
             connect_timeout=max(2, round(self._timeout)),
             # Searches look up keys in indexes. A planner without statistics, right after an import,
-            # might prefer to read the whole table; compiling such queries takes longer than they do.
-            options="-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off "
+            # might prefer to read whole tables; and compiling takes longer than such queries do.
+            options="-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off "
+            "-c jit=off "
             f"-c lock_timeout={milliseconds} -c client_min_messages=warning "
             f"-c synchronous_commit={'on' if self._durable else 'off'}",
         )

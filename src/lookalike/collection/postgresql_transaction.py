@@ -39,7 +39,7 @@ class PostgresTransaction(Writer):
 
     def _execute(self, query: str, values: Sequence[object] = ()) -> psycopg.Cursor[Any]:
         cursor = self._connection.cursor(binary=True)
-        cursor.execute(query, values or None)  # type: ignore[call-overload]
+        cursor.execute(query, values or None)
         return cursor
 
     def _stream(self, query: str, values: Sequence[object]) -> Iterator[list[Any]]:
@@ -47,7 +47,7 @@ class PostgresTransaction(Writer):
         self._streams += 1
         name = f"lookalike_{self._streams}"
         with self._connection.cursor(name=name, binary=True) as cursor:
-            cursor.execute(query, values)  # type: ignore[call-overload]
+            cursor.execute(query, values)
             while rows := cursor.fetchmany(SCAN_BATCH):
                 yield rows
 
@@ -80,7 +80,7 @@ class PostgresTransaction(Writer):
         return dict(self._execute(_counts(state), (keys.tolist(), most)).fetchall())
 
     def signatures_after(self, state: State, number: int) -> Iterator[Numbered]:
-        # Few rows, which is the rule, are fetched at once; a cursor on the server costs three turns.
+        # Few rows, which is the rule, are fetched at once: a cursor on the server takes longer.
         first = self._execute(f"{_after(state)} LIMIT {_FETCH}", (number,)).fetchall()
         if first:
             yield numbered(first, state.bits // 8)

@@ -1,9 +1,9 @@
 """Which slice values to look up, so that nothing within a radius can be missed.
 
-The general pigeonhole principle: where slice p may differ in up to t_p bits (-1: it is not looked at)
-and the t_p + 1 add up to more than the radius, a signature within the radius meets the threshold of
-at least one slice: if it exceeded all, it would differ in at least the sum of t_p + 1 bits. Which
-thresholds are cheapest depends on how many signatures have the values that would be looked up: on
+The general pigeonhole principle: where slice p may differ in up to t_p bits (-1: it is not looked
+at) and the t_p + 1 add up to more than the radius, a signature within the radius meets the
+threshold of at least one slice: if it exceeded all, it would differ in at least the sum of t_p + 1
+bits. Which thresholds are cheapest depends on how many signatures have the values that would be looked up: on
 average count / 2**width, and for hot values as many as have been counted.
 """
 
@@ -80,8 +80,9 @@ class Plan:
         """Return all keys to look up."""
         parts = [np.empty(0, np.int64)]
         for position, (most, width) in enumerate(zip(self.thresholds, slicing.widths, strict=True)):
-            for ones in range(most + 1):
-                parts.append(flips(width, ones) ^ values[position] | position << 32)
+            parts += [
+                flips(width, ones) ^ values[position] | position << 32 for ones in range(most + 1)
+            ]
         return np.concatenate(parts)
 
 
@@ -121,8 +122,9 @@ def _plan(
                 steps = min(enough, taken + most + 1)
                 _offer(longer, steps, Plan((*plan.thresholds, most), cost, candidates))
         best = longer
-    plan = best.get(enough)
-    return plan if plan and plan.cost <= max(count * SCAN_COST, _LEAST_SCAN) else None
+    cheapest = best.get(enough)
+    affordable = max(count * SCAN_COST, _LEAST_SCAN)
+    return cheapest if cheapest and cheapest.cost <= affordable else None
 
 
 def _offer(plans: dict[int, Plan], steps: int, plan: Plan) -> None:

@@ -88,7 +88,8 @@ class Slicing:
     ) -> NDArray[np.int64]:
         """Return in how many bits each slice differs from the query's, `int64[n, slices]`."""
         apart = self.values(signatures) ^ self.values(query[None])
-        return np.bitwise_count(apart.T).astype(np.int64)
+        counts: NDArray[np.int64] = np.bitwise_count(apart.T).astype(np.int64)
+        return counts
 
 
 @cache
