@@ -417,7 +417,7 @@ class Collection:
                 if near is None:
                     levels = [native_levels(index, row, k, threads) for row in rows]
                 else:
-                    levels = [[one] for one in native_within(index, rows, near, threads)]
+                    levels = [[one] for one in native_within(index, rows, near, threads, explain)]
             elif near is None:
                 levels = [self._sql.levels(view, state, row, k) for row in rows]
             else:
@@ -589,7 +589,7 @@ def _explained(
     numbers = np.unique(np.array([row.signature for _, row in pairs], np.int64))
     known = view.signatures_at(state, numbers)
     apart = state.slicing.differing(query, known.signatures).tolist()
-    thresholds = found.work.thresholds
+    thresholds = found.work.thresholds if found.work else ()
     details = {}
     for number, signature, slices in zip(
         known.numbers.tolist(), known.signatures, apart, strict=True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,33 +13,32 @@ from lookalike.collection.answers import Work
 __all__ = ["Found"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Found:
-    """Every signature up to the distance `bound`, nearest first."""
+    """Every signature up to the distance `bound`, nearest first.
 
-    numbers: NDArray[np.int64]
-    distances: NDArray[np.int32]
+    Lists and not arrays: most searches find a handful, and become documents one by one.
+    """
+
+    numbers: list[int]
+    distances: list[int]
     bound: int
-    work: Work
+    work: Work | None = None
 
     @classmethod
     def of(
-        cls, numbers: NDArray[np.int64], distances: NDArray[np.int32], bound: int, work: Work
+        cls,
+        numbers: NDArray[np.int64],
+        distances: NDArray[np.int32],
+        bound: int,
+        work: Work | None = None,
     ) -> Found:
-        """Return them sorted by (distance, number)."""
-        order = np.lexsort((numbers, distances))
-        return cls(numbers[order], distances[order], bound, work)
-
-    def __len__(self) -> int:
-        return len(self.numbers)
+        """Return them sorted by distance."""
+        order = np.argsort(distances, kind="stable")
+        return cls(numbers[order].tolist(), distances[order].tolist(), bound, work)
 
     def without_last(self) -> Found:
         """Return the k nearest without those as far as the last, of which there may be more."""
-        bound = int(self.distances[-1]) - 1
-        kept = int(np.searchsorted(self.distances, bound, side="right"))
+        bound = self.distances[-1] - 1
+        kept = bisect_right(self.distances, bound)
         return Found(self.numbers[:kept], self.distances[:kept], bound, self.work)
-
-    def beyond(self, distance: int) -> Found:
-        """Return those farther than `distance`."""
-        begin = int(np.searchsorted(self.distances, distance, side="right"))
-        return Found(self.numbers[begin:], self.distances[begin:], self.bound, self.work)

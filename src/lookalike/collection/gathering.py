@@ -6,13 +6,12 @@ are looked at as it takes to have k documents that meet them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from json import loads
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lookalike.collection.documents import Row
 from lookalike.collection.filters import Predicate
@@ -43,29 +42,35 @@ class Gatherer:
         Each level holds all signatures up to its bound, so documents from it are final.
         """
         result: list[tuple[int, Row]] = []
-        reached = -1
-        found = None
-        for found in levels:
-            for chunk in self._chunks(found.beyond(reached), result):
-                self.fetch(chunk.numbers)
-                result += self._documents(chunk)
+        found = Found([], [], -1)
+        for level in levels:
+            begin = bisect_right(level.distances, found.bound) if found.bound >= 0 else 0
+            found = level
+            while begin < len(level.numbers) and len(result) < self.k:
+                end = self._chunk_end(level.distances, begin, self.k - len(result))
+                self.fetch(level.numbers[begin:end])
+                for place in range(begin, end):
+                    distance = level.distances[place]
+                    result += [(distance, row) for row in self._rows[level.numbers[place]]]
+                begin = end
             if len(result) >= self.k:
                 break
-            reached = found.bound
-        if found is None:
-            raise ValueError("a search yields at least one level")
-        result.sort(key=lambda pair: (pair[0], pair[1].id))
+        if len(result) > 1:
+            result.sort(key=lambda pair: (pair[0], pair[1].id))
         return result[: self.k], found
 
     def prefetch(self, founds: Iterable[Found]) -> None:
         """Fetch the documents that several queries will surely want, with one question."""
-        first = [chunk.numbers for found in founds for chunk in islice(self._chunks(found, []), 1)]
-        if first:
-            self.fetch(np.unique(np.concatenate(first)))
+        wanted: set[int] = set()
+        for found in founds:
+            if found.numbers:
+                end = self._chunk_end(found.distances, 0, self.k)
+                wanted.update(found.numbers[:end])
+        self.fetch(sorted(wanted))
 
-    def fetch(self, numbers: NDArray[np.int64]) -> None:
+    def fetch(self, numbers: Sequence[int]) -> None:
         """Fetch the documents of signatures that have not been fetched yet."""
-        missing = [number for number in numbers.tolist() if number not in self._rows]
+        missing = [number for number in numbers if number not in self._rows]
         if not missing:
             return
         for number in missing:
@@ -82,23 +87,13 @@ class Gatherer:
             return False
         return self.predicate is None or bool(self.predicate(loads(row.metadata)))
 
-    def _documents(self, chunk: Found) -> Iterator[tuple[int, Row]]:
-        pairs = zip(chunk.numbers.tolist(), chunk.distances.tolist(), strict=True)
-        return ((distance, row) for number, distance in pairs for row in self._rows[number])
+    def _chunk_end(self, distances: list[int], begin: int, missing: int) -> int:
+        """Return where to stop fetching: with as many signatures as documents are missing.
 
-    def _chunks(self, found: Found, result: list[tuple[int, Row]]) -> Iterator[Found]:
-        """Yield parts, nearest first, as long as documents are missing from the result.
-
-        A part holds all signatures of a distance or none, so that ties are decided by id.
+        All signatures of a distance or none, so that ties are decided by id.
         """
-        begin = 0
-        while begin < len(found) and len(result) < self.k:
-            least = self.k - len(result)
-            if self.predicate:
-                least = max(least, _FILTERED_CHUNK)
-            last = found.distances[min(begin + least, len(found)) - 1]
-            end = int(np.searchsorted(found.distances, last, side="right"))
-            yield Found(
-                found.numbers[begin:end], found.distances[begin:end], found.bound, found.work
-            )
-            begin = end
+        if self.predicate:
+            missing = max(missing, _FILTERED_CHUNK)
+        if begin + missing >= len(distances):
+            return len(distances)
+        return bisect_right(distances, distances[begin + missing - 1])

@@ -24,7 +24,7 @@ from lookalike.collection.slicing import digest, hashes
 from lookalike.collection.store import State, View
 from lookalike.errors import CollectionError, FileError, LookalikeError
 from lookalike.indexes import SliceIndex, load_index
-from lookalike.indexes.slice_width import slice_width
+from lookalike.indexes.slice_width import MOST_SLICE_BITS, slice_width
 
 __all__ = ["NativeSearch", "StaleView", "native_levels", "native_within"]
 
@@ -197,19 +197,33 @@ class NativeSearch:
 
 
 def _width(count: int, state: State) -> int:
-    """Return how wide slices should be; a collection that has grown fourfold wants wider ones."""
-    return slice_width(max(count, _LEAST_COUNT), state.bits)
+    """Return how wide slices should be; a collection that has grown fourfold wants wider ones.
+
+    Narrow signatures are searched by radius, for which two bits more than usual halve the time.
+    """
+    width = slice_width(max(count, _LEAST_COUNT), state.bits)
+    return min(width + 2, MOST_SLICE_BITS, state.bits) if state.bits < 256 else width
 
 
 def native_within(
-    index: SliceIndex, queries: NDArray[np.uint8], radius: int, threads: int | None
+    index: SliceIndex,
+    queries: NDArray[np.uint8],
+    radius: int,
+    threads: int | None,
+    explain: bool,
 ) -> list[Found]:
     """Return, for each query, every signature within the radius."""
-    matches = index.within(queries, radius, explain=True, threads=threads)
-    lists, verified = matches.explanation.lists, matches.explanation.candidates  # type: ignore[union-attr]
+    matches = index.within(queries, radius, explain=explain, threads=threads)
+    offsets = matches.offsets.tolist()
+    numbers, distances = matches.ids.tolist(), matches.distances.tolist()
+    done: list[Work | None] = [None] * len(queries)
+    if matches.explanation:
+        lists, verified = matches.explanation.lists, matches.explanation.candidates
+        pairs = zip(lists.tolist(), verified.tolist(), strict=True)
+        done = [Work("native", read, compared) for read, compared in pairs]
     return [
-        Found(ids, far, radius, Work("native", int(lists[query]), int(verified[query])))
-        for query, (ids, far) in enumerate(matches)
+        Found(numbers[begin:end], distances[begin:end], radius, work)
+        for begin, end, work in zip(offsets, offsets[1:], done, strict=False)
     ]
 
 
@@ -221,9 +235,11 @@ def native_levels(
     while True:
         neighbors = index.search(query, wanted, exact=True, explain=True, threads=threads)
         ids, distances = neighbors[0]
-        work = Work("native", int(neighbors.explanation.lists[0]),  # type: ignore[union-attr]
-                    int(neighbors.explanation.reranked[0]))  # type: ignore[union-attr]  # fmt: skip
-        found = Found(ids, distances, index.bits, work)
+        work = None
+        if neighbors.explanation:
+            lists, compared = neighbors.explanation.lists, neighbors.explanation.reranked
+            work = Work("native", int(lists[0]), int(compared[0]))
+        found = Found(ids.tolist(), distances.tolist(), index.bits, work)
         if len(ids) < wanted:
             yield found
             return

@@ -3,8 +3,8 @@
 The general pigeonhole principle: where slice p may differ in up to t_p bits (-1: it is not looked
 at) and the t_p + 1 add up to more than the radius, a signature within the radius meets the
 threshold of at least one slice: if it exceeded all, it would differ in at least the sum of t_p + 1
-bits. Which thresholds are cheapest depends on how many signatures have the values that would be looked up: on
-average count / 2**width, and for hot values as many as have been counted.
+bits. Which thresholds are cheapest depends on how many signatures have the values that would be
+looked up: on average count / 2**width, and for hot values as many as have been counted.
 """
 
 from __future__ import annotations

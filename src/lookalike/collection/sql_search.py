@@ -8,7 +8,6 @@ signature, or too many signatures share the values that would have to be looked 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,4 +121,4 @@ def _scan_nearest(view: View, state: State, query: NDArray[np.uint8], k: int) ->
         order = np.argsort(distances, kind="stable")[:k]
         numbers, distances = numbers[order], distances[order]
     found = Found.of(numbers, distances, state.bits, Work("scan", 0, state.signatures))
-    return replace(found, bound=state.bits) if len(found) < k else found.without_last()
+    return found if len(found.numbers) < k else found.without_last()
