@@ -159,12 +159,13 @@ class Collection:
         """
         return self._write(ids, texts, signatures, metadata, on_error, replace=True)
 
-    def delete(self, ids: Sequence[str] | str) -> int:
-        """Remove documents, all in one step; return how many there were."""
+    def delete(self, ids: Sequence[str] | str) -> Written:
+        """Remove documents, all in one step; ids that are not there are passed over."""
         wanted = [as_id(id) for id in ([ids] if isinstance(ids, str) else ids)]
         with self._store.writing() as writer:
             state = self._known(writer.lock(self._name))
-            return state.documents - delete_documents(writer, state, wanted).documents
+            after = delete_documents(writer, state, wanted)
+        return Written(deleted=state.documents - after.documents, version=after.version)
 
     def _write(
         self,
@@ -224,7 +225,7 @@ class Collection:
                 return Written(errors=errors, version=state.version)
             after = write_documents(writer, state, items, rows)
         added = after.documents - state.documents
-        return Written(added, len(items.ids) - added, errors, after.version)
+        return Written(added, len(items.ids) - added, errors=errors, version=after.version)
 
     # Reading
 

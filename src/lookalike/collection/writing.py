@@ -29,6 +29,7 @@ class Written:
 
     added: int = 0
     updated: int = 0
+    deleted: int = 0
     errors: list[ItemError] = field(default_factory=list)
     """Items that were left out, if that was asked for."""
     version: int = 0
