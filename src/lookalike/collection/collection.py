@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lookalike.checks import whole_number
 from lookalike.collection.answers import Answer, Pair, differing_bits
-from lookalike.collection.documents import Document, Row, as_document, as_id, prepare_items
+from lookalike.collection.documents import Document, Row, as_document, as_id, is_id, prepare_items
 from lookalike.collection.filters import Where, compile_where
 from lookalike.collection.found import Found
 from lookalike.collection.gathering import Gatherer
@@ -235,7 +235,7 @@ class Collection:
 
     def get_many(self, ids: Sequence[str]) -> list[Document | None]:
         """Return the documents of these ids, None for each that is not there; at one moment."""
-        wanted = [id if isinstance(id, str) and "\0" not in id else "" for id in ids]
+        wanted = [id if is_id(id) else "" for id in ids]
         with self._store.reading() as view:
             state = self._state(view)
             rows = view.documents(state, [id for id in wanted if id])
@@ -259,6 +259,7 @@ class Collection:
     ) -> list[Document]:
         """Return the next documents by id, those behind `after`; an empty list at the end."""
         wanted = whole_number("limit", limit, at_least=1)
+        after = as_id(after) if after else ""
         predicate = compile_where(where)
         result: list[Document] = []
         with self._store.reading() as view:

@@ -23,6 +23,7 @@ __all__ = [
     "as_document",
     "as_id",
     "checksum",
+    "is_id",
     "now",
     "prepare_items",
 ]
@@ -172,6 +173,15 @@ def as_id(id: object) -> str:
             "use a hash of it, and keep the long form in the metadata"
         )
     return id
+
+
+def is_id(id: object) -> bool:
+    """Return whether there can be a document of this id."""
+    try:
+        as_id(id)
+    except ArgumentError:
+        return False
+    return True
 
 
 def encode_metadata(metadata: object) -> str:

@@ -142,7 +142,11 @@ def _usable(connection: psycopg.Connection[Any]) -> bool:
 
 
 def _schema_version(connection: psycopg.Connection[Any], shown: str) -> int:
-    row = connection.execute("SELECT to_regclass('lookalike.schema') IS NOT NULL").fetchone()
+    # The catalogue and not to_regclass(), which may answer from before a lock was waited for.
+    row = connection.execute(
+        "SELECT count(*) FROM pg_catalog.pg_tables "
+        "WHERE schemaname = 'lookalike' AND tablename = 'schema'"
+    ).fetchone()
     if not row or not row[0]:
         return 0
     row = connection.execute("SELECT version FROM lookalike.schema").fetchone()
