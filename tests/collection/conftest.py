@@ -21,9 +21,18 @@ def postgres() -> Iterator[PostgresServer]:
 
 
 def new_database(server: PostgresServer) -> str:
-    name = f"test_{next(_numbers)}"
+    """Return the address of a database without collections: one of four, emptied."""
+    name = f"test_{next(_numbers) % 4}"
     with psycopg.connect(server.url, autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}"')
+        known = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", (name,))
+        if known.fetchone() is None:
+            connection.execute(f'CREATE DATABASE "{name}"')
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,)
+        )
+    with psycopg.connect(server.database_url(name), autocommit=True) as connection:
+        connection.execute("SET client_min_messages = warning")
+        connection.execute("DROP SCHEMA IF EXISTS lookalike CASCADE")
     return server.database_url(name)
 
 
