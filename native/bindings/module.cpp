@@ -13,4 +13,5 @@ NB_MODULE(_native, module) {
     lookalike::bindings::bind_sign(module);
     lookalike::bindings::bind_search(module);
     lookalike::bindings::bind_slices(module);
+    lookalike::bindings::bind_pairing(module);
 }

@@ -7,6 +7,7 @@
 
 #include "bindings/arrow.hpp"
 #include "bindings/module.hpp"
+#include "text/equal_texts.hpp"
 #include "text/unicode.hpp"
 
 namespace lookalike::bindings {
@@ -62,6 +63,17 @@ Documents part_of(const Documents& all, std::size_t begin, std::size_t end) {
     return part;
 }
 
+// The documents at these positions, in that order, sharing what keeps them alive.
+Documents taken_from(const Documents& all, const IdArray& positions) {
+    Documents taken;
+    taken.texts.reserve(positions.size());
+    for (std::size_t index = 0; index < positions.size(); ++index)
+        taken.texts.push_back(all.texts.at(static_cast<std::size_t>(positions.data()[index])));
+    taken.owner = all.owner;
+    taken.list = all.list;
+    return taken;
+}
+
 nb::list unknown_words(const TextFeatures& features, const Documents& documents) {
     text::HashMap<std::string> unknown;
     const auto stems = features.stems;
@@ -92,7 +104,16 @@ void bind_text(nb::module_& module) {
         .def_static("from_list", &documents_from_list, "texts"_a, "first_position"_a)
         .def_static("from_arrow", &documents_from_arrow, "stream"_a)
         .def("__len__", [](const Documents& documents) { return documents.texts.size(); })
-        .def("part", &part_of, "begin"_a, "end"_a);
+        .def("part", &part_of, "begin"_a, "end"_a)
+        .def("take", &taken_from, "positions"_a.noconvert())
+        .def(
+            "first_equal",
+            [](const Documents& documents, std::size_t threads,
+               const OutputArray<std::int64_t, 1>& first) {
+                const nb::gil_scoped_release nogil;
+                text::first_equal(documents.texts, threads, python_signals, first.data());
+            },
+            "threads"_a, "first"_a.noconvert());
 
     nb::class_<TextFeatures>(module, "TextFeatures")
         .def(

@@ -60,6 +60,11 @@ void pack_minima(const std::uint32_t* minima, std::size_t documents, std::size_t
             // constant: the same elements would collide by chance in all permutations or in none.
             const std::uint32_t value = fmix32(minima[document * permutations + index] +
                                                0x9e3779b9u * static_cast<std::uint32_t>(index + 1));
+            if (b % 8 == 0) {  // whole bytes, lowest first
+                for (std::size_t byte = 0; byte < b / 8; ++byte)
+                    row[index * b / 8 + byte] = static_cast<std::uint8_t>(value >> (8 * byte));
+                continue;
+            }
             for (std::size_t bit = 0; bit < b; ++bit) {
                 const std::size_t at = index * b + bit;
                 row[at / 8] |= static_cast<std::uint8_t>((value >> bit & 1) << (at % 8));

@@ -58,6 +58,8 @@ class Documents:
     def from_arrow(stream: Any) -> Documents: ...
     def __len__(self) -> int: ...
     def part(self, begin: int, end: int) -> Documents: ...
+    def take(self, positions: NDArray[np.int64]) -> Documents: ...
+    def first_equal(self, threads: int, first: NDArray[np.int64]) -> None: ...
 
 class TextFeatures:
     def __init__(
@@ -229,3 +231,35 @@ def slice_within(
 def block_pairs(
     rows: NDArray[np.uint8], radius: int, limit: int, threads: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]] | None: ...
+def band_keys(
+    rows: NDArray[np.uint8], band_bytes: int, first: int, keys: NDArray[np.uint32]
+) -> None: ...
+def band_groups(
+    keys: NDArray[np.uint32], band: int
+) -> tuple[NDArray[np.uint32], NDArray[np.int64]]: ...
+def group_pairs(
+    keys: NDArray[np.uint32],
+    band: int,
+    rows: NDArray[np.uint32],
+    offsets: NDArray[np.int64],
+    most: int,
+    first_new: int,
+    threads: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
+def equal_values_at(
+    rows: NDArray[np.uint8],
+    value_bytes: int,
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    threads: int,
+    equal: NDArray[np.int32],
+) -> None: ...
+def components(
+    left: NDArray[np.int64], right: NDArray[np.int64], labels: NDArray[np.int64]
+) -> None: ...
+def stars(
+    order: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    neighbours: NDArray[np.int64],
+    labels: NDArray[np.int64],
+) -> None: ...

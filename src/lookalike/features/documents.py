@@ -18,7 +18,7 @@ def text_batches(documents: Any, size: int | None) -> Iterator[_native.Documents
     Columns of pyarrow, pandas, polars and whatever else speaks the Arrow C interface are read where
     they are. Of an iterable, no more than a batch is held.
     """
-    column = _arrow_column(documents)
+    column = documents if isinstance(documents, _native.Documents) else _arrow_column(documents)
     if column is not None:
         for begin in range(0, len(column), size) if size else [0]:
             yield column.part(begin, begin + (size or len(column)))

@@ -2,6 +2,7 @@
 
 from lookalike.signatures.arrays import as_queries, as_signatures
 from lookalike.signatures.distance import hamming
+from lookalike.signatures.files import SignatureFile, load_signatures, save_signatures
 from lookalike.signatures.kernels import Kernel, kernels
 from lookalike.signatures.minhash import BBitMinHash, MinHash
 from lookalike.signatures.projection import Projection
@@ -14,6 +15,7 @@ __all__ = [
     "Kernel",
     "MinHash",
     "Projection",
+    "SignatureFile",
     "Signer",
     "SimHash",
     "TopSig",
@@ -21,8 +23,10 @@ __all__ = [
     "as_signatures",
     "hamming",
     "kernels",
+    "load_signatures",
     "load_signer",
     "quantize_weights",
     "restore_weights",
+    "save_signatures",
     "signer_from_dict",
 ]

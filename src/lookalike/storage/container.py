@@ -19,7 +19,6 @@ from a file are hostile until checked and Python cannot be made to read outside 
 
 from __future__ import annotations
 
-import contextlib
 import json
 import mmap
 import os
@@ -34,6 +33,7 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.errors import CorruptIndexError, FileError, FormatError
+from lookalike.storage.atomic import whole_file
 
 __all__ = ["FORMAT_VERSION", "Container", "open_container", "write_container"]
 
@@ -135,25 +135,12 @@ def write_container(
     path: str | os.PathLike[str], meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
 ) -> None:
     """Write `meta` and `arrays` to `path`, whole or not at all, replacing what was there."""
-    target = Path(path)
     encoded = np.frombuffer(json.dumps(dict(meta), sort_keys=True).encode(), np.uint8)
     contents: dict[str, NDArray[Any]] = {"meta": encoded}
     for name, array in arrays.items():
         contents[name] = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
-    temporary = target.with_name(f".{target.name}.{os.urandom(6).hex()}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            _write_sections(file, contents)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        if isinstance(error, OSError):
-            raise FileError(f"{target} cannot be written: {error}") from error
-        raise
-    _sync_folder(target.parent)
+    with whole_file(path) as temporary, open(temporary, "xb") as file:
+        _write_sections(file, contents)
 
 
 def _write_sections(file: BinaryIO, contents: Mapping[str, NDArray[Any]]) -> None:
@@ -250,13 +237,3 @@ def _as_raw(array: NDArray[Any]) -> NDArray[np.uint8]:
 
 def _checksum(data: bytes) -> int:
     return _native.xxh64(np.frombuffer(data, np.uint8))
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a rename durable; not every system lets a folder be opened for that."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

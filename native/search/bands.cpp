@@ -1,0 +1,115 @@
+#include "search/bands.hpp"
+
+#include <cstring>
+
+#include "bits/xxh64.hpp"
+#include "search/keyed.hpp"
+
+namespace lookalike::search {
+
+namespace {
+
+constexpr std::size_t kPairsPerTask = 4096;
+
+// Calls pair(one, two) for the pairs of a group, positions ascending.
+template <class Pair>
+void each_pair(std::size_t size, std::size_t most, Pair pair) {
+    for (std::size_t one = 0; one + 1 < size; ++one) {
+        const bool all = size <= most || one < kLeaders;
+        const std::size_t end = all ? size : std::min(size, one + 1 + kLeaders);
+        for (std::size_t two = one + 1; two < end; ++two)
+            pair(one, two);
+    }
+}
+
+template <class Value>
+std::int32_t count_equal(const std::uint8_t* a, const std::uint8_t* b, std::size_t values) {
+    std::int32_t equal = 0;
+    for (std::size_t index = 0; index < values; ++index) {
+        Value x, y;
+        std::memcpy(&x, a + index * sizeof(Value), sizeof(Value));
+        std::memcpy(&y, b + index * sizeof(Value), sizeof(Value));
+        equal += x == y ? 1 : 0;
+    }
+    return equal;
+}
+
+}  // namespace
+
+void band_keys(const std::uint8_t* rows, std::size_t count, std::size_t row_bytes,
+               std::size_t bands, std::size_t band_bytes, std::size_t first, std::size_t all,
+               std::uint32_t* keys) {
+    for (std::size_t row = 0; row < count; ++row)
+        for (std::size_t band = 0; band < bands; ++band)
+            keys[band * all + first + row] = static_cast<std::uint32_t>(
+                bits::xxh64(rows + row * row_bytes + band * band_bytes, band_bytes));
+}
+
+Groups band_groups(const std::uint32_t* keys, std::size_t count) {
+    std::vector<Keyed> entries(count), spare;
+    for (std::size_t row = 0; row < count; ++row)
+        entries[row] = {keys[row], static_cast<std::uint32_t>(row)};
+    sort_by_key(entries, spare, 32);
+    Groups groups;
+    groups.offsets.push_back(0);
+    each_group(entries, [&](std::size_t first, std::size_t end) {
+        for (std::size_t index = first; index < end; ++index)
+            groups.rows.push_back(entries[index].row);
+        groups.offsets.push_back(static_cast<std::int64_t>(groups.rows.size()));
+    });
+    return groups;
+}
+
+RowPairs group_pairs(const BandKeys& keys, std::size_t band, const std::uint32_t* rows,
+                     const std::int64_t* offsets, std::size_t groups, std::size_t most,
+                     std::size_t first_new, std::size_t threads,
+                     const bits::Checkpoint& checkpoint) {
+    constexpr std::size_t kGroupsPerTask = 256;
+    const std::size_t tasks = (groups + kGroupsPerTask - 1) / kGroupsPerTask;
+    std::vector<RowPairs> found(tasks);
+    bits::share_out(tasks, threads, checkpoint, [&](std::size_t, std::size_t task) {
+        RowPairs& pairs = found[task];
+        const std::size_t end = std::min(groups, (task + 1) * kGroupsPerTask);
+        for (std::size_t group = task * kGroupsPerTask; group < end; ++group) {
+            const std::uint32_t* const members = rows + offsets[group];
+            const auto size = static_cast<std::size_t>(offsets[group + 1] - offsets[group]);
+            each_pair(size, most, [&](std::size_t one, std::size_t two) {
+                const std::uint32_t left = members[one], right = members[two];
+                if (right < first_new)
+                    return;
+                for (std::size_t earlier = 0; earlier < band; ++earlier)
+                    if (keys.at(earlier, left) == keys.at(earlier, right))
+                        return;
+                pairs.left.push_back(left);
+                pairs.right.push_back(right);
+            });
+        }
+    });
+    RowPairs all;
+    for (RowPairs& part : found) {
+        all.left.insert(all.left.end(), part.left.begin(), part.left.end());
+        all.right.insert(all.right.end(), part.right.begin(), part.right.end());
+        part = {};
+    }
+    return all;
+}
+
+void equal_values_at(const std::uint8_t* rows, std::size_t row_bytes, std::size_t value_bytes,
+                     const std::int64_t* left, const std::int64_t* right, std::size_t count,
+                     std::size_t threads, const bits::Checkpoint& checkpoint, std::int32_t* equal) {
+    const auto row = [&](std::int64_t at) {
+        return rows + static_cast<std::size_t>(at) * row_bytes;
+    };
+    const std::size_t values = row_bytes / value_bytes;
+    const std::size_t tasks = (count + kPairsPerTask - 1) / kPairsPerTask;
+    bits::share_out(tasks, threads, checkpoint, [&](std::size_t, std::size_t task) {
+        const std::size_t end = std::min(count, (task + 1) * kPairsPerTask);
+        for (std::size_t pair = task * kPairsPerTask; pair < end; ++pair) {
+            const std::uint8_t *const a = row(left[pair]), *const b = row(right[pair]);
+            equal[pair] = value_bytes == 2 ? count_equal<std::uint16_t>(a, b, values)
+                                           : count_equal<std::uint8_t>(a, b, values);
+        }
+    });
+}
+
+}  // namespace lookalike::search

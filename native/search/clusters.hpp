@@ -1,0 +1,19 @@
+// From pairs to clusters.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace lookalike::search {
+
+// Connected components: label[i] is the least member of the component of i.
+void components(std::size_t count, const std::int64_t* left, const std::int64_t* right,
+                std::size_t pairs, std::int64_t* labels);
+
+// Stars: in the given order, whoever belongs to nobody yet becomes a centre, and those of its
+// neighbours that belong to nobody yet become its own. So every member is paired with its centre,
+// which is its label. The neighbours of i are neighbours[offsets[i]] to neighbours[offsets[i + 1]].
+void stars(std::size_t count, const std::int64_t* order, const std::int64_t* offsets,
+           const std::int64_t* neighbours, std::int64_t* labels);
+
+}  // namespace lookalike::search

@@ -1,0 +1,261 @@
+"""`lookalike dedup`: a corpus in; survivors, clusters and a report out."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lookalike.cli.progress import progress_bars
+from lookalike.cli.sizes import byte_count
+from lookalike.corpora import FORMATS
+from lookalike.dedup import CLUSTERINGS, METHODS, dedup
+from lookalike.errors import ArgumentError, FileError
+
+if TYPE_CHECKING:
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+_DETAILS = """\
+input:
+  JSON Lines, JSON, CSV, TSV, Parquet, text (a document a line), by the name of the file;
+  .gz and .zst too. A folder, or files with other names: a document a file, binary files are
+  left out. Several files, and patterns in quotes, are read one after the other.
+
+output (-o):
+  in the format that the name tells, or else in that of the input. Lines of JSON Lines and text
+  stay as they are, byte for byte. For a folder, a new folder with copies of the files that stay.
+
+near-duplicates:
+  two documents whose exact similarity is at least the threshold: Jaccard similarity of word
+  5-grams (minhash), or the cosine of word counts (simhash, topsig). Signatures only propose
+  pairs. docs/deduplicating.md has the figures.
+
+exit status:
+  0 done, 1 an error (nothing is half-written), 2 wrong usage, 130 interrupted
+
+examples:
+  lookalike dedup corpus.jsonl -o unique.jsonl
+  lookalike dedup 'crawl/*.parquet' -o unique.parquet --text content --report report.html
+  lookalike dedup docs/ --threshold 0.7 --pairs pairs.csv
+  lookalike dedup corpus.jsonl --annotate -o annotated.jsonl --keep longest
+  lookalike dedup today.jsonl --against yesterday.jsonl -o new.jsonl
+  lookalike dedup today.jsonl --against seen.lookalike --save-signatures seen.lookalike -o new.jsonl
+"""
+
+
+def add(commands: Subparsers) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "dedup",
+        help="find the near-duplicates of a corpus and write what is left",
+        description="Find documents that are equal or nearly so, keep one of each group, and say\n"
+        "what was found.",
+        epilog=_DETAILS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("input", nargs="+", metavar="INPUT", help="files, folders or patterns")
+    _add_input_options(parser)
+    _add_method_options(parser)
+    _add_output_options(parser)
+    _add_work_options(parser)
+    parser.set_defaults(run=run)
+
+
+def _add_input_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("what is read")
+    group.add_argument("--text", metavar="COLUMN", help="column with the text (default: a guess)")
+    group.add_argument("--id", metavar="COLUMN", help="column with ids (default: a guess, or rows)")
+    group.add_argument("--format", choices=FORMATS, help="format of the input, if its name lies")
+    group.add_argument(
+        "--against",
+        metavar="OLD",
+        help="a corpus, or a file of --save-signatures; what is already there is dropped",
+    )
+    group.add_argument(
+        "--skip-bad", action="store_true", help="leave out and count rows that cannot be read"
+    )
+
+
+def _add_method_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("what counts as a near-duplicate")
+    group.add_argument(
+        "--method", choices=METHODS, default="minhash", help="signatures (default minhash)"
+    )
+    group.add_argument(
+        "--threshold", type=float, default=0.8, metavar="T", help="similarity (default 0.8)"
+    )
+    group.add_argument(
+        "--ngram",
+        "--ngram-size",
+        "--ngram_size",
+        type=int,
+        metavar="N",
+        help="words that make a feature (default: minhash 5, simhash 2, topsig 1)",
+    )
+    group.add_argument(
+        "--permutations",
+        "--num-perm",
+        "--num_perm",
+        type=int,
+        default=128,
+        metavar="N",
+        help="of minhash (default 128)",
+    )
+    group.add_argument("--bits", type=int, metavar="N", help="simhash (64) and topsig (1024)")
+    group.add_argument(
+        "--radius",
+        "--bit-diff",
+        "--bit_diff",
+        type=int,
+        metavar="N",
+        help="most bits in which a proposed pair differs: simhash (10) and topsig (150)",
+    )
+    group.add_argument("--seed", type=int, default=0, metavar="N", help="of signatures (default 0)")
+    group.add_argument(
+        "--min-features",
+        type=int,
+        default=1,
+        metavar="N",
+        help="keep documents with fewer features, whatever they look like (default 1)",
+    )
+    group.add_argument(
+        "--no-verify",
+        dest="verify",
+        action="store_false",
+        help="believe the signatures, do not compare the documents",
+    )
+    group.add_argument(
+        "--cluster",
+        choices=CLUSTERINGS,
+        default="components",
+        help="whatever pairs connect, or everyone alike to the one that stays (star)",
+    )
+    group.add_argument(
+        "--max-cluster",
+        type=int,
+        default=1000,
+        metavar="N",
+        help="split components of more different documents into stars (default 1000)",
+    )
+    group.add_argument(
+        "--keep",
+        default="first",
+        metavar="RULE",
+        help="who stays: first, last, longest, shortest, max:COLUMN, min:COLUMN (default first)",
+    )
+
+
+def _add_output_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("what is written")
+    group.add_argument("-o", "--output", type=Path, metavar="FILE", help="the documents that stay")
+    group.add_argument(
+        "--annotate",
+        action="store_true",
+        help="write all documents to the output, with cluster, duplicate_of and similarity",
+    )
+    group.add_argument("--pairs", type=Path, metavar="FILE", help="the verified pairs")
+    group.add_argument("--report", type=Path, metavar="FILE", help="an HTML page with pictures")
+    group.add_argument(
+        "--save-signatures",
+        type=Path,
+        metavar="FILE",
+        help="signatures of what stays (and of OLD), for --against next time: NAME.lookalike",
+    )
+    group.add_argument("--json", action="store_true", help="print the summary as JSON")
+    group.add_argument("--quiet", action="store_true", help="no progress bars, no summary")
+
+
+def _add_work_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("how it works")
+    group.add_argument(
+        "--work",
+        type=Path,
+        metavar="DIR",
+        help="keep texts, signatures and pairs here: an interrupted job goes on, and another "
+        "threshold needs no new signatures",
+    )
+    group.add_argument(
+        "--memory-limit", type=byte_count, metavar="SIZE", help="such as 8GB; the rest is on disk"
+    )
+    group.add_argument("--threads", type=int, metavar="N", help="threads (default: all cores)")
+
+
+_SETTINGS = (
+    "method", "threshold", "ngram", "permutations", "bits", "radius", "seed", "verify",
+    "min_features", "cluster", "max_cluster", "keep",
+)  # fmt: skip
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run the job, write what was asked for, print the summary."""
+    _check_outputs(options)
+    with progress_bars(options.quiet or options.json) as progress:
+        result = dedup(
+            options.input[0] if len(options.input) == 1 else [Path(one) for one in options.input],
+            text=options.text,
+            id=options.id,
+            format=options.format,
+            against=options.against,
+            work=options.work,
+            memory_limit=options.memory_limit,
+            skip_bad=options.skip_bad,
+            threads=options.threads,
+            progress=progress,
+            save_signatures=options.save_signatures,
+            **{name: getattr(options, name) for name in _SETTINGS},
+        )
+        written = _write(options, result, progress)
+    if options.json:
+        print(json.dumps({**result.to_dict(), "written": written}))
+    elif not options.quiet:
+        print(result.summary())
+        if written:
+            print()
+        for kind, path in written.items():
+            print(f"  {kind}: {path}")
+    if options.json or options.quiet:
+        for warning in result.warnings:
+            print(f"lookalike: warning: {warning}", file=sys.stderr)
+
+
+def _check_outputs(options: argparse.Namespace) -> None:
+    """Refuse what can be seen to fail, before the work is done."""
+    if options.annotate and options.output is None:
+        raise ArgumentError("--annotate needs a file to write to: -o FILE")
+    for path in (options.output, options.pairs, options.report, options.save_signatures):
+        if path is not None and not path.absolute().parent.is_dir():
+            raise FileError(f"{path}: there is no folder {path.absolute().parent}; make it first")
+    if options.save_signatures is not None and options.save_signatures.suffix != ".lookalike":
+        raise ArgumentError(
+            f"--save-signatures is {options.save_signatures}; expected a name that ends in "
+            ".lookalike, by which --against knows it"
+        )
+
+
+def _write(options: argparse.Namespace, result: Any, progress: Any) -> dict[str, str]:
+    """Write the files, timing it as one step; return what is where."""
+    jobs = [
+        ("annotated documents", options.output if options.annotate else None,
+         result.write_annotated),
+        ("documents that stay", None if options.annotate else options.output, result.write),
+        ("pairs", options.pairs, result.write_pairs),
+        ("report", options.report, result.report),
+    ]  # fmt: skip
+    wanted = [(kind, path, job) for kind, path, job in jobs if path is not None]
+    written: dict[str, str] = {}
+    if wanted:
+        start = time.perf_counter()
+        for kind, path, job in wanted:
+            if progress is not None:
+                progress("write", len(written) / len(wanted))
+            job(path)
+            written[kind] = str(path)
+        result.seconds["write"] = time.perf_counter() - start
+        if progress is not None:
+            progress("write", 1.0)
+    if options.save_signatures is not None:
+        written["signatures"] = str(options.save_signatures)
+    return written

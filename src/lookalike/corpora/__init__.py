@@ -1,0 +1,16 @@
+"""Where documents come from and where they go: files, folders, and tables in memory."""
+
+from lookalike.corpora.base import Corpus, Problems
+from lookalike.corpora.formats import FORMATS, format_of
+from lookalike.corpora.opening import open_corpus
+from lookalike.corpora.writing import write_corpus, write_table
+
+__all__ = [
+    "FORMATS",
+    "Corpus",
+    "Problems",
+    "format_of",
+    "open_corpus",
+    "write_corpus",
+    "write_table",
+]

@@ -1,0 +1,99 @@
+"""What every corpus is: rows in a fixed order, read in batches, as often as needed."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from lookalike.checks import optional_module
+from lookalike.errors import ArgumentError, DocumentError
+
+if TYPE_CHECKING:
+    import pyarrow
+
+__all__ = ["BATCH_BYTES", "BATCH_ROWS", "Corpus", "Problems", "arrow"]
+
+BATCH_ROWS = 8192
+BATCH_BYTES = 16 << 20
+"""About how much of a corpus is held at a time; a longer row is held whole."""
+
+_EXAMPLES = 5
+
+
+def arrow() -> Any:
+    """Return pyarrow, or say how to install it."""
+    return optional_module("pyarrow", "reading and writing corpora", extra="dedup")
+
+
+@dataclass
+class Problems:
+    """Rows that cannot be read: an error, or with `skip_bad` left out and counted."""
+
+    skip_bad: bool = False
+    bad: int = 0
+    binary: int = 0
+    """Files of a folder that are no text."""
+    examples: list[str] = field(default_factory=list)
+
+    def report(self, where: str, reason: str) -> None:
+        """Raise `DocumentError`, or count."""
+        message = f"{where}: {reason}"
+        if not self.skip_bad:
+            raise DocumentError(f"{message}; mend it, or leave such rows out with skip_bad")
+        self.bad += 1
+        if len(self.examples) < _EXAMPLES:
+            self.examples.append(message)
+
+
+class Corpus(ABC):
+    """Documents, one a row, in an order that does not change.
+
+    Reading holds a batch at a time (`BATCH_BYTES`, or one row if that is longer) and can be
+    repeated. Blank lines of JSON Lines are no rows. With `Problems.skip_bad`, bad rows are no rows
+    either: each reading leaves out the same ones.
+    """
+
+    name: str
+    """As people know it: a path, or "the list"."""
+    format: str
+    """One of `FORMATS`, or "table" for what is in memory."""
+    done: float = 0.0
+    """How much of it the current reading has seen, between 0 and 1."""
+
+    @abstractmethod
+    def columns(self) -> list[str]:
+        """Return the names of its columns, as far as its beginning shows them."""
+
+    @abstractmethod
+    def read(self, columns: Sequence[str], problems: Problems) -> Iterator[pyarrow.RecordBatch]:
+        """Yield batches of these columns alone.
+
+        From files whose values have no type (JSON Lines, CSV) all come as strings. A name that is
+        nowhere gives nulls.
+        """
+
+    @abstractmethod
+    def rows(self, problems: Problems) -> Iterator[pyarrow.RecordBatch]:
+        """Yield batches of all columns, with types."""
+
+    @abstractmethod
+    def identity(self) -> list[Any] | None:
+        """Return what changes when the corpus does (names, sizes, times); None: cannot be told."""
+
+    def column_for(self, given: str | None, guesses: Sequence[str], purpose: str) -> str | None:
+        """Return the column that was asked for, or the only obvious one, or None.
+
+        A guess is obvious if it is there, in the order of `guesses`.
+        """
+        columns = self.columns()
+        if given is not None:
+            if given not in columns:
+                raise ArgumentError(
+                    f"{self.name} has no column {given!r} for the {purpose}; there are: "
+                    f"{', '.join(columns) or 'none'}"
+                )
+            return given
+        folded = {column.lower(): column for column in reversed(columns)}
+        return next((folded[guess] for guess in guesses if guess in folded), None)

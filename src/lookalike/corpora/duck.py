@@ -1,0 +1,115 @@
+"""One DuckDB connection per reading or writing, set up alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from lookalike.checks import optional_module, thread_count
+
+if TYPE_CHECKING:
+    import duckdb
+
+__all__ = [
+    "connection",
+    "connection_threads",
+    "duckdb_errors",
+    "limited",
+    "quoted",
+    "quoted_list",
+    "quoted_name",
+    "streamed",
+]
+
+
+_LIMITS: ContextVar[dict[str, str]] = ContextVar("limits", default={})  # noqa: B039  # never changed
+
+
+@contextmanager
+def limited(memory: int | None, threads: int | None) -> Iterator[None]:
+    """Let connections that are opened meanwhile have so many bytes of memory and threads."""
+    limits = {}
+    if memory is not None:
+        limits["memory_limit"] = f"{memory // 1_000_000}MB"
+    if threads is not None:
+        limits["threads"] = str(threads)
+    token = _LIMITS.set(limits)
+    try:
+        yield
+    finally:
+        _LIMITS.reset(token)
+
+
+@contextmanager
+def connection() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open an empty database in memory that reads only what it is told to."""
+    module = optional_module("duckdb", "reading and writing corpora", extra="dedup")
+    settings = {
+        "preserve_insertion_order": "true",
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        "python_enable_replacements": "false",
+    }
+    opened = module.connect(config={**settings, **_LIMITS.get()})
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def connection_threads() -> int:
+    """Return how many threads a connection opened now may use."""
+    return thread_count(int(_LIMITS.get().get("threads", 0)) or None)
+
+
+def duckdb_errors() -> type[Exception]:
+    """Return the class of all of DuckDB's errors."""
+    module: Any = optional_module("duckdb", "reading and writing corpora", extra="dedup")
+    error: type[Exception] = module.Error
+    return error
+
+
+def quoted(text: str) -> str:
+    """Return a string as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def quoted_name(name: str) -> str:
+    """Return a column's name as SQL writes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def quoted_list(texts: Sequence[str]) -> str:
+    """Return a list of strings as SQL writes it."""
+    return "[" + ", ".join(map(quoted, texts)) + "]"
+
+
+@contextmanager
+def streamed(
+    database: duckdb.DuckDBPyConnection, name: str, schema: Any, batches: Iterator[Any]
+) -> Iterator[None]:
+    """Let queries read record batches under a name, once, as they come.
+
+    An error of the iterator is raised as it is, not as what DuckDB makes of it.
+    """
+    pa = optional_module("pyarrow", "reading and writing corpora", extra="dedup")
+    raised: list[BaseException] = []
+
+    def guarded() -> Iterator[Any]:
+        try:
+            yield from batches
+        except BaseException as error:
+            raised.append(error)
+            raise
+
+    database.register(name, pa.RecordBatchReader.from_batches(schema, guarded()))
+    try:
+        yield
+    except duckdb_errors():
+        if raised:
+            raise raised[0] from None
+        raise
+    finally:
+        database.unregister(name)

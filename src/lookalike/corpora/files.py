@@ -1,0 +1,34 @@
+"""What corpora that are files have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from lookalike.corpora.base import Corpus
+from lookalike.errors import FileError
+
+__all__ = ["FileCorpus"]
+
+
+class FileCorpus(Corpus):
+    """Files of one format, one after the other."""
+
+    def __init__(self, paths: Sequence[Path], format: str) -> None:
+        self.paths = list(paths)
+        self.format = format
+        more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+        self.name = f"{paths[0]}{more}"
+        try:
+            self.sizes = [path.stat().st_size for path in self.paths]
+        except OSError as error:
+            raise FileError(f"{error.filename}: cannot be read: {error.strerror}") from error
+        self.total_bytes = max(1, sum(self.sizes))
+
+    def identity(self) -> list[Any]:
+        """Return names, sizes and times of change."""
+        return [
+            [str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns]
+            for path in self.paths
+        ]

@@ -1,0 +1,113 @@
+"""Folders and lists of files: a document a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lookalike.corpora.base import BATCH_BYTES, BATCH_ROWS, Corpus, Problems, arrow
+from lookalike.errors import FileError
+
+if TYPE_CHECKING:
+    import pyarrow
+
+__all__ = ["FolderCorpus"]
+
+_BEGINNING = 8192
+_COLUMNS = ("path", "text", "bytes")
+
+
+class FolderCorpus(Corpus):
+    """A document a file, in order of path; columns are `path`, `text` and `bytes`.
+
+    Folders are searched to the bottom; links to folders are not followed, and what is no plain file
+    is left out. A file with a NUL byte in its first 8 KB, or that is not UTF-8, is binary: left out
+    and counted. Paths are relative to the folder, if there is but one.
+    """
+
+    format = "files"
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self.root = paths[0] if len(paths) == 1 and paths[0].is_dir() else None
+        more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+        self.name = f"{paths[0]}{more}"
+        self.files = [file for path in paths for file in _files_in(path)]
+
+    def columns(self) -> list[str]:
+        """Return the three there are."""
+        return list(_COLUMNS)
+
+    def shown(self, file: Path) -> str:
+        """Return a file's path as the column has it."""
+        shown = file.relative_to(self.root) if self.root else file
+        return os.fsencode(shown).decode("utf-8", "replace")
+
+    def documents(self, problems: Problems) -> Iterator[tuple[Path, str]]:
+        """Yield the files that are text, with it."""
+        for index, file in enumerate(self.files):
+            try:
+                with open(file, "rb") as opened:
+                    beginning = opened.read(_BEGINNING)
+                    data = beginning if b"\0" in beginning else beginning + opened.read()
+            except OSError as error:
+                problems.report(str(file), f"cannot be read ({error.strerror})")
+                continue
+            finally:
+                self.done = (index + 1) / len(self.files)
+            try:
+                if b"\0" in beginning:
+                    raise ValueError
+                yield file, data.decode("utf-8-sig")
+            except ValueError:
+                problems.binary += 1
+
+    def read(self, columns: Sequence[str], problems: Problems) -> Iterator[pyarrow.RecordBatch]:
+        """Yield batches of these columns."""
+        batch: list[dict[str, Any]] = []
+        size = 0
+        for file, text in self.documents(problems):
+            encoded = len(text.encode())
+            batch.append({"path": self.shown(file), "text": text, "bytes": encoded})
+            size += encoded
+            if size >= BATCH_BYTES or len(batch) == BATCH_ROWS:
+                yield _record_batch(batch, columns)
+                batch, size = [], 0
+        if batch:
+            yield _record_batch(batch, columns)
+
+    def rows(self, problems: Problems) -> Iterator[pyarrow.RecordBatch]:
+        """Yield batches of all three columns."""
+        return self.read(_COLUMNS, problems)
+
+    def identity(self) -> list[Any]:
+        """Return names, sizes and times of change."""
+        found = []
+        for file in self.files:
+            try:
+                status = file.lstat()
+            except OSError as error:
+                raise FileError(f"{file}: has gone meanwhile: {error.strerror}") from error
+            found.append([str(file.absolute()), status.st_size, status.st_mtime_ns])
+        return found
+
+
+def _files_in(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    found: list[Path] = []
+    for folder, folders, names in os.walk(path):
+        folders.sort()
+        found += [Path(folder, name) for name in names]
+    return sorted(file for file in found if file.is_file())
+
+
+def _record_batch(rows: list[dict[str, Any]], columns: Sequence[str]) -> pyarrow.RecordBatch:
+    pa = arrow()
+    kinds = {"path": pa.string(), "text": pa.large_string(), "bytes": pa.int64()}
+    arrays = [
+        pa.array([row.get(column) for row in rows], kinds.get(column, pa.string()))
+        for column in columns
+    ]
+    return pa.record_batch(arrays, names=list(columns))

@@ -1,0 +1,58 @@
+"""Which format a file has, by its name; which files a path stands for."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Sequence
+from pathlib import Path
+
+from lookalike.errors import ArgumentError, FileError
+
+__all__ = ["FORMATS", "compression_of", "expand_paths", "format_of"]
+
+FORMATS = ("jsonl", "json", "csv", "tsv", "parquet", "text", "files")
+"""`json` is one array of objects, `text` a document a line, `files` a document a file."""
+
+_SUFFIXES = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".txt": "text",
+    ".text": "text",
+}
+_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
+
+
+def compression_of(path: Path) -> str | None:
+    """Return "gzip" or "zstd" by the last suffix, or None."""
+    return _COMPRESSIONS.get(path.suffix.lower())
+
+
+def format_of(path: Path) -> str | None:
+    """Return the format by the suffix before that of the compression; None if it tells nothing."""
+    name = path.with_suffix("") if compression_of(path) else path
+    return _SUFFIXES.get(name.suffix.lower())
+
+
+def expand_paths(paths: Sequence[str | Path]) -> list[Path]:
+    """Return the files and folders that paths and patterns stand for; a pattern's sorted by name.
+
+    A path that exists is itself, whatever characters it has.
+    """
+    found: list[Path] = []
+    for path in paths:
+        if Path(path).exists():
+            found.append(Path(path))
+            continue
+        pattern = str(path)
+        matches = sorted(glob.iglob(pattern, recursive=True)) if glob.has_magic(pattern) else []
+        if not matches:
+            raise FileError(f"{path}: there is no such file or folder, and no file of that pattern")
+        found += [Path(match) for match in matches]
+    if not found:
+        raise ArgumentError("no input was given; expected a file, a folder or a pattern")
+    return found

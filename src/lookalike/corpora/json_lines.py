@@ -1,0 +1,192 @@
+"""JSON Lines: a JSON object a line. Values are taken out by DuckDB; lines stay as they are."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lookalike.corpora.base import BATCH_ROWS, Problems, arrow
+from lookalike.corpora.duck import (
+    connection,
+    connection_threads,
+    duckdb_errors,
+    quoted,
+    quoted_list,
+    streamed,
+)
+from lookalike.corpora.files import FileCorpus
+from lookalike.corpora.lines import LineBatch, line_batches
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow
+
+__all__ = ["JsonLinesCorpus"]
+
+_LINES_FOR_COLUMNS = 100
+
+
+class JsonLinesCorpus(FileCorpus):
+    """Files of JSON Lines, compressed or not."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        super().__init__(paths, "jsonl")
+        self._clean: set[tuple[Path, int]] = set()  # batches known to have objects only
+
+    def columns(self) -> list[str]:
+        """Return the keys of the first 100 objects, in order of appearance."""
+        keys: dict[str, None] = {}
+        with connection() as database:
+            for batch in islice(line_batches(self.paths[0]), 1):
+                beginning = replace(batch, lines=batch.lines.slice(0, _LINES_FOR_COLUMNS))
+                for line in self._objects(beginning, Problems(skip_bad=True), database):
+                    keys.update(dict.fromkeys(json.loads(line.as_py())))
+        return list(keys)
+
+    def lines(self, problems: Problems) -> Iterator[pyarrow.LargeStringArray]:
+        """Yield the lines that are objects, as they are, with their ends."""
+        with connection() as database:
+            for batch in self._batches():
+                if (batch.path, batch.first) in self._clean:
+                    yield batch.lines.view(arrow().large_string())
+                else:
+                    yield self._objects(batch, problems, database)
+                self.done = batch.done
+
+    def read(self, columns: Sequence[str], problems: Problems) -> Iterator[pyarrow.RecordBatch]:
+        """Yield batches of strings; numbers, lists and objects come as JSON writes them."""
+        threads = connection_threads()
+        with connection() as database, ThreadPoolExecutor(threads) as workers:
+            # A batch is parsed by one thread, so several are parsed at a time.
+            ahead: deque[tuple[LineBatch, Future[Any]]] = deque()
+            batches = self._batches()
+            while True:
+                for batch in islice(batches, threads + 1 - len(ahead)):
+                    parsing = workers.submit(_values_if_clean, batch, columns, database.cursor())
+                    ahead.append((batch, parsing))
+                if not ahead:
+                    return
+                batch, parsing = ahead.popleft()
+                values = parsing.result()
+                if values is None:
+                    values = _values(self._objects(batch, problems, database), columns, database)
+                else:
+                    self._clean.add((batch.path, batch.first))
+                yield values
+                self.done = batch.done
+
+    def rows(self, problems: Problems) -> Iterator[pyarrow.RecordBatch]:
+        """Yield batches of all columns, with the types that all lines together suggest.
+
+        Reads everything once to find out the types.
+        """
+        pa = arrow()
+        schema = pa.schema([("line", pa.large_string())])
+        silent = Problems(skip_bad=problems.skip_bad)  # the second reading counts nothing again
+        with connection() as database:
+            tables = (pa.record_batch({"line": lines}) for lines in self.lines(problems))
+            with streamed(database, "every_line", schema, tables):
+                found = database.sql(
+                    "SELECT json_group_structure(line::JSON) FROM every_line"
+                ).fetchall()
+            structure = (found[0][0] or "").replace('"NULL"', '"VARCHAR"')
+            if not structure:
+                return
+            for lines in self.lines(silent):
+                database.register("batch", pa.table({"line": lines}))
+                rows = database.sql(
+                    f"SELECT unnest(from_json(line, {quoted(structure)})) FROM batch"
+                )
+                yield from rows.to_arrow_table().to_batches(max_chunksize=BATCH_ROWS)
+
+    def _batches(self) -> Iterator[LineBatch]:
+        read = 0
+        for path, size in zip(self.paths, self.sizes, strict=True):
+            for batch in line_batches(path):
+                yield replace(batch, done=min(1.0, (read + batch.done) / self.total_bytes))
+            read += size
+
+    def _objects(
+        self, batch: LineBatch, problems: Problems, database: duckdb.DuckDBPyConnection
+    ) -> Any:
+        """Return the lines of a batch that are objects; report the others, skip blank ones."""
+        pa = arrow()
+        texts: list[tuple[int, str]] = []
+        for index, raw in enumerate(batch.lines.to_pylist()):
+            try:
+                texts.append((index, raw.decode()))
+            except UnicodeDecodeError as error:
+                problems.report(batch.where(index), f"is not UTF-8 ({error.reason})")
+        texts = [(index, text) for index, text in texts if not text.isspace()]
+        lines = pa.array([text for _, text in texts], pa.large_string())
+        database.register("batch", pa.table({"line": lines}))
+        kinds = (
+            database.sql(
+                "SELECT CASE WHEN json_valid(line) THEN json_type(line) END AS kind FROM batch"
+            )
+            .to_arrow_table()["kind"]
+            .combine_chunks()
+        )
+        for (index, text), kind in zip(texts, kinds.to_pylist(), strict=True):
+            if kind is None:
+                problems.report(batch.where(index), f"is not JSON ({_reason(text)})")
+            elif kind != "OBJECT":
+                problems.report(
+                    batch.where(index), f"is JSON of type {kind.lower()}; expected an object"
+                )
+        return lines.filter(pa.compute.fill_null(pa.compute.equal(kinds, "OBJECT"), False))
+
+
+def _values_if_clean(
+    batch: LineBatch, columns: Sequence[str], database: duckdb.DuckDBPyConnection
+) -> Any:
+    """Return the values where every line is an object, as nearly always; None elsewhere."""
+    pa = arrow()
+    try:
+        values = _values(batch.lines.cast(pa.large_string()), columns, database)
+    except (pa.ArrowInvalid, duckdb_errors()):
+        return None
+    finally:
+        database.close()
+    # A line that has none of the values may be no object at all.
+    return None if all(column.null_count for column in values.columns) else values
+
+
+def _values(lines: Any, columns: Sequence[str], database: duckdb.DuckDBPyConnection) -> Any:
+    """Return those keys of objects as strings, parsing each line once."""
+    pa = arrow()
+    database.register("batch", pa.table({"line": lines}))
+    names = ", ".join(f"v[{at + 1}] AS c{at}" for at in range(len(columns)))
+    pointers = quoted_list([_pointer(column) for column in columns])
+    table = database.sql(
+        f"SELECT {names} FROM (SELECT json_extract_string(line, {pointers}) AS v FROM batch)"
+    ).to_arrow_table()
+    return pa.record_batch(
+        [_in_one(table.column(at)) for at in range(len(columns))], names=list(columns)
+    )
+
+
+def _in_one(column: Any) -> Any:
+    """Return a column in one piece, whatever its length in bytes."""
+    return column.cast(arrow().large_string()).combine_chunks()
+
+
+def _pointer(column: str) -> str:
+    """Return the JSON pointer to a key of the object itself (RFC 6901)."""
+    return "/" + column.replace("~", "~0").replace("/", "~1")
+
+
+def _reason(text: str) -> str:
+    try:
+        json.loads(text)
+    except ValueError as error:
+        return str(error)
+    except RecursionError:
+        pass
+    return "it has values that JSON does not allow, or is nested too deeply"

@@ -1,0 +1,137 @@
+"""Tables in memory: lists, Arrow, pandas and polars, Hugging Face datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.corpora.base import BATCH_ROWS, Corpus, Problems, arrow
+from lookalike.errors import ArgumentError, DocumentError
+
+if TYPE_CHECKING:
+    import pyarrow
+
+__all__ = ["TableCorpus"]
+
+
+class TableCorpus(Corpus):
+    """Rows of a table, used where it is as far as Arrow can; a list of `str` is a column `text`.
+
+    `select` gives rows back as what came in: a list for a list, a data frame for a data frame.
+    """
+
+    format = "table"
+
+    def __init__(self, source: Any) -> None:
+        self._source = source
+        self.name = f"the {type(source).__name__}"
+        self._table = _as_table(source, self.name)
+        if not isinstance(source, Sequence) and _is_plain_iterable(source):
+            self._source = self._table["text"].to_pylist()  # an iterator is spent by now
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    def columns(self) -> list[str]:
+        """Return the columns of the table."""
+        return list(self._table.column_names)
+
+    def read(self, columns: Sequence[str], problems: Problems) -> Iterator[pyarrow.RecordBatch]:
+        """Yield batches of these columns, with their types."""
+        pa = arrow()
+        known = self._table.column_names
+        chosen = pa.table(
+            {
+                column: self._table[column] if column in known else pa.nulls(len(self))
+                for column in columns
+            }
+        )
+        seen = 0
+        for batch in chosen.to_batches(max_chunksize=BATCH_ROWS):
+            yield batch
+            seen += len(batch)
+            self.done = seen / len(self)
+
+    def rows(self, problems: Problems) -> Iterator[pyarrow.RecordBatch]:
+        """Yield batches of all columns."""
+        return self.read(self.columns(), problems)
+
+    def identity(self) -> None:
+        """Nothing tells whether a table in memory is that of another run."""
+
+    def select(self, positions: NDArray[np.int64]) -> Any:
+        """Return these rows, in the type of the source."""
+        source = self._source
+        if hasattr(source, "iloc"):  # pandas
+            return source.iloc[positions]
+        if hasattr(source, "select") and hasattr(source, "with_format"):  # a dataset
+            return source.select(positions)
+        if type(source).__module__.partition(".")[0] == "polars":
+            return source[positions.tolist()]
+        if hasattr(source, "take") and hasattr(source, "schema"):  # an Arrow table
+            return source.take(positions)
+        if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__"):
+            taken = self._table.take(positions)
+            return taken["text"] if not hasattr(source, "columns") else taken
+        return [source[position] for position in positions.tolist()]
+
+
+def _is_plain_iterable(source: Any) -> bool:
+    return not any(
+        hasattr(source, name) for name in ("__arrow_c_stream__", "__arrow_c_array__", "with_format")
+    )
+
+
+def _as_table(source: Any, name: str) -> Any:
+    pa = arrow()
+    if hasattr(source, "with_format") and hasattr(source, "iter"):  # a Hugging Face dataset
+        parts = list(source.with_format("arrow").iter(BATCH_ROWS))
+        return pa.concat_tables(parts) if parts else pa.table({"text": pa.array([], pa.string())})
+    if hasattr(source, "iloc") and hasattr(source, "columns"):  # pandas, without its index
+        return pa.Table.from_pandas(source, preserve_index=False)
+    if isinstance(source, pa.Table):
+        return source
+    if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__"):
+        return _from_arrow(source)
+    if isinstance(source, str | bytes | Mapping) or not isinstance(source, Iterable):
+        raise ArgumentError(
+            f"the source is of type {type(source).__name__}; expected a path, a list of str, an "
+            "Arrow table, a pandas or polars data frame, or a dataset"
+        )
+    return _from_iterable(source, name)
+
+
+def _from_arrow(source: Any) -> Any:
+    """Return a table of whatever speaks the Arrow C interface; a single column is `text`."""
+    pa = arrow()
+    if hasattr(source, "columns") or isinstance(source, pa.RecordBatch | pa.RecordBatchReader):
+        return pa.table(source)
+    if hasattr(source, "__arrow_c_stream__"):
+        return pa.table({"text": pa.chunked_array(source)})
+    return pa.table({"text": pa.array(source)})
+
+
+def _from_iterable(source: Iterable[Any], name: str) -> Any:
+    """Return a table of str, or of mappings from column to value."""
+    pa = arrow()
+    rows = list(source)
+    if rows and isinstance(rows[0], Mapping):
+        try:
+            return pa.Table.from_pylist([dict(row) for row in rows])
+        except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError) as error:
+            raise DocumentError(f"{name} of mappings is no table: {error}") from error
+    for position, row in enumerate(rows):
+        if not isinstance(row, str):
+            raise DocumentError(
+                f"document {position} is of type {type(row).__name__}; expected str"
+            )
+    try:
+        return pa.table({"text": pa.array(rows, pa.large_string())})
+    except UnicodeEncodeError as error:
+        raise DocumentError(
+            f"a document cannot be encoded as UTF-8 ({error.reason}); remove lone surrogates, for "
+            "example with text.encode('utf-8', 'replace').decode()"
+        ) from error

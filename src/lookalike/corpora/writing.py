@@ -1,0 +1,251 @@
+"""Writing rows of a corpus, or any table, to a file: whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.corpora.base import Corpus, Problems, arrow
+from lookalike.corpora.duck import connection, duckdb_errors, quoted, streamed
+from lookalike.corpora.folders import FolderCorpus
+from lookalike.corpora.formats import compression_of, format_of
+from lookalike.corpora.json_array import JsonArrayCorpus
+from lookalike.corpora.json_lines import JsonLinesCorpus
+from lookalike.corpora.text_lines import TextLinesCorpus
+from lookalike.errors import ArgumentError, DocumentError, FileError
+from lookalike.storage import whole_file, whole_folder
+
+if TYPE_CHECKING:
+    import pyarrow
+
+__all__ = ["Added", "write_corpus", "write_table"]
+
+Added = Callable[[int, int], "dict[str, pyarrow.Array]"]
+"""Columns to add to the rows from one position to another."""
+
+_TYPED = {"jsonl": "json", "json": "json", "csv": "csv", "tsv": "csv", "parquet": "parquet"}
+
+
+def write_corpus(
+    corpus: Corpus,
+    path: Path,
+    *,
+    keep: NDArray[np.bool_] | None = None,
+    added: Added | None = None,
+    skip_bad: bool = False,
+) -> int:
+    """Write the rows of a corpus that are to be kept, with columns added; return how many.
+
+    In the format that the name of the file tells, or else in the corpus's own. JSON Lines and plain
+    text that stay what they are keep their lines byte for byte; the files of a folder are copied
+    into a new one. `skip_bad` must be what it was when the corpus was first read: `keep` and
+    `added` count rows as that reading did.
+    """
+    rows = _Rows(corpus, keep, added, Problems(skip_bad))
+    same = format_of(path) in (None, corpus.format)
+    if isinstance(corpus, JsonLinesCorpus) and same:
+        return _write_lines(corpus, rows, path)
+    if isinstance(corpus, TextLinesCorpus) and same and added is None:
+        return _write_lines(corpus, rows, path)
+    if isinstance(corpus, JsonArrayCorpus) and same:
+        return _write_objects(corpus, rows, path)
+    if isinstance(corpus, FolderCorpus) and same and added is None:
+        return _copy_files(corpus, rows, path)
+    target = format_of(path) or corpus.format
+    if target not in _TYPED:
+        raise ArgumentError(
+            f"{path}: rows with several columns cannot be written as {target!r}; expected a name "
+            "that ends in .jsonl, .json, .csv, .tsv or .parquet"
+        )
+    return write_table(rows.tables(), path, target)
+
+
+def write_table(
+    batches: Iterator[pyarrow.RecordBatch], path: Path, format: str | None = None
+) -> int:
+    """Write record batches of one schema to a file in the format its name tells."""
+    pa = arrow()
+    target = format or format_of(path) or ""
+    if target not in _TYPED:
+        raise ArgumentError(
+            f"{path}: its name tells no format for a table; expected one that ends in .jsonl, "
+            ".json, .csv, .tsv or .parquet"
+        )
+    first = next(batches, None)
+    schema = first.schema if first is not None else pa.schema([("text", pa.string())])
+    written = 0
+
+    def counted() -> Iterator[Any]:
+        nonlocal written
+        batch = first
+        while batch is not None:
+            written += len(batch)
+            yield batch
+            batch = next(batches, None)
+
+    with whole_file(path) as temporary, connection() as database:
+        try:
+            with streamed(database, "rows_to_write", schema, counted()):
+                database.execute(
+                    f"COPY (SELECT * FROM rows_to_write) TO {quoted(str(temporary))} "
+                    f"({_copy_options(target, path)})"
+                )
+        except duckdb_errors() as error:
+            raise FileError(f"{path} cannot be written: {error}") from error
+    return written
+
+
+class _Rows:
+    """The rows of a corpus that are to be kept, counted as they pass."""
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        keep: NDArray[np.bool_] | None,
+        added: Added | None,
+        problems: Problems,
+    ) -> None:
+        self.corpus = corpus
+        self.added = added
+        self.problems = problems
+        self._keep = keep
+        self._position = 0
+        if added is not None:
+            twice = sorted(set(added(0, 0)) & set(corpus.columns()))
+            if twice:
+                raise ArgumentError(
+                    f"{corpus.name} has a column {twice[0]!r} already, which would be added; "
+                    "rename it first"
+                )
+
+    def next(self, count: int) -> tuple[NDArray[np.int64], dict[str, Any]]:
+        """Return which of the next `count` rows are kept, and the columns that are added to all."""
+        begin, end = self._position, self._position + count
+        self._position = end
+        if self._keep is not None and end > len(self._keep):
+            raise DocumentError(
+                f"{self.corpus.name} has more rows than when it was read before; it must not "
+                "change meanwhile"
+            )
+        chosen = np.arange(count) if self._keep is None else np.flatnonzero(self._keep[begin:end])
+        return chosen, self.added(begin, end) if self.added else {}
+
+    def finish(self) -> None:
+        """Check that the corpus has not become shorter."""
+        if self._keep is not None and self._position != len(self._keep):
+            raise DocumentError(
+                f"{self.corpus.name} has {self._position} rows, {len(self._keep)} when it was read "
+                "before; it must not change meanwhile"
+            )
+
+    def tables(self) -> Iterator[Any]:
+        """Yield batches with all columns."""
+        for batch in self.corpus.rows(self.problems):
+            chosen, added = self.next(len(batch))
+            for name, values in added.items():
+                batch = batch.append_column(name, values)
+            yield batch.take(chosen) if len(chosen) < len(batch) else batch
+        self.finish()
+
+
+def _write_lines(corpus: JsonLinesCorpus | TextLinesCorpus, rows: _Rows, path: Path) -> int:
+    """Write lines as they are, each with an end; objects get the added keys."""
+    written = 0
+    with whole_file(path) as temporary, _open_output(temporary, path) as file:
+        for lines in corpus.lines(rows.problems):
+            chosen, added = rows.next(len(lines))
+            kept = lines if len(chosen) == len(lines) else lines.take(chosen)
+            written += len(kept)
+            if added:
+                keys = [{name: added[name][at].as_py() for name in added} for at in chosen.tolist()]
+                kept = arrow().array(map(_extended, kept.to_pylist(), keys), arrow().large_string())
+            file.write(_bytes_of(kept))
+            if len(kept) and not kept[-1].as_py().endswith("\n"):
+                file.write(b"\n")
+        rows.finish()
+    return written
+
+
+def _write_objects(corpus: JsonArrayCorpus, rows: _Rows, path: Path) -> int:
+    objects = corpus.objects(rows.problems)
+    chosen, added = rows.next(len(objects))
+    rows.finish()
+    with whole_file(path) as temporary, _open_output(temporary, path) as file:
+        for place, at in enumerate(chosen.tolist()):
+            keys = {name: added[name][at].as_py() for name in added}
+            text = json.dumps({**objects[at], **keys}, ensure_ascii=False)
+            file.write((",\n" if place else "[\n").encode() + text.encode())
+        file.write(b"\n]\n" if len(chosen) else b"[]\n")
+    return len(chosen)
+
+
+def _copy_files(corpus: FolderCorpus, rows: _Rows, path: Path) -> int:
+    written = 0
+    with whole_folder(path) as folder:
+        for file, _ in corpus.documents(rows.problems):
+            chosen, _ = rows.next(1)
+            if not len(chosen):
+                continue
+            relative = file.relative_to(corpus.root) if corpus.root else Path(*_plain_parts(file))
+            target = folder / relative
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(file, target)
+            written += 1
+        rows.finish()
+    return written
+
+
+def _plain_parts(file: Path) -> list[str]:
+    """Return the parts of a path that cannot lead out of a folder."""
+    return [part for part in file.absolute().parts[1:] if part != ".."]
+
+
+def _extended(line: str, added: dict[str, Any]) -> str:
+    """Return a JSON object's text with keys added at its end; what was there stays as it is."""
+    inside = line.rstrip().removesuffix("}").rstrip()
+    more = json.dumps(added, ensure_ascii=False)[1:]
+    return f"{inside}{'' if inside.endswith('{') else ', '}{more}\n"
+
+
+def _bytes_of(lines: Any) -> Any:
+    """Return the bytes of consecutive strings without copying them."""
+    _, offsets, data = lines.buffers()
+    if not len(lines):
+        return b""
+    ends = np.frombuffer(offsets, np.int64)[lines.offset : lines.offset + len(lines) + 1]
+    return memoryview(data)[ends[0] : ends[-1]]
+
+
+@contextmanager
+def _open_output(temporary: Path, path: Path) -> Iterator[Any]:
+    """Open a file for writing, compressed if the final name says so."""
+    pa = arrow()
+    with pa.OSFile(str(temporary), "wb") as file:
+        compression = compression_of(path)
+        if compression is None:
+            yield file
+        else:
+            with pa.CompressedOutputStream(file, compression) as stream:
+                yield stream
+
+
+def _copy_options(format: str, path: Path) -> str:
+    options = [f"FORMAT {_TYPED[format]}"]
+    if format == "json":
+        options.append("ARRAY true")
+    if format in ("csv", "tsv"):
+        delimiter = "\t" if format == "tsv" else ","
+        options += ["HEADER true", f"DELIMITER {quoted(delimiter)}"]
+    compression = compression_of(path)
+    if format == "parquet":
+        options.append("COMPRESSION snappy")
+    elif compression is not None:
+        options.append(f"COMPRESSION {compression}")
+    return ", ".join(options)

@@ -1,0 +1,347 @@
+"""The whole job: a corpus in; who stays, who goes and why out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, SupportsIndex
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.checks import thread_count, whole_number
+from lookalike.corpora import Corpus, open_corpus
+from lookalike.corpora.duck import limited
+from lookalike.dedup.choose import choose_survivors, ranks
+from lookalike.dedup.cluster import Clusters, by_first, cluster_documents
+from lookalike.dedup.progress import Progress
+from lookalike.dedup.read import Documents, find_columns, read_documents
+from lookalike.dedup.result import DedupCounts, DedupResult
+from lookalike.dedup.settings import ALIASES, DedupSettings
+from lookalike.dedup.sign import Signed, collapse, sign_documents
+from lookalike.dedup.verify import Verdict, VerifiedPairs, similarities, verified_pairs
+from lookalike.dedup.work import Work
+from lookalike.errors import ArgumentError, FormatError
+from lookalike.signatures.files import SignatureFile, load_signatures
+
+__all__ = ["dedup"]
+
+_BYTES_A_DOCUMENT = 150
+_BYTES_AT_LEAST = 600 << 20
+_LOOKALIKE_SUFFIX = ".lookalike"
+
+
+def dedup(
+    source: Any,
+    *,
+    text: str | None = None,
+    id: str | None = None,
+    format: str | None = None,
+    against: Any = None,
+    work: str | os.PathLike[str] | None = None,
+    memory_limit: SupportsIndex | None = None,
+    skip_bad: bool = False,
+    threads: SupportsIndex | None = None,
+    progress: Callable[[str, float], None] | None = None,
+    save_signatures: str | os.PathLike[str] | None = None,
+    **settings: Any,
+) -> DedupResult:
+    """Find the near-duplicates of a corpus and choose who of them stays.
+
+    `source`: a path or pattern (JSON Lines, JSON, CSV, TSV, Parquet, text by line, folders; gzip,
+    zstd), a list of `Path`s, a list of `str` or of mappings, an Arrow table or column, a pandas or
+    polars frame, a Hugging Face dataset. `text` and `id` name columns; obvious ones are found.
+    `settings` are those of `DedupSettings`: `method`, `threshold`, `ngram`, `permutations`,
+    `bits`, `radius`, `seed`, `verify`, `min_features`, `cluster`, `max_cluster`, `keep`;
+    `num_perm`, `ngram_size` and `bit_diff` are known too.
+
+    `against` is a corpus, or a file that `save_signatures` wrote: what is already there goes.
+    `save_signatures` writes a file for that: the signatures of `against` and of what stays.
+
+    Pairs are proposed by signatures and decided by the exact similarity of the documents, so each
+    verified pair is one; a pair at the threshold is proposed with a chance of at least 99.5%
+    (MinHash). The same input gives the same survivors, for any number of threads. Texts, signatures
+    and pairs lie on disk, in `work` (where an interrupted job goes on, and another threshold needs
+    no new signatures) or in a temporary folder; memory is some 150 bytes a document and 600 MB.
+    `progress` is called with the name of a step and the share of it that is done.
+    """
+    chosen = _settings(settings)
+    corpus = open_corpus(source, format)
+    columns = find_columns(corpus, text, id, chosen.keep_column)
+    count = thread_count(threads)
+    limit = None if memory_limit is None else whole_number("memory_limit", memory_limit, at_least=1)
+    if limit is not None and limit < _BYTES_AT_LEAST:
+        raise ArgumentError(
+            f"memory_limit is {limit:,} bytes; a job takes {_BYTES_AT_LEAST:,} at least"
+        )
+    old = _open_old(against, chosen, columns.text)
+    steps = Progress(progress)
+    folder = Work(None if work is None else Path(work))
+    try:
+        with limited(None if limit is None else limit // 4, count):
+            return _run(
+                folder, corpus, columns, old, chosen, skip_bad, limit, count, steps, save_signatures
+            )
+    finally:
+        folder.close()
+
+
+def _run(
+    work: Work,
+    corpus: Corpus,
+    columns: Any,
+    old: tuple[Corpus, Any] | SignatureFile | None,
+    settings: DedupSettings,
+    skip_bad: bool,
+    limit: int | None,
+    threads: int,
+    progress: Progress,
+    save_path: str | os.PathLike[str] | None,
+) -> DedupResult:
+    signatures_only = old if isinstance(old, SignatureFile) else None
+    old_ids = None if signatures_only is None else _ids_of(signatures_only)
+    with progress.timed("read"):
+        corpora = [(corpus, columns)]
+        if old is not None and not isinstance(old, SignatureFile):
+            corpora.insert(0, old)
+        documents = read_documents(
+            work, corpora, old_ids=old_ids, skip_bad=skip_bad, progress=progress
+        )
+        _check_memory(len(documents), limit)
+    with progress.timed("collapse"):
+        first = collapse(documents, len(old_ids or []), threads)
+    with progress.timed("sign"):
+        signed = sign_documents(
+            work,
+            documents,
+            first,
+            settings,
+            old_signatures=None if signatures_only is None else signatures_only.signatures,
+            threads=threads,
+            progress=progress,
+        )
+    verdict = verified_pairs(
+        work,
+        documents,
+        signed,
+        settings,
+        without_text=len(old_ids or []),
+        threads=threads,
+        progress=progress,
+    )
+    # Documents too short to be compared are nobody's duplicates, not even of equal ones.
+    first = np.where(signed.too_short, np.arange(len(documents)), first)
+    with progress.timed("cluster"):
+        rank = ranks(documents, settings)
+        clusters = cluster_documents(
+            len(documents), first, verdict.accepted, settings, _best_of_equals(rank, first)
+        )
+        duplicate_of = choose_survivors(
+            clusters.labels, first, rank, documents.old, verdict.accepted
+        )
+        similarity = _similarity(
+            documents, first, duplicate_of, verdict, settings, len(old_ids or []), threads
+        )
+    result = _result(
+        documents, signed, verdict, clusters, first, duplicate_of, similarity, settings, progress
+    )
+    result.source, result.columns, result.skip_bad = corpus, columns, skip_bad
+    if save_path is not None:
+        _save(save_path, result, signed, first, settings)
+    return result
+
+
+def _settings(given: dict[str, Any]) -> DedupSettings:
+    """Return the settings, by whichever names they were given."""
+    named: dict[str, Any] = {}
+    for name, value in given.items():
+        own = ALIASES.get(name, name)
+        if own in named:
+            raise ArgumentError(f"{name} and {own} are the same setting; give it once")
+        named[own] = value
+    known = DedupSettings.__dataclass_fields__
+    unknown = sorted(set(named) - set(known))
+    if unknown:
+        raise ArgumentError(
+            f"{unknown[0]!r} is no setting; expected one of {', '.join([*known, *ALIASES])}"
+        )
+    return DedupSettings(**named)
+
+
+def _open_old(against: Any, settings: DedupSettings, text: str) -> Any:
+    if against is None:
+        return None
+    if isinstance(against, str | os.PathLike) and Path(against).suffix == _LOOKALIKE_SUFFIX:
+        saved = load_signatures(against)
+        if saved.signer != settings.signer():
+            raise FormatError(
+                f"{against} was signed by {saved.signer!r}, this job would sign by "
+                f"{settings.signer()!r}; give the same method, ngram, permutations, bits and seed"
+            )
+        return saved
+    corpus = open_corpus(against)
+    return corpus, find_columns(corpus, text if text in corpus.columns() else None, None, None)
+
+
+def _ids_of(saved: SignatureFile) -> list[str]:
+    return saved.ids or [str(row) for row in range(len(saved.signatures))]
+
+
+def _check_memory(documents: int, limit: int | None) -> None:
+    needed = _BYTES_AT_LEAST + documents * _BYTES_A_DOCUMENT
+    if limit is not None and needed > limit:
+        raise ArgumentError(
+            f"memory_limit is {limit:,} bytes; {documents:,} documents take about {needed:,}: "
+            "raise it, or de-duplicate parts one after the other, each against those before"
+        )
+
+
+def _best_of_equals(rank: NDArray[np.int64], first: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return ranks in which the first of equal texts stands as high as the best of them."""
+    best = np.full(len(rank), len(rank), np.int64)
+    np.minimum.at(best, first, rank)
+    return np.where(best < len(rank), best, rank)
+
+
+def _similarity(
+    documents: Documents,
+    first: NDArray[np.int64],
+    duplicate_of: NDArray[np.int64],
+    verdict: Verdict,
+    settings: DedupSettings,
+    without_text: int,
+    threads: int,
+) -> NDArray[np.float64]:
+    """Return how similar each dropped document is to the one that stands for it."""
+    similarity = np.full(len(documents), np.nan)
+    dropped = np.flatnonzero(duplicate_of >= 0)
+    one, two = first[duplicate_of[dropped]], first[dropped]
+    values = np.ones(len(dropped))
+    differ = one != two
+    left, right = np.minimum(one, two)[differ], np.maximum(one, two)[differ]
+    # Equal texts have equal answers; so each pair of different texts is compared once.
+    pairs, places = np.unique(left * len(documents) + right, return_inverse=True)
+    left, right = np.divmod(pairs, max(1, len(documents)))
+    estimated = left < (without_text if settings.verify else len(documents))
+    found = np.empty(len(pairs))
+    found[~estimated] = similarities(
+        documents, left[~estimated], right[~estimated], settings, threads
+    )
+    found[estimated] = _looked_up(verdict.accepted, left[estimated], right[estimated])
+    values[differ] = found[places]
+    similarity[dropped] = values
+    return similarity
+
+
+def _looked_up(
+    pairs: VerifiedPairs, left: NDArray[np.int64], right: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return the similarity of pairs that were accepted; NaN for those that were not compared."""
+    span = int(max(pairs.right.max(initial=0), right.max(initial=0))) + 1
+    known, wanted = pairs.left * span + pairs.right, left * span + right
+    places = np.searchsorted(known, wanted).clip(max=max(0, len(known) - 1))
+    if not len(known):
+        return np.full(len(left), np.nan)
+    return np.where(known[places] == wanted, pairs.similarity[places], np.nan)
+
+
+def _result(
+    documents: Documents,
+    signed: Signed,
+    verdict: Verdict,
+    clusters: Clusters,
+    first: NDArray[np.int64],
+    duplicate_of: NDArray[np.int64],
+    similarity: NDArray[np.float64],
+    settings: DedupSettings,
+    progress: Progress,
+) -> DedupResult:
+    """Turn documents, old ones first, into rows of the source."""
+    old = documents.old
+    new = slice(old, None)
+    own = np.where(duplicate_of[new] >= old, duplicate_of[new] - old, -1)
+    matched_old = np.where(duplicate_of[new] < old, duplicate_of[new], -1)
+    keep = (own < 0) & (matched_old < 0)
+    labels = by_first(clusters.labels[new], len(documents))
+    copies = np.flatnonzero(first != np.arange(len(first)))
+    copies = copies[copies >= old]
+    pairs = _with_copies(verdict.accepted, first[copies], copies)
+    is_old = pairs.left < old
+    new_pairs = pairs[~is_old]
+    old_pairs = pairs[is_old]
+    dropped = len(keep) - int(keep.sum())
+    sizes = np.bincount(labels) if len(labels) else np.zeros(1, int)
+    lengths = documents.texts.lengths[new]
+    counts = DedupCounts(
+        documents=len(keep),
+        kept=len(keep) - dropped,
+        exact_duplicates=len(copies),
+        near_duplicates=dropped - len(copies),
+        in_old=int((matched_old >= 0).sum()),
+        clusters=int((sizes > 1).sum()),
+        largest_cluster=int(sizes.max(initial=0)),
+        without_features=int(signed.too_short[new].sum()),
+        bad_rows=documents.bad,
+        binary_files=documents.binary,
+        proposed_pairs=verdict.proposed,
+        compared_pairs=verdict.compared,
+        verified_pairs=len(pairs),
+        estimated_pairs=verdict.estimated,
+        bytes=int(lengths.sum()),
+        bytes_saved=int(lengths[~keep].sum()),
+    )
+    rejected = verdict.rejected
+    both_new = rejected.left >= old
+    return DedupResult(
+        settings=settings,
+        keep=keep,
+        clusters=labels,
+        duplicate_of=own,
+        matched_old=matched_old,
+        similarity=similarity[new],
+        pairs=_moved(new_pairs, old, old),
+        old_pairs=_moved(old_pairs, 0, old),
+        rejected=_moved(rejected[both_new], old, old),
+        counts=counts,
+        seconds=progress.seconds,
+        warnings=[*verdict.warnings, *clusters.warnings],
+        source=None,  # type: ignore[arg-type]  # the caller knows it
+        columns=None,  # type: ignore[arg-type]
+        documents=documents,
+    )
+
+
+def _with_copies(
+    pairs: VerifiedPairs, originals: NDArray[np.int64], copies: NDArray[np.int64]
+) -> VerifiedPairs:
+    """Add pairs of equal texts with their first."""
+    left = np.concatenate([pairs.left, originals])
+    right = np.concatenate([pairs.right, copies])
+    order = np.lexsort((right, left))
+    similarity = np.concatenate([pairs.similarity, np.ones(len(copies))])
+    distance = np.concatenate([pairs.distance, np.zeros(len(copies), np.int32)])
+    return VerifiedPairs(left, right, similarity, distance)[order]
+
+
+def _moved(pairs: VerifiedPairs, left: int, right: int) -> VerifiedPairs:
+    return VerifiedPairs(pairs.left - left, pairs.right - right, pairs.similarity, pairs.distance)
+
+
+def _save(
+    path: str | os.PathLike[str],
+    result: DedupResult,
+    signed: Signed,
+    first: NDArray[np.int64],
+    settings: DedupSettings,
+) -> None:
+    """Write the signatures of old documents and of those that stay."""
+    from lookalike.signatures.files import save_signatures
+
+    old = result.documents.old
+    stays = np.concatenate([np.ones(old, bool), result.keep])
+    # The signature is that of the first of equal texts; whoever of them stays gives the id.
+    staying = np.flatnonzero(stays & ~signed.too_short)
+    rows = np.searchsorted(signed.positions, first[staying])
+    ids = [str(result.documents.id_of(position)) for position in staying.tolist()]
+    save_signatures(path, np.ascontiguousarray(signed.signatures[rows]), settings.signer(), ids)

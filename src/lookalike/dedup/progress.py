@@ -1,0 +1,39 @@
+"""How far a job is: told to whoever wants to show it, and timed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+__all__ = ["STEPS", "Progress"]
+
+STEPS = ("read", "collapse", "sign", "propose", "verify", "cluster", "write")
+
+Listener = Callable[[str, float], None]
+"""Hears the name of a step and the share of it that is done."""
+
+
+class Progress:
+    """Passes on how far each step is, and adds up its seconds."""
+
+    def __init__(self, listener: Listener | None = None) -> None:
+        self._listener = listener
+        self.seconds: dict[str, float] = {}
+
+    def step(self, name: str, share: float) -> None:
+        """Tell that this share of a step is done."""
+        if self._listener is not None:
+            self._listener(name, share)
+
+    @contextmanager
+    def timed(self, name: str) -> Iterator[None]:
+        """Time a step."""
+        self.step(name, 0.0)
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            passed = time.perf_counter() - start
+            self.seconds[name] = self.seconds.get(name, 0.0) + passed
+        self.step(name, 1.0)

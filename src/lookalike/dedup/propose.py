@@ -1,0 +1,128 @@
+"""Step 4, propose: which pairs of signatures are worth a look at the documents?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike import _native
+from lookalike.dedup.progress import Progress
+from lookalike.dedup.settings import VALUE_BYTES, DedupSettings
+from lookalike.dedup.sign import Signed
+from lookalike.dedup.work import Work, release
+from lookalike.errors import ResultTooLargeError
+from lookalike.indexes import SliceIndex
+from lookalike.indexes.bands import BandedPairs, choose_bands
+
+__all__ = ["Candidates", "propose_pairs"]
+
+LARGEST_GROUP = 1000
+"""Rows that share a band and are still all paired with each other."""
+
+_STANDARD_ERRORS = 5
+"""How far an estimate may be below the threshold before a pair is not worth a look."""
+
+
+@dataclass
+class Candidates:
+    """Pairs of rows of `Signed`, in files, with the distance of their signatures."""
+
+    count: int = 0
+    proposed: int = 0
+    """Before estimates far below the threshold were left out."""
+    warnings: list[str] = field(default_factory=list)
+
+
+Batch = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]
+
+
+def propose_pairs(
+    work: Work, signed: Signed, settings: DedupSettings, threads: int, progress: Progress
+) -> Candidates:
+    """Write the candidates to the files `left`, `right` and `distance`, sorted by row."""
+    found = Candidates()
+    batches = _by_bands if settings.method == "minhash" else _by_slices
+    with (
+        work.writer("left") as left_file,
+        work.writer("right") as right_file,
+        work.writer("distance") as distance_file,
+    ):
+        for left, right, distances in batches(work, signed, settings, threads, progress, found):
+            left_file.write(left.data)
+            right_file.write(right.data)
+            distance_file.write(distances.data)
+            found.count += len(left)
+    return found
+
+
+def _by_bands(
+    work: Work,
+    signed: Signed,
+    settings: DedupSettings,
+    threads: int,
+    progress: Progress,
+    found: Candidates,
+) -> Iterator[Batch]:
+    """Pairs of MinHash signatures that share a band, without those that are clearly far."""
+    layout = choose_bands(settings.permutations, settings.threshold)
+    count = len(signed.positions)
+    keys = work.scratch("keys", np.uint32, (layout.bands, count))
+    pairs = BandedPairs(
+        signed.signatures,
+        VALUE_BYTES,
+        layout,
+        keys,
+        most=LARGEST_GROUP,
+        first_new=signed.first_new,
+        threads=threads,
+    )
+    pairs.fill_keys(lambda share: progress.step("propose", share / 2))
+    release(signed.signatures)
+    error = math.sqrt(settings.threshold * (1 - settings.threshold) / settings.permutations)
+    least = settings.permutations * (settings.threshold - _STANDARD_ERRORS * error)
+    for band in range(layout.bands):
+        for left, right in pairs.of_band(band):
+            found.proposed += len(left)
+            equal = np.empty(len(left), np.int32)
+            _native.equal_values_at(signed.signatures, VALUE_BYTES, left, right, threads, equal)
+            release(signed.signatures)
+            near = equal >= least
+            distances = (settings.permutations - equal[near]).astype(np.int32)
+            yield left[near], right[near], distances
+        release(keys)
+        progress.step("propose", (1 + (band + 1) / layout.bands) / 2)
+    work.remove("keys")
+    if pairs.large_groups:
+        found.warnings.append(
+            f"{pairs.large_groups:,} groups of more than {LARGEST_GROUP:,} documents share a band "
+            f"of their signatures ({pairs.rows_in_large_groups:,} documents, some in several "
+            "groups); in these each document was compared with some others, not with all"
+        )
+
+
+def _by_slices(
+    work: Work,
+    signed: Signed,
+    settings: DedupSettings,
+    threads: int,
+    progress: Progress,
+    found: Candidates,
+) -> Iterator[Batch]:
+    """Pairs within the radius, complete; equal signatures are paired with the first of them."""
+    radius = settings.radius or 0
+    try:
+        pairs = SliceIndex(signed.signatures, threads=threads).pairs(
+            radius, collapse=True, threads=threads
+        )
+    except ResultTooLargeError as error:
+        raise ResultTooLargeError(
+            f"more pairs within radius {radius} than can be looked at ({error}); choose a smaller "
+            "radius, more bits, or the method minhash"
+        ) from error
+    found.proposed = len(pairs.left)
+    new = pairs.right >= signed.first_new
+    yield pairs.left[new], pairs.right[new], pairs.distances[new]

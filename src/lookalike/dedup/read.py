@@ -1,0 +1,237 @@
+"""Step 1, read: documents of a corpus to texts and ids on disk."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.corpora import Corpus, Problems
+from lookalike.corpora.base import arrow
+from lookalike.dedup.progress import Progress
+from lookalike.dedup.texts import Texts, TextWriter
+from lookalike.dedup.work import Work, digest
+from lookalike.errors import ArgumentError, DocumentError
+
+__all__ = ["Columns", "Documents", "find_columns", "read_documents"]
+
+TEXT_GUESSES = ("text", "content", "body", "document", "abstract", "description", "sentence")
+ID_GUESSES = ("id", "_id", "doc_id", "docid", "uid", "key", "path", "url")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of a corpus are what."""
+
+    text: str
+    id: str | None
+    order: str | None = None
+    """The one that decides who survives."""
+
+    @property
+    def names(self) -> list[str]:
+        """Those that have to be read."""
+        return [self.text, *([self.id] if self.id else []), *([self.order] if self.order else [])]
+
+
+@dataclass
+class Documents:
+    """What was read. Those of an old corpus come first, `old` of them."""
+
+    texts: Texts
+    ids: Texts | None
+    old_ids: Texts | None
+    old: int
+    order: NDArray[np.int64] | None
+    """Ranks by the column that decides who survives, of all documents."""
+    key: str
+    without_text: int
+    bad: int
+    binary: int
+    examples: list[str]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def id_of(self, position: int) -> str | int:
+        """Return the id of a document, or its row in its own corpus where there is none."""
+        ids, row = (
+            (self.old_ids, position) if position < self.old else (self.ids, position - self.old)
+        )
+        return row if ids is None else ids[row]
+
+
+def find_columns(corpus: Corpus, text: str | None, id: str | None, order: str | None) -> Columns:
+    """Return the columns to read: those named, or the only obvious ones."""
+    chosen = corpus.column_for(text, TEXT_GUESSES, "text")
+    if chosen is None:
+        columns = corpus.columns()
+        if not columns:
+            return Columns("text", None)  # there is nothing to read
+        if len(columns) != 1:
+            raise ArgumentError(
+                f"{corpus.name} has the columns {', '.join(columns)}; say which one has the text"
+            )
+        chosen = columns[0]
+    if order is not None:
+        corpus.column_for(order, (), "choice of survivors")
+    return Columns(chosen, corpus.column_for(id, ID_GUESSES, "ids"), order)
+
+
+def read_documents(
+    work: Work,
+    corpora: list[tuple[Corpus, Columns]],
+    *,
+    old_ids: list[str] | None,
+    skip_bad: bool,
+    progress: Progress,
+) -> Documents:
+    """Read an old corpus, if there are two, and the one to be de-duplicated.
+
+    `old_ids`, of documents known only by their signatures, come before all others, without text.
+    """
+    identities = [[corpus.identity(), corpus.format, columns.names] for corpus, columns in corpora]
+    repeatable = all(identity[0] is not None for identity in identities)
+    key = digest("read", identities, old_ids, skip_bad)
+    facts = work.facts("read", key) if repeatable else None
+    if facts is None:
+        work.begin("read")
+        problems = Problems(skip_bad)
+        counts, without = [], 0
+        with ExitStack() as files:
+            texts = files.enter_context(TextWriter.open(work, "texts"))
+            if old_ids is not None:
+                texts.append_empty(len(old_ids))
+            for number, (corpus, columns) in enumerate(corpora):
+                begin = texts.count
+                ids = (
+                    files.enter_context(TextWriter.open(work, f"ids{number}"))
+                    if columns.id
+                    else None
+                )
+                without += _read(work, corpus, columns, texts, ids, problems, progress)
+                counts.append(texts.count - begin)
+        facts = {
+            "counts": counts,
+            "without_text": without,
+            "bad": problems.bad,
+            "binary": problems.binary,
+            "examples": problems.examples,
+        }
+        work.complete("read", key, facts)
+    last = len(corpora) - 1
+    columns = corpora[last][1]
+    old = len(old_ids) if old_ids is not None else sum(facts["counts"][:last])
+    listed = None if old_ids is None else _ListedIds(old_ids)
+    first_ids = Texts(work, "ids0") if last and corpora[0][1].id else None
+    return Documents(
+        Texts(work, "texts"),
+        Texts(work, f"ids{last}") if columns.id else None,
+        listed or first_ids,  # type: ignore[arg-type]
+        old,
+        _ranks(work, old, facts["counts"][last]) if columns.order else None,
+        key if repeatable else digest(key, np.random.default_rng().bytes(16).hex()),
+        facts["without_text"],
+        facts["bad"],
+        facts["binary"],
+        facts["examples"],
+    )
+
+
+class _ListedIds(list[str]):
+    """Ids of documents of which there are only signatures."""
+
+
+def _read(
+    work: Work,
+    corpus: Corpus,
+    columns: Columns,
+    texts: TextWriter,
+    ids: TextWriter | None,
+    problems: Problems,
+    progress: Progress,
+) -> int:
+    """Append the documents of one corpus; return how many have no text."""
+    pa = arrow()
+    without = row = 0
+    order: list[Any] = []
+    for batch in corpus.read(columns.names, problems):
+        strings = _strings(batch.column(0), columns.text, corpus)
+        without += strings.null_count
+        texts.append(strings)
+        if ids is not None:
+            ids.append(_ids(batch.column(1), row))
+        if columns.order:
+            order.append(batch.column(len(columns.names) - 1))
+        row += len(batch)
+        progress.step("read", corpus.done)
+    if columns.order and order:
+        table = pa.table({"order": pa.chunked_array(order)})
+        with (
+            pa.OSFile(str(work.path("order.arrow")), "wb") as file,
+            pa.ipc.new_file(file, table.schema) as writer,
+        ):
+            writer.write_table(table)
+    return without
+
+
+def _strings(column: Any, name: str, corpus: Corpus) -> Any:
+    """Return a column as `large_string`; numbers are no text."""
+    pa = arrow()
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    is_text = (
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_string_view(kind)
+        or pa.types.is_null(kind)
+    )
+    if not is_text:
+        raise DocumentError(f"{corpus.name}: the column {name!r} is of type {kind}; expected text")
+    return column.cast(pa.large_string())
+
+
+def _ids(column: Any, first_row: int) -> Any:
+    """Return ids as strings; a row that has none gets its number."""
+    pa = arrow()
+    try:
+        strings = column.cast(pa.large_string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        strings = pa.array([str(value.as_py()) for value in column], pa.large_string())
+    if strings.null_count:
+        rows = pa.array(range(first_row, first_row + len(strings)), pa.int64())
+        strings = pa.compute.coalesce(strings, rows.cast(pa.large_string()))
+    return strings
+
+
+def _ranks(work: Work, old: int, count: int) -> NDArray[np.int64]:
+    """Return how the values of the deciding column stand to each other: the least is 1.
+
+    Values are numbers if every one is, else text. Those that are missing rank above all: -1.
+    """
+    pa = arrow()
+    ranks = np.full(old + count, -1, np.int64)
+    if count == 0:
+        return ranks
+    with pa.memory_map(str(work.path("order.arrow"))) as file:
+        values = pa.ipc.open_file(file).read_all()["order"]
+        if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+            for kind in (pa.int64(), pa.float64()):
+                try:
+                    values = values.cast(kind)
+                    break
+                except pa.ArrowInvalid:
+                    pass
+        try:
+            dense = pa.compute.rank(values, null_placement="at_end", tiebreaker="dense")
+        except pa.ArrowNotImplementedError as error:
+            raise ArgumentError(
+                f"the column to keep by is of type {values.type}, which has no order"
+            ) from error
+        ranks[old:] = dense.to_numpy()
+        ranks[old:][values.is_null().to_numpy()] = -1
+    return ranks

@@ -1,0 +1,156 @@
+"""What a job has found, and what it can be asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.corpora import Corpus
+from lookalike.corpora.tables import TableCorpus
+from lookalike.dedup.read import Columns, Documents
+from lookalike.dedup.settings import DedupSettings
+from lookalike.dedup.verify import VerifiedPairs
+
+__all__ = ["DedupCounts", "DedupResult"]
+
+
+@dataclass(frozen=True)
+class DedupCounts:
+    """How many of what."""
+
+    documents: int
+    kept: int
+    exact_duplicates: int
+    """Documents whose text has come before, byte for byte; one of each such group may stay."""
+    near_duplicates: int
+    """The other dropped ones."""
+    in_old: int
+    """Dropped because of a document of the old corpus."""
+    clusters: int
+    """With two or more documents."""
+    largest_cluster: int
+    without_features: int
+    """Too short to be compared: kept."""
+    bad_rows: int
+    binary_files: int
+    proposed_pairs: int
+    compared_pairs: int
+    verified_pairs: int
+    estimated_pairs: int
+    """Of the verified ones, those that only signatures vouch for."""
+    bytes: int
+    bytes_saved: int
+
+
+@dataclass
+class DedupResult:
+    """Who stays, who goes, and why. Arrays have an element per row of the source."""
+
+    settings: DedupSettings
+    keep: NDArray[np.bool_]
+    """Whether a row survives."""
+    clusters: NDArray[np.int64]
+    """The first row of each row's cluster; itself where it stands alone."""
+    duplicate_of: NDArray[np.int64]
+    """The row that stands for a dropped one; -1 for those that stay, and for those in `in_old`."""
+    matched_old: NDArray[np.int64]
+    """The row of the old corpus that a dropped row is a duplicate of; -1 for all others."""
+    similarity: NDArray[np.float64]
+    """Of a dropped row with the one that stands for it, exact; NaN for those that stay."""
+    pairs: VerifiedPairs
+    """Verified pairs of rows. Equal texts are paired with their first only, at similarity 1."""
+    old_pairs: VerifiedPairs
+    """Verified pairs of rows of the old corpus (left) with rows of the source (right)."""
+    rejected: VerifiedPairs
+    """The most similar pairs below the threshold, at most 200."""
+    counts: DedupCounts
+    seconds: dict[str, float]
+    warnings: list[str]
+    source: Corpus = field(repr=False)
+    columns: Columns = field(repr=False)
+    documents: Documents = field(repr=False)
+    skip_bad: bool = field(default=False, repr=False)
+
+    @cached_property
+    def survivors_rows(self) -> NDArray[np.int64]:
+        """The rows that stay, ascending."""
+        return np.flatnonzero(self.keep)
+
+    def survivors(self) -> Any:
+        """Return the rows that stay, as what came in: a list for a list, a frame for a frame.
+
+        For files, an Arrow table; larger than memory, use `write`.
+        """
+        if isinstance(self.source, TableCorpus):
+            return self.source.select(self.survivors_rows)
+        from lookalike.dedup.write import survivors_table
+
+        return survivors_table(self)
+
+    def text(self, row: int) -> str:
+        """Return the text of a row."""
+        return self.documents.texts[row + self.documents.old]
+
+    def old_text(self, row: int) -> str:
+        """Return the text of a row of the old corpus; empty if only its signature is known."""
+        return self.documents.texts[row]
+
+    def id(self, row: int) -> str | int:
+        """Return the id of a row, or its number."""
+        return self.documents.id_of(row + self.documents.old)
+
+    def old_id(self, row: int) -> str | int:
+        """Return the id of a row of the old corpus, or its number."""
+        return self.documents.id_of(row)
+
+    def write(self, path: str | Path) -> int:
+        """Write the rows that stay to a file; return how many. See `la.dedup` for formats."""
+        from lookalike.dedup.write import write_survivors
+
+        return write_survivors(self, Path(path))
+
+    def write_annotated(self, path: str | Path) -> int:
+        """Write every row with `cluster`, `duplicate_of` and `similarity` added."""
+        from lookalike.dedup.write import write_annotated
+
+        return write_annotated(self, Path(path))
+
+    def write_pairs(self, path: str | Path) -> int:
+        """Write the verified pairs: `left`, `right`, `similarity`, `distance`."""
+        from lookalike.dedup.write import write_pairs
+
+        return write_pairs(self, Path(path))
+
+    def report(self, path: str | Path) -> None:
+        """Write a page that shows what was found: one HTML file that needs nothing else."""
+        from lookalike.dedup.report import write_report
+
+        write_report(self, Path(path))
+
+    def summary(self) -> str:
+        """Return what was found in a few lines."""
+        from lookalike.dedup.summary import summary_text
+
+        return summary_text(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return settings, counts, seconds and warnings in plain values."""
+        return {
+            "settings": self.settings.to_dict(),
+            "counts": dict(vars(self.counts)),
+            "seconds": {step: round(passed, 4) for step, passed in self.seconds.items()},
+            "warnings": list(self.warnings),
+        }
+
+    def __repr__(self) -> str:
+        counts = self.counts
+        return (
+            f"DedupResult(documents={counts.documents}, kept={counts.kept}, "
+            f"exact_duplicates={counts.exact_duplicates}, "
+            f"near_duplicates={counts.near_duplicates}, clusters={counts.clusters})"
+        )

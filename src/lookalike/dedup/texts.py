@@ -1,0 +1,96 @@
+"""Strings on disk: their bytes in one file, where each ends in another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike import _native
+from lookalike.corpora.base import arrow
+from lookalike.dedup.work import Work, release
+from lookalike.errors import CorruptIndexError
+
+__all__ = ["TextWriter", "Texts"]
+
+
+class TextWriter:
+    """Appends Arrow strings; nulls become empty strings."""
+
+    def __init__(self, data: Any, ends: Any) -> None:
+        self._data = data
+        self._ends = ends
+        self._size = 0
+        self.count = 0
+
+    @classmethod
+    @contextmanager
+    def open(cls, work: Work, name: str) -> Iterator[TextWriter]:
+        """Begin anew under this name."""
+        with ExitStack() as files:
+            data = files.enter_context(work.writer(f"{name}.bytes"))
+            ends = files.enter_context(work.writer(f"{name}.ends"))
+            yield cls(data, ends)
+
+    def append(self, strings: Any) -> None:
+        """Append a `large_string` array."""
+        if strings.null_count:
+            strings = strings.fill_null("")
+        if not len(strings):
+            return
+        _, offsets, data = strings.buffers()
+        ends = np.frombuffer(offsets, np.int64)[strings.offset : strings.offset + len(strings) + 1]
+        if ends[-1] > ends[0]:
+            self._data.write(memoryview(data)[ends[0] : ends[-1]])
+        self._ends.write((ends[1:] - ends[0] + self._size).tobytes())
+        self._size += int(ends[-1] - ends[0])
+        self.count += len(strings)
+
+    def append_empty(self, count: int) -> None:
+        """Append that many empty strings."""
+        self._ends.write(np.full(count, self._size, np.int64).tobytes())
+        self.count += count
+
+
+class Texts:
+    """Strings that `TextWriter` wrote, mapped."""
+
+    def __init__(self, work: Work, name: str) -> None:
+        self._data: NDArray[np.uint8] = work.array(f"{name}.bytes", np.uint8)
+        ends: NDArray[np.int64] = work.array(f"{name}.ends", np.int64)
+        self.offsets = np.concatenate([np.zeros(1, np.int64), ends])
+        if (np.diff(self.offsets) < 0).any() or self.offsets[-1] != len(self._data):
+            raise CorruptIndexError(
+                f"{work.path(name)}.ends does not fit {work.path(name)}.bytes; one of them is "
+                "damaged: remove them"
+            )
+        self._documents: _native.Documents | None = None
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, position: int) -> str:
+        return self._data[self.offsets[position] : self.offsets[position + 1]].tobytes().decode()
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Bytes of each."""
+        return np.diff(self.offsets)
+
+    @property
+    def documents(self) -> _native.Documents:
+        """All of them, as the core reads documents."""
+        if self._documents is None:
+            pa = arrow()
+            buffers = [None, pa.py_buffer(self.offsets), pa.py_buffer(self._data)]
+            strings = pa.Array.from_buffers(pa.large_string(), len(self), buffers)
+            stream = pa.chunked_array([strings]).__arrow_c_stream__()
+            self._documents = _native.Documents.from_arrow(stream)
+        return self._documents
+
+    def release(self) -> None:
+        """Let go of the memory behind them."""
+        release(self._data)

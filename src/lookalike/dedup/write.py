@@ -1,0 +1,117 @@
+"""Step 8, write: survivors, or all rows with what was found; pairs; signatures for next time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.corpora import Problems, write_corpus, write_table
+from lookalike.corpora.base import BATCH_ROWS, arrow
+from lookalike.dedup.verify import VerifiedPairs
+
+if TYPE_CHECKING:
+    from lookalike.dedup.result import DedupResult
+
+__all__ = ["survivors_table", "write_annotated", "write_pairs", "write_survivors"]
+
+
+def write_survivors(result: DedupResult, path: Path) -> int:
+    """Write the rows that stay, in their order, with all their columns."""
+    return write_corpus(result.source, path, keep=result.keep, skip_bad=result.skip_bad)
+
+
+def write_annotated(result: DedupResult, path: Path) -> int:
+    """Write all rows with `cluster`, `duplicate_of` and `similarity`.
+
+    `cluster` is the id of the cluster's first row, null for a row that stands alone; `duplicate_of`
+    the id of the row that stands for a dropped one, and `similarity` its similarity with that;
+    both null for rows that stay.
+    """
+    sizes = np.bincount(result.clusters, minlength=len(result.clusters))
+
+    def added(begin: int, end: int) -> dict[str, Any]:
+        pa = arrow()
+        rows = slice(begin, end)
+        labels = result.clusters[rows]
+        alone = sizes[labels] < 2
+        similarity = result.similarity[rows]
+        return {
+            "cluster": _ids(result, labels, alone),
+            "duplicate_of": _representatives(result, begin, end),
+            "similarity": pa.array(similarity, pa.float64(), mask=np.isnan(similarity)),
+        }
+
+    return write_corpus(result.source, path, added=added, skip_bad=result.skip_bad)
+
+
+def write_pairs(result: DedupResult, path: Path) -> int:
+    """Write the verified pairs by id; with an old corpus, `old` tells that left is one of it."""
+    return write_table(_pair_batches(result), path)
+
+
+def survivors_table(result: DedupResult) -> Any:
+    """Return the rows that stay as an Arrow table."""
+    pa = arrow()
+    batches, begin = [], 0
+    for batch in result.source.rows(Problems(result.skip_bad)):
+        chosen = np.flatnonzero(result.keep[begin : begin + len(batch)])
+        batches.append(batch.take(chosen))
+        begin += len(batch)
+    return pa.Table.from_batches(batches) if batches else pa.table({"text": pa.array([], "string")})
+
+
+def _ids(result: DedupResult, rows: NDArray[np.int64], missing: NDArray[np.bool_]) -> Any:
+    """Return ids of rows as Arrow, null where they are missing."""
+    pa = arrow()
+    if result.documents.ids is None:
+        return pa.array(rows, pa.int64(), mask=missing)
+    return pa.array(
+        [
+            None if absent else result.id(row)
+            for row, absent in zip(rows.tolist(), missing.tolist(), strict=True)
+        ],
+        pa.string(),
+    )
+
+
+def _representatives(result: DedupResult, begin: int, end: int) -> Any:
+    """Return ids of the rows that stand for others; where old ones do, all ids are strings."""
+    own, old = result.duplicate_of[begin:end], result.matched_old[begin:end]
+    if result.documents.old == 0:
+        return _ids(result, own, own < 0)
+    return arrow().array(
+        [
+            str(result.old_id(other)) if other >= 0 else str(result.id(row)) if row >= 0 else None
+            for row, other in zip(own.tolist(), old.tolist(), strict=True)
+        ],
+        arrow().string(),
+    )
+
+
+def _pair_batches(result: DedupResult) -> Iterator[Any]:
+    has_old = result.documents.old > 0
+    yield _pair_batch(result, result.pairs[np.arange(0)], False, has_old)  # the schema at least
+    for pairs, is_old in ((result.old_pairs, True), (result.pairs, False)):
+        for begin in range(0, len(pairs), BATCH_ROWS):
+            part = pairs[np.arange(begin, min(len(pairs), begin + BATCH_ROWS))]
+            yield _pair_batch(result, part, is_old, has_old)
+
+
+def _pair_batch(result: DedupResult, pairs: VerifiedPairs, is_old: bool, has_old: bool) -> Any:
+    pa = arrow()
+    left_id = result.old_id if is_old else result.id
+    kind = pa.int64() if result.documents.ids is None and not has_old else pa.string()
+    as_is = str if has_old or result.documents.ids is not None else int
+    columns = {
+        "left": pa.array([as_is(left_id(row)) for row in pairs.left.tolist()], kind),
+        "right": pa.array([as_is(result.id(row)) for row in pairs.right.tolist()], kind),
+        "similarity": pa.array(pairs.similarity, pa.float64()),
+        "distance": pa.array(pairs.distance, pa.int32()),
+    }
+    if has_old:
+        columns["old"] = pa.array(np.full(len(pairs), is_old))
+    return pa.record_batch(columns)

@@ -1,0 +1,106 @@
+"""Bands: signatures whose values agree in a whole band become a pair (Broder; Manku et al.)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lookalike import _native
+
+__all__ = ["BandLayout", "BandedPairs", "choose_bands"]
+
+RECALL = 0.995
+"""Chance at which a pair just at the threshold is to be proposed."""
+
+_ROWS_AT_A_TIME = 1 << 16
+_PAIRS_AT_A_TIME = 1 << 22
+
+
+@dataclass(frozen=True)
+class BandLayout:
+    """`bands` bands of `rows` values each."""
+
+    bands: int
+    rows: int
+
+    def chance(self, similarity: ArrayLike) -> NDArray[np.float64]:
+        """Return the chance that a pair of this similarity shares a band: the S-curve."""
+        agreeing = np.asarray(similarity, np.float64) ** self.rows
+        return 1.0 - (1.0 - agreeing) ** self.bands
+
+
+def choose_bands(values: int, threshold: float, recall: float = RECALL) -> BandLayout:
+    """Return the longest bands that still propose a pair at the threshold with this chance.
+
+    The longer the bands, the fewer pairs below the threshold. Values that fill no band are left
+    out. Where even bands of one value are not enough, those.
+    """
+    for rows in range(values, 1, -1):
+        layout = BandLayout(values // rows, rows)
+        if layout.chance(threshold) >= recall:
+            return layout
+    return BandLayout(values, 1)
+
+
+class BandedPairs:
+    """The pairs of signatures that share a band, each once, with the first band that they share.
+
+    `signatures` have `value_bytes` bytes a value. `keys` is where the keys of the bands go,
+    `uint32[bands, count]`: an array, or one on disk. Sorting a band takes 16 bytes a signature for
+    the time. Rows in a group of more than `most` are paired with the first 16 of the group and the
+    16 that follow them, so that a large group costs time in proportion to its size; `large_groups`
+    and `rows_in_large_groups` count these (a row once for each band).
+    """
+
+    def __init__(
+        self,
+        signatures: NDArray[np.uint8],
+        value_bytes: int,
+        layout: BandLayout,
+        keys: NDArray[np.uint32],
+        *,
+        most: int,
+        first_new: int,
+        threads: int,
+    ) -> None:
+        self._signatures = signatures
+        self._band_bytes = value_bytes * layout.rows
+        self._layout = layout
+        self._keys = keys
+        self._most = most
+        self._first_new = first_new
+        self._threads = threads
+        self.large_groups = 0
+        self.rows_in_large_groups = 0
+
+    def fill_keys(self, progress: Callable[[float], None]) -> None:
+        """Compute the keys; `progress` hears the share done."""
+        count = len(self._signatures)
+        for begin in range(0, count, _ROWS_AT_A_TIME):
+            rows = np.ascontiguousarray(self._signatures[begin : begin + _ROWS_AT_A_TIME])
+            _native.band_keys(rows, self._band_bytes, begin, self._keys)
+            progress(min(1.0, (begin + len(rows)) / count))
+
+    def of_band(self, band: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Yield the pairs that share this band and none before it, some groups at a time."""
+        rows, offsets = _native.band_groups(self._keys, band)
+        sizes = np.diff(offsets)
+        large = sizes > self._most
+        self.large_groups += int(large.sum())
+        self.rows_in_large_groups += int(sizes[large].sum())
+        pairs = np.where(large, 32 * sizes, sizes * (sizes - 1) // 2)
+        parts = np.cumsum(pairs) // _PAIRS_AT_A_TIME
+        bounds = np.flatnonzero(np.diff(parts, prepend=-1, append=-1))
+        for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+            yield _native.group_pairs(
+                self._keys,
+                band,
+                rows,
+                offsets[begin : end + 1],
+                self._most,
+                self._first_new,
+                self._threads,
+            )

@@ -1,0 +1,73 @@
+"""Files and folders that appear whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from lookalike.errors import FileError
+
+__all__ = ["whole_file", "whole_folder"]
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a new name in the same folder to write to; then sync it and give it its own name.
+
+    If anything is raised meanwhile, what was there before stays, and the new file is removed. An
+    `OSError`, such as a full disk, becomes a `FileError` that names the file.
+    """
+    target = Path(path)
+    temporary = _beside(target)
+    try:
+        yield temporary
+        descriptor = os.open(temporary, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        temporary.replace(target)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError):
+            raise FileError(f"{target} cannot be written: {error}") from error
+        raise
+    _sync_folder(target.parent)
+
+
+@contextmanager
+def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a new folder to fill; then give it its own name, which nothing may have had before."""
+    target = Path(path)
+    if target.exists():
+        raise FileError(f"{target} is there already; name a folder that is not, or remove it")
+    temporary = _beside(target)
+    try:
+        temporary.mkdir()
+        yield temporary
+        temporary.rename(target)
+    except BaseException as error:
+        shutil.rmtree(temporary, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise FileError(f"{target} cannot be written: {error}") from error
+        raise
+    _sync_folder(target.parent)
+
+
+def _beside(target: Path) -> Path:
+    return target.with_name(f".{target.name}.{os.urandom(6).hex()}.tmp")
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename durable; not every system lets a folder be opened for that."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
