@@ -166,7 +166,7 @@ class Ledger:
             wanted = sorted(self.known)
             rows = np.array([np.frombuffer(self.known[id][0], np.uint8) for id in wanted])
             for way in ("native", "sql"):
-                answers = docs.within_many(rows, 0, way=way)  # type: ignore[arg-type]
+                answers = docs.within_many(rows, 0, way=way)
                 for id, answer in zip(wanted, answers, strict=True):
                     assert id in answer.ids
             query = rows[rng.randrange(len(rows))] ^ np.uint8(rng.randrange(256))

@@ -39,7 +39,7 @@ def holds(docs: la.Collection, count: int, signatures: np.ndarray[Any, Any]) -> 
     assert docs.count() == count
     assert None not in docs.get_many(names(count))
     for way in ("native", "sql"):
-        answers = docs.within_many(signatures[:count], 0, way=way)  # type: ignore[arg-type]
+        answers = docs.within_many(signatures[:count], 0, way=way)
         assert [answer.ids[0] for answer in answers] == names(count)
     assert docs.verify().ok
 
@@ -356,7 +356,9 @@ def test_a_server_that_stops_in_the_middle_of_a_batch(mode: str) -> None:
         for number in range(100_000):
             batch = rows(20, seed=number)
             ids = names(20, f"{number}-")
-            entries = {id: (row.tobytes(), {}) for id, row in zip(ids, batch, strict=True)}
+            entries: dict[str, model.Entry] = {
+                id: (row.tobytes(), {}) for id, row in zip(ids, batch, strict=True)
+            }
             try:
                 docs.add(ids, signatures=batch)
             except la.CollectionError as error:
@@ -378,7 +380,7 @@ def test_a_server_that_stops_in_the_middle_of_a_batch(mode: str) -> None:
         for way in ("native", "sql"):
             some = dict(list(known.items())[:: max(1, len(known) // 50)])
             queries = np.array([np.frombuffer(row, np.uint8) for row, _ in some.values()])
-            answers = docs.within_many(queries, 0, way=way)  # type: ignore[arg-type]
+            answers = docs.within_many(queries, 0, way=way)
             assert [answer.ids[0] for answer in answers] == list(some)
         assert docs.verify().ok
         docs.add(["after"], signatures=rows(1, seed=123456))

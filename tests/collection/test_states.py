@@ -205,10 +205,10 @@ class CollectionBesideDictionary(RuleBasedStateMachine):
         self.version += 1
 
     def _query(self, data: st.DataObject) -> oracle.Signatures:
-        query = data.draw(collections(width=WIDTH, least=1, most=1))[0]
-        if self.known and data.draw(st.booleans()):
+        query: oracle.Signatures = data.draw(collections(width=WIDTH, least=1, most=1))[0]
+        if self.known and bool(data.draw(st.booleans())):
             id = data.draw(st.sampled_from(sorted(self.known)))
-            query = np.frombuffer(self.known[id][0], np.uint8).copy()
+            query = np.array(np.frombuffer(self.known[id][0], np.uint8))
             query[0] ^= data.draw(st.integers(0, 3))
         return query
 

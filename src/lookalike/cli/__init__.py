@@ -7,12 +7,12 @@ import sys
 from collections.abc import Sequence
 
 from lookalike import __version__
-from lookalike.cli import dedup, demo, evaluate, kernels
+from lookalike.cli import collection, dedup, demo, evaluate, kernels
 from lookalike.errors import LookalikeError
 
 __all__ = ["main"]
 
-COMMANDS = (dedup, demo, evaluate, kernels)
+COMMANDS = (collection, dedup, demo, evaluate, kernels)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

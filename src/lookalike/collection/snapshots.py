@@ -16,6 +16,7 @@ from lookalike.collection.slicing import digest, hashes
 from lookalike.collection.sqlite import SqliteStore
 from lookalike.collection.store import Numbered, State, Store, View
 from lookalike.errors import ArgumentError, CollectionError, FileError, NotFoundError
+from lookalike.storage import whole_file
 
 __all__ = ["restore_collection", "snapshot"]
 
@@ -26,23 +27,16 @@ def snapshot(store: Store, name: str, path: Path) -> None:
     """Write one collection, as it is at one moment, to a new SQLite file."""
     if path.exists():
         raise FileError(f"{path} is there already; name a new file, or remove that one")
-    temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}.tmp")
-    try:
-        if isinstance(store, SqliteStore):
-            store.back_up(temporary)  # pages, at the speed of the disk
-            _keep_only(temporary, name)
-        else:
-            _copy_to_file(store, name, temporary)
-        with open(temporary, "rb") as file:
-            os.fsync(file.fileno())
-        os.link(temporary, path)  # unlike renaming, this does not replace what came meanwhile
-    except OSError as error:
-        raise FileError(f"{path} cannot be written: {error}") from error
-    finally:
-        for suffix in ("", "-journal"):
+    with whole_file(path) as temporary:
+        try:
+            if isinstance(store, SqliteStore):
+                store.back_up(temporary)  # pages, at the speed of the disk
+                _keep_only(temporary, name)
+            else:
+                _copy_to_file(store, name, temporary)
+        finally:
             with contextlib.suppress(OSError):
-                Path(f"{temporary}{suffix}").unlink()
-    _sync_folder(path.parent)
+                temporary.with_name(f"{temporary.name}-journal").unlink()
 
 
 def restore_collection(
@@ -184,12 +178,3 @@ def _keep_only(path: Path, name: str) -> None:
             copy.compact()
     finally:
         copy.close()
-
-
-def _sync_folder(folder: Path) -> None:
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

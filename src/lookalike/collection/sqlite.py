@@ -28,7 +28,7 @@ class SqliteStore(Store):
 
     def __init__(self, path: Path, *, timeout: float, durable: bool, create: bool) -> None:
         self.shown = str(path)
-        self._path = path
+        self._path = path.absolute()
         self._timeout = timeout
         self._durable = durable
         self._create = create
