@@ -38,8 +38,9 @@ class HotValues:
     def __init__(self) -> None:
         self._counts: list[dict[int, int]] = []
 
-    def note(self, keys: dict[int, int]) -> None:
-        """Remember how many signatures have each of these keys."""
+    def note(self, keys: dict[int, int]) -> int:
+        """Remember how many signatures have each of these keys; return how many are news."""
+        before = len(self)
         for key, count in keys.items():
             position = key >> 32
             while len(self._counts) <= position:
@@ -48,6 +49,7 @@ class HotValues:
             if len(known) >= _MOST_HOT:
                 known.clear()
             known[key & 0xFFFFFFFF] = count
+        return max(0, len(self) - before)
 
     def around(self, position: int, value: int, most: int) -> list[int]:
         """Return how many signatures have hot values that differ from `value` in 0 to `most` bits.

@@ -85,8 +85,8 @@ class SqlSearch:
             # More than expected: some values are hot. Count them, and share out again.
             counted = view.count_keys(state, keys, _MORE * most)
             average = count >> min(slicing.widths)
-            hot.note({k: n for k, n in counted.items() if n > max(_HOT, _MORE * average)})
-            spare *= _MORE
+            if not hot.note({k: n for k, n in counted.items() if n > max(_HOT, _MORE * average)}):
+                spare *= _MORE  # nothing new: there is just more than usual
         numbers, first = np.unique(rows.numbers, return_index=True)
         distances = hamming(query, rows.signatures[first]) if len(first) else np.empty(0, np.int32)
         near = distances <= radius
