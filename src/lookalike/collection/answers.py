@@ -45,7 +45,8 @@ class Match:
     slice_distances: tuple[int, ...] | None = None
     """In how many bits each slice differs, if asked to explain; they add up to the distance."""
     slices: tuple[int, ...] | None = None
-    """The positions of slices that led to it, if asked to explain; empty for a scan."""
+    """The positions of slices that led to it, if asked to explain; where no slices of the table
+    were looked up, of those that are equal."""
 
 
 @dataclass(frozen=True)

@@ -591,7 +591,7 @@ def _explained(
     numbers = np.unique(np.array([row.signature for _, row in pairs], np.int64))
     known = view.signatures_at(state, numbers)
     apart = state.slicing.differing(query, known.signatures).tolist()
-    thresholds = found.work.thresholds if found.work else ()
+    thresholds = (found.work and found.work.thresholds) or (0,) * state.slicing.count
     details = {}
     for number, signature, slices in zip(
         known.numbers.tolist(), known.signatures, apart, strict=True
