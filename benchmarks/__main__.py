@@ -11,6 +11,8 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
+from benchmarks.collections import CASES as COLLECTIONS
+from benchmarks.collections import run_collections
 from benchmarks.documents import FILE, read_documents
 from benchmarks.harness import Result, Verdict, WrongAnswerError
 from benchmarks.importing import NAME as IMPORT
@@ -39,8 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ]
     signings = [name for name in SIGNING if options.only in name]
     sliced = [name for name in SLICES if options.only in name]
+    collections = [name for name in COLLECTIONS if options.only in name]
     with_import, with_memory = options.only in IMPORT, options.only in MEMORY
-    if not (scans or signings or sliced or with_import or with_memory):
+    if not (scans or signings or sliced or collections or with_import or with_memory):
         print(f"no case has {options.only!r} in its name", file=sys.stderr)
         return 2
 
@@ -62,6 +65,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if sliced:
             results, verdicts = slices(sliced, options.data, options.cache, quick=options.quick)
             write_json(options.output / "slices.json", machine, results, verdicts)
+            gates += verdicts
+        if collections:
+            results, verdicts = keep(collections, quick=options.quick)
+            write_json(options.output / "collections.json", machine, results, verdicts)
             gates += verdicts
     except WrongAnswerError as error:
         print(f"\n*** WRONG ANSWER *** {error}", file=sys.stderr)
@@ -116,6 +123,15 @@ def slices(
     return results, finish(results, quick=quick, summary=False)
 
 
+def keep(selected: Sequence[str], *, quick: bool) -> tuple[list[Result], list[Verdict]]:
+    """Run the benchmark of collections in databases."""
+    results: list[Result] = []
+    for result in run_collections(selected, part=QUICK_FRACTION if quick else 1):
+        print(f"\n{case_table(result)}", flush=True)
+        results.append(result)
+    return results, finish(results, quick=quick, summary=False)
+
+
 def finish(results: Sequence[Result], *, quick: bool, summary: bool = True) -> list[Verdict]:
     """Print the summary and return the verdicts in order, withheld if the sizes were not those."""
     compared = [each for each in results if any(rival.is_rival for rival in each.measurements[1:])]
@@ -150,8 +166,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--only",
         metavar="NAME",
         default="",
-        help="run only cases with NAME in their name, such as search-1024, skewed, sign, slices or "
-        "import",
+        help="run only cases with NAME in their name, such as search-1024, skewed, sign, slices, "
+        "collection or import",
     )
     parser.add_argument(
         "--threads",
@@ -185,7 +201,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="FOLDER",
         type=Path,
         default=RESULTS,
-        help="where to write scan.json, signing.json and slices.json (default: benchmarks/results)",
+        help="where to write scan.json, signing.json, slices.json and collections.json "
+        "(default: benchmarks/results)",
     )
     return parser.parse_args(arguments)
 
