@@ -69,7 +69,7 @@ class Answer(Sequence[Match]):
     def __init__(
         self,
         rows: Sequence[Row],
-        distances: Sequence[int],
+        distances: list[int],
         *,
         version: int,
         complete: bool = True,
@@ -78,7 +78,7 @@ class Answer(Sequence[Match]):
     ) -> None:
         self._rows = rows
         self._bits = bits
-        self.distances = list(distances)
+        self.distances = distances
         self.complete = complete
         """Whether nothing that should be here is missing; False only if `limit` cut it short."""
         self.version = version

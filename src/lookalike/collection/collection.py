@@ -413,36 +413,28 @@ class Collection:
 
         def answers(view: View, state: State) -> list[Answer]:
             gatherer = Gatherer(view, state, k, predicate, excluded, text)
-            levels: list[Iterable[Found]]
-            if chosen == "native":
-                index = self._native.at(view, state)
-                if near is None:
-                    levels = [native_levels(index, row, k, threads) for row in rows]
-                else:
-                    levels = [[one] for one in native_within(index, rows, near, threads, explain)]
-            elif near is None:
-                levels = [self._sql.levels(view, state, row, k) for row in rows]
-            else:
-                levels = [[one] for one in self._sql.within(view, state, rows, near)]
-            if near is not None and len(rows) > 1:
-                gatherer.prefetch(found for level in levels for found in level)
-            result = []
-            for row, level in zip(rows, levels, strict=True):
-                pairs, found = gatherer.nearest(level)
-                cut = limit is not None and len(pairs) > limit
-                pairs = pairs[:limit] if cut else pairs
-                detail = _explained(view, state, row, pairs, found) if explain else None
-                result.append(
-                    Answer(
-                        [document for _, document in pairs],
-                        [distance for distance, _ in pairs],
-                        version=state.version,
-                        complete=not cut,
-                        work=found.work if explain else None,
-                        bits=detail,
-                    )
+            index = self._native.at(view, state) if chosen == "native" else None
+            levels: Iterable[Iterable[Found]]
+            if near is None:
+                levels = (
+                    self._sql.levels(view, state, row, k)
+                    if index is None
+                    else native_levels(index, row, k, threads)
+                    for row in rows
                 )
-            return result
+            else:
+                found = (
+                    self._sql.within(view, state, rows, near)
+                    if index is None
+                    else native_within(index, rows, near, threads, explain)
+                )
+                if len(found) > 1:
+                    gatherer.prefetch(found)
+                levels = zip(found)
+            return [
+                _answer(view, state, row, *gatherer.nearest(level), limit, explain)
+                for row, level in zip(rows, levels, strict=True)
+            ]
 
         return self._at_one_version(answers)
 
@@ -582,6 +574,30 @@ def _one_signature(row: Row, signature: bytes | None) -> NDArray[np.uint8]:
             "run verify(), and restore a snapshot"
         )
     return np.frombuffer(signature, np.uint8)
+
+
+def _answer(
+    view: View,
+    state: State,
+    query: NDArray[np.uint8],
+    pairs: list[tuple[int, Row]],
+    found: Found,
+    limit: int | None,
+    explain: bool,
+) -> Answer:
+    """Return the answer to one query; one more than the limit tells that there are more."""
+    if not pairs and not explain:
+        return Answer([], [], version=state.version)
+    cut = limit is not None and len(pairs) > limit
+    pairs = pairs[:limit] if cut else pairs
+    return Answer(
+        [document for _, document in pairs],
+        [distance for distance, _ in pairs],
+        version=state.version,
+        complete=not cut,
+        work=found.work if explain else None,
+        bits=_explained(view, state, query, pairs, found) if explain else None,
+    )
 
 
 def _explained(

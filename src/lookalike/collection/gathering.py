@@ -21,6 +21,7 @@ from lookalike.collection.store import State, View
 __all__ = ["Gatherer"]
 
 _FILTERED_CHUNK = 512
+_NOTHING = Found([], [], -1)
 
 
 @dataclass
@@ -42,7 +43,7 @@ class Gatherer:
         Each level holds all signatures up to its bound, so documents from it are final.
         """
         result: list[tuple[int, Row]] = []
-        found = Found([], [], -1)
+        found = _NOTHING
         for level in levels:
             begin = bisect_right(level.distances, found.bound) if found.bound >= 0 else 0
             found = level

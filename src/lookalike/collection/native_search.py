@@ -244,4 +244,4 @@ def native_levels(
             yield found
             return
         yield found.without_last()
-        wanted *= 4
+        wanted *= _SPARE

@@ -53,13 +53,13 @@ class SqlSearch:
             if found is None:
                 break
             yield found
-        wanted = k
+        wanted = k + _MORE
         while True:
-            wanted = 2 * wanted + _MORE
             found = _scan_nearest(view, state, query, wanted)
             yield found
             if found.bound >= state.bits:
                 return
+            wanted *= 2 * _MORE
 
     def _probe(
         self, view: View, state: State, query: NDArray[np.uint8], radius: int
