@@ -50,7 +50,7 @@ $(VENV)/build: pyproject.toml | $(VENV)/python
 	@touch $@
 
 $(VENV)/package: $(VENV)/build $(NATIVE)
-	$(BIN)/python -m pip install --quiet --no-build-isolation --editable .
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[dedup]'
 	@touch $@
 
 $(VENV)/test $(VENV)/check: pyproject.toml | $(VENV)/python

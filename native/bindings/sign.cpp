@@ -160,13 +160,13 @@ void bind_signers(nb::module_& module) {
 
     module.def(
         "pack_minima",
-        [](const MinimaArray& minima, std::size_t b,
+        [](const MinimaArray& minima, std::size_t b, std::size_t threads,
            const OutputArray<std::uint8_t, 2>& signatures) {
             const nb::gil_scoped_release nogil;
-            sign::pack_minima(minima.data(), minima.shape(0), minima.shape(1), b,
+            sign::pack_minima(minima.data(), minima.shape(0), minima.shape(1), b, work_on(threads),
                               signatures.data());
         },
-        "minima"_a.noconvert(), "b"_a, "signatures"_a.noconvert());
+        "minima"_a.noconvert(), "b"_a, "threads"_a, "signatures"_a.noconvert());
 
     module.def(
         "equal_values",

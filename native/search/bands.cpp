@@ -1,5 +1,7 @@
 #include "search/bands.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "bits/xxh64.hpp"
@@ -46,9 +48,20 @@ void band_keys(const std::uint8_t* rows, std::size_t count, std::size_t row_byte
 }
 
 Groups band_groups(const std::uint32_t* keys, std::size_t count) {
-    std::vector<Keyed> entries(count), spare;
+    // Most keys have one row only. Two bitmaps over the upper bits of keys, with some 16 bits a
+    // row, tell which may have more; only those are sorted.
+    const int bits = std::clamp(static_cast<int>(std::bit_width(count)) + 4, 16, 32);
+    const auto slot = [&](std::size_t row) { return std::uint64_t{keys[row]} >> (32 - bits); };
+    std::vector<std::uint64_t> seen((std::size_t{1} << bits) / 64), repeated(seen.size());
+    for (std::size_t row = 0; row < count; ++row) {
+        const std::uint64_t at = slot(row), bit = std::uint64_t{1} << (at % 64);
+        repeated[at / 64] |= seen[at / 64] & bit;
+        seen[at / 64] |= bit;
+    }
+    std::vector<Keyed> entries, spare;
     for (std::size_t row = 0; row < count; ++row)
-        entries[row] = {keys[row], static_cast<std::uint32_t>(row)};
+        if (repeated[slot(row) / 64] >> (slot(row) % 64) & 1)
+            entries.push_back({keys[row], static_cast<std::uint32_t>(row)});
     sort_by_key(entries, spare, 32);
     Groups groups;
     groups.offsets.push_back(0);

@@ -50,11 +50,12 @@ void minhash(const Source& source, const std::vector<std::uint32_t>& factors,
 }
 
 void pack_minima(const std::uint32_t* minima, std::size_t documents, std::size_t permutations,
-                 std::size_t b, std::uint8_t* signatures) {
+                 std::size_t b, Work work, std::uint8_t* signatures) {
     const std::size_t bytes = permutations * b / 8;
-    std::fill(signatures, signatures + documents * bytes, std::uint8_t{0});
-    for (std::size_t document = 0; document < documents; ++document) {
+    struct NoState {};
+    per_document(documents, work, NoState{}, [&](NoState&, std::size_t document) {
         std::uint8_t* const row = signatures + document * bytes;
+        std::fill(row, row + bytes, std::uint8_t{0});
         for (std::size_t index = 0; index < permutations; ++index) {
             // Without mixing, the low bits of factor * x + term would be those of x, up to a
             // constant: the same elements would collide by chance in all permutations or in none.
@@ -70,7 +71,7 @@ void pack_minima(const std::uint32_t* minima, std::size_t documents, std::size_t
                 row[at / 8] |= static_cast<std::uint8_t>((value >> bit & 1) << (at % 8));
             }
         }
-    }
+    });
 }
 
 void equal_values(const std::uint8_t* left, const std::uint8_t* right, std::size_t rows,

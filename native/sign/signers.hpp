@@ -42,7 +42,7 @@ void minhash(const Source& source, const std::vector<std::uint32_t>& factors,
 
 // The lowest b bits of each value after mixing it with its position, packed in order of position.
 void pack_minima(const std::uint32_t* minima, std::size_t documents, std::size_t permutations,
-                 std::size_t b, std::uint8_t* signatures);
+                 std::size_t b, Work work, std::uint8_t* signatures);
 
 // For each pair of packed rows, how many of their values are equal.
 void equal_values(const std::uint8_t* left, const std::uint8_t* right, std::size_t rows,

@@ -142,7 +142,9 @@ def minhash(
     threads: int,
     minima: NDArray[np.uint32],
 ) -> None: ...
-def pack_minima(minima: NDArray[np.uint32], b: int, signatures: NDArray[np.uint8]) -> None: ...
+def pack_minima(
+    minima: NDArray[np.uint32], b: int, threads: int, signatures: NDArray[np.uint8]
+) -> None: ...
 def equal_values(
     left: NDArray[np.uint8],
     right: NDArray[np.uint8],

@@ -7,13 +7,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from lookalike.checks import optional_module
 from lookalike.errors import ArgumentError, DocumentError
 
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["BATCH_BYTES", "BATCH_ROWS", "Corpus", "Problems", "arrow"]
+__all__ = ["BATCH_BYTES", "BATCH_ROWS", "Corpus", "Problems", "arrow", "arrow_positions"]
 
 BATCH_ROWS = 8192
 BATCH_BYTES = 16 << 20
@@ -25,6 +28,14 @@ _EXAMPLES = 5
 def arrow() -> Any:
     """Return pyarrow, or say how to install it."""
     return optional_module("pyarrow", "reading and writing corpora", extra="dedup")
+
+
+def arrow_positions(positions: NDArray[np.int64]) -> Any:
+    """Return positions as Arrow, over the same memory; `pyarrow.array` would import pandas."""
+    pa = arrow()
+    return pa.Array.from_buffers(
+        pa.int64(), len(positions), [None, pa.py_buffer(np.ascontiguousarray(positions))]
+    )
 
 
 @dataclass

@@ -6,6 +6,7 @@ import json
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -37,17 +38,20 @@ class JsonLinesCorpus(FileCorpus):
 
     def __init__(self, paths: Sequence[Path]) -> None:
         super().__init__(paths, "jsonl")
+        self._columns: list[str] | None = None
         self._clean: set[tuple[Path, int]] = set()  # batches known to have objects only
 
     def columns(self) -> list[str]:
         """Return the keys of the first 100 objects, in order of appearance."""
-        keys: dict[str, None] = {}
-        with connection() as database:
+        if self._columns is None:
+            keys: dict[str, None] = {}
             for batch in islice(line_batches(self.paths[0]), 1):
-                beginning = replace(batch, lines=batch.lines.slice(0, _LINES_FOR_COLUMNS))
-                for line in self._objects(beginning, Problems(skip_bad=True), database):
-                    keys.update(dict.fromkeys(json.loads(line.as_py())))
-        return list(keys)
+                for line in batch.lines.slice(0, _LINES_FOR_COLUMNS):
+                    with suppress(ValueError, RecursionError):
+                        value = json.loads(line.as_py())
+                        keys.update(dict.fromkeys(value if isinstance(value, dict) else ()))
+            self._columns = list(keys)
+        return list(self._columns)
 
     def lines(self, problems: Problems) -> Iterator[pyarrow.LargeStringArray]:
         """Yield the lines that are objects, as they are, with their ends."""

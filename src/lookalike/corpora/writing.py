@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.corpora.base import Corpus, Problems, arrow
+from lookalike.corpora.base import Corpus, Problems, arrow, arrow_positions
 from lookalike.corpora.duck import connection, duckdb_errors, quoted, streamed
 from lookalike.corpora.folders import FolderCorpus
 from lookalike.corpora.formats import compression_of, format_of
@@ -78,21 +78,20 @@ def write_table(
             f"{path}: its name tells no format for a table; expected one that ends in .jsonl, "
             ".json, .csv, .tsv or .parquet"
         )
-    first = next(batches, None)
-    schema = first.schema if first is not None else pa.schema([("text", pa.string())])
     written = 0
 
-    def counted() -> Iterator[Any]:
+    def counted(batch: Any) -> Iterator[Any]:
         nonlocal written
-        batch = first
         while batch is not None:
             written += len(batch)
             yield batch
             batch = next(batches, None)
 
     with whole_file(path) as temporary, connection() as database:
+        first = next(batches, None)
+        schema = first.schema if first is not None else pa.schema([("text", pa.string())])
         try:
-            with streamed(database, "rows_to_write", schema, counted()):
+            with streamed(database, "rows_to_write", schema, counted(first)):
                 database.execute(
                     f"COPY (SELECT * FROM rows_to_write) TO {quoted(str(temporary))} "
                     f"({_copy_options(target, path)})"
@@ -151,7 +150,7 @@ class _Rows:
             chosen, added = self.next(len(batch))
             for name, values in added.items():
                 batch = batch.append_column(name, values)
-            yield batch.take(chosen) if len(chosen) < len(batch) else batch
+            yield batch.take(arrow_positions(chosen)) if len(chosen) < len(batch) else batch
         self.finish()
 
 
@@ -161,13 +160,15 @@ def _write_lines(corpus: JsonLinesCorpus | TextLinesCorpus, rows: _Rows, path: P
     with whole_file(path) as temporary, _open_output(temporary, path) as file:
         for lines in corpus.lines(rows.problems):
             chosen, added = rows.next(len(lines))
-            kept = lines if len(chosen) == len(lines) else lines.take(chosen)
-            written += len(kept)
+            written += len(chosen)
             if added:
                 keys = [{name: added[name][at].as_py() for name in added} for at in chosen.tolist()]
-                kept = arrow().array(map(_extended, kept.to_pylist(), keys), arrow().large_string())
-            file.write(_bytes_of(kept))
-            if len(kept) and not kept[-1].as_py().endswith("\n"):
+                kept = lines.take(arrow_positions(chosen)).to_pylist()
+                file.write("".join(map(_extended, kept, keys)).encode())
+                continue
+            for run in _runs(lines, chosen):
+                file.write(run)
+            if len(chosen) and not lines[int(chosen[-1])].as_py().endswith("\n"):
                 file.write(b"\n")
         rows.finish()
     return written
@@ -214,13 +215,19 @@ def _extended(line: str, added: dict[str, Any]) -> str:
     return f"{inside}{'' if inside.endswith('{') else ', '}{more}\n"
 
 
-def _bytes_of(lines: Any) -> Any:
-    """Return the bytes of consecutive strings without copying them."""
+def _runs(lines: Any, chosen: NDArray[np.int64]) -> Iterator[memoryview]:
+    """Yield the bytes of chosen lines: as they lie, or gathered where that would be many pieces."""
+    if not len(chosen):
+        return
+    breaks = np.flatnonzero(np.diff(chosen) != 1) + 1
+    if len(breaks) > len(chosen) // 16:
+        lines = lines.take(arrow_positions(chosen))
+        chosen, breaks = np.arange(len(lines)), breaks[:0]
     _, offsets, data = lines.buffers()
-    if not len(lines):
-        return b""
     ends = np.frombuffer(offsets, np.int64)[lines.offset : lines.offset + len(lines) + 1]
-    return memoryview(data)[ends[0] : ends[-1]]
+    firsts, lasts = chosen[np.append(0, breaks)], chosen[np.append(breaks - 1, len(chosen) - 1)]
+    for begin, end in zip(ends[firsts].tolist(), ends[lasts + 1].tolist(), strict=True):
+        yield memoryview(data)[begin:end]
 
 
 @contextmanager

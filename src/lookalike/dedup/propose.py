@@ -80,8 +80,13 @@ def _by_bands(
         first_new=signed.first_new,
         threads=threads,
     )
-    pairs.fill_keys(lambda share: progress.step("propose", share / 2))
-    release(signed.signatures)
+
+    def told(share: float) -> None:
+        progress.step("propose", share / 2)
+        release(signed.signatures)
+        release(keys)
+
+    pairs.fill_keys(told)
     error = math.sqrt(settings.threshold * (1 - settings.threshold) / settings.permutations)
     least = settings.permutations * (settings.threshold - _STANDARD_ERRORS * error)
     for band in range(layout.bands):

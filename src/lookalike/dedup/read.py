@@ -121,7 +121,10 @@ def read_documents(
             "binary": problems.binary,
             "examples": problems.examples,
         }
-        work.complete("read", key, facts)
+        names = ["texts", *(f"ids{at}" for at, (_, which) in enumerate(corpora) if which.id)]
+        made = [f"{name}.{part}" for name in names for part in ("bytes", "ends")]
+        ordered = ["order.arrow"] if corpora[-1][1].order and counts[-1] else []
+        work.complete("read", key, facts, [*made, *ordered])
     last = len(corpora) - 1
     columns = corpora[last][1]
     old = len(old_ids) if old_ids is not None else sum(facts["counts"][:last])
@@ -227,7 +230,7 @@ def _ranks(work: Work, old: int, count: int) -> NDArray[np.int64]:
                 except pa.ArrowInvalid:
                     pass
         try:
-            dense = pa.compute.rank(values, null_placement="at_end", tiebreaker="dense")
+            dense = pa.compute.rank(values, tiebreaker="dense")
         except pa.ArrowNotImplementedError as error:
             raise ArgumentError(
                 f"the column to keep by is of type {values.type}, which has no order"

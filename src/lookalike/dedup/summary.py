@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from lookalike.dedup.result import DedupResult
 
-__all__ = ["largest_clusters", "summary_text"]
+__all__ = ["criterion", "largest_clusters", "share_text", "size_text", "summary_text"]
 
 
 def summary_text(result: DedupResult) -> str:
@@ -16,8 +16,8 @@ def summary_text(result: DedupResult) -> str:
     lines = [
         ("documents", counts.documents, ""),
         ("exact duplicates", counts.exact_duplicates, "the same text, byte for byte"),
-        ("near-duplicates", counts.near_duplicates, _criterion(result)),
-        ("kept", counts.kept, f"{_share(counts.kept, counts.documents)} of the documents"),
+        ("near-duplicates", counts.near_duplicates, criterion(result)),
+        ("kept", counts.kept, f"{share_text(counts.kept, counts.documents)} of the documents"),
         ("clusters", counts.clusters, f"the largest has {counts.largest_cluster:,}"),
     ]
     optional = [
@@ -29,8 +29,8 @@ def summary_text(result: DedupResult) -> str:
     ]
     lines += [line for line in optional if line[1]]
     text = [f"  {name:<18} {value:>12,}  {note}".rstrip() for name, value, note in lines]
-    saved = f"{_size(counts.bytes_saved)} of {_size(counts.bytes)} of text"
-    text.append(f"  {'saved':<18} {_share(counts.bytes_saved, counts.bytes):>12}  {saved}")
+    saved = f"{size_text(counts.bytes_saved)} of {size_text(counts.bytes)} of text"
+    text.append(f"  {'saved':<18} {share_text(counts.bytes_saved, counts.bytes):>12}  {saved}")
     text += ["", f"  {'step':<18} {'seconds':>12}  {'documents/s':>12}"]
     for step, seconds in result.seconds.items():
         text.append(_timing(step, seconds, counts.documents))
@@ -53,14 +53,16 @@ def largest_clusters(result: DedupResult, most: int = 5) -> list[tuple[int, list
     return found
 
 
-def _criterion(result: DedupResult) -> str:
+def criterion(result: DedupResult) -> str:
+    """Return in words what makes two documents near-duplicates."""
     settings = result.settings
     how = "exact" if settings.verify else "estimated"
     unit = "words" if settings.ngram == 1 else f"word {settings.ngram}-grams"
     return f"{how} {settings.measure} of {unit} at least {settings.threshold:g}"
 
 
-def _share(part: int, whole: int) -> str:
+def share_text(part: int, whole: int) -> str:
+    """Return a part of a whole in percent."""
     return f"{part / whole:.1%}" if whole else "-"
 
 
@@ -69,7 +71,8 @@ def _timing(step: str, seconds: float, documents: int) -> str:
     return f"  {step:<18} {seconds:>12.2f}  {rate:>12}"
 
 
-def _size(count: int) -> str:
+def size_text(count: int) -> str:
+    """Return a number of bytes in the unit that suits it."""
     value = float(count)
     for unit in ("bytes", "KB", "MB", "GB"):
         if value < 1000:

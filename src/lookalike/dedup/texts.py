@@ -75,6 +75,20 @@ class Texts:
     def __getitem__(self, position: int) -> str:
         return self._data[self.offsets[position] : self.offsets[position + 1]].tobytes().decode()
 
+    def size(self, position: int) -> int:
+        """Return the bytes of one."""
+        return int(self.offsets[position + 1] - self.offsets[position])
+
+    def equal(self, one: int, two: int) -> bool:
+        """Return whether two are the same, byte for byte."""
+        a, b = (self._data[self.offsets[at] : self.offsets[at + 1]] for at in (one, two))
+        return np.array_equal(a, b)
+
+    def beginning(self, position: int, most: int) -> str:
+        """Return the first bytes of one, at most so many, without a character that was cut."""
+        begin, end = self.offsets[position], self.offsets[position + 1]
+        return self._data[begin : min(end, begin + most)].tobytes().decode(errors="ignore")
+
     @property
     def lengths(self) -> NDArray[np.int64]:
         """Bytes of each."""

@@ -81,7 +81,8 @@ def verified_pairs(
         with progress.timed("verify"):
             facts = _compare(work, documents, signed, settings, without_text, threads, progress)
         facts |= {"proposed": found.proposed, "warnings": found.warnings}
-        work.complete("pairs", key, facts)
+        files = [f"{name}.{column}" for name in ("accepted", "rejected") for column in _COLUMNS]
+        work.complete("pairs", key, facts, files)
     return Verdict(
         _load(work, "accepted"),
         _load(work, "rejected"),

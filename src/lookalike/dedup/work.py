@@ -15,7 +15,7 @@ import mmap
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -23,6 +23,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike import _native
 from lookalike.errors import CorruptIndexError, FileError
 from lookalike.storage import whole_file
 
@@ -66,7 +67,8 @@ class Work:
         """Return what a completed step with this key noted, or None if it has to be done."""
         try:
             stamp = json.loads(self.path(f"{step}.json").read_text())
-            if stamp["version"] == _STAMP_VERSION and stamp["key"] == key:
+            same = stamp["version"] == _STAMP_VERSION and stamp["key"] == key
+            if same and stamp["files"] == self._fingerprints(stamp["files"]):
                 facts: dict[str, Any] = stamp["facts"]
                 return facts
         except (OSError, ValueError, KeyError, TypeError):
@@ -77,11 +79,24 @@ class Work:
         """Forget that the step was ever completed."""
         self.path(f"{step}.json").unlink(missing_ok=True)
 
-    def complete(self, step: str, key: str, facts: dict[str, Any]) -> None:
-        """Note that the step's files are all there."""
-        stamp = {"version": _STAMP_VERSION, "key": key, "facts": facts}
+    def complete(
+        self, step: str, key: str, facts: dict[str, Any], files: Sequence[str] = ()
+    ) -> None:
+        """Note that the step's files are all there, and what is in them."""
+        # Nobody comes back to a temporary folder, so its files need not be read for that.
+        fingerprints = {} if self._temporary else self._fingerprints(files)
+        stamp = {"version": _STAMP_VERSION, "key": key, "facts": facts, "files": fingerprints}
         with whole_file(self.path(f"{step}.json")) as temporary:
             temporary.write_text(json.dumps(stamp))
+
+    def _fingerprints(self, files: Iterable[str]) -> dict[str, list[int]]:
+        """Return the length and checksum of files; damaged ones are made anew, not believed."""
+        found = {}
+        for name in files:
+            data = self.array(Path(name).name, np.uint8)
+            found[name] = [len(data), _native.xxh64(data)]
+            release(data)
+        return found
 
     @contextmanager
     def writer(self, name: str, *, keep_bytes: int = 0) -> Iterator[BinaryIO]:

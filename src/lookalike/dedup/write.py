@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.corpora import Problems, write_corpus, write_table
-from lookalike.corpora.base import BATCH_ROWS, arrow
+from lookalike.corpora.base import BATCH_ROWS, arrow, arrow_positions
 from lookalike.dedup.verify import VerifiedPairs
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def survivors_table(result: DedupResult) -> Any:
     batches, begin = [], 0
     for batch in result.source.rows(Problems(result.skip_bad)):
         chosen = np.flatnonzero(result.keep[begin : begin + len(batch)])
-        batches.append(batch.take(chosen))
+        batches.append(batch.take(arrow_positions(chosen)))
         begin += len(batch)
     return pa.Table.from_batches(batches) if batches else pa.table({"text": pa.array([], "string")})
 

@@ -49,10 +49,10 @@ class BandedPairs:
     """The pairs of signatures that share a band, each once, with the first band that they share.
 
     `signatures` have `value_bytes` bytes a value. `keys` is where the keys of the bands go,
-    `uint32[bands, count]`: an array, or one on disk. Sorting a band takes 16 bytes a signature for
-    the time. Rows in a group of more than `most` are paired with the first 16 of the group and the
-    16 that follow them, so that a large group costs time in proportion to its size; `large_groups`
-    and `rows_in_large_groups` count these (a row once for each band).
+    `uint32[bands, count]`: an array, or one on disk. Finding the groups of a band takes some 8
+    bytes a signature for the time. Rows in a group of more than `most` are paired with the first 16
+    of the group and the 16 that follow them, so that a large group costs time in proportion to its
+    size; `large_groups` and `rows_in_large_groups` count these (a row once for each band).
     """
 
     def __init__(

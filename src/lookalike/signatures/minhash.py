@@ -146,14 +146,16 @@ class BBitMinHash(DocumentSigner):
         """Return the packed signatures, `uint8[n, bits // 8]`."""
         signatures = GrowingArray((self.bits // 8,), np.uint8, documents)
         for values in self._minhash.sign_batches(documents, threads=threads):
-            _native.pack_minima(values, self.b, signatures.block(len(values)))
+            _native.pack_minima(
+                values, self.b, thread_count(threads), signatures.block(len(values))
+            )
         return signatures.take()
 
     def pack(self, values: ArrayLike) -> NDArray[np.uint8]:
         """Return the signatures of MinHash values with the same permutations, features and seed."""
         minima = np.ascontiguousarray(self._minhash._values(values, "the values"))
         signatures = np.empty((len(minima), self.bits // 8), np.uint8)
-        _native.pack_minima(minima, self.b, signatures)
+        _native.pack_minima(minima, self.b, 1, signatures)
         return signatures
 
     def similarity(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:

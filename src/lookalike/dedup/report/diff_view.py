@@ -1,0 +1,197 @@
+"""Two texts side by side, with the words that differ marked."""
+
+from __future__ import annotations
+
+import re
+
+from lookalike.dedup.report.diff import Change, Difference, difference
+from lookalike.dedup.report.markup import clipped, counted, shown
+
+__all__ = ["excerpt", "side_by_side"]
+
+SHOWN_WHOLE = 1600
+"""Characters of a text that is shown in full, whatever has changed in it."""
+MOST_PARTS = 6
+MOST_CHANGES = 60
+
+_PART_CHARACTERS = 3000
+_CHANGE_CHARACTERS = 800
+_CHANGE_END = 200
+_CONTEXT_CHARACTERS = 160
+
+_WHITE = re.compile(r"\s+")
+_WRAPPED = re.compile(r"^([^\n]{62,100})\n(?=\w)", re.MULTILINE)
+
+
+def side_by_side(left: str, right: str, *, cut: bool = False) -> str:
+    """Return the differences of two texts as HTML.
+
+    Short texts are shown in full, of long ones the surroundings of the first changes: the length
+    of the answer is bounded. `cut`: these are but the beginnings of the documents.
+    """
+    # Lines that were broken for want of room go on; to the words it makes no difference.
+    left, right = _WRAPPED.sub(r"\1 ", left), _WRAPPED.sub(r"\1 ", right)
+    found = difference(left, right)
+    if not found.changes:
+        known = "The two texts have" if found.complete and not cut else "The beginnings have"
+        return (
+            f'<p class="note">{known} the same words, in the same order; the spaces between them '
+            "may differ.</p>\n"
+            f'<div class="sides one"><div class="side" dir="auto">'
+            f"{_text(clipped(left, SHOWN_WHOLE))}</div></div>"
+        )
+    whole = max(len(left), len(right)) <= SHOWN_WHOLE and found.complete
+    parts = [found.changes] if whole else _parts(found.changes)[:MOST_PARTS]
+    lines = ['<div class="sides">']
+    at, shown_changes = (0, 0), 0
+    for part in parts:
+        shown_changes += len(part)
+        edges = (slice(0, len(left)), slice(0, len(right)))
+        if not whole:
+            edges = _edges(left, right, found, part, shown_changes, at)
+        if edges[0].start > at[0]:
+            lines.append(_gap(f"{edges[0].start - at[0]:,} characters with the same words"))
+        lines.append(_side(left, edges[0], [change.left for change in part], "del"))
+        lines.append(_side(right, edges[1], [change.right for change in part], "ins"))
+        at = (edges[0].stop, edges[1].stop)
+    lines.append(_ending(found, shown_changes, len(left) - at[0], cut))
+    lines.append("</div>")
+    return "\n".join(line for line in lines if line)
+
+
+def excerpt(text: str, other: str, most: int, *, cut: bool) -> str:
+    """Return so many characters of a text, with the words marked that `other` does not have.
+
+    It is the beginning, unless that would not show the first change. `cut`: these are but the
+    beginnings, so that what differs at their ends may well go on alike.
+    """
+    found = difference(other, text).changes
+    if cut and found and (found[-1].left.stop == len(other) or found[-1].right.stop == len(text)):
+        found.pop()
+    changes = [change.right for change in found]
+    begin = 0
+    if changes and changes[0].start > most * 2 // 3:
+        begin = _word_begin(text, 0, changes[0].start, most // 3)
+    end = min(len(text), begin + most)
+    marked = [slice(part.start, min(part.stop, end)) for part in changes if part.start < end]
+    pieces = _marked(text, slice(begin, end), marked, "ins")
+    return f"{'…' if begin else ''}{pieces}{'…' if end < len(text) else ''}"
+
+
+def _parts(changes: list[Change]) -> list[list[Change]]:
+    """Put changes together that are near each other, as long as that can be read."""
+    parts: list[list[Change]] = []
+    for change in changes[:MOST_CHANGES]:
+        if parts and all(
+            next_one.start - last.stop <= 2 * _CONTEXT_CHARACTERS
+            and next_one.stop - begin.start <= _PART_CHARACTERS
+            for begin, last, next_one in (
+                (parts[-1][0].left, parts[-1][-1].left, change.left),
+                (parts[-1][0].right, parts[-1][-1].right, change.right),
+            )
+        ):
+            parts[-1].append(change)
+        else:
+            parts.append([change])
+    return parts
+
+
+def _edges(
+    left: str,
+    right: str,
+    found: Difference,
+    part: list[Change],
+    next_change: int,
+    at: tuple[int, int],
+) -> tuple[slice, slice]:
+    """Return from where to where each text is shown: the changes of a part, and some around."""
+    until = (found.left_end, found.right_end)
+    if next_change < len(found.changes):
+        after = found.changes[next_change]
+        until = (after.left.start, after.right.start)
+    return (
+        slice(
+            _word_begin(left, at[0], part[0].left.start),
+            _word_end(left, part[-1].left.stop, until[0]),
+        ),
+        slice(
+            _word_begin(right, at[1], part[0].right.start),
+            _word_end(right, part[-1].right.stop, until[1]),
+        ),
+    )
+
+
+def _word_begin(text: str, least: int, at: int, context: int = _CONTEXT_CHARACTERS) -> int:
+    """Return where the words shown before this place begin."""
+    if at - least <= context:
+        return least
+    begin = at - context
+    space = _WHITE.search(text, begin, at)
+    return space.end() if space and space.end() < at else begin
+
+
+def _word_end(text: str, at: int, most: int) -> int:
+    """Return where the words shown after this place end."""
+    if most - at <= _CONTEXT_CHARACTERS:
+        return most
+    end = at + _CONTEXT_CHARACTERS
+    for place in range(end, max(at, end - 40), -1):
+        if text[place].isspace():
+            return place
+    return end
+
+
+def _side(text: str, edges: slice, changes: list[slice], tag: str) -> str:
+    """Return one text of a part."""
+    return f'<div class="side" dir="auto">{_marked(text, edges, changes, tag)}</div>'
+
+
+def _marked(text: str, edges: slice, changes: list[slice], tag: str) -> str:
+    """Return a stretch of text, with changes in elements of their own."""
+    pieces, at = [], edges.start
+    for change in changes:
+        pieces.append(_text(text[at : change.start]))
+        if change.start < change.stop:
+            pieces.append(f"<{tag}>{_changed(text[change])}</{tag}>")
+        at = change.stop
+    return "".join([*pieces, _text(text[at : edges.stop])])
+
+
+def _changed(text: str) -> str:
+    """Return words that differ; of very many the beginning and the end."""
+    if len(text) <= _CHANGE_CHARACTERS + _CHANGE_END + 100:
+        return _text(text)
+    hidden = len(text) - _CHANGE_CHARACTERS - _CHANGE_END
+    return (
+        f'{_text(text[:_CHANGE_CHARACTERS])}<span class="hidden"> … {hidden:,} characters … </span>'
+        f"{_text(text[-_CHANGE_END:])}"
+    )
+
+
+def _text(text: str) -> str:
+    return shown(_WHITE.sub(_white, text))
+
+
+def _white(match: re.Match[str]) -> str:
+    """Return white space as it is shown: lines and how far they are indented, within limits."""
+    lines = match[0].split("\n")
+    if len(lines) == 1:
+        return " "
+    return "\n" * min(2, len(lines) - 1) + " " * min(16, len(lines[-1].expandtabs(4)))
+
+
+def _gap(text: str) -> str:
+    return f'<div class="gap">{text}</div>'
+
+
+def _ending(found: Difference, shown_changes: int, rest: int, cut: bool) -> str:
+    """Return what is to be said below the last part."""
+    more = len(found.changes) - shown_changes
+    if not found.complete:
+        first = f"{counted(more, 'more change')}, and a" if more else "A"
+        return _gap(f"{first} rest that was not compared: too long, or too different")
+    if more:
+        return _gap(counted(more, "more change"))
+    if cut:
+        return _gap("the rest of these long documents was not compared here")
+    return _gap(f"{rest:,} characters with the same words") if rest > 0 else ""

@@ -1,0 +1,300 @@
+"""The page, from its title to its end: one function for each part."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lookalike._native import __version__
+from lookalike.dedup.report.chance import proposal_chance, similarity_of_chance
+from lookalike.dedup.report.charts import (
+    chance_chart,
+    cluster_chart,
+    similarity_bins,
+    similarity_chart,
+)
+from lookalike.dedup.report.markup import counted, shown, table
+from lookalike.dedup.report.pairs import cluster_section, old_section, pair_sections
+from lookalike.dedup.report.samples import cluster_sizes
+from lookalike.dedup.report.style import STYLE
+from lookalike.dedup.summary import criterion, share_text, size_text
+
+if TYPE_CHECKING:
+    from lookalike.dedup.result import DedupResult
+
+__all__ = ["page"]
+
+MOST_WARNINGS = 50
+
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+
+
+def page(result: DedupResult) -> str:
+    """Return the whole page."""
+    name = shown(result.source.name)
+    sections = [
+        ("summary", "Summary", _summary(result)),
+        ("found", "What was found", _pictures(result)),
+        ("settings", "Settings", _settings(result)),
+        ("clusters", "Largest clusters", cluster_section(result)),
+        ("old", "Already in the old corpus", old_section(result)),
+        *pair_sections(result),
+    ]
+    sections = [section for section in sections if section[2]]
+    links = "\n".join(f'<a href="#{key}">{title}</a>' for key, title, _ in sections)
+    body = "\n".join(
+        f'<section id="{key}">\n<h2>{title}</h2>\n{content}\n</section>'
+        for key, title, content in sections
+    )
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<title>{name}: duplicates</title>
+<style>{STYLE}</style>
+</head>
+<body>
+<header>
+<p class="brand">lookalike dedup</p>
+<h1><bdi>{name}</bdi></h1>
+{_lead(result)}
+{_warnings(result)}
+<nav>
+{links}
+</nav>
+</header>
+<main>
+{body}
+</main>
+<footer>Written by lookalike {shown(__version__)}. This page needs nothing but itself.</footer>
+</body>
+</html>
+"""
+
+
+def _lead(result: DedupResult) -> str:
+    counts = result.counts
+    if not counts.documents:
+        return '<p class="lead">There are no documents in it.</p>'
+    if counts.kept == counts.documents:
+        found = f"All {counts.documents:,} documents stay: no duplicates were found."
+        if counts.documents == 1:
+            found = "The only document stays."
+    else:
+        found = (
+            f"Of {counts.documents:,} documents, {counts.kept:,} stay "
+            f"({share_text(counts.kept, counts.documents)}). "
+            f"That saves {size_text(counts.bytes_saved)} of {size_text(counts.bytes)} of text."
+        )
+    return f'<p class="lead">{found}</p>'
+
+
+def _warnings(result: DedupResult) -> str:
+    """Return what must not be overlooked."""
+    lines = [f"<p><strong>Warning:</strong> {shown(text)}</p>" for text in result.warnings]
+    hidden = len(lines) - MOST_WARNINGS
+    lines = lines[:MOST_WARNINGS]
+    if hidden > 0:
+        lines.append(f"<p>And {counted(hidden, 'more warning')}.</p>")
+    if not result.settings.verify:
+        lines.append(
+            "<p><strong>Similarities are estimates.</strong> The job ran without verification: "
+            "signatures alone decided, no documents were compared. Some of these pairs may be less "
+            "similar than the threshold, and some rejected ones more.</p>"
+        )
+    elif result.counts.estimated_pairs:
+        lines.append(
+            f"<p><strong>Some similarities are estimates:</strong> "
+            f"{counted(result.counts.estimated_pairs, 'pair')} accepted by signatures alone, "
+            "because the texts of old documents are not known.</p>"
+        )
+    if not lines:
+        return ""
+    return "\n".join(['<div class="warning" role="alert">', *lines, "</div>"])
+
+
+def _summary(result: DedupResult) -> str:
+    """Return the counts."""
+    counts = result.counts
+    largest = f"the largest has {counts.largest_cluster:,}" if counts.clusters else "none"
+    tiles = [
+        _tile("documents", f"{counts.documents:,}", f"{size_text(counts.bytes)} of text"),
+        _tile("kept", f"{counts.kept:,}", share_text(counts.kept, counts.documents), "kept"),
+        _tile(
+            "exact duplicates", f"{counts.exact_duplicates:,}", "the same, byte for byte", "exact"
+        ),
+        _tile("near-duplicates", f"{counts.near_duplicates:,}", criterion(result), "near"),
+        _tile("clusters", f"{counts.clusters:,}", largest),
+        _tile(
+            "saved",
+            share_text(counts.bytes_saved, counts.bytes),
+            f"{size_text(counts.bytes_saved)} of text",
+        ),
+    ]
+    optional = [
+        (counts.in_old, "in the old corpus", "dropped because of a document there"),
+        (counts.without_features, "without features", "kept: too short to be compared"),
+        (counts.bad_rows, "bad rows", "left out"),
+        (counts.binary_files, "binary files", "left out"),
+        (counts.estimated_pairs, "estimated pairs", "accepted by their signatures alone"),
+    ]
+    tiles += [_tile(name, f"{count:,}", note) for count, name, note in optional if count]
+    bars = [
+        (counts.kept, "kept"),
+        (counts.near_duplicates, "near"),
+        (counts.exact_duplicates, "exact"),
+    ]
+    shares = "".join(
+        f'<span class="of-{kind}" style="width:{100 * count / counts.documents:.3f}%" '
+        f'title="{count:,}"></span>'
+        for count, kind in bars
+        if count > 0
+    )
+    lines = ['<div class="tiles">', *tiles, "</div>"]
+    if shares:
+        lines.insert(0, f'<div class="shares">{shares}</div>')
+    if result.documents.examples:
+        rows = "\n".join(f"<li>{shown(text[:500])}</li>" for text in result.documents.examples)
+        lines.append(
+            f'<div class="card"><h3>Rows left out, for example</h3>\n<ul>{rows}</ul></div>'
+        )
+    return "\n".join(lines)
+
+
+def _tile(name: str, value: str, note: str, kind: str = "") -> str:
+    key = f'<i class="of-{kind}"></i>' if kind else ""
+    return (
+        f'<div class="tile"><span class="name">{key}{name}</span><b>{value}</b>'
+        f"<span>{shown(note)}</span></div>"
+    )
+
+
+def _pictures(result: DedupResult) -> str:
+    cards = [_sizes(result), _similarities(result), _s_curve(result), _timing(result)]
+    return "\n".join(['<div class="two">', *cards, "</div>"])
+
+
+def _sizes(result: DedupResult) -> str:
+    sizes = cluster_sizes(result)
+    if not len(sizes):
+        return _figure("Cluster sizes", "", "No two of these documents belong together.")
+    return _figure(
+        "Cluster sizes",
+        cluster_chart(sizes),
+        f"{counted(len(sizes), 'cluster')} with {int(sizes.sum()):,} documents.",
+    )
+
+
+def _similarities(result: DedupResult) -> str:
+    """Return the histogram, without pairs of equal texts: they would hide all others."""
+    counts, settings = result.counts, result.settings
+    both = np.concatenate([result.pairs.similarity, result.old_pairs.similarity])
+    equal = min(counts.exact_duplicates, int((both == 1).sum()))
+    different = np.concatenate([both[both < 1], np.ones(int((both == 1).sum()) - equal)])
+    rejected = result.rejected.similarity
+    all_rejected = counts.compared_pairs - (counts.verified_pairs - counts.exact_duplicates)
+    title = "Similarities" if settings.verify else "Similarities (estimated)"
+    without = f" Without {counted(equal, 'pair')} of equal texts." if equal else ""
+    if not len(different) and not len(rejected):
+        return _figure(title, "", f"No pairs of different texts were close to each other.{without}")
+    bins = similarity_bins(different, rejected, settings.threshold)
+    accepted = counted(len(different), "accepted pair")
+    keys = f'<i class="key of-accepted"></i><span>{accepted}</span>'
+    if len(rejected):
+        which = counted(len(rejected), "rejected pair")
+        if len(rejected) < all_rejected:
+            which = f"the {len(rejected):,} most similar of {all_rejected:,} rejected pairs"
+        keys += f'<i class="key of-rejected"></i><span>{which}</span>'
+    chart = similarity_chart(bins, _measure(result))
+    content = f'<p class="soft">{keys}</p>\n{chart}'
+    return _figure(title, content, f"Pairs of different texts.{without}")
+
+
+def _s_curve(result: DedupResult) -> str:
+    settings = result.settings
+    chance, words = proposal_chance(settings)
+    at_threshold = float(chance(np.array([settings.threshold]))[0])
+    half = similarity_of_chance(chance, 0.5)
+    caption = (
+        f"{words[0].upper()}{words[1:]}: at {settings.threshold:g} with a chance of "
+        f"{_percent(at_threshold)}, at {half:.2f} with 50%. "
+    )
+    caption += (
+        "What is proposed is then compared exactly."
+        if settings.verify
+        else "What is proposed is then judged by the distance of the signatures."
+    )
+    return _figure(
+        "The chance to be found",
+        chance_chart(chance, settings.threshold, _measure(result)),
+        caption,
+    )
+
+
+def _percent(share: float) -> str:
+    """Return a chance; one that is not quite certain is never shown as 100%."""
+    if 0.9999 < share < 1:
+        return "more than 99.99%"
+    return f"{100 * share:.4g}%"
+
+
+def _measure(result: DedupResult) -> str:
+    settings = result.settings
+    unit = "words" if settings.ngram == 1 else f"word {settings.ngram}-grams"
+    name = "Jaccard similarity" if settings.measure == "jaccard" else "cosine"
+    return f"{name} of {unit}"
+
+
+def _figure(title: str, content: str, caption: str) -> str:
+    return (
+        f'<figure class="card"><h3>{title}</h3>\n{content}\n'
+        f"<figcaption>{caption}</figcaption></figure>"
+    )
+
+
+def _timing(result: DedupResult) -> str:
+    whole = sum(result.seconds.values())
+    rows = []
+    for step, seconds in [*result.seconds.items(), ("all", whole)]:
+        rate = f"{result.counts.documents / seconds:,.0f}" if seconds > 0 else "-"
+        width = 100 * seconds / whole if whole > 0 else 0
+        bar = "" if step == "all" else f'<span class="share" style="width:{width:.1f}%"></span>'
+        cells = [shown(step), f"{seconds:.2f}", rate]
+        rows.append([*(f"<b>{cell}</b>" if step == "all" else cell for cell in cells), bar])
+    heads = ["step", "seconds", "documents/s", ""]
+    found = (
+        f"{counted(result.counts.proposed_pairs, 'pair')} proposed, "
+        f"{result.counts.compared_pairs:,} looked at, and {result.counts.verified_pairs:,} "
+        "accepted, those of equal texts among them."
+    )
+    return (
+        f'<div class="card"><h3>Steps</h3>\n{table(heads, rows, {1, 2}, "timing")}\n'
+        f'<p class="soft">{found}</p></div>'
+    )
+
+
+def _settings(result: DedupResult) -> str:
+    settings = result.settings.to_dict()
+    unused = ("bits", "radius") if settings["method"] == "minhash" else ("permutations",)
+    pairs = [(name, shown(_value(value))) for name, value in settings.items() if name not in unused]
+    columns = result.columns
+    pairs.append(("text column", f"<bdi>{shown(columns.text)}</bdi>"))
+    ids = "row numbers, from 0" if columns.id is None else f"<bdi>{shown(columns.id)}</bdi>"
+    pairs.append(("ids", ids))
+    if result.documents.old:
+        pairs.append(("old documents", f"{result.documents.old:,}"))
+    items = "\n".join(f"<div><dt>{shown(name)}</dt><dd>{value}</dd></div>" for name, value in pairs)
+    return f'<dl class="card settings">\n{items}\n</dl>'
+
+
+def _value(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float) and math.isfinite(value):
+        return f"{value:g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)

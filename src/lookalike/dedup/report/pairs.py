@@ -1,0 +1,203 @@
+"""The parts of the page that show documents: clusters, matches and pairs."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from lookalike.dedup.report.diff_view import excerpt, side_by_side
+from lookalike.dedup.report.markup import clipped, counted, one_line, shown, table
+from lookalike.dedup.report.samples import (
+    Cluster,
+    Pair,
+    largest_clusters,
+    least_similar,
+    matches_with_old,
+    most_similar_rejected,
+)
+from lookalike.dedup.summary import size_text
+
+if TYPE_CHECKING:
+    from lookalike.dedup.result import DedupResult
+
+__all__ = ["cluster_section", "old_section", "pair_sections"]
+
+COMPARED_BYTES = 4 << 20
+"""Of each document of a pair that is shown: longer ones are compared up to here."""
+
+_BEGINNING_BYTES = 1600
+_BEGINNING = 280
+_ID = 160
+
+
+def cluster_section(result: DedupResult) -> str:
+    """Return the largest clusters, with some members of each."""
+    clusters = largest_clusters(result)
+    if not clusters:
+        return ""
+    shown_all = len(clusters) == result.counts.clusters
+    which = "All of them." if shown_all else f"{len(clusters)} of {result.counts.clusters:,}."
+    intro = (
+        f'<p class="soft">{which} Of each, the one that stays and some of the others, from the '
+        "least similar to it to the most; words that it does not have are marked.</p>"
+    )
+    return "\n".join([intro, *(_cluster(result, cluster) for cluster in clusters)])
+
+
+def _cluster(result: DedupResult, cluster: Cluster) -> str:
+    stays = cluster.stays[0] if cluster.stays else None
+    rows = [_member(result, row, stays) for row in [*cluster.stays, *cluster.others]]
+    heads = ["similarity", "id", "size", "text"]
+    notes = [f"{len(cluster.others)} of {cluster.size - len(cluster.stays):,} others are shown"]
+    if not cluster.stays:
+        notes.append("documents of the old corpus stand for all")
+    if cluster.least == 1:
+        notes.append("all of similarity 1")
+    elif not math.isnan(cluster.least):
+        notes.append(f"the least similar has {_similarity(cluster.least)}")
+    badge = ""
+    if cluster.below:
+        badge = (
+            f'<span class="badge low">{cluster.below:,} below the threshold: here through others'
+            "</span>"
+        )
+    return (
+        f'<div class="card"><div class="head"><h3>{cluster.size:,} documents</h3>'
+        f'<span class="soft">{"; ".join(notes)}</span>{badge}</div>\n'
+        f"{table(heads, rows, {0, 2}, 'members')}</div>"
+    )
+
+
+def _member(result: DedupResult, row: int, stays: int | None) -> list[str]:
+    position = row + result.documents.old
+    similarity = float(result.similarity[row])
+    if result.keep[row]:
+        value = '<span class="badge stays">stays</span>'
+    elif math.isnan(similarity):
+        value = (
+            '<span title="its signature was not compared with that of the one that stays">-</span>'
+        )
+    else:
+        value = _similarity(similarity, not result.settings.verify)
+        if similarity < result.settings.threshold:
+            value = f'<span class="badge low">{value}</span>'
+    name = _id(result.id(row))
+    old = int(result.matched_old[row])
+    if old >= 0:
+        name += f' <span class="soft">is old</span> {_id(result.old_id(old))}'
+    texts, old_count = result.documents.texts, result.documents.old
+    size = texts.size(position)
+    text = one_line(texts.beginning(position, _BEGINNING_BYTES))
+    if stays is None or row == stays:
+        begins = shown(clipped(text, _BEGINNING))
+    elif size <= COMPARED_BYTES and texts.equal(position, stays + old_count):
+        begins = "<em>the same text</em>"
+    else:
+        other = one_line(texts.beginning(stays + old_count, _BEGINNING_BYTES))
+        cut = max(size, texts.size(stays + old_count)) > _BEGINNING_BYTES
+        begins = excerpt(text, other, _BEGINNING, cut=cut)
+    return [value, name, size_text(size), f'<span class="begin" dir="auto">{begins}</span>']
+
+
+def old_section(result: DedupResult) -> str:
+    """Return documents that are in the old corpus, with what they match there."""
+    if not result.documents.old:
+        return ""
+    if not result.counts.in_old:
+        return (
+            f'<p class="soft">None of the documents is like one of the {result.documents.old:,} '
+            "old ones.</p>"
+        )
+    pairs = matches_with_old(result)
+    intro = (
+        f'<p class="soft">{counted(result.counts.in_old, "document")} dropped because of one of '
+        f"the {result.documents.old:,} old ones. {_these(len(pairs), result.counts.in_old)}, the "
+        "least similar first, with the old document on the left.</p>"
+    )
+    return "\n".join([intro, *(_pair(result, pair) for pair in pairs)])
+
+
+def pair_sections(result: DedupResult) -> list[tuple[str, str, str]]:
+    """Return the accepted and the rejected pairs that are nearest to the threshold."""
+    about = "estimated" if not result.settings.verify else "exact"
+    accepted, rejected = least_similar(result), most_similar_rejected(result)
+    found = []
+    if accepted:
+        intro = (
+            f'<p class="soft">Accepted, but only just ({about} similarity): if these are no '
+            "duplicates to you, raise the threshold. At most two of a cluster.</p>"
+        )
+        cards = [_pair(result, pair) for pair in accepted]
+        found.append(("accepted", "Least similar accepted pairs", "\n".join([intro, *cards])))
+    if rejected:
+        intro = (
+            f'<p class="soft">Rejected, but only just ({about} similarity): if these are '
+            "duplicates to you, lower the threshold. At most two of a cluster.</p>"
+        )
+        cards = [_pair(result, pair) for pair in rejected]
+        found.append(("rejected", "Most similar rejected pairs", "\n".join([intro, *cards])))
+    return found
+
+
+def _pair(result: DedupResult, pair: Pair) -> str:
+    """Return two documents and how they differ."""
+    old = result.documents.old
+    left, right = pair.left + (0 if pair.old else old), pair.right + old
+    names = [
+        _id(result.old_id(pair.left) if pair.old else result.id(pair.left)),
+        _id(result.id(pair.right)),
+    ]
+    unknown = pair.old and not result.documents.texts.size(left)
+    estimated = unknown or not result.settings.verify
+    head = [f"<h3>{_similarity(pair.similarity, estimated)}</h3>"]
+    if pair.distance >= 0:
+        values = f"{result.settings.permutations:,} values"
+        if result.settings.method != "minhash":
+            values = f"{result.settings.bits:,} bits"
+        head.append(f'<span class="soft">{pair.distance:,} of {values} differ</span>')
+    together = not pair.old and result.clusters[pair.left] == result.clusters[pair.right]
+    if together and pair.similarity < result.settings.threshold:
+        head.append('<span class="badge">in the same cluster, through others</span>')
+    content = _only_signature(result, right) if unknown else _compared(result, left, right)
+    return (
+        f'<div class="card"><div class="head">{"".join(head)}</div>\n'
+        f'<div class="sides names"><div class="name-of">{names[0]}</div>'
+        f'<div class="name-of">{names[1]}</div></div>\n{content}</div>'
+    )
+
+
+def _compared(result: DedupResult, left: int, right: int) -> str:
+    texts = result.documents.texts
+    one, two = (texts.beginning(position, COMPARED_BYTES) for position in (left, right))
+    longest = max(texts.size(left), texts.size(right))
+    return side_by_side(one, two, cut=longest > COMPARED_BYTES)
+
+
+def _only_signature(result: DedupResult, position: int) -> str:
+    """Return the new document of a match whose old one is not known."""
+    return (
+        '<p class="note">Of the old document only the signature is known: the similarity is an '
+        "estimate, and there are no texts to compare. The new one begins:</p>\n"
+        f'<div class="sides one"><div class="side">{_beginning(result, position)}</div></div>'
+    )
+
+
+def _beginning(result: DedupResult, position: int) -> str:
+    text = one_line(result.documents.texts.beginning(position, _BEGINNING_BYTES))
+    return f'<span class="begin" dir="auto">{shown(clipped(text, _BEGINNING))}</span>'
+
+
+def _id(name: str | int) -> str:
+    return f'<bdi class="id">{shown(clipped(one_line(str(name)), _ID))}</bdi>'
+
+
+def _similarity(value: float, estimated: bool = False) -> str:
+    """Return a similarity; what is below a round number is not shown as that number."""
+    if math.isnan(value):
+        return "not known"
+    about = "≈ " if estimated else ""
+    return about + ("1" if value == 1 else f"{math.floor(value * 10_000) / 10_000:.4f}")
+
+
+def _these(count: int, of: int) -> str:
+    return "These are all" if count == of else f"These are {count}"

@@ -1,0 +1,134 @@
+"""`lookalike dedup` as people run it."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from lookalike.cli import main
+
+ROWS = [
+    {"id": "a", "text": "the quick brown fox jumps over the lazy dog near the old river bank"},
+    {"id": "b", "text": "something entirely different about taxes and the minimum wage in spring"},
+    {"id": "c", "text": "the quick brown fox jumps over the lazy dog near the old river bank!"},
+    {"id": "d", "text": "the quick brown fox jumps over the lazy dog near the old river bank"},
+    {"id": "e", "text": ""},
+]
+
+
+@pytest.fixture
+def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    Path("corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    return "corpus.jsonl"
+
+
+def test_survivors_pairs_and_summary(corpus: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dedup", corpus, "-o", "unique.jsonl", "--pairs", "pairs.csv"]) == 0
+    kept = [json.loads(line)["id"] for line in Path("unique.jsonl").read_text().splitlines()]
+    assert kept == ["a", "b", "e"]
+    with open("pairs.csv") as file:
+        assert list(csv.reader(file)) == [
+            ["left", "right", "similarity", "distance"],
+            ["a", "c", "1.0", "0"],
+            ["a", "d", "1.0", "0"],
+        ]
+    printed = capsys.readouterr()
+    assert "exact duplicates              1" in printed.out
+    assert "near-duplicates               1" in printed.out
+    assert "without features              1" in printed.out
+    assert "documents that stay: unique.jsonl" in printed.out
+    assert printed.err == ""  # no bars where there is no terminal
+
+
+def test_annotated(corpus: str) -> None:
+    assert main(["dedup", corpus, "--annotate", "-o", "all.jsonl", "--keep", "longest"]) == 0
+    rows = [json.loads(line) for line in Path("all.jsonl").read_text().splitlines()]
+    assert [row["duplicate_of"] for row in rows] == ["c", None, None, "c", None]
+    assert [row["cluster"] for row in rows] == ["a", None, "a", "a", None]
+    assert [row["similarity"] for row in rows] == [1.0, None, None, 1.0, None]
+
+
+def test_json_for_machines(corpus: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dedup", corpus, "--json", "--num_perm", "64", "--ngram-size", "3"]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["counts"]["kept"] == 3
+    assert summary["settings"]["permutations"] == 64 and summary["settings"]["ngram"] == 3
+    assert main(["dedup", corpus, "--quiet"]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nothing.jsonl"], "nothing.jsonl: there is no such file or folder"),
+        (["corpus.jsonl", "--text", "body"], "has no column 'body' for the text; there are: id"),
+        (["corpus.jsonl", "--threshold", "2"], "threshold is 2.0; expected"),
+        (["corpus.jsonl", "--annotate"], "--annotate needs a file"),
+        (["corpus.jsonl", "-o", "no/such/folder.jsonl"], "there is no folder"),
+        (["corpus.jsonl", "--save-signatures", "x.bin"], "ends in .lookalike"),
+        (["corpus.jsonl", "--keep", "max:score"], "no column 'score'"),
+        (["broken.jsonl"], "broken.jsonl, line 2: is not JSON"),
+        (["columns.csv"], "has the columns x, y; say which one has the text"),
+        (["corpus.jsonl", "--memory-limit", "1MB"], "memory_limit is 1,000,000 bytes"),
+    ],
+)
+def test_errors_are_one_line(
+    corpus: str, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("broken.jsonl").write_text('{"text": "a"}\n{"text": \n')
+    Path("columns.csv").write_text("x,y\n1,2\n")
+    assert main(["dedup", *arguments]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("lookalike: ") and error.count("\n") == 1
+    assert message in error
+
+
+def test_bad_rows_can_be_skipped(corpus: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with open(corpus, "a") as file:
+        file.write("not json\n")
+    assert main(["dedup", corpus, "--skip-bad", "-o", "unique.jsonl"]) == 0
+    assert "bad rows                      1" in capsys.readouterr().out
+    assert len(Path("unique.jsonl").read_text().splitlines()) == 3
+
+
+def test_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    for row in ROWS:
+        (source / f"{row['id']}.md").write_text(row["text"])
+    (source / "binary").write_bytes(b"\0\1")
+    assert main(["dedup", str(source), "-o", str(tmp_path / "unique")]) == 0
+    assert sorted(path.name for path in (tmp_path / "unique").iterdir()) == ["a.md", "b.md", "e.md"]
+    assert "binary files                  1" in capsys.readouterr().out
+
+
+def test_bars_on_a_terminal(corpus: str) -> None:
+    import os
+    import pty
+    import sys
+
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(sys.executable, [sys.executable, "-m", "lookalike.cli", "dedup", corpus])
+    shown = b""
+    try:
+        while chunk := os.read(terminal, 4096):
+            shown += chunk
+    except OSError:
+        pass  # how a terminal ends
+    assert os.waitpid(pid, 0)[1] == 0
+    for step in (b"read", b"sign", b"propose", b"verify", b"cluster", b"100%"):
+        assert step in shown
+
+
+@pytest.mark.parametrize("size", ["8GB", "2GiB", "700 mb", "1e9x", "", "-1"])
+def test_sizes(corpus: str, size: str) -> None:
+    good = size in ("8GB", "2GiB", "700 mb")
+    try:
+        assert main(["dedup", corpus, "--quiet", f"--memory-limit={size}"]) == 0 and good
+    except SystemExit as stop:
+        assert stop.code == 2 and not good

@@ -1,0 +1,320 @@
+"""Every format gives the same rows, in order, in bounded batches."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pandas
+import polars
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import lookalike as la
+from lookalike.corpora import Problems, format_of, json_lines, lines, open_corpus, tables
+
+Rows = list[dict[str, Any]]
+ROWS: Rows = [
+    {"id": "a", "text": "one line"},
+    {"id": "b", "text": 'with "quotes", commas\nand a new line'},
+    {"id": "c", "text": "ünïcödé 日本 🦊"},
+    {"id": "d", "text": " spaces kept "},
+]
+
+
+def write(path: Path, rows: Rows) -> Path:
+    """Write rows the plain way."""
+    name = path.name.removesuffix(".gz").removesuffix(".zst")
+    if name.endswith(".jsonl"):
+        data = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+    elif name.endswith(".json"):
+        data = json.dumps(rows).encode()
+    elif name.endswith((".csv", ".tsv")):
+        text = io.StringIO()
+        writer = csv.DictWriter(text, list(rows[0]), delimiter="," if "csv" in name else "\t")
+        writer.writeheader()
+        writer.writerows(rows)
+        data = text.getvalue().encode()
+    else:
+        pyarrow.parquet.write_table(pa.Table.from_pylist(rows), path)
+        return path
+    if path.suffix == ".gz":
+        data = gzip.compress(data)
+    if path.suffix == ".zst":
+        data = pa.compress(data, "zstd", asbytes=True)
+    path.write_bytes(data)
+    return path
+
+
+def read(
+    source: Any, columns: Sequence[str] = ("id", "text"), skip_bad: bool = False, **options: Any
+) -> list[tuple[Any, ...]]:
+    corpus = open_corpus(source, **options)
+    found: list[tuple[Any, ...]] = []
+    for batch in corpus.read(columns, Problems(skip_bad)):
+        assert batch.schema.names == list(columns)
+        found += zip(*(column.to_pylist() for column in batch.columns), strict=True)
+    assert corpus.done == 1.0 or not found
+    return found
+
+
+EXPECTED = [(row["id"], row["text"]) for row in ROWS]
+NAMES = ["c.jsonl", "c.jsonl.gz", "c.jsonl.zst", "c.json", "c.json.gz", "c.csv", "c.csv.gz",
+         "c.csv.zst", "c.tsv", "c.parquet", "c.ndjson.jsonl"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_formats_give_the_same_rows(name: str, tmp_path: Path) -> None:
+    path = write(tmp_path / name, ROWS)
+    assert open_corpus(path).columns() == ["id", "text"]
+    assert read(path) == EXPECTED
+    assert read(str(path)) == EXPECTED
+    assert read(path, ["text", "nothing"]) == [(text, None) for _, text in EXPECTED]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_several_files_are_one_corpus(name: str, tmp_path: Path) -> None:
+    suffix = name.removeprefix("c")
+    one, two = write(tmp_path / f"1{suffix}", ROWS), write(tmp_path / f"2{suffix}", ROWS[:2])
+    assert read([two, one]) == EXPECTED[:2] + EXPECTED
+    assert read(str(tmp_path / f"*{suffix}")) == EXPECTED + EXPECTED[:2]
+    assert open_corpus([one, two]).name == f"{one} and 1 more"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pa.Table.from_pylist,
+        lambda rows: pa.Table.from_pylist(rows).to_batches()[0],
+        lambda rows: pa.Table.from_pylist(rows).to_reader(),
+        pandas.DataFrame,
+        polars.DataFrame,
+        list,
+        iter,
+    ],
+)
+def test_tables_in_memory(make: Any) -> None:
+    assert read(make(ROWS)) == EXPECTED
+
+
+@pytest.mark.parametrize(
+    "make",
+    [list, tuple, iter, pa.array, lambda t: pa.chunked_array([t]), pandas.Series, polars.Series],
+)
+def test_columns_in_memory(make: Any) -> None:
+    texts = [text for _, text in EXPECTED]
+    assert read(make(texts), ["text"]) == [(text,) for text in texts]
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=30), max_size=30),
+    st.integers(1, 200),
+    st.sampled_from(["", "\n", "\r\n"]),
+)
+def test_any_text_survives_json_lines(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[str], size: int, end: str
+) -> None:
+    path = tmp_path_factory.mktemp("json") / "c.jsonl"
+    body = "\r\n".join(json.dumps({"text": text}, ensure_ascii=size % 2 == 0) for text in texts)
+    path.write_bytes((body + (end if texts else "")).encode())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lines, "BATCH_BYTES", size)
+        assert read(path, ["text"]) == [(text,) for text in texts]
+
+
+@settings(max_examples=60)
+@given(st.binary(max_size=200).map(lambda data: data.replace(b"\xef", b"e")), st.integers(1, 50))
+def test_lines_are_those_of_the_file(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes, size: int
+) -> None:
+    path = tmp_path_factory.mktemp("lines") / "c.txt"
+    path.write_bytes(data)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lines, "BATCH_BYTES", size)
+        batches = list(lines.line_batches(path))
+    found = [line for batch in batches for line in batch.lines.to_pylist()]
+    assert found == data.splitlines(keepends=True) if b"\r" not in data else True
+    assert b"".join(found) == data
+    assert all(line.endswith(b"\n") for line in found[:-1])
+    first = 1
+    for batch in batches:
+        assert batch.first == first
+        first += len(batch.lines)
+
+
+def test_text_by_line(tmp_path: Path) -> None:
+    path = tmp_path / "c.txt"
+    path.write_bytes(b"\xef\xbb\xbfone\r\n\r\n two \nlast")
+    assert read(path, ["text"]) == [("one",), ("",), (" two ",), ("last",)]
+    assert read(path, ["text"], format="files") == [("one\r\n\r\n two \nlast",)]
+
+
+def test_a_folder_is_a_document_a_file(tmp_path: Path) -> None:
+    for name, data in {
+        "b.txt": b"text b",
+        "a/deep/file.py": b"print('a')",
+        "binary": b"PK\0\x01",
+        "latin1.txt": b"caf\xe9",
+        "empty": b"",
+        "bom.md": b"\xef\xbb\xbfmarked",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(data)
+    (tmp_path / "loop").symlink_to(tmp_path)
+    (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
+    corpus = open_corpus(tmp_path)
+    problems = Problems()
+    (batch,) = corpus.read(["path", "text", "bytes"], problems)
+    assert batch.to_pylist() == [
+        {"path": "a/deep/file.py", "text": "print('a')", "bytes": 10},
+        {"path": "b.txt", "text": "text b", "bytes": 6},
+        {"path": "bom.md", "text": "marked", "bytes": 6},
+        {"path": "empty", "text": "", "bytes": 0},
+    ]
+    assert problems.binary == 2
+    assert open_corpus(str(tmp_path / "**/*.py")).format == "files"
+
+
+BROKEN = '{"text": "one"}\n\n{"text": "tw\n[1, 2]\n"word"\n{"text": "five"}\n\xff\n{"text": 6}\n'
+
+
+def test_broken_json_lines_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "c.jsonl"
+    path.write_bytes(BROKEN.encode("latin-1"))
+    with pytest.raises(la.DocumentError, match=r"c\.jsonl, line 7: is not UTF-8") as caught:
+        read(path, ["text"])
+    assert "skip_bad" in str(caught.value)
+    problems = Problems(skip_bad=True)
+    rows = [batch.to_pylist() for batch in open_corpus(path).read(["text"], problems)]
+    assert list(chain(*rows)) == [{"text": "one"}, {"text": "five"}, {"text": "6"}]
+    assert problems.bad == 4
+    assert [example.split(": ")[0].split(", ")[1] for example in problems.examples] == [
+        "line 7", "line 3", "line 4", "line 5",
+    ]  # fmt: skip
+    path.write_bytes(b'{"text": "one"}\n{"text": ')
+    with pytest.raises(la.DocumentError, match=r"line 2: is not JSON \(Expecting value"):
+        read(path, ["text"])
+
+
+def test_mixed_types_become_text(tmp_path: Path) -> None:
+    path = tmp_path / "c.jsonl"
+    path.write_text('{"text": 1.5}\n{"text": null}\n{"text": ["a"]}\n{"id": 1}\n{"text": true}\n')
+    assert [row[0] for row in read(path, ["text"])] == ["1.5", None, '["a"]', None, "true"]
+
+
+def test_a_hundred_megabytes_on_one_line(tmp_path: Path) -> None:
+    text = "word " * 20_000_000
+    path = tmp_path / "c.jsonl"
+    path.write_text(json.dumps({"text": "short"}) + "\n" + json.dumps({"text": text}) + "\n")
+    rows = read(path, ["text"])
+    assert [len(row[0]) for row in rows] == [5, len(text)]
+    plain = tmp_path / "c.txt"
+    plain.write_text(text + "\nshort")
+    assert [len(row[0]) for row in read(plain, ["text"])] == [len(text), 5]
+    table = tmp_path / "c.csv"
+    table.write_text(f"id,text\n1,{text}\n2,short\n")
+    assert [len(row[1]) for row in read(table)] == [len(text), 5]
+
+
+def test_broken_csv_rows_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "c.csv"
+    path.write_text("id,text\n1,one\n2,too,many\n3,three\n4\n5,five\n")
+    with pytest.raises(la.DocumentError, match=r"c\.csv, line 3: "):
+        read(path)
+    problems = Problems(skip_bad=True)
+    rows = [batch.to_pylist() for batch in open_corpus(path).read(["text"], problems)]
+    assert list(chain(*rows)) == [{"text": "one"}, {"text": "three"}, {"text": "five"}]
+    assert problems.bad == 2 and "line 3" in problems.examples[0]
+
+
+def test_semicolons(tmp_path: Path) -> None:
+    path = tmp_path / "c.csv"
+    path.write_text("id;text\n1;a, b\n")
+    assert read(path) == [("1", "a, b")]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("c.parquet", b"not parquet", "is not readable Parquet"),
+        ("c.jsonl.gz", b"not gzip", "cannot be read"),
+        ("c.json", b'{"a": 1}', "expected an array of objects"),
+        ("c.json", b"[1,", "is not JSON"),
+        ("c.csv", b"", "is empty; expected a header"),
+        ("c.csv", b"a,a\n1,2\n", "a different name for each column"),
+    ],
+)
+def test_what_is_not_what_it_says(name: str, data: bytes, message: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(la.FileError, match=message):
+        read(tmp_path / name)
+
+
+@pytest.mark.parametrize("cut", [1, 20, 100])
+def test_a_gzip_file_cut_short_is_an_error(cut: int, tmp_path: Path) -> None:
+    path = write(tmp_path / "c.jsonl.gz", ROWS * 1000)
+    path.write_bytes(path.read_bytes()[:-cut])
+    with pytest.raises(la.LookalikeError):
+        read(path)
+
+
+def test_sources_that_are_none(tmp_path: Path) -> None:
+    with pytest.raises(la.FileError, match="no such file or folder"):
+        open_corpus(tmp_path / "nothing.jsonl")
+    with pytest.raises(la.FileError, match="no file of that pattern"):
+        open_corpus(str(tmp_path / "*.jsonl"))
+    for source in (5, {"a": 1}, b"bytes"):
+        with pytest.raises(la.ArgumentError, match="the source is of type"):
+            open_corpus(source)
+    with pytest.raises(la.DocumentError, match="document 1 is of type int"):
+        open_corpus(["a", 1])
+    with pytest.raises(la.DocumentError, match="lone surrogates"):
+        open_corpus(["\ud800"])
+    (tmp_path / "a.csv").write_text("text\n")
+    (tmp_path / "a.jsonl").write_text("")
+    with pytest.raises(la.FormatError, match="several formats"):
+        open_corpus(str(tmp_path / "a.*"))
+
+
+def test_a_name_that_is_a_pattern_is_that_file(tmp_path: Path) -> None:
+    path = write(tmp_path / "[1]*.jsonl", ROWS)
+    assert read(path) == EXPECTED
+
+
+def test_types_of_json_lines(tmp_path: Path) -> None:
+    path = tmp_path / "c.jsonl"
+    path.write_text('{"a": 1, "b": {"c": [1]}}\n{"a": 2.5, "d": null, "e": "2020-01-01"}\n')
+    (batch,) = open_corpus(path).rows(Problems())
+    assert batch.to_pylist() == [
+        {"a": 1.0, "b": {"c": [1]}, "d": None, "e": None},
+        {"a": 2.5, "b": None, "d": None, "e": "2020-01-01"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("a.JSONL", "jsonl"), ("a.ndjson.gz", "jsonl"), ("a.pq", "parquet"), ("a.txt.zst", "text"),
+     ("a.gz", None), ("LICENSE", None), ("a.tsv", "tsv")],
+)  # fmt: skip
+def test_formats_by_name(name: str, expected: str | None) -> None:
+    assert format_of(Path(name)) == expected
+
+
+def test_batches_are_bounded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(lines, "BATCH_BYTES", 1000)
+    monkeypatch.setattr(tables, "BATCH_ROWS", 3)
+    path = write(tmp_path / "c.jsonl", ROWS * 100)
+    sizes = [batch.nbytes for batch in open_corpus(path).read(["text"], Problems())]
+    assert len(sizes) > 10 and max(sizes) < 2000
+    assert json_lines  # the same constant serves it
+    assert [len(batch) for batch in open_corpus(ROWS).read(["text"], Problems())] == [3, 1]

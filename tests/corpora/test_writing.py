@@ -1,0 +1,171 @@
+"""What is written is what was read, less what was to go, plus what was to be added."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import lookalike as la
+from lookalike.corpora import Problems, open_corpus, write_corpus, write_table
+
+LINES = [
+    '{"id":1,  "text": "one", "when": "2020-01-01T00:00:00Z", "x": 1.0}',
+    '  {"text": "tw\\u00f6", "id": 2}',
+    '{"id": 3, "text": "three", "nested": {"a": [1, 2.50]}}',
+    "{}",
+]
+KEEP = np.array([True, False, True, True])
+
+
+def added(begin: int, end: int) -> dict[str, Any]:
+    return {
+        "cluster": pa.array(range(begin, end), pa.int64()),
+        "similarity": pa.array([None if at % 2 else 0.5 for at in range(begin, end)], pa.float64()),
+    }
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    return [row for batch in open_corpus(path).rows(Problems()) for row in batch.to_pylist()]
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "source.jsonl"
+    path.write_text("\n".join(LINES))
+    return path
+
+
+@pytest.mark.parametrize("name", ["o.jsonl", "o", "o.jsonl.gz", "o.ndjson.zst"])
+def test_lines_stay_as_they_are(name: str, source: Path, tmp_path: Path) -> None:
+    target = tmp_path / name
+    assert write_corpus(open_corpus(source), target, keep=KEEP) == 3
+    with pa.input_stream(target) as stream:
+        assert stream.read().decode() == "\n".join([LINES[0], LINES[2], LINES[3]]) + "\n"
+
+
+def test_added_keys_leave_the_others_alone(source: Path, tmp_path: Path) -> None:
+    target = tmp_path / "o.jsonl"
+    assert write_corpus(open_corpus(source), target, added=added) == 4
+    lines = target.read_text().splitlines()
+    assert lines[0] == LINES[0][:-1] + ', "cluster": 0, "similarity": 0.5}'
+    assert lines[3] == '{"cluster": 3, "similarity": null}'
+    assert json.loads(lines[1]) == {"text": "twö", "id": 2, "cluster": 1, "similarity": None}
+
+
+@given(st.lists(st.booleans(), max_size=60), st.integers(0, 9))
+def test_any_choice_of_lines(
+    tmp_path_factory: pytest.TempPathFactory, chosen: list[bool], run: int
+) -> None:
+    """Long runs are written as they lie, short ones gathered: the same bytes either way."""
+    folder = tmp_path_factory.mktemp("lines")
+    keep = np.repeat(np.array(chosen, bool), run * 4 + 1)
+    lines = [f"line {at}\n" for at in range(len(keep))]
+    (folder / "c.txt").write_text("".join(lines))
+    write_corpus(open_corpus(folder / "c.txt"), folder / "o.txt", keep=keep)
+    expected = "".join(line for line, stays in zip(lines, keep, strict=True) if stays)
+    assert (folder / "o.txt").read_text() == expected
+
+
+@pytest.mark.parametrize("target", ["o.parquet", "o.csv", "o.tsv", "o.json", "o.csv.gz", "o.jsonl"])
+@pytest.mark.parametrize("name", ["s.jsonl", "s.parquet", "s.csv", "s.json"])
+def test_any_format_to_any_other(name: str, target: str, tmp_path: Path) -> None:
+    rows = [{"id": f"i{at}", "text": f'text, "{at}"\n日本', "n": at} for at in range(5)]
+    table = pa.Table.from_pylist(rows)
+    write_table(iter(table.to_batches()), tmp_path / name)
+    keep = np.array([True, True, False, False, True])
+    assert write_corpus(open_corpus(tmp_path / name), tmp_path / target, keep=keep) == 3
+    found = rows_of(tmp_path / target)
+    assert [{**row, "n": int(row["n"])} for row in found] == [rows[0], rows[1], rows[4]]
+    annotated = tmp_path / f"a{target}"
+    assert write_corpus(open_corpus(tmp_path / name), annotated, added=added) == 5
+    assert [int(row["cluster"]) for row in rows_of(annotated)] == list(range(5))
+
+
+def test_parquet_keeps_its_types(tmp_path: Path) -> None:
+    table = pa.table(
+        {
+            "text": ["a", "b", "c"],
+            "when": pa.array([1, 2, None], pa.timestamp("us")),
+            "list": [[1], [], None],
+            "struct": [{"x": 1.5}, {"x": None}, None],
+            "small": pa.array([1, 2, 3], pa.int8()),
+            "blob": [b"\0", b"", None],
+        }
+    )
+    pyarrow.parquet.write_table(table, tmp_path / "s.parquet")
+    write_corpus(open_corpus(tmp_path / "s.parquet"), tmp_path / "o.parquet", keep=np.ones(3, bool))
+    found = pyarrow.parquet.read_table(tmp_path / "o.parquet")
+    assert found.to_pylist() == table.to_pylist()
+    assert [str(kind) for kind in found.schema.types[:2]] == ["string", "timestamp[us]"]
+    assert found.schema.field("small").type == pa.int8()
+
+
+def test_files_of_a_folder_are_copied(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    for name in ("a/one.txt", "a/two.txt", "three.md"):
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_text(name)
+    (source / "binary").write_bytes(b"\0")
+    keep = np.array([True, False, True])
+    assert write_corpus(open_corpus(source), tmp_path / "out", keep=keep) == 2
+    names = [str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*.*")]
+    assert sorted(names) == ["a/one.txt", "three.md"]
+    with pytest.raises(la.FileError, match="is there already"):
+        write_corpus(open_corpus(source), tmp_path / "out", keep=keep)
+    assert write_corpus(open_corpus(source), tmp_path / "o.jsonl", keep=keep) == 2
+    assert rows_of(tmp_path / "o.jsonl")[0]["path"] == "a/one.txt"
+
+
+def test_a_corpus_that_changes_meanwhile_is_noticed(source: Path, tmp_path: Path) -> None:
+    target = tmp_path / "o.jsonl"
+    for keep in (KEEP[:3], np.append(KEEP, True)):
+        with pytest.raises(la.DocumentError, match="must not change meanwhile"):
+            write_corpus(open_corpus(source), target, keep=keep)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["source.jsonl"]
+
+
+def test_bad_rows_are_left_out_alike(tmp_path: Path) -> None:
+    path = tmp_path / "c.jsonl"
+    path.write_text('{"text": "a"}\nbroken\n{"text": "b"}\n')
+    keep = np.array([False, True])
+    assert write_corpus(open_corpus(path), tmp_path / "o.jsonl", keep=keep, skip_bad=True) == 1
+    assert (tmp_path / "o.jsonl").read_text() == '{"text": "b"}\n'
+    with pytest.raises(la.DocumentError, match="line 2"):
+        write_corpus(open_corpus(path), tmp_path / "o2.parquet", keep=keep)
+    assert not (tmp_path / "o2.parquet").exists()
+
+
+@pytest.mark.parametrize("name", ["o.jsonl", "o.parquet", "o.csv"])
+def test_nothing_is_half_written(
+    name: str, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / name
+    target.write_text("what was there before")
+
+    def full(begin: int, end: int) -> dict[str, Any]:
+        if begin != end:
+            raise OSError(28, "No space left on device")
+        return added(begin, end)
+
+    with pytest.raises(la.FileError, match=f"{name} cannot be written: .*No space left"):
+        write_corpus(open_corpus(source), target, added=full)
+    assert target.read_text() == "what was there before"
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_what_cannot_be_written(source: Path, tmp_path: Path) -> None:
+    with pytest.raises(la.ArgumentError, match="'text'"):
+        write_corpus(open_corpus(source), tmp_path / "o.txt", keep=KEEP)
+    with pytest.raises(la.FileError, match="cannot be written"):
+        write_corpus(open_corpus(source), tmp_path / "no" / "o.jsonl", keep=KEEP)
+    (tmp_path / "c.jsonl").write_text('{"cluster": 1}\n')
+    with pytest.raises(la.ArgumentError, match="has a column 'cluster' already"):
+        write_corpus(open_corpus(tmp_path / "c.jsonl"), tmp_path / "o.jsonl", added=added)

@@ -1,0 +1,239 @@
+"""Long work: killed and resumed, out of disk, within its memory."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lookalike as la
+from dedup.test_dedup import corpus
+from lookalike.dedup.work import Work
+
+TEXTS = corpus(11, 400)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "corpus.jsonl"
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in TEXTS))
+    return path
+
+
+KILLED = """
+import os, signal, sys
+import lookalike as la
+import lookalike.corpora.lines, lookalike.dedup.sign, lookalike.dedup.verify
+sys.modules["lookalike.corpora.lines"].BATCH_BYTES = 20_000
+sys.modules["lookalike.dedup.sign"]._AT_A_TIME = 64
+sys.modules["lookalike.dedup.verify"]._PAIRS_AT_A_TIME = 16
+left = int(sys.argv[3])
+
+def progress(step, share):
+    global left
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+la.dedup(sys.argv[1], work=sys.argv[2], progress=progress)
+"""
+
+
+def test_killed_at_every_step_and_resumed(source: Path, tmp_path: Path) -> None:
+    expected = la.dedup(source)
+    work = tmp_path / "work"
+    steps: list[str] = []
+    la.dedup(source, progress=lambda step, share: steps.append(step))
+    killed = 0
+    for calls in range(1, 200, 4):
+        run = subprocess.run(
+            [sys.executable, "-c", KILLED, str(source), str(work), str(calls)], capture_output=True
+        )
+        assert run.returncode in (0, -signal.SIGKILL), run.stderr.decode()
+        if run.returncode == 0:
+            break
+        killed += 1
+    assert killed >= 4
+    result = la.dedup(source, work=work)
+    assert np.array_equal(result.keep, expected.keep)
+    assert np.array_equal(result.duplicate_of, expected.duplicate_of)
+    assert np.array_equal(result.pairs.similarity, expected.pairs.similarity)
+
+
+def test_signing_goes_on_where_it_stopped(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules["lookalike.dedup.sign"], "_AT_A_TIME", 50)
+    signed: list[int] = []
+    original = la.BBitMinHash.sign
+
+    def counting(self: Any, documents: Any, **options: Any) -> Any:
+        signed.append(len(documents))
+        return original(self, documents, **options)
+
+    monkeypatch.setattr(la.BBitMinHash, "sign", counting)
+
+    class Stop(Exception):
+        pass
+
+    def stop(step: str, share: float) -> None:
+        if step == "sign" and share > 0.5:
+            raise Stop
+
+    with pytest.raises(Stop):
+        la.dedup(source, work=tmp_path / "work", progress=stop)
+    before = sum(count for count in signed if count > 1)
+    with open(tmp_path / "work" / "signatures", "ab") as file:
+        file.write(b"torn")  # as a kill in the middle of writing would leave it
+    signed.clear()
+    result = la.dedup(source, work=tmp_path / "work")
+    after = sum(count for count in signed if count > 1)
+    different = len(set(TEXTS))
+    assert before + after == different and 0 < after < different
+    assert np.array_equal(result.keep, la.dedup(TEXTS).keep)
+
+
+def test_another_threshold_needs_no_new_signatures(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = tmp_path / "work"
+    la.dedup(source, work=work)
+
+    def refuse(*arguments: Any, **options: Any) -> Any:
+        raise AssertionError("signed again")
+
+    expected = la.dedup(TEXTS, threshold=0.5)
+    with monkeypatch.context() as patch:
+        patch.setattr(la.BBitMinHash, "sign", refuse)
+        again = la.dedup(source, work=work, threshold=0.5, keep="last", cluster="star")
+        assert again.counts.documents == len(TEXTS)
+        result = la.dedup(source, work=work, threshold=0.5)
+    assert np.array_equal(result.keep, expected.keep)
+    with monkeypatch.context() as patch, pytest.raises(AssertionError, match="signed again"):
+        patch.setattr(la.BBitMinHash, "sign", refuse)
+        la.dedup(source, work=work, ngram=3)
+
+
+def test_a_changed_corpus_is_read_again(source: Path, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    assert la.dedup(source, work=work).counts.documents == len(TEXTS)
+    with open(source, "a") as file:
+        file.write(json.dumps({"text": TEXTS[0]}) + "\n")
+    result = la.dedup(source, work=work)
+    assert result.counts.documents == len(TEXTS) + 1 and not result.keep[-1]
+
+
+def test_what_is_in_memory_is_read_again(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    assert la.dedup(["a b c"] * 2, work=work).counts.kept == 1
+    assert la.dedup(["a b c", "d e f"], work=work).counts.kept == 2
+
+
+@pytest.mark.parametrize("name", ["texts.ends", "texts.bytes", "signatures", "enough", "read.json"])
+@pytest.mark.parametrize("damage", ["cut", "grown", "garbage"])
+def test_damaged_work_is_an_error_or_done_again(
+    name: str, damage: str, source: Path, tmp_path: Path
+) -> None:
+    work = tmp_path / "work"
+    expected = la.dedup(source, work=work)
+    path = work / name
+    data = path.read_bytes()
+    changed = {"cut": data[:-3], "grown": data + b"xyz", "garbage": bytes(len(data))}[damage]
+    path.write_bytes(changed)
+    try:
+        result = la.dedup(source, work=work)
+    except la.LookalikeError:
+        return
+    assert len(result.keep) == len(expected.keep)
+
+
+def test_two_jobs_cannot_have_one_folder(source: Path, tmp_path: Path) -> None:
+    holder = Work(tmp_path / "work")
+    with pytest.raises(la.FileError, match="another job is working here"):
+        la.dedup(source, work=tmp_path / "work")
+    holder.close()
+    la.dedup(source, work=tmp_path / "work")
+
+
+def test_a_temporary_folder_is_removed(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    result = la.dedup(source)
+    assert [path.name for path in tmp_path.iterdir()] == ["corpus.jsonl"]
+    assert result.text(5) == TEXTS[5]  # the texts are still there for the report
+    with pytest.raises(la.DocumentError):
+        la.dedup([1])
+    assert [path.name for path in tmp_path.iterdir()] == ["corpus.jsonl"]
+
+
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)
+from lookalike.cli import main
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.parametrize("limit", [1_000, 20_000, 60_000, 100_000])
+def test_a_full_disk_is_a_clear_error_and_nothing_is_lost(
+    limit: int, source: Path, tmp_path: Path
+) -> None:
+    """A limit on the size of files stands for the disk: both fail in write()."""
+    work, out = tmp_path / "work", tmp_path / "out.jsonl"
+    arguments = ["dedup", str(source), "--work", str(work), "-o", str(out)]
+    run = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(limit), *arguments], capture_output=True, text=True
+    )
+    assert run.returncode == 1
+    assert run.stderr.startswith("lookalike: ") and "cannot be written" in run.stderr
+    assert "Traceback" not in run.stderr
+    assert not out.exists() and not list(tmp_path.glob(".*"))
+    result = la.dedup(source, work=work)
+    assert np.array_equal(result.keep, la.dedup(TEXTS).keep)
+
+
+MEASURED = """
+import sys
+import lookalike as la
+most = 0
+
+def measure(step, share):
+    global most
+    with open("/proc/self/status") as file:
+        fields = dict(line.split(":", 1) for line in file)
+    most = max(most, int(fields["RssAnon"].split()[0]))
+
+la.dedup(sys.argv[1], memory_limit=2 * 10**9, progress=measure)
+print(most * 1024)
+"""
+
+
+def peak_memory(count: int, tmp_path: Path) -> int:
+    """Return the most memory that so many short documents take, mapped files left out."""
+    path = tmp_path / f"{count}.txt"
+    rng = np.random.default_rng(0)
+    with open(path, "w") as file:
+        for row in rng.integers(0, 50_000, (count, 12)).tolist():
+            file.write(" ".join(map(str, row)) + "\n")
+    command = [sys.executable, "-c", MEASURED, str(path)]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    return int(run.stdout)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux to be measured")
+def test_memory_grows_by_less_than_200_bytes_a_document(tmp_path: Path) -> None:
+    small, large = peak_memory(200_000, tmp_path), peak_memory(600_000, tmp_path)
+    assert large < 2 * 10**9
+    assert (large - small) / 400_000 < 200
+
+
+def test_a_limit_that_is_too_small_is_refused() -> None:
+    with pytest.raises(la.ArgumentError, match="memory_limit is"):
+        la.dedup(["a"] * 4_000_000, memory_limit=650 << 20)
