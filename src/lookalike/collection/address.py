@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +39,8 @@ class Address:
         """
         if self.path is not None:
             return self.path.with_name(self.path.name + ".cache")
+        import hashlib  # takes milliseconds to import, which not everybody needs
+
         home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
         return Path(home) / "lookalike" / hashlib.sha256(self.shown.encode()).hexdigest()[:16]
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import uuid
 from pathlib import Path
 from typing import Literal, SupportsIndex
 
@@ -112,6 +110,8 @@ def describe_signer(signer: Signer | None) -> str:
 
 
 def _hash(description: str) -> str:
+    import hashlib  # takes milliseconds to import, which not everybody needs
+
     return hashlib.sha256(description.encode()).hexdigest() if description else ""
 
 
@@ -148,7 +148,7 @@ def _wanted(
     slices = default_slice_bits(width) if slice_bits is None else int(slice_bits)
     Slicing(width, slices)
     digest = _hash(describe_signer(signer))
-    return State(0, name, uuid.uuid4().hex, width, slices, bool(keep_text), digest)
+    return State(0, name, os.urandom(16).hex(), width, slices, bool(keep_text), digest)
 
 
 def _find_or_create(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import select
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lookalike.checks import optional_module
@@ -55,6 +56,13 @@ class PostgresStore(Store):
                     "may have been written, all of it or nothing: look with get(), or write it "
                     "again with upsert()"
                 ) from error
+
+    def copy_file(self, path: Path) -> bool:
+        """Do nothing: a server is no file."""
+        return False
+
+    def compact(self) -> None:
+        """Do nothing: the server does so by itself."""
 
     def durability(self) -> str:
         """Say what an acknowledged write survives, by the settings of the server."""

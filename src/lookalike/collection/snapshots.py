@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import uuid
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,6 @@ from lookalike.collection.address import parse_address
 from lookalike.collection.documents import Row
 from lookalike.collection.opening import open_store
 from lookalike.collection.slicing import digest, hashes
-from lookalike.collection.sqlite import SqliteStore
 from lookalike.collection.store import Numbered, State, Store, View
 from lookalike.errors import ArgumentError, CollectionError, FileError, NotFoundError
 from lookalike.storage import whole_file
@@ -29,8 +27,7 @@ def snapshot(store: Store, name: str, path: Path) -> None:
         raise FileError(f"{path} is there already; name a new file, or remove that one")
     with whole_file(path) as temporary:
         try:
-            if isinstance(store, SqliteStore):
-                store.back_up(temporary)  # pages, at the speed of the disk
+            if store.copy_file(temporary):  # pages, at the speed of the disk
                 _keep_only(temporary, name)
             else:
                 _copy_to_file(store, name, temporary)
@@ -76,7 +73,7 @@ def _restore(view: View, state: State, target: Store, name: str, replace_old: bo
                 "it, or another name"
             )
     # Until it is complete it has a name that nobody can open or list.
-    hidden = f"\1{uuid.uuid4().hex}"
+    hidden = f"\1{os.urandom(16).hex()}"
     try:
         _copy(view, state, target, hidden)
         with target.writing() as writer:
@@ -98,7 +95,7 @@ def _restore(view: View, state: State, target: Store, name: str, replace_old: bo
 
 
 def _copy_to_file(store: Store, name: str, path: Path) -> None:
-    target = SqliteStore(path, timeout=30, durable=True, create=True)
+    target = open_store(parse_address(path))
     try:
         with store.reading() as view:
             state = view.state(name)
@@ -113,7 +110,13 @@ def _copy(view: View, state: State, target: Store, name: str) -> None:
     """Copy a collection row by row, in batches, and check what has been copied."""
     with target.writing() as writer:
         fresh = State(
-            0, name, uuid.uuid4().hex, state.bits, state.slice_bits, state.keep_text, state.signer
+            0,
+            name,
+            os.urandom(16).hex(),
+            state.bits,
+            state.slice_bits,
+            state.keep_text,
+            state.signer,
         )
         fresh = writer.create(fresh, view.signer(state))
     value = 0
@@ -167,7 +170,7 @@ def _choose(view: View, source: str | None, shown: str) -> State:
 
 def _keep_only(path: Path, name: str) -> None:
     """Remove other collections from a copy of a file."""
-    copy = SqliteStore(path, timeout=30, durable=True, create=False)
+    copy = open_store(parse_address(path), create=False)
     try:
         with copy.reading() as view:
             others = [state for state in view.states() if state.name != name]

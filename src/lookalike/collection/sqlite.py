@@ -68,15 +68,16 @@ class SqliteStore(Store):
         """Close all connections."""
         self._pool.close()
 
-    def back_up(self, target: Path) -> None:
+    def copy_file(self, path: Path) -> bool:
         """Copy the whole file as it is at one moment; writers wait meanwhile."""
         with self._translated(), self._pool.connection() as connection:
-            copy = sqlite3.connect(target, isolation_level=None)
+            copy = sqlite3.connect(path, isolation_level=None)
             try:
                 copy.execute("PRAGMA synchronous=FULL")
                 connection.backup(copy)
             finally:
                 copy.close()
+        return True
 
     def compact(self) -> None:
         """Write the file anew without the places that are free."""

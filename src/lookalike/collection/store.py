@@ -19,6 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -247,6 +248,14 @@ class Store(ABC):
     @abstractmethod
     def writing(self) -> AbstractContextManager[Writer]:
         """Return a transaction, committed at the end unless something is raised."""
+
+    @abstractmethod
+    def copy_file(self, path: Path) -> bool:
+        """Copy the whole database at one moment, if it is a file; return whether it is one."""
+
+    @abstractmethod
+    def compact(self) -> None:
+        """Give free places back to the file system, where that is not done by itself."""
 
     @abstractmethod
     def durability(self) -> str:
