@@ -182,6 +182,7 @@ def test_opening(tmp_path: Path) -> None:
     path = tmp_path / "docs.db"
     with pytest.raises(la.NotFoundError, match="give a signer"):
         la.open_collection(path)
+    assert not path.exists(), "looking does not make files"
     with pytest.raises(la.NotFoundError, match="no file"):
         la.open_collection(tmp_path / "other.db", bits=64, create=False)
     la.open_collection(path, signer=la.SimHash(bits=64)).close()
@@ -190,7 +191,7 @@ def test_opening(tmp_path: Path) -> None:
         ({"signer": la.SimHash(bits=64, seed=1)}, "another signer"),
         ({"signer": la.TopSig(bits=64)}, "another signer"),
         ({"bits": 128}, "has 64 bits, not 128"),
-        ({"slice_bits": 9}, "slices of 22 bits"),
+        ({"slice_bits": 9}, "slices of 26 bits"),
         ({"way": "quick"}, "way is 'quick'"),
         ({"timeout": -1}, "timeout is -1"),
         ({"timeout": "x"}, "timeout is 'x'"),

@@ -20,13 +20,12 @@ from lookalike.collection.found import Found
 from lookalike.collection.gathering import Gatherer
 from lookalike.collection.native_search import (
     NativeSearch,
-    StaleView,
     native_levels,
     native_within,
 )
 from lookalike.collection.pairs import document_pairs
 from lookalike.collection.sql_search import SqlSearch
-from lookalike.collection.store import State, Store, View
+from lookalike.collection.store import Numbered, StaleView, State, Store, View
 from lookalike.collection.writing import Written, delete_documents, write_documents
 from lookalike.errors import ArgumentError, BatchError, CollectionError, ItemError, NotFoundError
 from lookalike.signatures import Signer, as_queries, signer_from_dict
@@ -79,15 +78,14 @@ class Collection:
     def signer(self) -> Signer | None:
         """How documents are signed; None if signatures are given by the caller."""
         if self._signer is None and self._opened.signer:
-            with self._store.reading() as view:
-                self._signer = signer_from_dict(json.loads(view.signer(self._state(view))))
+            description = self._at_one_version(lambda view, state: view.signer(state))
+            self._signer = signer_from_dict(json.loads(description))
         return self._signer
 
     @property
     def version(self) -> int:
         """How many times the collection has been written to."""
-        with self._store.reading() as view:
-            return self._state(view).version
+        return self._at_one_version(lambda view, state: state.version)
 
     def __len__(self) -> int:
         return self.count()
@@ -107,8 +105,8 @@ class Collection:
 
     def stats(self) -> dict[str, Any]:
         """Return what there is to know, in plain values."""
-        with self._store.reading() as view:
-            state = self._state(view)
+        state = self._at_one_version(lambda view, state: state)
+        cache = self._native.file(state)
         return {
             "name": state.name,
             "database": self._store.shown,
@@ -121,7 +119,7 @@ class Collection:
             "keeps_text": state.keep_text,
             "version": state.version,
             "durability": self._store.durability(),
-            "cache": None if self._native.file is None else str(self._native.file),
+            "cache": None if cache is None else str(cache),
             "native_bytes": self._native.memory_bytes,
         }
 
@@ -223,7 +221,7 @@ class Collection:
                     items, rows = items.only(kept), rows[kept]
             if not items.ids:
                 return Written(errors=errors, version=state.version)
-            after = write_documents(writer, state, items, rows)
+            after = write_documents(writer, state, items, rows, fresh=not replace)
         added = after.documents - state.documents
         return Written(added, len(items.ids) - added, errors=errors, version=after.version)
 
@@ -236,22 +234,22 @@ class Collection:
     def get_many(self, ids: Sequence[str]) -> list[Document | None]:
         """Return the documents of these ids, None for each that is not there; at one moment."""
         wanted = [id if is_id(id) else "" for id in ids]
-        with self._store.reading() as view:
-            state = self._state(view)
+
+        def read(view: View, state: State) -> tuple[list[Row], Numbered]:
             rows = view.documents(state, [id for id in wanted if id])
             numbers = np.unique(np.array([row.signature for row in rows], np.int64))
-            known = view.signatures_at(state, numbers)
+            return rows, view.signatures_at(state, numbers)
+
+        rows, known = self._at_one_version(read)
         signatures = dict(zip(known.numbers.tolist(), known.signatures, strict=True))
-        found = {row.id: as_document(row, signatures[row.signature]) for row in rows}
+        found = {row.id: as_document(row, _present(row, signatures)) for row in rows}
         return [found.get(id) for id in wanted]
 
     def count(self, where: Where | None = None) -> int:
         """Return how many documents there are, or how many meet a condition (reads all)."""
         predicate = compile_where(where)
-        with self._store.reading() as view:
-            state = self._state(view)
-            if predicate is None:
-                return state.documents
+        if predicate is None:
+            return self._at_one_version(lambda view, state: state.documents)
         return sum(1 for document in self if predicate(document.metadata))
 
     def scroll(
@@ -261,20 +259,23 @@ class Collection:
         wanted = whole_number("limit", limit, at_least=1)
         after = as_id(after) if after else ""
         predicate = compile_where(where)
-        result: list[Document] = []
-        with self._store.reading() as view:
-            state = self._state(view)
+
+        def read(view: View, state: State) -> list[Document]:
+            result: list[Document] = []
+            last = after
             while len(result) < wanted:
                 size = wanted - len(result) if predicate is None else max(wanted, 1000)
-                page = view.documents_after(state, after, size)
+                page = view.documents_after(state, last, size)
                 for row, signature in page:
-                    document = as_document(row, _one_signature(row, signature))
+                    document = as_document(row, _present(row, {row.signature: signature}))
                     if predicate is None or predicate(document.metadata):
                         result.append(document)
                 if len(page) < size:
                     break
-                after = page[-1][0].id
-        return result[:wanted]
+                last = page[-1][0].id
+            return result[:wanted]
+
+        return self._at_one_version(read)
 
     # Searching
 
@@ -390,8 +391,9 @@ class Collection:
         """
         near = min(whole_number("radius", radius, at_least=0), self.bits)
         most = whole_number("limit", limit, at_least=0)
-        with self._store.reading() as view:
-            return document_pairs(view, self._state(view), near, most, threads)
+        return self._at_one_version(
+            lambda view, state: document_pairs(view, state, near, most, threads)
+        )
 
     def _search(
         self,
@@ -439,7 +441,7 @@ class Collection:
         return self._at_one_version(answers)
 
     def _at_one_version(self, work: Callable[[View, State], T]) -> T:
-        """Read at one version; again, if another thread has moved the index on meanwhile."""
+        """Read at one version; again, if what is read has moved on meanwhile."""
         for _ in range(_TRIES):
             try:
                 with self._store.reading() as view:
@@ -567,7 +569,9 @@ def _checked_way(way: str) -> str:
     return way
 
 
-def _one_signature(row: Row, signature: bytes | None) -> NDArray[np.uint8]:
+def _present(row: Row, signatures: Mapping[int, Any]) -> NDArray[np.uint8]:
+    """Return the signature of a document, or say that it is missing."""
+    signature = signatures.get(row.signature)
     if signature is None:
         raise CollectionError(
             f"the signature of the document {row.id[:80]!r} is missing: the database is damaged; "

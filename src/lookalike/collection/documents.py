@@ -33,6 +33,8 @@ MOST_TEXT_BYTES = 256 << 20
 MOST_METADATA_BYTES = 32 << 20
 MOST_DEPTH = 100
 
+_ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
 
 @dataclass(frozen=True)
 class Document:
@@ -166,7 +168,7 @@ def as_id(id: object) -> str:
         raise ArgumentError("the id is empty; expected at least one character")
     if "\0" in id:
         raise ArgumentError("the id contains the character NUL, which databases do not take")
-    size = len(_utf8(id, "id"))
+    size = len(id) if id.isascii() else len(_utf8(id, "id"))
     if size > MOST_ID_BYTES:
         raise ArgumentError(
             f"the id has {size} bytes of UTF-8; expected at most {MOST_ID_BYTES}: "
@@ -193,12 +195,7 @@ def encode_metadata(metadata: object) -> str:
     if not metadata:
         return "{}"
     try:
-        text = json.dumps(
-            metadata if isinstance(metadata, dict) else dict(metadata),
-            ensure_ascii=False,
-            allow_nan=False,
-            separators=(",", ":"),
-        )
+        text = _ENCODE(metadata if isinstance(metadata, dict) else dict(metadata))
     except RecursionError:
         raise _too_deep() from None
     except (TypeError, ValueError) as error:

@@ -21,20 +21,16 @@ from numpy.typing import NDArray
 from lookalike.collection.answers import Work
 from lookalike.collection.found import Found
 from lookalike.collection.slicing import digest, hashes
-from lookalike.collection.store import State, View
+from lookalike.collection.store import StaleView, State, View
 from lookalike.errors import CollectionError, FileError, LookalikeError
 from lookalike.indexes import SliceIndex, load_index
 from lookalike.indexes.slice_width import MOST_SLICE_BITS, slice_width
 
-__all__ = ["NativeSearch", "StaleView", "native_levels", "native_within"]
+__all__ = ["NativeSearch", "cache_file", "native_levels", "native_within"]
 
 _LEAST_COUNT = 1 << 16
 _SAVE_AFTER = 1_000
 _SPARE = 8
-
-
-class StaleView(Exception):
-    """The index already stands at a later version than the view: take a new view."""
 
 
 class NativeSearch:
@@ -57,7 +53,7 @@ class NativeSearch:
             if self._index is None or self._uid != state.uid:
                 self._open(view, state)
             elif self._version > state.version:
-                raise StaleView
+                raise StaleView  # another thread has moved the index on
             elif self._version < state.version:
                 self._catch_up(view, state)
             # Changing an index replaces its parts, so a copy of the outside stays as it is.
@@ -82,8 +78,8 @@ class NativeSearch:
 
     def check_file(self, state: State) -> str | None:
         """Return what is wrong with the file, if there is one."""
-        path = self._path(state.uid)
-        if path is None or not path.exists():
+        path = self.file(state)
+        if path is None:
             return None
         try:
             load_index(path, verify=True)
@@ -91,10 +87,10 @@ class NativeSearch:
             return f"the cache cannot be used and will be rebuilt: {error}"
         return None
 
-    @property
-    def file(self) -> Path | None:
-        """Where the index is saved, once there is one."""
-        return self._path(self._uid) if self._uid else None
+    def file(self, state: State) -> Path | None:
+        """Return the file in which the index is saved, if there is one."""
+        path = self._path(state.uid)
+        return path if path is not None and path.exists() else None
 
     @property
     def memory_bytes(self) -> int:
@@ -111,7 +107,7 @@ class NativeSearch:
         return self._index
 
     def _path(self, uid: str) -> Path | None:
-        return None if self._folder is None else self._folder / f"{uid}.lookalike"
+        return None if self._folder is None else cache_file(self._folder, uid)
 
     def _open(self, view: View, state: State) -> None:
         if not self._load(state):
@@ -123,8 +119,8 @@ class NativeSearch:
 
     def _load(self, state: State) -> bool:
         """Use the saved index, if it is whole and belongs to this collection's past."""
-        path = self._path(state.uid)
-        if path is None or not path.exists():
+        path = self.file(state)
+        if path is None:
             return False
         try:
             index = load_index(path, verify=True)
@@ -194,6 +190,11 @@ class NativeSearch:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._index.save(path, notes={**notes, "digest": self._digest})
             self._changes = 0
+
+
+def cache_file(folder: Path, uid: str) -> Path:
+    """Return where the index of a collection is saved."""
+    return folder / f"{uid}.lookalike"
 
 
 def _width(count: int, state: State) -> int:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal, SupportsIndex
 
 from lookalike.checks import whole_number
 from lookalike.collection.address import Address, parse_address
 from lookalike.collection.collection import Collection, Way
+from lookalike.collection.native_search import cache_file
 from lookalike.collection.slicing import Slicing, default_slice_bits
 from lookalike.collection.store import State, Store
 from lookalike.errors import ArgumentError, NotFoundError
@@ -53,7 +55,9 @@ def open_collection(
     if way not in ("native", "sql"):
         raise ArgumentError(f"way is {way!r}; expected 'native' or 'sql'")
     wanted = _wanted(name, signer, bits, slice_bits, keep_text)
-    store = open_store(address, timeout=timeout, durable=durable, create=create)
+    store = open_store(
+        address, timeout=timeout, durable=durable, create=create and wanted is not None
+    )
     try:
         state = _find_or_create(store, name, wanted, signer, create)
         _refuse_other(state, signer, bits, slice_bits)
@@ -69,7 +73,7 @@ def list_collections(url: str | os.PathLike[str]) -> list[str]:
     store = open_store(parse_address(url), create=False)
     try:
         with store.reading() as view:
-            return [state.name for state in view.states() if not state.name.startswith("\1")]
+            return [state.name for state in view.states()]
     finally:
         store.close()
 
@@ -85,6 +89,13 @@ def drop_collection(url: str | os.PathLike[str], name: str) -> None:
             writer.drop(state)
     finally:
         store.close()
+    forget_cache(parse_address(url), state)
+
+
+def forget_cache(address: Address, state: State) -> None:
+    """Remove the saved index of a collection that is gone, where it is by default."""
+    with suppress(OSError):
+        cache_file(address.cache_folder(), state.uid).unlink()
 
 
 def open_store(
@@ -97,7 +108,10 @@ def open_store(
         from lookalike.collection.sqlite import SqliteStore
 
         if not create and not address.path.exists():
-            raise NotFoundError(f"there is no file {address.shown}")
+            raise NotFoundError(
+                f"there is no file {address.shown}; to make a collection, give a signer such as "
+                "la.SimHash(bits=128), or bits"
+            )
         return SqliteStore(address.path, timeout=timeout, durable=durable, create=create)
     from lookalike.collection.postgresql import PostgresStore
 

@@ -12,7 +12,7 @@ from lookalike.checks import optional_module
 from lookalike.collection.pool import Pool
 from lookalike.collection.postgresql_transaction import POSTGRESQL, SCHEMA_LOCK, PostgresTransaction
 from lookalike.collection.schema import MIGRATIONS, refuse_newer, upgrade
-from lookalike.collection.store import Store, View, Writer
+from lookalike.collection.store import StaleView, Store, View, Writer
 from lookalike.errors import CollectionBusyError, CollectionError
 
 if TYPE_CHECKING:
@@ -96,6 +96,7 @@ class PostgresStore(Store):
         connection: psycopg.Connection[Any] = self._psycopg.connect(
             self._url,
             autocommit=True,
+            client_encoding="UTF8",
             connect_timeout=max(2, round(self._timeout)),
             # Searches look up keys in indexes. A planner without statistics, right after an import,
             # might prefer to read whole tables; and compiling takes longer than such queries do.
@@ -108,6 +109,12 @@ class PostgresStore(Store):
 
     def _prepare(self) -> None:
         with self._pool.connection() as connection:
+            (encoding,) = connection.execute("SHOW server_encoding").fetchone() or ("",)
+            if encoding != "UTF8":
+                raise CollectionError(
+                    f"{self.shown} has the encoding {encoding}, in which not every text can be "
+                    "written; make a database with ENCODING 'UTF8'"
+                )
             if _schema_version(connection, self.shown) == len(MIGRATIONS):
                 return
             connection.execute("BEGIN")
@@ -132,6 +139,8 @@ class PostgresStore(Store):
                 f"{self._timeout:g} s; nothing was written: try again, or open the collection "
                 "with a longer timeout"
             ) from error
+        except self._psycopg.errors.UndefinedTable as error:
+            raise StaleView from error  # the collection was dropped or replaced a moment ago
         except self._psycopg.errors.DiskFull as error:
             raise CollectionError(
                 f"{self.shown}: the disk of the server is full ({error}); nothing of this batch "

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lookalike.collection.documents import Row
 from lookalike.collection.schema import STATE_COLUMNS, Dialect, collection_tables, consistency
-from lookalike.collection.store import SCAN_BATCH, Numbered, State, Writer, numbered
+from lookalike.collection.store import HIDDEN, SCAN_BATCH, Numbered, State, Writer, numbered
 
 if TYPE_CHECKING:
     import psycopg
@@ -64,7 +64,7 @@ class PostgresTransaction(Writer):
 
     def states(self) -> list[State]:
         rows = self._execute(f"SELECT {STATE_COLUMNS} FROM lookalike.collections ORDER BY name")
-        return [_state(row) for row in rows]
+        return [state for state in map(_state, rows) if not state.name.startswith(HIDDEN)]
 
     def signer(self, state: State) -> str:
         row = self._execute(
@@ -162,7 +162,9 @@ class PostgresTransaction(Writer):
     # Writing
 
     def lock(self, name: str) -> State | None:
-        return self._state(" FOR UPDATE", name)
+        # Twice: whoever waited for a row that was then replaced finds the new one only if he looks
+        # again.
+        return self._state(" FOR UPDATE", name) or self._state(" FOR UPDATE", name)
 
     def create(self, state: State, signer: str) -> State:
         self._execute(SCHEMA_LOCK)
@@ -300,7 +302,8 @@ class PostgresTransaction(Writer):
     def rebuild_indexes(self, state: State) -> None:
         self._execute(f"REINDEX TABLE {POSTGRESQL.table('signatures', state.number)}")
         self._execute(f"REINDEX TABLE {POSTGRESQL.table('documents', state.number)}")
-        self._execute(f"TRUNCATE TABLE {POSTGRESQL.table('keys', state.number)}")
+        # Not TRUNCATE: readers who began before it would find the table empty.
+        self._execute(f"DELETE FROM {POSTGRESQL.table('keys', state.number)}")
 
     def _copy(self, table: str, rows: NDArray[Any]) -> None:
         """Send rows of two columns in the binary format, made by NumPy and not one by one."""

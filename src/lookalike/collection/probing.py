@@ -10,6 +10,7 @@ looked up: on average count / 2**width, and for hot values as many as have been 
 from __future__ import annotations
 
 import math
+import threading
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -37,19 +38,22 @@ class HotValues:
 
     def __init__(self) -> None:
         self._counts: list[dict[int, int]] = []
+        self._lock = threading.Lock()
 
     def note(self, keys: dict[int, int]) -> int:
         """Remember how many signatures have each of these keys; return how many are news."""
-        before = len(self)
-        for key, count in keys.items():
-            position = key >> 32
-            while len(self._counts) <= position:
-                self._counts.append({})
-            known = self._counts[position]
-            if len(known) >= _MOST_HOT:
-                known.clear()
-            known[key & 0xFFFFFFFF] = count
-        return max(0, len(self) - before)
+        news = 0
+        with self._lock:
+            for key, count in keys.items():
+                position, value = key >> 32, key & 0xFFFFFFFF
+                while len(self._counts) <= position:
+                    self._counts.append({})
+                known = self._counts[position]
+                if len(known) >= _MOST_HOT:
+                    known.clear()
+                news += value not in known
+                known[value] = count
+        return news
 
     def around(self, position: int, value: int, most: int) -> list[int]:
         """Return how many signatures have hot values that differ from `value` in 0 to `most` bits.
@@ -57,8 +61,8 @@ class HotValues:
         Each entry counts the signatures at exactly that many differing bits.
         """
         sums = [0] * (most + 1)
-        if position < len(self._counts):
-            for hot, count in self._counts[position].items():
+        with self._lock:
+            for hot, count in self._counts[position].items() if self._counts[position:] else ():
                 apart = (hot ^ value).bit_count()
                 if apart <= most:
                     sums[apart] += count

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from lookalike.collection.address import parse_address
 from lookalike.collection.documents import Row
-from lookalike.collection.opening import open_store
+from lookalike.collection.opening import forget_cache, open_store
 from lookalike.collection.slicing import digest, hashes
-from lookalike.collection.store import Numbered, State, Store, View
+from lookalike.collection.store import HIDDEN, Numbered, State, Store, View
 from lookalike.errors import ArgumentError, CollectionError, FileError, NotFoundError
 from lookalike.storage import whole_file
 
@@ -58,22 +58,26 @@ def restore_collection(
             state = _choose(view, source, origin.shown)
             target = open_store(parse_address(url))
             try:
-                return _restore(view, state, target, name or state.name, replace)
+                new_name = name or state.name
+                old = _restore(view, state, target, new_name, replace)
             finally:
                 target.close()
     finally:
         origin.close()
+    if old is not None:
+        forget_cache(parse_address(url), old)
+    return new_name
 
 
-def _restore(view: View, state: State, target: Store, name: str, replace_old: bool) -> str:
+def _restore(view: View, state: State, target: Store, name: str, replace_old: bool) -> State | None:
+    """Put it there under `name`, and return what was there before."""
     with target.reading() as there:
         if there.state(name) is not None and not replace_old:
             raise ArgumentError(
                 f"there is a collection {name!r} at {target.shown}; pass replace=True to replace "
                 "it, or another name"
             )
-    # Until it is complete it has a name that nobody can open or list.
-    hidden = f"\1{os.urandom(16).hex()}"
+    hidden = HIDDEN + os.urandom(16).hex()
     try:
         _copy(view, state, target, hidden)
         with target.writing() as writer:
@@ -85,13 +89,13 @@ def _restore(view: View, state: State, target: Store, name: str, replace_old: bo
             if old is not None:
                 writer.drop(old)
             writer.rename(new, name)
+        return old
     except BaseException:
         with contextlib.suppress(CollectionError), target.writing() as writer:
             left = writer.lock(hidden)
             if left is not None:
                 writer.drop(left)
         raise
-    return name
 
 
 def _copy_to_file(store: Store, name: str, path: Path) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from lookalike.collection.documents import Row
 from lookalike.collection.schema import STATE_COLUMNS, Dialect, collection_tables, consistency
-from lookalike.collection.store import SCAN_BATCH, Numbered, State, Writer, numbered
+from lookalike.collection.store import HIDDEN, SCAN_BATCH, Numbered, State, Writer, numbered
 
 __all__ = ["SQLITE", "SqliteTransaction"]
 
@@ -48,7 +48,7 @@ class SqliteTransaction(Writer):
         rows = self._execute(
             f"SELECT {STATE_COLUMNS} FROM {SQLITE.prefix}collections ORDER BY name"
         )
-        return [_state(row) for row in rows]
+        return [state for state in map(_state, rows) if not state.name.startswith(HIDDEN)]
 
     def signer(self, state: State) -> str:
         row = self._execute(
@@ -89,11 +89,16 @@ class SqliteTransaction(Writer):
 
     def documents(self, state: State, ids: Sequence[str], text: bool = True) -> list[Row]:
         table = SQLITE.table("documents", state.number)
-        rows = self._execute(
-            f"SELECT {_columns(text, 'd.')} FROM json_each(?) j JOIN {table} d ON d.id = j.value",
-            (json.dumps(list(dict.fromkeys(ids))),),
-        )
-        return list(map(Row._make, rows))
+        wanted = list(dict.fromkeys(ids))
+        found: list[Row] = []
+        for begin in range(0, len(wanted), _MOST_VARIABLES):
+            rows = self._execute(
+                f"SELECT {_columns(text, 'd.')} FROM json_each(?) j JOIN {table} d "
+                "ON d.id = j.value",
+                (json.dumps(wanted[begin : begin + _MOST_VARIABLES]),),
+            )
+            found += map(Row._make, rows)
+        return found
 
     def documents_of(
         self, state: State, numbers: NDArray[np.int64], each: int | None, text: bool
@@ -204,28 +209,31 @@ class SqliteTransaction(Writer):
 
     def find_documents(self, state: State, ids: Sequence[str]) -> dict[str, tuple[int, int]]:
         table = SQLITE.table("documents", state.number)
-        rows = self._execute(
-            f"SELECT d.id, d.signature, d.added FROM json_each(?) j JOIN {table} d "
-            "ON d.id = j.value",
-            (json.dumps(ids),),
-        )
-        return {id: (signature, added) for id, signature, added in rows}
+        found: dict[str, tuple[int, int]] = {}
+        for begin in range(0, len(ids), _MOST_VARIABLES):
+            rows = self._execute(
+                f"SELECT d.id, d.signature, d.added FROM json_each(?) j JOIN {table} d "
+                "ON d.id = j.value",
+                (json.dumps(ids[begin : begin + _MOST_VARIABLES]),),
+            )
+            found.update({id: (signature, added) for id, signature, added in rows})
+        return found
 
     def insert_signatures(self, state: State, new: Numbered) -> None:
         width = new.signatures.shape[1]
         data = new.signatures.tobytes()
         blobs = [data[begin : begin + width] for begin in range(0, len(data), width)]
         table = SQLITE.table("signatures", state.number)
-        self._insert(table, new.numbers.tolist(), blobs)
+        self._insert(table, 2, chain(*zip(new.numbers.tolist(), blobs, strict=True)))
 
     def insert_keys(
         self, state: State, keys: NDArray[np.int64], numbers: NDArray[np.int64]
     ) -> None:
-        self._insert(SQLITE.table("keys", state.number), keys.tolist(), numbers.tolist())
+        rows = np.stack([keys, numbers], axis=1).ravel().tolist()
+        self._insert(SQLITE.table("keys", state.number), 2, rows)
 
     def insert_documents(self, state: State, rows: Sequence[Row]) -> None:
-        table = SQLITE.table("documents", state.number)
-        self._connection.executemany(f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+        self._insert(SQLITE.table("documents", state.number), len(Row._fields), chain(*rows))
 
     def delete_documents(self, state: State, ids: Sequence[str]) -> None:
         table = SQLITE.table("documents", state.number)
@@ -280,19 +288,24 @@ class SqliteTransaction(Writer):
         self._execute(f"REINDEX {SQLITE.table('documents', state.number)}")
         self._execute(f"DELETE FROM {SQLITE.table('keys', state.number)}")
 
-    def _insert(self, table: str, *columns: list[Any]) -> None:
-        """Insert rows, many with one statement."""
-        count, width = len(columns[0]), len(columns)
+    def _insert(self, table: str, width: int, values: Iterable[Any]) -> None:
+        """Insert rows of `width` values each, given in one row, many with one statement."""
         marks = f"({','.join('?' * width)})"
-        whole = count - count % _ROWS_PER_INSERT
-        flat = list(chain.from_iterable(zip(*columns, strict=True)))
         size = width * _ROWS_PER_INSERT
-        if whole:
-            many = f"INSERT INTO {table} VALUES {','.join([marks] * _ROWS_PER_INSERT)}"
-            parts = (flat[begin : begin + size] for begin in range(0, whole * width, size))
-            self._connection.executemany(many, parts)
-        rest = zip(*[iter(flat[whole * width :])] * width, strict=True)
-        self._connection.executemany(f"INSERT INTO {table} VALUES {marks}", rest)
+        many = f"INSERT INTO {table} VALUES {','.join([marks] * _ROWS_PER_INSERT)}"
+        one = f"INSERT INTO {table} VALUES {marks}"
+        source = iter(values)
+        rest: list[Any] = []
+
+        def whole() -> Iterator[list[Any]]:
+            while part := list(islice(source, size)):
+                if len(part) < size:
+                    rest.extend(part)
+                    return
+                yield part
+
+        self._connection.executemany(many, whole())
+        self._connection.executemany(one, zip(*[iter(rest)] * width, strict=True))
 
 
 def _state(row: tuple[Any, ...]) -> State:

@@ -27,9 +27,21 @@ from numpy.typing import NDArray
 from lookalike.collection.documents import Row
 from lookalike.collection.slicing import Slicing
 
-__all__ = ["SCAN_BATCH", "Numbered", "State", "Store", "View", "Writer", "numbered"]
+__all__ = [
+    "HIDDEN",
+    "SCAN_BATCH",
+    "Numbered",
+    "StaleView",
+    "State",
+    "Store",
+    "View",
+    "Writer",
+    "numbered",
+]
 
 SCAN_BATCH = 20_000
+HIDDEN = "\1"
+"""What names begin with while a collection is being restored: nobody can open or list those."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +100,7 @@ class View(ABC):
 
     @abstractmethod
     def states(self) -> list[State]:
-        """Return the rows of all collections, by name."""
+        """Return the rows of all collections that can be opened, by name."""
 
     @abstractmethod
     def signer(self, state: State) -> str:
@@ -233,6 +245,10 @@ class Writer(View):
     @abstractmethod
     def rebuild_indexes(self, state: State) -> None:
         """Make the database rebuild its own indexes over the tables, and empty that of keys."""
+
+
+class StaleView(Exception):
+    """A view that cannot be used any more, because something has moved on: take a new one."""
 
 
 class Store(ABC):

@@ -37,10 +37,14 @@ class Written:
 
 
 def write_documents(
-    writer: Writer, state: State, items: Items, signatures: NDArray[np.uint8]
+    writer: Writer, state: State, items: Items, signatures: NDArray[np.uint8], *, fresh: bool
 ) -> State:
-    """Write documents in place of those with the same ids; return the row as it was saved."""
-    found = writer.find_documents(state, items.ids) if state.documents else {}
+    """Write documents in place of those with the same ids; return the row as it was saved.
+
+    `fresh` says that there are none with the same ids, which is then not looked up.
+    """
+    known = state.documents > 0 and not fresh
+    found = writer.find_documents(state, items.ids) if known else {}
     blobs = _blobs(signatures)
     numbers, new = _number_signatures(writer, state, blobs)
     time = now()
@@ -89,12 +93,11 @@ def _number_signatures(
     """Return the number of each signature, and those that are new."""
     distinct = sorted(set(blobs))  # in the order of the index, which is quicker to look up
     numbers = writer.find_signatures(state, distinct) if state.signatures else {}
-    fresh = [blob for blob in distinct if blob not in numbers]
+    new = [blob for blob in distinct if blob not in numbers]
     first = state.next_signature
-    numbers.update(zip(fresh, range(first, first + len(fresh)), strict=True))
-    width = state.bits // 8
-    rows = np.frombuffer(b"".join(fresh), np.uint8).reshape(len(fresh), width)
-    return numbers, Numbered(np.arange(first, first + len(fresh), dtype=np.int64), rows)
+    numbers.update(zip(new, range(first, first + len(new)), strict=True))
+    rows = np.frombuffer(b"".join(new), np.uint8).reshape(len(new), state.bits // 8)
+    return numbers, Numbered(np.arange(first, first + len(new), dtype=np.int64), rows)
 
 
 def _remove_unused(writer: Writer, state: State, numbers: set[int]) -> State:
