@@ -82,7 +82,7 @@ def test_restoring(url: str, new_url: Callable[[], str], tmp_path: Path) -> None
         assert la.restore_collection(path, url, replace=True) == "documents"
         assert list(docs) == before, "the open one sees what was restored"
         for way in ("native", "sql"):
-            assert docs.search(TEXTS["fox"], 1, way=way).ids == ["fox"]  # type: ignore[arg-type]
+            assert docs.search(TEXTS["fox"], 1, way=way).ids == ["fox"]
         assert docs.verify().ok
         assert la.restore_collection(path, url, "copy") == "copy"
         assert la.list_collections(url) == ["copy", "documents", "other"]
@@ -171,7 +171,7 @@ def test_collections_of_older_versions_open(tmp_path: Path) -> None:
         assert sorted(TEXTS) == [document.id for document in docs]
         assert {document.id: document.text for document in docs} == TEXTS
         for way in ("native", "sql"):
-            assert docs.search(TEXTS["owl"], 1, way=way).ids == ["owl"]  # type: ignore[arg-type]
+            assert docs.search(TEXTS["owl"], 1, way=way).ids == ["owl"]
         assert docs.verify().ok
         docs.upsert(["fox"], ["changed"])
         assert docs.verify().ok

@@ -119,7 +119,7 @@ def test_every_radius_is_complete_by_slices_alone(url: str, style: str) -> None:
             for radius in (0, 1, 4, 5, 6, 11, 14, 17):
                 expected = model.nearest(known, query, radius=radius)
                 for way in ("sql", "native"):
-                    answer = docs.within(query, radius, way=way, explain=True)  # type: ignore[arg-type]
+                    answer = docs.within(query, radius, way=way, explain=True)
                     assert list(zip(answer.distances, answer.ids, strict=True)) == expected
                     assert answer.work is not None
                     if way == "sql":
@@ -219,12 +219,12 @@ def test_conditions_come_before_the_nearest_are_chosen(url: str) -> None:
     with la.open_collection(url, bits=64, cache=False) as docs:
         docs.add([f"d{i}" for i in range(3000)], signatures=rows, metadata=metadata)
         for way in ("native", "sql"):
-            (match,) = docs.search(query, 3, where={"wanted": True}, way=way)  # type: ignore[arg-type]
+            (match,) = docs.search(query, 3, where={"wanted": True}, way=way)
             assert (match.id, match.distance) == (f"d{wanted}", far[wanted])
-            odd = docs.search(query, 9, where=lambda m: m["n"] % 2, way=way)  # type: ignore[arg-type]
+            odd = docs.search(query, 9, where=lambda m: m["n"] % 2, way=way)
             pairs = sorted((int(far[i]), f"d{i}") for i in range(1, 3000, 2))[:9]
             assert list(zip(odd.distances, odd.ids, strict=True)) == pairs
-            assert not docs.search(query, 3, where={"n": -1}, way=way)  # type: ignore[arg-type]
+            assert not docs.search(query, 3, where={"n": -1}, way=way)
 
 
 def test_many_queries_are_answered_as_one_by_one(url: str) -> None:
@@ -255,7 +255,7 @@ def test_every_width(url: str, bits: int) -> None:
         query = rows[3].copy()
         query[0] ^= 5
         for way in ("native", "sql"):
-            near = docs.within(query, bits // 8, way=way)  # type: ignore[arg-type]
+            near = docs.within(query, bits // 8, way=way)
             far = oracle.distances(query[None], rows)[0]
             expected = sorted((int(d), f"d{i}") for i, d in enumerate(far) if d <= bits // 8)
             assert list(zip(near.distances, near.ids, strict=True)) == expected
