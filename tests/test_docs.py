@@ -19,43 +19,46 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "ARCHITECTURE.md"]
 PAGES += sorted((ROOT / "docs").glob("**/*.md"))
 
 
-def blocks(page: Path, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_python_blocks_run_one_after_the_other(
+def test_a_page_runs_from_top_to_bottom(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Blocks of one page share their names; a line `>>>` shows what the next one prints."""
+    """Blocks share their names and a folder; `...` is what differs from machine to machine."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     names: dict[str, object] = {}
-    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    for source in blocks(page, "python"):
-        if ">>>" in source:
-            test = doctest.DocTestParser().get_doctest(source, names, page.name, str(page), 0)
-            runner = doctest.DocTestRunner(optionflags=flags, verbose=False)
-            runner.run(test, clear_globs=False)
-            names = test.globs
-            assert runner.failures == 0
+    text = page.read_text()
+    for language, source in re.findall(
+        r"^```(python|console)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL
+    ):
+        if language == "console":
+            run_commands(source)
+        elif ">>>" in source:
+            names = run_session(source, names, page)
         else:
             exec(compile(source, str(page), "exec"), names)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_commands_print_what_the_page_shows(page: Path, tmp_path: Path) -> None:
-    """In a `console` block, `...` stands for whatever differs from machine to machine."""
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    for block in blocks(page, "console"):
-        for command, shown in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
-            result = subprocess.run(
-                shlex.split(command), cwd=tmp_path, env=environment, capture_output=True, text=True
-            )
-            printed = result.stdout + result.stderr
-            matches = doctest.OutputChecker().check_output(
-                shown, printed, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-            )
-            assert matches, f"{command} printed:\n{printed}"
+def run_session(source: str, names: dict[str, object], page: Path) -> dict[str, object]:
+    """A line `>>>` shows what the next one prints."""
+    test = doctest.DocTestParser().get_doctest(source, names, page.name, str(page), 0)
+    runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
+    runner.run(test, clear_globs=False)
+    assert runner.failures == 0
+    return test.globs
+
+
+def run_commands(source: str) -> None:
+    """A line `$` is a command; what follows is what it prints."""
+    for command, shown in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", source, re.MULTILINE):
+        result = subprocess.run(shlex.split(command), capture_output=True, text=True)
+        printed = result.stdout + result.stderr
+        assert doctest.OutputChecker().check_output(shown, printed, FLAGS), (
+            f"{command} printed:\n{printed}"
+        )
 
 
 def test_every_command_is_documented() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -32,19 +33,31 @@ def test_kernels_marks_the_one_in_use(capsys: pytest.CaptureFixture[str]) -> Non
     assert len(lines) == len(la.kernels())
 
 
-def test_demo_finds_what_it_hid(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["demo", "--count", "5000"]) == 0
+def test_demo_shows_the_copies_in_a_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = "\n".join(f"def function_{number}(value): return value" for number in range(50))
+    for name, text in {
+        "a.py": source,
+        "vendored/a.py": source + "\n# a copy",
+        "c.py": "print('something else')",
+        "LICENSE": "Permission is granted to whom it may concern",
+        "image.png": "not looked at",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    report = tmp_path / "report.html"
+    assert main(["demo", "--folder", str(tmp_path), "--report", str(report)]) == 0
     text = capsys.readouterr().out
-    assert text.count(": yes") == 3
-    assert "NO" not in text
-    assert "is its original: 100.0%" in text
-    assert "originals found: 100.0%" in text
-    assert "100.0% of the copies" in text
+    assert "4 source files" in text
+    assert "near-duplicates               1" in text
+    assert "2 files; the one that stays is" in text and "vendored/a.py  (" in text
+    assert "vendored/a.py" in report.read_text()
 
 
-def test_an_error_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["demo", "--count", "3"]) == 1
-    assert capsys.readouterr().err.startswith("lookalike: --count is 3; expected")
+def test_an_error_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "--folder", str(tmp_path)]) == 1
+    assert capsys.readouterr().err.startswith("lookalike: there are no source files")
 
 
 def test_no_command_is_wrong_usage() -> None:

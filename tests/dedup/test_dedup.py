@@ -24,7 +24,7 @@ WORDS = [f"w{number}" for number in range(400)]
 def corpus(seed: int, count: int = 60) -> list[str]:
     """Documents with planted copies: equal, edited a little, edited much, and short ones."""
     rng = random.Random(seed)
-    texts = []
+    texts: list[str] = []
     for _ in range(count):
         kind = rng.random()
         if texts and kind < 0.15:
@@ -44,7 +44,7 @@ def corpus(seed: int, count: int = 60) -> list[str]:
 
 def measure(result: DedupResult) -> Any:
     how = dedup_oracle.jaccard if result.settings.measure == "jaccard" else dedup_oracle.cosine
-    return partial(how, ngram=result.settings.ngram)
+    return partial(how, ngram=result.settings.ngram or 0)
 
 
 def check(result: DedupResult, texts: list[str]) -> None:
@@ -224,7 +224,7 @@ def test_names_that_other_tools_use(given_name: str, own: str) -> None:
     options: dict[str, Any] = {given_name: 16}
     assert getattr(la.dedup(["a"], **options).settings, own) == 16
     with pytest.raises(la.ArgumentError, match="the same setting"):
-        la.dedup(["a"], **options, **{own: 16})
+        la.dedup(["a"], **(options | {own: 16}))
 
 
 @pytest.mark.parametrize(

@@ -353,6 +353,25 @@ def test_other_methods(method: str, tmp_path: Path) -> None:
     assert "bits differ" in page.text and "cosine of word" in page.text
 
 
+@pytest.mark.parametrize(
+    "options, missed",
+    [
+        ({}, ""),
+        ({"method": "simhash", "radius": 20}, ""),
+        ({"method": "simhash", "radius": 10}, "a larger radius would find more"),
+        ({"permutations": 2, "threshold": 0.3}, "more permutations would find more"),
+    ],
+)
+def test_settings_that_miss_pairs_are_pointed_out(
+    options: dict[str, Any], missed: str, tmp_path: Path
+) -> None:
+    page = page_of(la.dedup(["one", "two"], **options), tmp_path)
+    found = page.by_id("found")
+    assert found is not None
+    assert missed in found.text
+    assert ("often missed" in found.text) == bool(missed)
+
+
 def test_same_result_same_page(tmp_path: Path) -> None:
     result = la.dedup(corpus(7))
     other = la.dedup(corpus(7), threads=1)

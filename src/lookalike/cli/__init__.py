@@ -7,12 +7,23 @@ import sys
 from collections.abc import Sequence
 
 from lookalike import __version__
-from lookalike.cli import collection, dedup, demo, evaluate, kernels
+from lookalike.cli import (
+    collection,
+    compare,
+    dedup,
+    demo,
+    evaluate,
+    index,
+    kernels,
+    pairs,
+    search,
+    sign,
+)
 from lookalike.errors import LookalikeError
 
 __all__ = ["main"]
 
-COMMANDS = (collection, dedup, demo, evaluate, kernels)
+COMMANDS = (dedup, compare, sign, index, search, pairs, collection, demo, evaluate, kernels)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

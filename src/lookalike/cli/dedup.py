@@ -9,11 +9,16 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lookalike.cli.options import (
+    add_corpus_options,
+    add_signer_options,
+    add_threads,
+    check_folder,
+)
 from lookalike.cli.progress import progress_bars
 from lookalike.cli.sizes import byte_count
-from lookalike.corpora import FORMATS
-from lookalike.dedup import CLUSTERINGS, METHODS, dedup
-from lookalike.errors import ArgumentError, FileError
+from lookalike.dedup import CLUSTERINGS, dedup
+from lookalike.errors import ArgumentError
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -66,45 +71,20 @@ def add(commands: Subparsers) -> None:
 
 def _add_input_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what is read")
-    group.add_argument("--text", metavar="COLUMN", help="column with the text (default: a guess)")
-    group.add_argument("--id", metavar="COLUMN", help="column with ids (default: a guess, or rows)")
-    group.add_argument("--format", choices=FORMATS, help="format of the input, if its name lies")
+    add_corpus_options(group)
     group.add_argument(
         "--against",
         metavar="OLD",
         help="a corpus, or a file of --save-signatures; what is already there is dropped",
-    )
-    group.add_argument(
-        "--skip-bad", action="store_true", help="leave out and count rows that cannot be read"
     )
 
 
 def _add_method_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what counts as a near-duplicate")
     group.add_argument(
-        "--method", choices=METHODS, default="minhash", help="signatures (default minhash)"
-    )
-    group.add_argument(
         "--threshold", type=float, default=0.8, metavar="T", help="similarity (default 0.8)"
     )
-    group.add_argument(
-        "--ngram",
-        "--ngram-size",
-        "--ngram_size",
-        type=int,
-        metavar="N",
-        help="words that make a feature (default: minhash 5, simhash 2, topsig 1)",
-    )
-    group.add_argument(
-        "--permutations",
-        "--num-perm",
-        "--num_perm",
-        type=int,
-        default=128,
-        metavar="N",
-        help="of minhash (default 128)",
-    )
-    group.add_argument("--bits", type=int, metavar="N", help="simhash (64) and topsig (1024)")
+    add_signer_options(group)
     group.add_argument(
         "--radius",
         "--bit-diff",
@@ -113,7 +93,6 @@ def _add_method_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="most bits in which a proposed pair differs: simhash (10) and topsig (150)",
     )
-    group.add_argument("--seed", type=int, default=0, metavar="N", help="of signatures (default 0)")
     group.add_argument(
         "--min-features",
         type=int,
@@ -180,7 +159,7 @@ def _add_work_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--memory-limit", type=byte_count, metavar="SIZE", help="such as 8GB; the rest is on disk"
     )
-    group.add_argument("--threads", type=int, metavar="N", help="threads (default: all cores)")
+    add_threads(group)
 
 
 _SETTINGS = (
@@ -226,8 +205,7 @@ def _check_outputs(options: argparse.Namespace) -> None:
     if options.annotate and options.output is None:
         raise ArgumentError("--annotate needs a file to write to: -o FILE")
     for path in (options.output, options.pairs, options.report, options.save_signatures):
-        if path is not None and not path.absolute().parent.is_dir():
-            raise FileError(f"{path}: there is no folder {path.absolute().parent}; make it first")
+        check_folder(path)
     if options.save_signatures is not None and options.save_signatures.suffix != ".lookalike":
         raise ArgumentError(
             f"--save-signatures is {options.save_signatures}; expected a name that ends in "

@@ -16,7 +16,7 @@ import numpy as np
 
 from lookalike import __version__
 from lookalike.checks import whole_number
-from lookalike.errors import ArgumentError, FileError, FormatError, MissingDependencyError
+from lookalike.errors import ArgumentError, FileError, MissingDependencyError
 from lookalike.evaluation import (
     Evaluation,
     Measurement,
@@ -28,8 +28,7 @@ from lookalike.evaluation import (
     tune,
 )
 from lookalike.evaluation.tables import measurement_table
-from lookalike.indexes import load_index
-from lookalike.signatures import as_signatures
+from lookalike.indexes import open_index
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
     from lookalike.evaluation.grid import Progress
 
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
-_NPY_MAGIC = b"\x93NUMPY"
 
 _COLUMNS = """\
 columns of the table:
@@ -78,8 +75,8 @@ def add(commands: Subparsers) -> None:
         "signatures",
         type=Path,
         metavar="SIGNATURES",
-        help="a .npy file, uint8[n, bits // 8] or uint64[n, bits // 64], or a saved lookalike "
-        "index, whose signatures are taken",
+        help="signatures of `lookalike sign`, a .npy file (uint8[n, bits // 8] or uint64[n, "
+        "bits // 64]), or a saved index, whose signatures are taken",
     )
     parser.add_argument(
         "--queries",
@@ -136,8 +133,8 @@ def add(commands: Subparsers) -> None:
 def run(options: argparse.Namespace) -> None:
     """Measure, print, and write what was asked for."""
     _check(options)
-    signatures = _read(options.signatures)
-    queries = _read(options.queries) if options.queries else None
+    signatures = open_index(options.signatures).living()[0]
+    queries = open_index(options.queries).living()[0] if options.queries else None
     count, bits = signatures.shape[0], 8 * signatures.shape[1]
     threads = "1 thread" if options.threads == 1 else f"{options.threads} threads"
     if options.output:
@@ -208,25 +205,6 @@ def _growth(
     first = grown[1].slice_bits
     kept = growth(signatures, **settings, slice_bits=first, progress=_progress("sizes"))
     return {"slices a bit wider with each doubling": grown, f"slices of {first} bits": kept}
-
-
-def _read(path: Path) -> NDArray[np.uint8]:
-    """Return the signatures of a .npy file, mapped and not read, or those of a saved index."""
-    try:
-        with open(path, "rb") as file:
-            magic = file.read(len(_NPY_MAGIC))
-    except OSError as error:
-        raise FileError(f"{path} cannot be read: {error.strerror or error}") from error
-    if magic != _NPY_MAGIC:
-        try:
-            return load_index(path).living()[0]
-        except FormatError as error:
-            raise FormatError(f"{error}; nor is it a .npy file, which np.save writes") from error
-    try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise FormatError(f"{path} is a .npy file that cannot be used: {error}") from error
-    return as_signatures(array, f"the signatures in {path}")
 
 
 def _make_folder(folder: Path) -> None:

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from lookalike.checks import thread_count, whole_number
 from lookalike.corpora import Corpus, open_corpus
+from lookalike.corpora.columns import find_columns
 from lookalike.corpora.duck import limited
 from lookalike.dedup.choose import choose_survivors, ranks
 from lookalike.dedup.cluster import Clusters, by_first, cluster_documents
 from lookalike.dedup.progress import Progress
-from lookalike.dedup.read import Documents, find_columns, read_documents
+from lookalike.dedup.read import Documents, read_documents
 from lookalike.dedup.result import DedupCounts, DedupResult
 from lookalike.dedup.settings import ALIASES, DedupSettings
 from lookalike.dedup.sign import Signed, collapse, sign_documents
@@ -185,7 +186,7 @@ def _open_old(against: Any, settings: DedupSettings, text: str) -> Any:
 
 
 def _ids_of(saved: SignatureFile) -> list[str]:
-    return saved.ids or [str(row) for row in range(len(saved.signatures))]
+    return list(saved.ids or ()) or [str(row) for row in range(len(saved.signatures))]
 
 
 def _check_memory(documents: int, limit: int | None) -> None:

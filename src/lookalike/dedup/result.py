@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.corpora import Corpus
+from lookalike.corpora.columns import Columns
 from lookalike.corpora.tables import TableCorpus
-from lookalike.dedup.read import Columns, Documents
+from lookalike.dedup.read import Documents
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.verify import VerifiedPairs
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike import _native
 from lookalike.dedup.progress import Progress
 from lookalike.dedup.read import Documents
 from lookalike.dedup.settings import DedupSettings
@@ -118,34 +117,12 @@ def _sign(
         for begin in range(done, len(candidates), _AT_A_TIME):
             part = documents.texts.documents.take(candidates[begin : begin + _AT_A_TIME])
             signatures = signer.sign(part, threads=threads)
-            enough = _with_features(part, signatures, settings, threads)
+            enough = signer.with_features(
+                part, signatures, least=settings.min_features, threads=threads
+            )
             file.write(signatures.data if enough.all() else signatures[enough].data)
             file.flush()
             flags.write(enough.tobytes())
             flags.flush()
             documents.texts.release()
             progress.step("sign", (begin + len(part)) / len(candidates))
-
-
-def _with_features(
-    documents: _native.Documents,
-    signatures: NDArray[np.uint8],
-    settings: DedupSettings,
-    threads: int,
-) -> NDArray[np.bool_]:
-    """Return which documents have enough features.
-
-    One without any has the signature of the empty text; only those need to be looked at, unless
-    more than one feature is asked for.
-    """
-    signer = settings.signer()
-    enough = np.ones(len(signatures), bool)
-    doubtful = np.arange(len(signatures))
-    if settings.min_features == 1:
-        empty = signer.sign([""])
-        doubtful = np.flatnonzero(signatures[:, 0] == empty[:, 0])  # of 256, one by chance
-        doubtful = doubtful[(signatures[doubtful] == empty).all(axis=1)]
-    if len(doubtful):
-        counts = signer.feature_counts(documents.take(doubtful), threads=threads)
-        enough[doubtful] = counts >= settings.min_features
-    return enough

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.corpora.base import arrow
+from lookalike.corpora.strings import StringWriter
 from lookalike.dedup.work import Work, release
 from lookalike.errors import CorruptIndexError
 
 __all__ = ["TextWriter", "Texts"]
 
 
-class TextWriter:
-    """Appends Arrow strings; nulls become empty strings."""
-
-    def __init__(self, data: Any, ends: Any) -> None:
-        self._data = data
-        self._ends = ends
-        self._size = 0
-        self.count = 0
+class TextWriter(StringWriter):
+    """Appends Arrow strings to the files of a job."""
 
     @classmethod
     @contextmanager
@@ -34,25 +28,6 @@ class TextWriter:
             data = files.enter_context(work.writer(f"{name}.bytes"))
             ends = files.enter_context(work.writer(f"{name}.ends"))
             yield cls(data, ends)
-
-    def append(self, strings: Any) -> None:
-        """Append a `large_string` array."""
-        if strings.null_count:
-            strings = strings.fill_null("")
-        if not len(strings):
-            return
-        _, offsets, data = strings.buffers()
-        ends = np.frombuffer(offsets, np.int64)[strings.offset : strings.offset + len(strings) + 1]
-        if ends[-1] > ends[0]:
-            self._data.write(memoryview(data)[ends[0] : ends[-1]])
-        self._ends.write((ends[1:] - ends[0] + self._size).tobytes())
-        self._size += int(ends[-1] - ends[0])
-        self.count += len(strings)
-
-    def append_empty(self, count: int) -> None:
-        """Append that many empty strings."""
-        self._ends.write(np.full(count, self._size, np.int64).tobytes())
-        self.count += count
 
 
 class Texts:

@@ -35,6 +35,8 @@ _KINDS = {
 }
 _LEARNT = ("tfidf", "log-likelihood")
 
+WEIGHT_KINDS = tuple(_KINDS)
+
 VOCABULARY_ARRAYS = ("features", "documents", "occurrences")
 
 MOST_FEATURES = 1 << 22

@@ -1,7 +1,7 @@
 """From bits to neighbours: indexes, what they answer, and their files."""
 
 from lookalike.indexes.base import Index
-from lookalike.indexes.files import load_index
+from lookalike.indexes.files import load_index, open_index
 from lookalike.indexes.results import Explanation, Matches, Neighbors, Pairs
 from lookalike.indexes.scan import ScanIndex
 from lookalike.indexes.sharded import ShardedIndex
@@ -17,4 +17,5 @@ __all__ = [
     "ShardedIndex",
     "SliceIndex",
     "load_index",
+    "open_index",
 ]

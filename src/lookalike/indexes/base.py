@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike.indexes.results import Matches, Neighbors, Pairs
+from lookalike.signatures import Signer
+from lookalike.signatures.signer import signer_contents, signer_in
 
 if TYPE_CHECKING:
     from lookalike.storage import Container
@@ -34,6 +36,12 @@ class Index(ABC):
 
     _container: Container | None = None
     """The file behind the index, if it was loaded from one."""
+
+    signer: Signer | None = None
+    """What made the signatures, where the index was told; saved with it."""
+
+    names: Sequence[str] | None = None
+    """What documents are called: `names[id]`, where the index was told; saved with it."""
 
     @property
     @abstractmethod
@@ -113,16 +121,28 @@ class Index(ABC):
 
         `notes`, plain values, are kept in the file and come back as `index.notes`.
         """
-        from lookalike.storage import write_container  # not needed to search, so not at import
+        from lookalike.storage import Strings, write_container  # not needed to search
 
         meta, arrays = self._contents()
-        write_container(path, {**meta, "notes": dict(notes or {})}, arrays)
+        meta = {**meta, "notes": dict(notes or {})}
+        if self.signer is not None:
+            description, learnt = signer_contents(self.signer)
+            meta, arrays = {**meta, **description}, {**arrays, **learnt}
+        if self.names is not None:
+            arrays = {**arrays, **Strings.of(self.names).arrays("name")}
+        write_container(path, meta, arrays)
 
     @property
     def notes(self) -> dict[str, Any]:
         """What `save` was given to keep with the index, if it was loaded from a file."""
         notes = self._container.meta.get("notes") if self._container else None
         return dict(notes) if isinstance(notes, dict) else {}
+
+    def name(self, id: int) -> str | int:
+        """Return what a document is called: its name, or its id where it has none."""
+        if self.names is None or not 0 <= id < len(self.names):
+            return id
+        return self.names[id]
 
     def verify(self) -> None:
         """Read the file behind the index and raise `CorruptIndexError` if it is damaged.
@@ -135,9 +155,13 @@ class Index(ABC):
     @classmethod
     def from_container(cls, container: Container) -> Self:
         """Return the index that a container holds, its arrays mapped and not read."""
+        from lookalike.storage import Strings
+
         index = cls.__new__(cls)
         index._container = container
         index._restore(container)
+        index.signer = signer_in(container)
+        index.names = Strings.restored(container, "name")
         return index
 
     def _contents(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

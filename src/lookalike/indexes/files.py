@@ -1,15 +1,20 @@
-"""Opening a saved index, whichever sort it is."""
+"""Opening a saved index, whichever sort it is, or whatever else has signatures."""
 
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from lookalike.errors import FormatError
 from lookalike.indexes.base import Index
 from lookalike.indexes.scan import ScanIndex
 from lookalike.indexes.slices import SliceIndex
+from lookalike.signatures.files import is_npy, read_npy, signatures_in
 
-__all__ = ["load_index"]
+if TYPE_CHECKING:
+    from lookalike.storage import Container
+
+__all__ = ["load_index", "open_index"]
 
 _KINDS: dict[str, type[Index]] = {kind.kind: kind for kind in (ScanIndex, SliceIndex)}
 
@@ -23,13 +28,38 @@ def load_index(path: str | os.PathLike[str], *, verify: bool = False) -> Index:
     """
     from lookalike.storage import open_container  # not needed to search, so not at import
 
-    container = open_container(path)
+    index = _index_in(open_container(path))
+    if verify:
+        index.verify()
+    return index
+
+
+def open_index(path: str | os.PathLike[str]) -> Index:
+    """Open whatever file has signatures: a saved index, `la.save_signatures`' or `np.save`'s.
+
+    Signatures alone become a `ScanIndex`, which has nothing to build, with the signer and the names
+    of the documents where the file has them. Nothing is read but what `load_index` reads.
+    """
+    from lookalike.storage import open_container
+
+    if is_npy(path):
+        return ScanIndex(read_npy(path))
+    try:
+        container = open_container(path)
+    except FormatError as error:
+        raise FormatError(f"{error}; nor is it a .npy file, which np.save writes") from error
+    if container.meta.get("kind") != "signatures":
+        return _index_in(container)
+    saved = signatures_in(container)
+    index = ScanIndex(saved.signatures)
+    index.signer, index.names = saved.signer, saved.ids
+    return index
+
+
+def _index_in(container: Container) -> Index:
     kind = container.meta.get("index")
     if not isinstance(kind, str) or kind not in _KINDS:
         raise FormatError(
             f"{container.path} holds an index of kind {kind!r}; this version knows {list(_KINDS)}"
         )
-    index = _KINDS[kind].from_container(container)
-    if verify:
-        index.verify()
-    return index
+    return _KINDS[kind].from_container(container)

@@ -2,6 +2,7 @@
 
 from lookalike.signatures.arrays import as_queries, as_signatures
 from lookalike.signatures.distance import hamming
+from lookalike.signatures.estimates import estimated_similarity
 from lookalike.signatures.files import SignatureFile, load_signatures, save_signatures
 from lookalike.signatures.kernels import Kernel, kernels
 from lookalike.signatures.minhash import BBitMinHash, MinHash
@@ -21,6 +22,7 @@ __all__ = [
     "TopSig",
     "as_queries",
     "as_signatures",
+    "estimated_similarity",
     "hamming",
     "kernels",
     "load_signatures",

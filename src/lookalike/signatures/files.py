@@ -5,16 +5,28 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lookalike.errors import CorruptIndexError, FormatError, SignatureError
+from lookalike.errors import CorruptIndexError, FileError, FormatError, SignatureError
 from lookalike.signatures.arrays import as_signatures
-from lookalike.signatures.signer import Signer, signer_from_dict
+from lookalike.signatures.signer import Signer, signer_contents, signer_in
 
-__all__ = ["SignatureFile", "load_signatures", "save_signatures"]
+if TYPE_CHECKING:
+    from lookalike.storage import Container
+
+__all__ = [
+    "SignatureFile",
+    "is_npy",
+    "load_signatures",
+    "read_npy",
+    "save_signatures",
+    "signatures_in",
+]
+
+_NPY_MAGIC = b"\x93NUMPY"
 
 
 @dataclass(frozen=True)
@@ -24,7 +36,7 @@ class SignatureFile:
     signatures: NDArray[np.uint8]
     """Mapped and not read."""
     signer: Signer
-    ids: list[str] | None
+    ids: Sequence[str] | None
     """Of the documents; None: they are known by their position."""
 
 
@@ -35,42 +47,60 @@ def save_signatures(
     ids: Sequence[str] | None = None,
 ) -> None:
     """Write signatures and what is needed to compare others with them, whole or not at all."""
-    from lookalike.storage import write_container  # not needed to sign, so not at import
+    from lookalike.storage import Strings, write_container  # not needed to sign, so not at import
 
     rows = as_signatures(signatures, "the signatures")
-    arrays: dict[str, NDArray[Any]] = {"signatures": rows}
+    meta, learnt = signer_contents(signer)
+    arrays: dict[str, NDArray[Any]] = {"signatures": rows, **learnt}
     if ids is not None:
         if len(ids) != len(rows):
             raise SignatureError(
                 f"there are {len(ids)} ids and {len(rows)} signatures; expected as many"
             )
-        encoded = [one.encode() for one in ids]
-        arrays["id_ends"] = np.cumsum([0, *map(len, encoded)])[1:].astype(np.int64)
-        arrays["id_bytes"] = np.frombuffer(b"".join(encoded), np.uint8)
-    write_container(path, {"kind": "signatures", "signer": signer.to_dict()}, arrays)
+        arrays |= Strings.of(ids).arrays("id")
+    write_container(path, {"kind": "signatures", **meta}, arrays)
 
 
 def load_signatures(path: str | os.PathLike[str]) -> SignatureFile:
     """Open a file that `save_signatures` wrote."""
     from lookalike.storage import open_container
 
-    container = open_container(path)
+    return signatures_in(open_container(path))
+
+
+def signatures_in(container: Container) -> SignatureFile:
+    """Return the signatures in a container that `save_signatures` wrote."""
+    from lookalike.storage import Strings
+
+    path = container.path
     if container.meta.get("kind") != "signatures":
+        what = "an index" if "index" in container.meta else "something else"
         raise FormatError(
-            f"{path} holds {container.meta.get('kind', 'something else')!r}; expected signatures, "
-            "as `lookalike sign` writes them"
+            f"{path} holds {what}; expected signatures, as `lookalike sign` writes them"
         )
     rows: NDArray[np.uint8] = container.array("signatures", np.uint8, 2)
-    signer = signer_from_dict(container.meta["signer"])
-    ids = None
-    if "id_ends" in container:
-        ends = container.array("id_ends", np.int64, 1)
-        data = container.array("id_bytes", np.uint8, 1).tobytes()
-        starts = np.concatenate([[0], ends[:-1]]) if len(ends) else ends
-        if len(ends) != len(rows) or (ends < starts).any() or (ends.max(initial=0) > len(data)):
-            raise CorruptIndexError(f"{path}: the ids do not fit the signatures; it is damaged")
-        ids = [
-            data[begin:end].decode("utf-8", "replace")
-            for begin, end in zip(starts.tolist(), ends.tolist(), strict=True)
-        ]
+    signer = signer_in(container)
+    if signer is None:
+        raise CorruptIndexError(f"{path}: the signer is missing; it is damaged")
+    ids = Strings.restored(container, "id")
+    if ids is not None and len(ids) != len(rows):
+        raise CorruptIndexError(f"{path}: the ids do not fit the signatures; it is damaged")
     return SignatureFile(rows, signer, ids)
+
+
+def is_npy(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file begins as those of `np.save` do."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_NPY_MAGIC)) == _NPY_MAGIC
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def read_npy(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
+    """Return the signatures of a .npy file, mapped and not read."""
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise FormatError(f"{path} is a .npy file that cannot be used: {error}") from error
+    return as_signatures(array, f"the signatures in {path}")

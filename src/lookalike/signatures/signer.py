@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Self, SupportsIndex
+from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import whole_number
-from lookalike.errors import ArgumentError, FormatError
+from lookalike.errors import ArgumentError, CorruptIndexError, FormatError
 from lookalike.features import FeatureKind, Weights, feature_kind_from_dict
 from lookalike.features.weights import (
     MOST_FEATURES,
@@ -19,10 +19,16 @@ from lookalike.features.weights import (
     encode_array,
 )
 
-__all__ = ["Signer", "load_signer", "signer_from_dict"]
+if TYPE_CHECKING:
+    from lookalike.storage import Container
+
+__all__ = ["Signer", "load_signer", "signer_contents", "signer_from_dict", "signer_in"]
 
 SIGNER_VERSION = 1
 """Grows when the same text would get other bits."""
+
+_PREFIX = "signer."
+"""Of the names of arrays that a signer has learnt."""
 
 
 class Signer(ABC):
@@ -65,10 +71,7 @@ class Signer(ABC):
         """Write the signer, with what it has learnt, to a file; `la.load_signer` reads it."""
         from lookalike.storage import write_container  # not needed to sign, so not at import
 
-        description = self.to_dict()
-        learnt = _learnt(description)
-        arrays = {name: decode_array(learnt.pop(name)) for name in VOCABULARY_ARRAYS if learnt}
-        write_container(path, {"signer": description}, arrays)
+        write_container(path, *signer_contents(self))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Signer) and self.to_dict() == other.to_dict()
@@ -104,6 +107,34 @@ class DocumentSigner(Signer):
         Those with 0 are empty: their signature says nothing, and equal ones mean nothing.
         """
         return self.features.counts(documents, threads=threads)
+
+    @abstractmethod
+    def sign(self, documents: Any, *, threads: SupportsIndex | None = None) -> NDArray[Any]:
+        """Return the signatures of documents, a row each."""
+
+    def with_features(
+        self,
+        documents: Any,
+        signatures: NDArray[Any],
+        *,
+        least: int = 1,
+        threads: SupportsIndex | None = None,
+    ) -> NDArray[np.bool_]:
+        """Return which documents, of which these are the signatures, have `least` features.
+
+        One without any has the signature of the empty text; only those are looked at, unless more
+        than one feature is asked for. `documents` has to have `take`, as Arrow columns do.
+        """
+        enough = np.ones(len(signatures), bool)
+        doubtful = np.arange(len(signatures))
+        if least == 1:
+            empty = self.sign([""])
+            doubtful = np.flatnonzero(signatures[:, 0] == empty[:, 0])  # of 256, one by chance
+            doubtful = doubtful[(signatures[doubtful] == empty).all(axis=1)]
+        if len(doubtful):
+            counts = self.feature_counts(documents.take(doubtful), threads=threads)
+            enough[doubtful] = counts >= least
+        return enough
 
 
 class WeightedSigner(DocumentSigner):
@@ -154,17 +185,40 @@ def signer_from_dict(description: dict[str, Any]) -> Signer:
 
 
 def load_signer(path: str | os.PathLike[str]) -> Signer:
-    """Read a signer that `Signer.save` wrote."""
+    """Read a signer that `Signer.save` wrote, or that of a file of signatures or an index."""
     from lookalike.storage import open_container  # not needed to sign, so not at import
 
-    container = open_container(path)
-    description = container.meta.get("signer")
-    if not isinstance(description, dict):
+    signer = signer_in(open_container(path))
+    if signer is None:
         raise FormatError(f"{path} holds no signer")
-    container.verify()
+    return signer
+
+
+def signer_contents(signer: Signer) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return what a container needs to hold a signer, alone or beside other things.
+
+    What it has learnt becomes arrays.
+    """
+    description = signer.to_dict()
+    learnt = _learnt(description)
+    names = VOCABULARY_ARRAYS if learnt else ()
+    arrays: dict[str, NDArray[Any]] = {
+        f"{_PREFIX}{name}": decode_array(learnt.pop(name)) for name in names
+    }
+    return {"signer": description}, arrays
+
+
+def signer_in(container: Container) -> Signer | None:
+    """Return the signer that `signer_contents` put into a container, or None; all of it checked."""
+    description = container.meta.get("signer")
+    if description is None:
+        return None
+    if not isinstance(description, dict):
+        raise CorruptIndexError(f"{container.path}: the signer is {description!r}; it is damaged")
     learnt = _learnt(description)
     for name in VOCABULARY_ARRAYS if learnt else ():
-        learnt[name] = encode_array(container.array(name, np.uint64, 1))
+        container.verify(f"{_PREFIX}{name}")
+        learnt[name] = encode_array(container.array(f"{_PREFIX}{name}", np.uint64, 1))
     return signer_from_dict(description)
 
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["page"]
 
 MOST_WARNINGS = 50
+LIKELY = 0.9
+"""The chance of a pair at the threshold below which the page says that many are missed."""
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
@@ -229,6 +231,12 @@ def _s_curve(result: DedupResult) -> str:
         if settings.verify
         else "What is proposed is then judged by the distance of the signatures."
     )
+    if at_threshold < LIKELY:
+        more = "more permutations" if settings.method == "minhash" else "a larger radius"
+        caption += (
+            " <strong>Pairs near the threshold are often missed</strong>: "
+            f"{more} would find more of them, in more time."
+        )
     return _figure(
         "The chance to be found",
         chance_chart(chance, settings.threshold, _measure(result)),

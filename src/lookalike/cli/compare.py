@@ -1,0 +1,223 @@
+"""`lookalike compare`: two documents side by side, by every method, with a diff."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lookalike.checks import optional_module, whole_number
+from lookalike.cli.options import add_corpus_options, add_threads, corpus_of
+from lookalike.corpora.columns import Columns, find_columns
+from lookalike.corpora.lookup import find_documents, read_text
+from lookalike.dedup.compare import Comparison, MethodVerdict, compare_texts
+from lookalike.errors import ArgumentError, MissingDependencyError
+from lookalike.features.diff import Change, WordDiff
+
+if TYPE_CHECKING:
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+_MOST_BYTES = 256 << 20
+
+_DETAILS = """\
+what is shown:
+  exact similarities, by the measures of `lookalike dedup` with its defaults, and what signatures
+  would have estimated; different word n-grams that both documents have, or only one of them; a
+  diff of words. On a terminal the diff is coloured; elsewhere, or with NO_COLOR in the
+  environment, deleted words are in [-...-] and inserted ones in {+...+}.
+
+  Similarities and counts are of whole documents of up to 256 MB. The diff stops after 4,000 words
+  that differ, and says so.
+
+exit status:
+  0 compared, 1 an error such as a binary file, 2 wrong usage, 130 interrupted
+
+examples:
+  lookalike compare old.txt new.txt
+  lookalike compare --in corpus.jsonl 0704.0001 0704.0002
+  lookalike compare --in corpus.parquet --rows 17 4711 --ngram 3
+  lookalike compare old.txt new.txt --json | jq .methods
+"""
+
+
+def add(commands: Subparsers) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "compare",
+        help="compare two documents: similarities, signatures, shingles, a diff",
+        description="Compare two files, or two documents of a corpus, in every way that\n"
+        "`lookalike dedup` can.",
+        epilog=_DETAILS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("a", metavar="A", help="a file; with --in, an id")
+    parser.add_argument("b", metavar="B", help="another one")
+    group = parser.add_argument_group("documents of a corpus")
+    group.add_argument("--in", dest="corpus", metavar="CORPUS", help="where A and B are ids")
+    group.add_argument(
+        "--rows", action="store_true", help="A and B are rows, counted from 0, and not ids"
+    )
+    add_corpus_options(group)
+    group = parser.add_argument_group("how they are compared")
+    group.add_argument(
+        "--ngram", type=int, metavar="N", help="words in a shingle, for Jaccard (default 5)"
+    )
+    group.add_argument("--seed", type=int, default=0, metavar="N", help="of signatures (default 0)")
+    add_threads(group)
+    group = parser.add_argument_group("what is shown")
+    group.add_argument(
+        "--examples", type=int, default=3, metavar="N", help="shingles of each sort (default 3)"
+    )
+    group.add_argument(
+        "--context",
+        type=int,
+        default=60,
+        metavar="N",
+        help="characters of equal text around changes (default 60)",
+    )
+    group.add_argument("--no-diff", dest="diff", action="store_false", help="leave the diff out")
+    group.add_argument(
+        "--color", choices=("auto", "always", "never"), default="auto", help="of the diff"
+    )
+    group.add_argument("--json", action="store_true", help="print everything as one JSON object")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Compare and print."""
+    whole_number("--examples", options.examples, at_least=0)
+    whole_number("--context", options.context, at_least=0)
+    a, b = _texts(options)
+    comparison = compare_texts(
+        a,
+        b,
+        ngram=options.ngram,
+        seed=options.seed,
+        examples=options.examples,
+        diff=options.diff,
+        threads=options.threads,
+    )
+    if options.json:
+        print(json.dumps({"a": options.a, "b": options.b, **comparison.to_dict()}))
+        return
+    _print_similarities(options, comparison)
+    _print_shingles(comparison)
+    if comparison.diff is not None:
+        _print_diff(comparison.diff, options.context, options.color)
+
+
+def _texts(options: argparse.Namespace) -> list[str]:
+    if options.corpus is None:
+        for name in ("rows", "text", "id", "format"):
+            if getattr(options, name):
+                raise ArgumentError(f"--{name} goes with --in CORPUS, which is missing")
+        return [read_text(Path(name), _MOST_BYTES) for name in (options.a, options.b)]
+    corpus = corpus_of([options.corpus], options.format)
+    columns = find_columns(corpus, options.text, options.id)
+    if options.rows:
+        columns = Columns(columns.text, None)
+    return find_documents(corpus, columns, [options.a, options.b], skip_bad=options.skip_bad)
+
+
+def _print_similarities(options: argparse.Namespace, comparison: Comparison) -> None:
+    names = [options.a, options.b]
+    width = max(12, *map(len, names))
+    print(f"{'':<14}{names[0]:>{width}}  {names[1]:>{width}}".rstrip())
+    for what, (left, right) in (("bytes", comparison.bytes), ("words", comparison.words)):
+        print(f"{what:<14}{left:>{width},}  {right:>{width},}")
+    print()
+    if comparison.equal:
+        print("The texts are equal, byte for byte.\n")
+    print(f"{'':<26}{'exact':>8}{'estimate':>10}  signatures")
+    for verdict in comparison.methods:
+        estimate = "-" if verdict.estimate is None else f"{verdict.estimate:.4f}"
+        name = f"{verdict.measure} of {_unit(verdict.ngram)}".capitalize()
+        print(f"{name:<26}{verdict.exact:>8.4f}{estimate:>10}  {_distance(verdict)}")
+    if 0 in comparison.words:
+        print("\nA text without words is similar to nothing; its signatures mean nothing.")
+
+
+def _unit(ngram: int) -> str:
+    return "words" if ngram == 1 else f"word {ngram}-grams"
+
+
+def _distance(verdict: MethodVerdict) -> str:
+    unit = "values" if verdict.method == "minhash" else "bits"
+    return f"{verdict.method}: {verdict.distance} of {verdict.size} {unit} differ"
+
+
+def _print_shingles(comparison: Comparison) -> None:
+    shingles = comparison.shingles
+    print(
+        f"\nDifferent {_unit(shingles.ngram)}: {shingles.shared:,} in both, "
+        f"{shingles.only_a:,} only in the first, {shingles.only_b:,} only in the second"
+    )
+    labels = {"shared": "both", "only_a": "first", "only_b": "second"}
+    for kind, label in labels.items():
+        for example in shingles.examples[kind]:
+            print(f"  {label:<8}{example}")
+
+
+def _print_diff(diff: WordDiff, context: int, color: str) -> None:
+    if all(change.kind == "equal" for change in diff.changes) and diff.complete:
+        print("\nNo word differs.")
+        return
+    print("\nFrom the first to the second:\n")
+    shown = [
+        _shortened(change, context, *_ends(diff, at)) for at, change in enumerate(diff.changes)
+    ]
+    text = _coloured(shown) if _wants_color(color) else None
+    if text is not None:
+        console = optional_module("rich.console", "a coloured diff", extra="dedup")
+        console.Console(force_terminal=True, soft_wrap=True).print(text, end="")
+    else:
+        marks = {"equal": ("", ""), "delete": ("[-", "-]"), "insert": ("{+", "+}")}
+        for change in shown:
+            before, after = marks[change.kind]
+            space = change.text[len(change.text.rstrip()) :] if before else ""
+            print(f"{before}{change.text[: len(change.text) - len(space)]}{after}{space}", end="")
+    print()
+    if not diff.complete:
+        print("(the texts are longer; the diff stops here)")
+
+
+def _ends(diff: WordDiff, at: int) -> tuple[bool, bool]:
+    """Return whether there are changes before and after this part."""
+    return at > 0, at < len(diff.changes) - 1
+
+
+def _shortened(change: Change, context: int, before: bool, after: bool) -> Change:
+    """Leave out what is far from any change in a long run of equal words."""
+    text = change.text
+    if change.kind != "equal" or len(text) <= 2 * context + 40:
+        return change
+    head = _whole_words(text[: context + 1]) if before else ""
+    tail = _whole_words(text[::-1][: context + 1])[::-1] if after else ""
+    return Change("equal", f"{head}...{tail}", change.words)
+
+
+def _whole_words(text: str) -> str:
+    """Return text without the part of a word at its end; all of it if it is one word."""
+    end = len(text)
+    while end and not text[end - 1].isspace():
+        end -= 1
+    return text[:end] if end else text
+
+
+def _wants_color(color: str) -> bool:
+    if color == "auto":
+        return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    return color == "always"
+
+
+def _coloured(changes: list[Change]) -> Any | None:
+    """Return the diff as rich shows it; None where rich is not installed."""
+    try:
+        rich = optional_module("rich.text", "a coloured diff", extra="dedup")
+    except MissingDependencyError:
+        return None
+    styles = {"equal": "", "delete": "red strike", "insert": "bold green"}
+    return rich.Text().join([rich.Text(one.text, styles[one.kind]) for one in changes])

@@ -1,0 +1,123 @@
+"""`lookalike index`: signatures in, an index that is searched without building it again out."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lookalike.cli.options import add_threads, check_folder
+from lookalike.cli.sizes import byte_count
+from lookalike.errors import ArgumentError
+from lookalike.indexes import Index, ScanIndex, SliceIndex, open_index
+
+if TYPE_CHECKING:
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """A sort of index, and which options it is built with."""
+
+    build: Callable[..., Index]
+    options: tuple[str, ...]
+
+
+_KINDS = {
+    "slices": _Kind(SliceIndex, ("slice_bits", "memory", "threads")),
+    "scan": _Kind(ScanIndex, ()),
+}
+
+_DETAILS = """\
+kinds:
+  slices  lists of signatures that agree in some bits: quick, near neighbours, exact on demand
+  scan    signatures and ids alone, all of them looked at: exact, for small collections
+
+The index holds the signatures, and ids and signer where the input has them, so that
+`lookalike search` takes texts and answers with ids. It is mapped, not read, when it is opened.
+
+exit status:
+  0 done, 1 an error (nothing is half-written), 2 wrong usage, 130 interrupted
+
+examples:
+  lookalike index corpus.lookalike -o index.lookalike
+  lookalike index corpus.lookalike -o index.lookalike --slice-bits 16
+  lookalike index signatures.npy -o index.lookalike --kind scan
+"""
+
+
+def add(commands: Subparsers) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "index",
+        help="build an index of signatures and save it",
+        description="Build an index from a file of signatures.",
+        epilog=_DETAILS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "signatures",
+        type=Path,
+        metavar="SIGNATURES",
+        help="a file of `lookalike sign`, a .npy file, or another index",
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="FILE", help="such as index.lookalike"
+    )
+    parser.add_argument(
+        "--kind", choices=tuple(_KINDS), default="slices", help="of index (default slices)"
+    )
+    parser.add_argument(
+        "--slice-bits", type=int, metavar="N", help="width of slices (default: by the size)"
+    )
+    parser.add_argument(
+        "--memory", type=byte_count, metavar="SIZE", help="most that lists of slices take, as 2GB"
+    )
+    add_threads(parser)
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON")
+    parser.add_argument("--quiet", action="store_true", help="no summary")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Build, save, and say what was built."""
+    kind = _KINDS[options.kind]
+    for name in ("slice_bits", "memory"):
+        if getattr(options, name) is not None and name not in kind.options:
+            option = name.replace("_", "-")
+            raise ArgumentError(f"--{option} does not go with --kind {options.kind}")
+    check_folder(options.output)
+    if options.output.exists() and options.output.samefile(options.signatures):
+        raise ArgumentError(f"-o is {options.output}, the file that is read; give another name")
+    source = open_index(options.signatures)
+    start = time.perf_counter()
+    signatures, ids = source.living()
+    index = kind.build(
+        signatures,
+        ids=ids if source.own_ids else None,
+        **{name: getattr(options, name) for name in kind.options},
+    )
+    index.signer, index.names = source.signer, source.names
+    index.save(options.output)
+    summary: dict[str, Any] = {
+        **index.stats(),
+        "seconds": round(time.perf_counter() - start, 3),
+        "file": str(options.output),
+        "file_bytes": options.output.stat().st_size,
+        "ids": index.names is not None,
+        "signer": None if index.signer is None else type(index.signer).__name__,
+    }
+    if options.json:
+        print(json.dumps(summary))
+    elif not options.quiet:
+        how = f", slices of {index.slice_bits} bits" if isinstance(index, SliceIndex) else ""
+        print(
+            f"{len(index):,} signatures of {index.bits} bits{how}: {options.output}\n"
+            f"  {summary['file_bytes']:,} bytes, {summary['seconds']:.2f} s"
+        )
+        if index.signer is None:
+            print("  signer and ids are not known: search it by signatures, not by texts")

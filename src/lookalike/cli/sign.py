@@ -1,0 +1,193 @@
+"""`lookalike sign`: a corpus in, a file of signatures out."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lookalike.cli.options import (
+    SIGNER_DEFAULTS,
+    add_corpus_options,
+    add_signer_options,
+    add_threads,
+    check_folder,
+    corpus_of,
+)
+from lookalike.cli.progress import progress_bars
+from lookalike.corpora.columns import find_columns
+from lookalike.corpora.signing import SIGNATURE_SUFFIXES, SignedCorpus, sign_corpus
+from lookalike.dedup import DedupSettings
+from lookalike.errors import ArgumentError
+from lookalike.features import Weights
+from lookalike.features.weights import WEIGHT_KINDS
+from lookalike.signatures import load_signer
+from lookalike.signatures.signer import DocumentSigner, WeightedSigner
+
+if TYPE_CHECKING:
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+_LEARNT = {"simhash": "tfidf", "topsig": "log-likelihood"}
+
+_DETAILS = """\
+input:
+  what `lookalike dedup` reads: JSON Lines, JSON, CSV, TSV, Parquet, text (a document a line),
+  folders (a document a file); .gz and .zst too. It may be larger than memory.
+
+output (-o):
+  NAME.lookalike holds signatures, ids (or row numbers) and the signer, for `lookalike index`,
+  `search`, `pairs`, `evaluate` and `dedup --against`. Documents without words are left out: they
+  would all look alike.
+  NAME.npy holds the signatures alone, uint8[n, bits // 8], a row for each document.
+
+which method:
+  minhash  Jaccard similarity of word 5-grams: finds copies and edited copies
+  simhash  cosine of word 2-grams, in 64 bits: small, for near-duplicates
+  topsig   cosine of words, in 1024 bits: documents about the same things, if of similar length
+  For `lookalike search` by a few words: --method simhash --ngram 1 --bits 1024 --fit
+
+exit status:
+  0 done, 1 an error (nothing is half-written), 2 wrong usage, 130 interrupted
+
+examples:
+  lookalike sign corpus.jsonl -o corpus.lookalike
+  lookalike sign 'crawl/*.parquet' --text content --method topsig --fit -o crawl.lookalike
+  lookalike sign more.jsonl --like crawl.lookalike -o more.lookalike
+  lookalike sign docs/ --method simhash --bits 128 -o docs.npy
+"""
+
+
+def add(commands: Subparsers) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "sign",
+        help="turn a corpus into a file of signatures",
+        description="Sign every document of a corpus, and write signatures, ids and signer to a "
+        "file.",
+        epilog=_DETAILS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("input", nargs="+", metavar="CORPUS", help="files, folders or patterns")
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="FILE", help="NAME.lookalike or .npy"
+    )
+    add_corpus_options(parser.add_argument_group("what is read"))
+    group = parser.add_argument_group("how it is signed")
+    add_signer_options(group)
+    group.add_argument(
+        "--weights",
+        choices=WEIGHT_KINDS,
+        help="of features, for simhash and topsig (default count)",
+    )
+    group.add_argument(
+        "--fit",
+        action="store_true",
+        help="learn from the corpus first how common words are: reads it twice (weights tfidf for "
+        "simhash and log-likelihood for topsig, unless given)",
+    )
+    group.add_argument(
+        "--like",
+        type=Path,
+        metavar="FILE",
+        help="sign as this file of signatures or index was, with what was learnt for it",
+    )
+    group = parser.add_argument_group("how it works")
+    add_threads(group)
+    group.add_argument("--json", action="store_true", help="print the summary as JSON")
+    group.add_argument("--quiet", action="store_true", help="no progress bar, no summary")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Sign and say what was signed."""
+    if options.output.suffix not in SIGNATURE_SUFFIXES:
+        raise ArgumentError(
+            f"-o is {options.output}; expected a name that ends in "
+            f"{' or '.join(SIGNATURE_SUFFIXES)}"
+        )
+    check_folder(options.output)
+    signer = _signer(options)
+    corpus = corpus_of(options.input, options.format)
+    columns = find_columns(corpus, options.text, options.id)
+    start = time.perf_counter()
+    with progress_bars(options.quiet or options.json) as progress:
+        signed = sign_corpus(
+            corpus,
+            columns,
+            signer,
+            options.output,
+            fit=options.fit,
+            skip_bad=options.skip_bad,
+            threads=options.threads,
+            progress=progress,
+        )
+    seconds = time.perf_counter() - start
+    if options.json:
+        print(json.dumps(_summary(signed, signer, options.output, seconds)))
+    elif not options.quiet:
+        _print_summary(signed, options.output, seconds)
+
+
+def _signer(options: argparse.Namespace) -> DocumentSigner:
+    """Return the signer that the options describe, or that of a file."""
+    given = {name: getattr(options, name) for name in SIGNER_DEFAULTS}
+    if options.like is not None:
+        for name, value in {**given, "weights": options.weights, "fit": options.fit}.items():
+            if value != SIGNER_DEFAULTS.get(name, False) and value is not None:
+                raise ArgumentError(f"--{name} does not go with --like, which says how to sign")
+        signer = load_signer(options.like)
+        if not isinstance(signer, DocumentSigner) or not signer.features.is_document(""):
+            raise ArgumentError(f"{options.like} was signed by {signer!r}, which takes no texts")
+        return signer
+    if options.method == "minhash":
+        for name in ("weights", "fit", "bits"):
+            if getattr(options, name):
+                raise ArgumentError(
+                    f"--{name} goes with --method simhash or topsig; minhash has --permutations"
+                )
+    chosen: DocumentSigner = DedupSettings(**given).signer()
+    weights = options.weights or (_LEARNT[options.method] if options.fit else None)
+    if isinstance(chosen, WeightedSigner) and weights is not None:
+        chosen.weights = Weights(weights)
+        if chosen.weights.learns != options.fit:
+            raise ArgumentError(
+                f"--weights {weights} have nothing to learn; leave --fit out"
+                if options.fit
+                else f"--weights {weights} have to be learnt; add --fit, or sign --like a file"
+            )
+    return chosen
+
+
+def _settings(signer: DocumentSigner) -> dict[str, Any]:
+    """Return how documents were signed, without what was learnt."""
+    described = signer.to_dict()
+    if isinstance(described.get("weights"), dict):
+        described["weights"] = described["weights"]["kind"]
+    return described
+
+
+def _summary(
+    signed: SignedCorpus, signer: DocumentSigner, path: Path, seconds: float
+) -> dict[str, Any]:
+    return {
+        **vars(signed),
+        "signer": _settings(signer),
+        "seconds": round(seconds, 3),
+        "file": str(path),
+    }
+
+
+def _print_summary(signed: SignedCorpus, path: Path, seconds: float) -> None:
+    rate = f"{signed.documents / seconds:,.0f} documents/s" if seconds > 0 else ""
+    print(f"{signed.signatures:,} signatures of {signed.bits} bits: {path}")
+    print(f"  {signed.documents:,} documents in {seconds:.2f} s, {rate}")
+    left_out = "left out" if path.suffix == ".lookalike" else "their signatures mean nothing"
+    for count, what in (
+        (signed.without_features, f"without words: {left_out}"),
+        (signed.bad_rows, "that could not be read: left out"),
+        (signed.binary_files, "binary files: left out"),
+    ):
+        if count:
+            print(f"  {count:,} {what}")

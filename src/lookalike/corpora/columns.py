@@ -1,0 +1,78 @@
+"""Which columns of a corpus are what: texts and ids."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from lookalike.corpora.base import Corpus, arrow
+from lookalike.errors import ArgumentError, DocumentError
+
+__all__ = ["Columns", "find_columns", "id_strings", "text_strings"]
+
+TEXT_GUESSES = ("text", "content", "body", "document", "abstract", "description", "sentence")
+ID_GUESSES = ("id", "_id", "doc_id", "docid", "uid", "key", "path", "url")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of a corpus are what."""
+
+    text: str
+    id: str | None
+    order: str | None = None
+    """The one that decides who survives."""
+
+    @property
+    def names(self) -> list[str]:
+        """Those that have to be read."""
+        return [self.text, *([self.id] if self.id else []), *([self.order] if self.order else [])]
+
+
+def find_columns(
+    corpus: Corpus, text: str | None, id: str | None, order: str | None = None
+) -> Columns:
+    """Return the columns to read: those named, or the only obvious ones."""
+    chosen = corpus.column_for(text, TEXT_GUESSES, "text")
+    if chosen is None:
+        columns = corpus.columns()
+        if not columns:
+            return Columns("text", None)  # there is nothing to read
+        if len(columns) != 1:
+            raise ArgumentError(
+                f"{corpus.name} has the columns {', '.join(columns)}; say which one has the text"
+            )
+        chosen = columns[0]
+    if order is not None:
+        corpus.column_for(order, (), "choice of survivors")
+    return Columns(chosen, corpus.column_for(id, ID_GUESSES, "ids"), order)
+
+
+def text_strings(column: Any, name: str, corpus: Corpus) -> Any:
+    """Return a column as `large_string`; numbers are no text."""
+    pa = arrow()
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    is_text = (
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_string_view(kind)
+        or pa.types.is_null(kind)
+    )
+    if not is_text:
+        raise DocumentError(f"{corpus.name}: the column {name!r} is of type {kind}; expected text")
+    return column.cast(pa.large_string())
+
+
+def id_strings(column: Any, first_row: int) -> Any:
+    """Return ids as strings; a row that has none gets its number."""
+    pa = arrow()
+    try:
+        strings = column.cast(pa.large_string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        strings = pa.array([str(value.as_py()) for value in column], pa.large_string())
+    if strings.null_count:
+        rows = pa.array(range(first_row, first_row + len(strings)), pa.int64())
+        strings = pa.compute.coalesce(strings, rows.cast(pa.large_string()))
+    return strings

@@ -1,0 +1,69 @@
+"""Finding single documents of a corpus, by id or by row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from lookalike.corpora.base import Corpus, Problems, arrow
+from lookalike.corpora.columns import Columns, id_strings, text_strings
+from lookalike.errors import ArgumentError, DocumentError, FileError
+
+__all__ = ["find_documents", "read_text"]
+
+_BEGINNING = 8192
+_EXAMPLES = 3
+
+
+def find_documents(
+    corpus: Corpus, columns: Columns, wanted: Sequence[str], *, skip_bad: bool = False
+) -> list[str]:
+    """Return the texts of documents, by id or, without a column of ids, by row, counted from 0.
+
+    Of several with one id, the first. Reads no further than needed, and holds a batch at a time.
+    """
+    found: dict[str, str] = {}
+    examples: list[str] = []
+    pa = arrow()
+    rows = 0
+    for batch in corpus.read(columns.names, Problems(skip_bad)):
+        texts = text_strings(batch.column(0), columns.text, corpus)
+        column = batch.column(1) if columns.id else pa.nulls(len(batch))
+        ids = id_strings(column, rows)
+        examples += ids[: _EXAMPLES - len(examples)].to_pylist()
+        for name in wanted:
+            if name not in found and (at := pa.compute.index(ids, name).as_py()) >= 0:
+                found[name] = texts[at].as_py() or ""
+        rows += len(batch)
+        if len(found) == len(set(wanted)):
+            return [found[name] for name in wanted]
+    missing = next(name for name in wanted if name not in found)
+    what = f"no document whose {columns.id!r} is" if columns.id else "no row"
+    shown = f"the first are {', '.join(map(repr, examples))}" if examples else "it is empty"
+    raise ArgumentError(f"{corpus.name} has {what} {missing!r} among {rows:,} documents; {shown}")
+
+
+def read_text(path: Path, most_bytes: int) -> str:
+    """Return a file's text; refuse binary files, and files larger than `most_bytes`."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(_BEGINNING)
+            if b"\0" in data:
+                raise DocumentError(
+                    f"{path} is binary: it has a NUL byte near its beginning; expected text in "
+                    "UTF-8"
+                )
+            data += file.read(most_bytes + 1 - len(data))
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror or error}") from error
+    if len(data) > most_bytes:
+        raise DocumentError(
+            f"{path} is larger than {most_bytes:,} bytes; cut it into parts, and compare these"
+        )
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DocumentError(
+            f"{path} is binary or not UTF-8: its byte {error.start} is 0x{data[error.start]:02x}; "
+            "expected text in UTF-8 (iconv converts other encodings)"
+        ) from None

@@ -1,0 +1,155 @@
+"""Signing a corpus that may be larger than memory: a batch in, its signatures to disk."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, SupportsIndex
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.checks import thread_count
+from lookalike.corpora.base import Corpus, Problems, arrow
+from lookalike.corpora.columns import Columns, id_strings, text_strings
+from lookalike.corpora.strings import StringWriter
+from lookalike.errors import ArgumentError, FileError
+from lookalike.signatures import save_signatures
+from lookalike.signatures.signer import DocumentSigner, WeightedSigner
+from lookalike.storage import Strings, whole_file
+
+__all__ = ["SIGNATURE_SUFFIXES", "SignedCorpus", "sign_corpus"]
+
+SIGNATURE_SUFFIXES = (".lookalike", ".npy")
+
+
+@dataclass(frozen=True)
+class SignedCorpus:
+    """How many documents there were, and what became of them."""
+
+    documents: int
+    signatures: int
+    """Rows that were written."""
+    bits: int
+    """Of each."""
+    without_features: int
+    """Documents whose signature means nothing, because there is nothing to sign."""
+    bad_rows: int
+    binary_files: int
+
+
+def sign_corpus(
+    corpus: Corpus,
+    columns: Columns,
+    signer: DocumentSigner,
+    path: Path,
+    *,
+    fit: bool = False,
+    skip_bad: bool = False,
+    threads: SupportsIndex | None = None,
+    progress: Callable[[str, float], None] | None = None,
+) -> SignedCorpus:
+    """Write the signatures of all documents to a file, whole or not at all.
+
+    To NAME.lookalike with signer and ids, or row numbers where there are no ids; documents without
+    features are left out, because they would all look alike. To NAME.npy the rows alone, one for
+    each document. With `fit`, the corpus is read twice: the signer learns its weights first.
+
+    Memory holds a batch at a time; signatures lie in unnamed files beside `path` until they are
+    complete, so the disk needs room for them twice.
+    """
+    if path.suffix not in SIGNATURE_SUFFIXES:
+        raise ArgumentError(
+            f"{path}: expected a name that ends in {' or '.join(SIGNATURE_SUFFIXES)}"
+        )
+    tell = progress or (lambda step, share: None)
+    count = thread_count(threads)
+    if fit:
+        _fit(corpus, columns, signer, skip_bad, count, tell)
+    named = path.suffix == ".lookalike"
+    problems = Problems(skip_bad)
+    documents = without = 0
+    with _scratch(path) as (rows_file, id_bytes, id_ends):
+        ids = StringWriter(id_bytes, id_ends)
+        for batch in corpus.read(columns.names, problems):
+            texts = text_strings(batch.column(0), columns.text, corpus).fill_null("")
+            signatures = signer.sign(texts, threads=count)
+            enough = signer.with_features(texts, signatures, threads=count)
+            without += len(texts) - int(np.count_nonzero(enough))
+            if named:
+                kept = np.flatnonzero(enough)
+                signatures = np.ascontiguousarray(signatures[kept])
+                ids.append(_ids(batch, columns, documents).take(kept))
+            rows_file.write(signatures.data)
+            documents += len(texts)
+            tell("sign", corpus.done)
+        tell("sign", 1.0)
+        rows = _mapped(rows_file, np.uint8, signer.sign([]).shape[1])
+        if named:
+            names = Strings(_mapped(id_ends, np.int64), _mapped(id_bytes, np.uint8))
+            save_signatures(path, rows, signer, names)
+        else:
+            with whole_file(path) as temporary, open(temporary, "xb") as file:
+                np.save(file, rows, allow_pickle=False)
+        bits = 8 * rows.shape[1]
+        return SignedCorpus(documents, len(rows), bits, without, problems.bad, problems.binary)
+
+
+def _fit(
+    corpus: Corpus,
+    columns: Columns,
+    signer: DocumentSigner,
+    skip_bad: bool,
+    threads: int,
+    tell: Callable[[str, float], None],
+) -> None:
+    """Let the signer learn from the corpus, as if all of it had been one list."""
+    if not isinstance(signer, WeightedSigner) or not signer.weights.learns:
+        raise ArgumentError(
+            f"{signer!r} has nothing to learn; fit goes with the weights tfidf and log-likelihood"
+        )
+
+    def texts() -> Iterator[str]:
+        for batch in corpus.read([columns.text], Problems(skip_bad)):
+            strings = text_strings(batch.column(0), columns.text, corpus).fill_null("")
+            yield from strings.to_pylist()
+            tell("fit", corpus.done)
+
+    signer.fit(texts(), threads=threads)
+    tell("fit", 1.0)
+
+
+def _ids(batch: Any, columns: Columns, first_row: int) -> Any:
+    """Return the ids of a batch, or the numbers of its rows."""
+    pa = arrow()
+    column = batch.column(1) if columns.id else pa.nulls(len(batch))
+    return id_strings(column, first_row)
+
+
+@contextmanager
+def _scratch(path: Path) -> Iterator[list[BinaryIO]]:
+    """Open three files without names beside `path`: they go whatever happens."""
+    try:
+        with ExitStack() as files:
+            yield [
+                files.enter_context(tempfile.TemporaryFile(dir=path.absolute().parent))
+                for _ in range(3)
+            ]
+    except OSError as error:
+        raise FileError(
+            f"{path} cannot be written: {error.strerror or error}; signatures need room for twice "
+            "their size in that folder"
+        ) from error
+
+
+def _mapped(file: BinaryIO, dtype: type[np.generic], columns: int | None = None) -> NDArray[Any]:
+    """Return what was written to a file as an array, mapped and not read."""
+    file.flush()
+    length = file.tell() // np.dtype(dtype).itemsize
+    shape = (length,) if columns is None else (length // columns, columns)
+    if length == 0:
+        return np.empty(shape, dtype)
+    return np.memmap(file, dtype, "r", shape=shape)

@@ -1,0 +1,98 @@
+"""Two texts side by side: what every method says of them, exactly and by signatures."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, SupportsIndex
+
+from lookalike.dedup.settings import METHODS, VALUE_BYTES, DedupSettings
+from lookalike.features import Words, cosine, jaccard
+from lookalike.features.diff import WordDiff, word_diff
+from lookalike.features.shingles import SharedShingles, shared_shingles
+from lookalike.signatures import BBitMinHash, hamming
+
+__all__ = ["Comparison", "MethodVerdict", "compare_texts"]
+
+
+@dataclass(frozen=True)
+class MethodVerdict:
+    """What one method of `dedup` says of two texts."""
+
+    method: str
+    measure: str
+    """"jaccard" of sets, or "cosine" of counts."""
+    ngram: int
+    """Of words that make a feature."""
+    exact: float
+    estimate: float | None
+    """By the signatures; None where a text has no words."""
+    distance: int
+    """Values (minhash) or bits that differ."""
+    size: int
+    """Values or bits of a signature."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Everything there is to say about two texts."""
+
+    equal: bool
+    bytes: tuple[int, int]
+    words: tuple[int, int]
+    methods: list[MethodVerdict]
+    shingles: SharedShingles
+    diff: WordDiff | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in plain values."""
+        return asdict(self)
+
+
+def compare_texts(
+    a: str,
+    b: str,
+    *,
+    ngram: SupportsIndex | None = None,
+    seed: SupportsIndex = 0,
+    examples: int = 3,
+    diff: bool = True,
+    threads: SupportsIndex | None = None,
+) -> Comparison:
+    """Compare two texts as `dedup` does with its defaults, by each of its methods.
+
+    `ngram` is that of the Jaccard similarity and of shingles, 5 words unless told. Similarities and
+    counts are of the whole texts; examples and the diff look at a bounded part of them.
+    """
+    chosen = {"minhash": {} if ngram is None else {"ngram": ngram}}
+    settings = [
+        DedupSettings(method=method, seed=seed, **chosen.get(method, {}))  # type: ignore[arg-type]
+        for method in METHODS
+    ]
+    counts = Words().counts([a, b], threads=threads).tolist()
+    shingle_ngram = next(one.ngram for one in settings if one.method == "minhash") or 1
+    return Comparison(
+        equal=a == b,
+        bytes=(len(a.encode()), len(b.encode())),
+        words=(counts[0], counts[1]),
+        methods=[_verdict(a, b, one, min(counts) > 0, threads) for one in settings],
+        shingles=shared_shingles(a, b, shingle_ngram, examples=examples),
+        diff=word_diff(a, b) if diff else None,
+    )
+
+
+def _verdict(
+    a: str, b: str, settings: DedupSettings, has_words: bool, threads: SupportsIndex | None
+) -> MethodVerdict:
+    compare = jaccard if settings.measure == "jaccard" else cosine
+    exact = compare(a, b, settings.features(), threads=threads)
+    signer = settings.signer()
+    signatures = signer.sign([a, b], threads=threads)
+    if isinstance(signer, BBitMinHash):
+        values = signatures.view(f"<u{VALUE_BYTES}")
+        distance, size = int((values[0] != values[1]).sum()), signer.permutations
+    else:
+        distance, size = int(hamming(signatures[0], signatures[1])[0]), signer.bits
+    estimate = max(0.0, float(settings.estimate(distance))) if has_words else None
+    return MethodVerdict(
+        settings.method, settings.measure, settings.ngram or 1, exact, estimate, distance, size
+    )

@@ -1,0 +1,95 @@
+"""Strings in two arrays: all their bytes, and where each one ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.errors import ArgumentError, CorruptIndexError
+
+if TYPE_CHECKING:
+    from lookalike.storage.container import Container
+
+__all__ = ["Strings"]
+
+
+class Strings(Sequence[str]):
+    """A sequence of strings over arrays that may be mapped: nothing is read before it is asked for.
+
+    Equal to any sequence of the same strings. Arrays from a file may say anything: a string that
+    would lie outside of the bytes raises `CorruptIndexError`.
+    """
+
+    def __init__(self, ends: NDArray[np.int64], data: NDArray[np.uint8], name: str = "") -> None:
+        self._ends = ends
+        self._data = data
+        self._name = name
+
+    @classmethod
+    def of(cls, strings: Iterable[str]) -> Strings:
+        """Return these strings; a `Strings` as it is."""
+        if isinstance(strings, Strings):
+            return strings
+        encoded = []
+        for position, string in enumerate(strings):
+            try:
+                encoded.append(string.encode())
+            except (AttributeError, UnicodeEncodeError):
+                raise ArgumentError(
+                    f"number {position} is {string!r}; expected a string that can be encoded as "
+                    "UTF-8"
+                ) from None
+        lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
+        return cls(np.cumsum(lengths), np.frombuffer(b"".join(encoded), np.uint8))
+
+    @classmethod
+    def restored(cls, container: Container, prefix: str) -> Strings | None:
+        """Return the strings that `arrays` put into a container; None if there are none."""
+        if f"{prefix}_ends" not in container:
+            return None
+        ends = container.array(f"{prefix}_ends", np.int64, 1)
+        data = container.array(f"{prefix}_bytes", np.uint8, 1)
+        return cls(ends, data, str(container.path))
+
+    def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
+        """Return what has to be saved, by name."""
+        return {f"{prefix}_ends": self._ends, f"{prefix}_bytes": self._data}
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self[position] for position in range(*index.indices(len(self)))]
+        position = range(len(self))[index]
+        begin = int(self._ends[position - 1]) if position else 0
+        end = int(self._ends[position])
+        if not 0 <= begin <= end <= len(self._data):
+            raise CorruptIndexError(
+                f"{self._name}: the string {position} would lie at {begin} to {end} of "
+                f"{len(self._data)} bytes; it is damaged"
+            )
+        return self._data[begin:end].tobytes().decode("utf-8", "replace")
+
+    def __iter__(self) -> Iterator[str]:
+        return (self[position] for position in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence) or isinstance(other, str | bytes):
+            return NotImplemented
+        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]  # like a list
+
+    def __repr__(self) -> str:
+        shown = [*map(repr, self[:3]), *(["..."] if len(self) > 3 else [])]
+        return f"Strings([{', '.join(shown)}])"

@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import lookalike as la
+import oracle
+from cli import corpus
+from lookalike.cli import main
+from lookalike.signatures import estimated_similarity
+from strategies import collections
+
+TEXTS = corpus.many(200)
+IDS = [f"doc {number}" for number in range(200)]
+SIGNER = la.SimHash(64)
+
+
+@pytest.fixture
+def signatures(tmp_path: Path) -> str:
+    file = tmp_path / "signatures.lookalike"
+    la.save_signatures(file, SIGNER.sign(TEXTS), SIGNER, IDS)
+    return str(file)
+
+
+def truth(radius: int) -> list[tuple[str, str, int, float]]:
+    pairs = la.ScanIndex(SIGNER.sign(TEXTS)).pairs(radius)
+    assert len(pairs) > 20
+    estimates = np.round(estimated_similarity(SIGNER, pairs.distances, 64), 4)
+    return [
+        (IDS[left], IDS[right], distance, estimate)
+        for left, right, distance, estimate in zip(
+            pairs.left.tolist(),
+            pairs.right.tolist(),
+            pairs.distances.tolist(),
+            estimates.tolist(),
+            strict=True,
+        )
+    ]
+
+
+def test_every_format(
+    signatures: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("lookalike.cli.pairs._AT_A_TIME", 7)
+    pairs = truth(12)
+    names = ["left", "right", "distance", "estimate"]
+    rows = [dict(zip(names, pair, strict=True)) for pair in pairs]
+    for suffix in ("csv", "parquet", "jsonl", "json"):
+        file = tmp_path / f"pairs.{suffix}"
+        assert main(["pairs", signatures, "--radius", "12", "-o", str(file)]) == 0
+        summary = f"{len(pairs):,} pairs within 12 of 64 bits among 200 signatures: {file}\n"
+        assert capsys.readouterr().out == summary
+        if suffix == "csv":
+            read = pyarrow.csv.read_csv(file).to_pylist()
+        elif suffix == "parquet":
+            read = pyarrow.parquet.read_table(file).to_pylist()
+        elif suffix == "jsonl":
+            read = [json.loads(line) for line in file.read_text().splitlines()]
+        else:
+            read = json.loads(file.read_text())
+        assert read == rows
+
+    assert main(["pairs", signatures, "--radius", "12", "--json"]) == 0
+    printed = capsys.readouterr()
+    assert [json.loads(line) for line in printed.out.splitlines()] == rows
+    assert printed.err.startswith(f"{len(pairs):,} pairs within 12 of 64 bits")
+
+    assert main(["pairs", signatures, "--radius", "12", "--quiet"]) == 0
+    printed = capsys.readouterr()
+    table = [line.split("\t") for line in printed.out.splitlines()]
+    assert table == [names, *([str(value) for value in pair] for pair in pairs)]
+    assert printed.err == ""
+
+
+@settings(max_examples=20)
+@given(rows=collections(), radius=st.integers(0, 300), threads=st.integers(1, 3))
+def test_rows_and_indexes_of_any_sort(
+    rows: oracle.Signatures, radius: int, threads: int, tmp_path: Path
+) -> None:
+    np.save(tmp_path / "rows.npy", rows)
+    ids = np.random.default_rng(0).permutation(len(rows)) * 5
+    la.SliceIndex(rows, slice_bits=4, ids=ids).save(tmp_path / "slices.lookalike")
+    for name, own in (("rows.npy", None), ("slices.lookalike", ids)):
+        file = str(tmp_path / "pairs.parquet")
+        command = ["pairs", str(tmp_path / name), "--radius", str(radius), "-o", file]
+        assert main([*command, "--threads", str(threads), "--quiet"]) == 0
+        expected = la.ScanIndex(rows, ids=own).pairs(radius)
+        found = pyarrow.parquet.read_table(file)
+        assert found.column_names == ["left", "right", "distance"]
+        assert found["left"].to_pylist() == expected.left.tolist()
+        assert found["right"].to_pylist() == expected.right.tolist()
+        assert found["distance"].to_pylist() == expected.distances.tolist()
+
+
+def test_collapse_and_limit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save(tmp_path / "copies.npy", np.zeros((20_000, 8), np.uint8))
+    copies = str(tmp_path / "copies.npy")
+    assert main(["pairs", copies, "--radius", "3", "--collapse"]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[1:] == [f"0\t{row}\t0" for row in range(1, 20_000)]
+    assert main(["pairs", copies, "--radius", "3"]) == 1
+    assert "more than limit=100000000 pairs" in capsys.readouterr().err
+
+
+def test_no_pairs_have_columns_all_the_same(signatures: str, tmp_path: Path) -> None:
+    la.save_signatures(tmp_path / "one.lookalike", SIGNER.sign(TEXTS[:1]), SIGNER, IDS[:1])
+    file = tmp_path / "pairs.csv"
+    one = str(tmp_path / "one.lookalike")
+    assert main(["pairs", one, "--radius", "64", "-o", str(file), "--quiet"]) == 0
+    assert file.read_text() == "left,right,distance,estimate\n"
+
+
+def test_errors_are_one_line(
+    signatures: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cases: list[tuple[list[str], str]] = [
+        ([signatures, "--radius", "-3"], "--radius is -3; expected"),
+        ([signatures, "--radius", "3", "--limit", "-1"], "--limit is -1; expected"),
+        ([signatures, "--radius", "3", "-o", "pairs.txt"], "expected a name that ends in .csv"),
+        ([signatures, "--radius", "3", "-o", str(tmp_path / "no" / "p.csv")], "there is no folder"),
+        ([str(tmp_path / "none"), "--radius", "3"], "none cannot be read"),
+        ([signatures, "--radius", "64", "--limit", "10"], "more than limit=10 pairs"),
+    ]
+    for arguments, message in cases:
+        assert main(["pairs", *arguments]) == 1, arguments
+        error = capsys.readouterr().err
+        assert error.startswith("lookalike: "), arguments
+        assert message in error, arguments
+        assert error.count("\n") == 1, arguments
+    with pytest.raises(SystemExit) as stop:
+        main(["pairs", signatures])
+    assert stop.value.code == 2

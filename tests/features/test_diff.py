@@ -1,0 +1,119 @@
+"""Where words are, which shingles are shared, and what differs: against the slow truth."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import lookalike as la
+import text_oracle
+from features.test_words import SAMPLES, same_unicode
+from lookalike.features.diff import MOST_CHARACTERS, word_diff
+from lookalike.features.shingles import shared_shingles
+from lookalike.features.spans import word_spans
+
+words = st.lists(st.sampled_from("a b c d. (e) the THE 漢字 x-y, né".split()), max_size=40)
+texts = st.one_of(
+    st.sampled_from(SAMPLES),
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=60),
+    st.text("aB1 é\u0301漢かไล์Σß_\n", max_size=60),
+    words.map(" ".join),
+)
+
+
+@given(texts)
+def test_spans_are_the_words_of_the_core(text: str) -> None:
+    spans = word_spans(text)
+    assert len(spans) == la.Words().counts([text])[0]
+    # Each span alone is one word, and in sequence they have the same features as the text.
+    again = " ".join(text[begin:end] for begin, end in spans)
+    assert la.Words().counts([again])[0] == len(spans)
+    for ngram in (1, 3):
+        both = la.MinHash(8, la.Words(ngram=ngram)).sign([text, again])
+        assert (both[0] == both[1]).all()
+
+
+@pytest.mark.skipif(not same_unicode, reason="Python has another Unicode")
+@given(texts)
+def test_spans_are_those_of_the_oracle(text: str) -> None:
+    found = [text[begin:end] for begin, end in word_spans(text)]
+    assert found == text_oracle.words(text, lowercase=False)
+
+
+@given(texts, texts, st.integers(1, 5))
+def test_shared_shingles_make_up_the_jaccard_similarity(a: str, b: str, ngram: int) -> None:
+    found = shared_shingles(a, b, ngram, examples=100)
+    total = found.shared + found.only_a + found.only_b
+    assert la.jaccard(a, b, la.Words(ngram=ngram)) == (found.shared / total if total else 0)
+    kind = la.Words(ngram=ngram)
+    for example in found.examples["shared"]:
+        assert la.jaccard(example, a, kind) > 0
+        assert la.jaccard(example, b, kind) > 0
+    for example in found.examples["only_a"]:
+        assert la.jaccard(example, a, kind) > 0
+        assert la.jaccard(example, b, kind) == 0
+    for example in found.examples["only_b"]:
+        assert la.jaccard(example, b, kind) > 0
+        assert la.jaccard(example, a, kind) == 0
+    for kind_of, count in (("shared", found.shared), ("only_a", found.only_a)):
+        assert bool(found.examples[kind_of]) == bool(count)
+
+
+def test_examples_are_few_and_do_not_overlap() -> None:
+    a = " ".join(f"w{number}" for number in range(20))
+    found = shared_shingles(a, a, 5, examples=3)
+    assert found.shared == 16
+    assert found.examples["shared"] == [
+        "w0 w1 w2 w3 w4",
+        "w5 w6 w7 w8 w9",
+        "w10 w11 w12 w13 w14",
+    ]
+    assert found.examples["only_a"] == []
+
+
+@given(texts, texts)
+def test_a_diff_has_both_texts_in_it(a: str, b: str) -> None:
+    diff = word_diff(a, b)
+    assert diff.complete
+    squeezed = {"a": "", "b": ""}
+    for change in diff.changes:
+        text = "".join(change.text.split())
+        squeezed["a"] += text if change.kind != "insert" else ""
+        squeezed["b"] += text if change.kind != "delete" else ""
+        assert change.words > 0
+    assert squeezed == {"a": "".join(a.split()), "b": "".join(b.split())}
+    kinds = [change.kind for change in diff.changes]
+    assert all(one != two for one, two in pairwise(kinds))
+    if a == b:
+        assert set(kinds) <= {"equal"}
+
+
+def test_a_diff_of_words() -> None:
+    diff = word_diff("The quick fox ran.\n\nIt hid.", "The slow fox ran. It hid, and slept.")
+    assert [(change.kind, change.text) for change in diff.changes] == [
+        ("equal", "The "),
+        ("delete", "quick "),
+        ("insert", "slow "),
+        ("equal", "fox ran. It hid"),
+        ("insert", ", and slept"),
+        ("equal", "."),
+    ]
+
+
+def test_the_work_is_bounded() -> None:
+    a = " ".join(f"w{number * 7 % 101}" for number in range(200_000))
+    b = " ".join(f"w{number * 9 % 101}" for number in range(200_000))
+    start = time.perf_counter()
+    assert not word_diff(a, b, most=1000).complete
+    assert not word_diff("same " * MOST_CHARACTERS, "same " * MOST_CHARACTERS).complete
+    shared_shingles(a * 2, b * 2, 5)
+    assert time.perf_counter() - start < 60  # quadratic would be hours
+    # A long common beginning and end are no obstacle.
+    same = "x y z " * 20_000
+    diff = word_diff(f"{same} old {same}", f"{same} new {same}")
+    assert diff.complete
+    assert [change.kind for change in diff.changes] == ["equal", "delete", "insert", "equal"]
