@@ -466,7 +466,7 @@ class Collection:
         return rows
 
     def _one(self, query: ArrayLike) -> NDArray[np.uint8]:
-        rows = as_queries(query, self.bits, "the query")
+        rows = as_queries(query, self.bits)
         if len(rows) != 1:
             raise ArgumentError(
                 f"the query is {len(rows)} signatures; expected one: use search_many or within_many"
