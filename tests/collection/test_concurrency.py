@@ -11,9 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
+from tools.postgres_server import PostgresServer
 
 import lookalike as la
 from collection import model
+from collection.conftest import new_database
+from lookalike.collection.store import StaleView
 
 BITS = 32
 FORKS = multiprocessing.get_context("forkserver")
@@ -170,3 +174,48 @@ def test_a_write_is_seen_by_the_next_search_of_everybody(url: str) -> None:
             for docs in (writer, reader):
                 assert docs.search(row, 1).ids == [f"d{number}"]
                 assert docs.refresh() == written.version
+
+
+def test_an_older_view_does_not_get_a_newer_index(postgres: PostgresServer) -> None:
+    """Another thread has moved the index on: the search begins again, with a new view."""
+    with la.open_collection(new_database(postgres), bits=BITS, cache=False) as docs:
+        docs.add(["a"], signatures=np.zeros((1, 4), np.uint8))
+        with docs._store.reading() as old:
+            state = docs._state(old)
+            docs.add(["b"], signatures=np.ones((1, 4), np.uint8))
+            docs.refresh()
+            with pytest.raises(StaleView):
+                docs._native.at(old, state)
+            assert docs._state(old).version == 1, "a view stays what it is"
+        assert docs.search(np.ones(4, np.uint8), 1).ids == ["b"]
+
+
+def test_searches_go_on_while_the_collection_is_replaced(url: str, tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).integers(0, 256, (50, 4), dtype=np.uint8)
+    ids = [f"d{i}" for i in range(50)]
+    stop = threading.Event()
+    failures: list[BaseException] = []
+    with la.open_collection(url, bits=BITS, cache=False) as docs:
+        docs.add(ids, signatures=rows)
+        docs.snapshot(tmp_path / "copy.db")
+
+        def search(way: Any) -> None:
+            try:
+                while not stop.is_set():
+                    assert docs.search(rows[7], 1, way=way).distances == [0]
+                    assert docs.get("d7") is not None
+                    assert docs.count() == 50
+            except BaseException as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=search, args=(way,)) for way in ("native", "sql")]
+        for thread in threads:
+            thread.start()
+        for _ in range(5):
+            la.restore_collection(tmp_path / "copy.db", url, replace=True)
+            docs.upsert(ids[:3], signatures=rows[:3])
+        stop.set()
+        for thread in threads:
+            thread.join()
+        assert not failures, failures
+        assert docs.verify().ok

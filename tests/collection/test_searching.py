@@ -260,3 +260,19 @@ def test_every_width(url: str, bits: int) -> None:
             expected = sorted((int(d), f"d{i}") for i, d in enumerate(far) if d <= bits // 8)
             assert list(zip(near.distances, near.ids, strict=True)) == expected
         assert docs.verify().ok
+
+
+def test_ties_are_decided_by_id(url: str) -> None:
+    """Sixty-four signatures at distance 1, whose ids and numbers run in opposite directions."""
+    query = np.zeros(8, np.uint8)
+    bits = np.eye(64, dtype=np.uint8)
+    rows = np.packbits(bits, axis=1, bitorder="little")
+    rows = rows[np.lexsort(rows.T[::-1])]
+    ids = [f"d{99 - i}" for i in range(64)]
+    with la.open_collection(url, bits=64, cache=False) as docs:
+        docs.add(ids, signatures=rows)
+        for way in ("native", "sql"):
+            for k in (1, 5, 40):
+                assert docs.search(query, k, way=way).ids == sorted(ids)[:k]
+                assert docs.search(query, k, radius=3, way=way).ids == sorted(ids)[:k]
+                assert docs.within(query, 1, limit=k, way=way).ids == sorted(ids)[:k]

@@ -462,7 +462,7 @@ class Collection:
     def _sign(self, texts: list[str]) -> NDArray[np.uint8]:
         if not texts:
             return np.empty((0, self.bits // 8), np.uint8)
-        rows: NDArray[np.uint8] = self._document_signer().sign(texts)  # type: ignore[attr-defined]
+        rows: NDArray[np.uint8] = self._document_signer().sign(texts)
         return rows
 
     def _one(self, query: ArrayLike) -> NDArray[np.uint8]:

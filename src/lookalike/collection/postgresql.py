@@ -139,8 +139,12 @@ class PostgresStore(Store):
                 f"{self._timeout:g} s; nothing was written: try again, or open the collection "
                 "with a longer timeout"
             ) from error
-        except self._psycopg.errors.UndefinedTable as error:
-            raise StaleView from error  # the collection was dropped or replaced a moment ago
+        except (
+            self._psycopg.errors.UndefinedTable,
+            self._psycopg.errors.DeadlockDetected,
+        ) as error:
+            # Tables are dropped only with a collection: it is gone, or was replaced.
+            raise StaleView from error
         except self._psycopg.errors.DiskFull as error:
             raise CollectionError(
                 f"{self.shown}: the disk of the server is full ({error}); nothing of this batch "

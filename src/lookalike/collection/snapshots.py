@@ -12,13 +12,14 @@ from lookalike.collection.address import parse_address
 from lookalike.collection.documents import Row
 from lookalike.collection.opening import forget_cache, open_store
 from lookalike.collection.slicing import digest, hashes
-from lookalike.collection.store import HIDDEN, Numbered, State, Store, View
+from lookalike.collection.store import HIDDEN, Numbered, StaleView, State, Store, View
 from lookalike.errors import ArgumentError, CollectionError, FileError, NotFoundError
 from lookalike.storage import whole_file
 
 __all__ = ["restore_collection", "snapshot"]
 
 _BATCH = 50_000
+_TRIES = 20
 
 
 def snapshot(store: Store, name: str, path: Path) -> None:
@@ -80,22 +81,31 @@ def _restore(view: View, state: State, target: Store, name: str, replace_old: bo
     hidden = HIDDEN + os.urandom(16).hex()
     try:
         _copy(view, state, target, hidden)
-        with target.writing() as writer:
-            old, new = writer.lock(name), writer.lock(hidden)
-            if old is not None and not replace_old:
-                raise ArgumentError(f"a collection {name!r} was made at {target.shown} meanwhile")
-            if new is None:
-                raise CollectionError("what was being restored is gone from the database")
-            if old is not None:
-                writer.drop(old)
-            writer.rename(new, name)
-        return old
+        for _ in range(_TRIES):
+            # Readers of the old tables may stand in the way of removing them.
+            with contextlib.suppress(StaleView):
+                return _put_in_place(target, hidden, name, replace_old)
+        return _put_in_place(target, hidden, name, replace_old)
     except BaseException:
         with contextlib.suppress(CollectionError), target.writing() as writer:
             left = writer.lock(hidden)
             if left is not None:
                 writer.drop(left)
         raise
+
+
+def _put_in_place(target: Store, hidden: str, name: str, replace_old: bool) -> State | None:
+    """Give what was copied its name, in one step with removing what had it."""
+    with target.writing() as writer:
+        old, new = writer.lock(name), writer.lock(hidden)
+        if old is not None and not replace_old:
+            raise ArgumentError(f"a collection {name!r} was made at {target.shown} meanwhile")
+        if new is None:
+            raise CollectionError("what was being restored is gone from the database")
+        if old is not None:
+            writer.drop(old)
+        writer.rename(new, name)
+    return old
 
 
 def _copy_to_file(store: Store, name: str, path: Path) -> None:

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from lookalike.collection.documents import Row
 from lookalike.collection.slicing import Slicing
+from lookalike.errors import CollectionError
 
 __all__ = [
     "HIDDEN",
@@ -247,8 +248,11 @@ class Writer(View):
         """Make the database rebuild its own indexes over the tables, and empty that of keys."""
 
 
-class StaleView(Exception):
+class StaleView(CollectionError):
     """A view that cannot be used any more, because something has moved on: take a new one."""
+
+    def __init__(self) -> None:
+        super().__init__("the collection was replaced or dropped meanwhile; try again")
 
 
 class Store(ABC):
