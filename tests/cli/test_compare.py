@@ -58,7 +58,7 @@ def test_numbers_are_those_of_the_library(
     assert not found["equal"]
     shingles = found["shingles"]
     assert (shingles["shared"], shingles["only_a"], shingles["only_b"]) == (10, 3, 3)
-    kinds = [change["kind"] for change in found["diff"]["changes"]]
+    kinds = [part["kind"] for part in found["diff"]["parts"]]
     assert kinds == ["equal", "delete", "insert", "equal"]
 
 
@@ -86,7 +86,7 @@ def test_colours(
     monkeypatch.setenv("TERM", "xterm")
     assert main(["compare", *files, "--color", "always"]) == 0
     printed = capsys.readouterr().out
-    assert "\x1b[9;31mdog \x1b[0m\x1b[1;32mcat \x1b[0m" in printed
+    assert "\x1b[9;31mdog \x1b[0m\x1b[1;32mcat\x1b[0m" in printed
     assert "[-" not in printed
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     assert main(["compare", *files]) == 0

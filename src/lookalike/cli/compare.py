@@ -13,9 +13,8 @@ from lookalike.checks import optional_module, whole_number
 from lookalike.cli.options import add_corpus_options, add_threads, corpus_of
 from lookalike.corpora.columns import Columns, find_columns
 from lookalike.corpora.lookup import find_documents, read_text
-from lookalike.dedup.compare import Comparison, MethodVerdict, compare_texts
+from lookalike.dedup.compare import Comparison, DiffPart, MethodVerdict, WordDiff, compare_texts
 from lookalike.errors import ArgumentError, MissingDependencyError
-from lookalike.features.diff import Change, WordDiff
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -29,8 +28,8 @@ what is shown:
   diff of words. On a terminal the diff is coloured; elsewhere, or with NO_COLOR in the
   environment, deleted words are in [-...-] and inserted ones in {+...+}.
 
-  Similarities and counts are of whole documents of up to 256 MB. The diff stops after 4,000 words
-  that differ, and says so.
+  Similarities and counts are of whole documents of up to 256 MB. The diff stops after some 200
+  changes, or a thousand words with nothing in common, and says so.
 
 exit status:
   0 compared, 1 an error such as a binary file, 2 wrong usage, 130 interrupted
@@ -162,12 +161,14 @@ def _print_shingles(comparison: Comparison) -> None:
 
 
 def _print_diff(diff: WordDiff, context: int, color: str) -> None:
-    if all(change.kind == "equal" for change in diff.changes) and diff.complete:
+    if all(part.kind == "equal" for part in diff.parts) and diff.complete:
         print("\nNo word differs.")
         return
     print("\nFrom the first to the second:\n")
+    last = len(diff.parts) - 1
     shown = [
-        _shortened(change, context, *_ends(diff, at)) for at, change in enumerate(diff.changes)
+        _shortened(part, context, number > 0, number < last)
+        for number, part in enumerate(diff.parts)
     ]
     text = _coloured(shown) if _wants_color(color) else None
     if text is not None:
@@ -175,28 +176,23 @@ def _print_diff(diff: WordDiff, context: int, color: str) -> None:
         console.Console(force_terminal=True, soft_wrap=True).print(text, end="")
     else:
         marks = {"equal": ("", ""), "delete": ("[-", "-]"), "insert": ("{+", "+}")}
-        for change in shown:
-            before, after = marks[change.kind]
-            space = change.text[len(change.text.rstrip()) :] if before else ""
-            print(f"{before}{change.text[: len(change.text) - len(space)]}{after}{space}", end="")
+        for part in shown:
+            before, after = marks[part.kind]
+            space = part.text[len(part.text.rstrip()) :] if before else ""
+            print(f"{before}{part.text[: len(part.text) - len(space)]}{after}{space}", end="")
     print()
     if not diff.complete:
         print("(the texts are longer; the diff stops here)")
 
 
-def _ends(diff: WordDiff, at: int) -> tuple[bool, bool]:
-    """Return whether there are changes before and after this part."""
-    return at > 0, at < len(diff.changes) - 1
-
-
-def _shortened(change: Change, context: int, before: bool, after: bool) -> Change:
-    """Leave out what is far from any change in a long run of equal words."""
-    text = change.text
-    if change.kind != "equal" or len(text) <= 2 * context + 40:
-        return change
+def _shortened(part: DiffPart, context: int, before: bool, after: bool) -> DiffPart:
+    """Leave out what is far from any change before or after, in a long stretch of equal words."""
+    text = part.text
+    if part.kind != "equal" or len(text) <= 2 * context + 40:
+        return part
     head = _whole_words(text[: context + 1]) if before else ""
     tail = _whole_words(text[::-1][: context + 1])[::-1] if after else ""
-    return Change("equal", f"{head}...{tail}", change.words)
+    return DiffPart("equal", f"{head}...{tail}")
 
 
 def _whole_words(text: str) -> str:
@@ -213,11 +209,11 @@ def _wants_color(color: str) -> bool:
     return color == "always"
 
 
-def _coloured(changes: list[Change]) -> Any | None:
+def _coloured(parts: list[DiffPart]) -> Any | None:
     """Return the diff as rich shows it; None where rich is not installed."""
     try:
         rich = optional_module("rich.text", "a coloured diff", extra="dedup")
     except MissingDependencyError:
         return None
     styles = {"equal": "", "delete": "red strike", "insert": "bold green"}
-    return rich.Text().join([rich.Text(one.text, styles[one.kind]) for one in changes])
+    return rich.Text().join([rich.Text(one.text, styles[one.kind]) for one in parts])

@@ -20,7 +20,7 @@ from lookalike.errors import CollectionBusyError, CollectionError, FormatError
 
 __all__ = ["SqliteStore"]
 
-_CACHE_KIB = 128 << 10
+_CACHE_KIB = 64 << 10
 
 
 class SqliteStore(Store):

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, SupportsIndex
+from typing import Any, Literal, SupportsIndex
 
+from lookalike.dedup.report.diff import difference
 from lookalike.dedup.settings import METHODS, VALUE_BYTES, DedupSettings
 from lookalike.features import Words, cosine, jaccard
-from lookalike.features.diff import WordDiff, word_diff
 from lookalike.features.shingles import SharedShingles, shared_shingles
 from lookalike.signatures import BBitMinHash, hamming
 
-__all__ = ["Comparison", "MethodVerdict", "compare_texts"]
+__all__ = ["Comparison", "DiffPart", "MethodVerdict", "WordDiff", "compare_texts", "word_diff"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,23 @@ class MethodVerdict:
     """Values (minhash) or bits that differ."""
     size: int
     """Values or bits of a signature."""
+
+
+@dataclass(frozen=True)
+class DiffPart:
+    """Words that both texts have, or that are deleted from the first, or inserted in the second."""
+
+    kind: Literal["equal", "delete", "insert"]
+    text: str
+
+
+@dataclass(frozen=True)
+class WordDiff:
+    """How the second text is made of the first, in words; white space does not count."""
+
+    parts: list[DiffPart]
+    complete: bool
+    """Whether it goes to the end of both texts; very different ones are left at some point."""
 
 
 @dataclass(frozen=True)
@@ -96,3 +113,27 @@ def _verdict(
     return MethodVerdict(
         settings.method, settings.measure, settings.ngram or 1, exact, estimate, distance, size
     )
+
+
+def word_diff(a: str, b: str) -> WordDiff:
+    """Return what both texts have and what differs, one after the other; none of it is empty.
+
+    The first text is what is equal and deleted, the second what is equal and inserted. White space
+    of what is equal is that of the second. In bounded time: see `report.diff`.
+    """
+    found = difference(a, b)
+    parts: list[DiffPart] = []
+    at = 0
+    for change in found.changes:
+        equal, deleted = b[at : change.right.start], a[change.left]
+        if deleted and not equal[-1:].isspace() and a[: change.left.start][-1:].isspace():
+            equal += " "
+        spaced = deleted and a[change.left.stop : change.left.stop + 1].isspace()
+        parts += [
+            DiffPart("equal", equal),
+            DiffPart("delete", f"{deleted} " if spaced else deleted),
+            DiffPart("insert", b[change.right]),
+        ]
+        at = change.right.stop
+    parts.append(DiffPart("equal", b[at : found.right_end]))
+    return WordDiff([part for part in parts if part.text], found.complete)
