@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := CMakeLists.txt $(shell find native -name '*.[ch]pp')
 
-.PHONY: demo test crash check bench format clean
+.PHONY: demo test crash check bench papers format clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/package
@@ -29,6 +29,10 @@ check: $(VENV)/package $(VENV)/check
 
 bench: $(VENV)/package $(VENV)/bench
 	$(BIN)/python -m benchmarks
+
+# SCALE=paper for the papers' own sizes; LOOKALIKE_DATA names the folder with the texts.
+papers: $(VENV)/package $(VENV)/papers
+	$(BIN)/python -m lookalike.evaluation.papers
 
 format: $(VENV)/check
 	$(BIN)/ruff check --fix .
@@ -55,6 +59,10 @@ $(VENV)/package: $(VENV)/build $(NATIVE)
 
 $(VENV)/test $(VENV)/check: pyproject.toml | $(VENV)/python
 	$(BIN)/python -m pip install --quiet --group $(notdir $@)
+	@touch $@
+
+$(VENV)/papers: $(VENV)/package
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[plot,stem]'
 	@touch $@
 
 $(VENV)/bench: $(VENV)/package

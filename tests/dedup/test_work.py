@@ -150,7 +150,32 @@ def test_damaged_work_is_an_error_or_done_again(
         result = la.dedup(source, work=work)
     except la.LookalikeError:
         return
-    assert len(result.keep) == len(expected.keep)
+    assert (result.keep == expected.keep).all()
+    assert (result.pairs.distance == expected.pairs.distance).all()
+
+
+def test_a_damaged_signature_is_made_again(source: Path, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    la.dedup(source, work=work)
+    good = (work / "signatures").read_bytes()
+    (work / "signatures").write_bytes(b"\xff" * 64 + good[64:])
+    la.dedup(source, work=work)
+    assert (work / "signatures").read_bytes() == good
+
+
+def test_a_result_outlives_the_next_job_in_its_folder(source: Path, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    result = la.dedup(source, work=work)
+    la.dedup(["something else"], work=work)
+    assert [result.text(row) for row in range(len(TEXTS))] == TEXTS
+
+
+def test_a_column_of_ids_may_become_the_one_that_decides(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.jsonl"
+    path.write_text("".join(json.dumps({"text": TEXTS[0], "n": n}) + "\n" for n in (1, 10, 9)))
+    assert la.dedup(path, work=tmp_path / "work", id="n").id(1) == "10"
+    result = la.dedup(path, work=tmp_path / "work", keep="max:n")
+    assert result.keep.tolist() == [False, True, False]
 
 
 def test_two_jobs_cannot_have_one_folder(source: Path, tmp_path: Path) -> None:

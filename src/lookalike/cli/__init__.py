@@ -16,6 +16,7 @@ from lookalike.cli import (
     index,
     kernels,
     pairs,
+    plan,
     search,
     sign,
 )
@@ -23,7 +24,7 @@ from lookalike.errors import LookalikeError
 
 __all__ = ["main"]
 
-COMMANDS = (dedup, compare, sign, index, search, pairs, collection, demo, evaluate, kernels)
+COMMANDS = (dedup, compare, sign, index, search, pairs, collection, plan, demo, evaluate, kernels)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

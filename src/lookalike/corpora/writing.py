@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -88,9 +89,9 @@ def write_table(
             batch = next(batches, None)
 
     with whole_file(path) as temporary, connection() as database:
-        first = next(batches, None)
-        schema = first.schema if first is not None else pa.schema([("text", pa.string())])
         try:
+            first = next(batches, None)
+            schema = first.schema if first is not None else pa.schema([("text", pa.string())])
             with streamed(database, "rows_to_write", schema, counted(first)):
                 database.execute(
                     f"COPY (SELECT * FROM rows_to_write) TO {quoted(str(temporary))} "
@@ -234,7 +235,7 @@ def _runs(lines: Any, chosen: NDArray[np.int64]) -> Iterator[memoryview]:
 def _open_output(temporary: Path, path: Path) -> Iterator[Any]:
     """Open a file for writing, compressed if the final name says so."""
     pa = arrow()
-    with pa.OSFile(str(temporary), "wb") as file:
+    with pa.OSFile(os.fsencode(temporary), "wb") as file:
         compression = compression_of(path)
         if compression is None:
             yield file

@@ -159,7 +159,8 @@ def _settings(given: dict[str, Any]) -> DedupSettings:
     for name, value in given.items():
         own = ALIASES.get(name, name)
         if own in named:
-            raise ArgumentError(f"{name} and {own} are the same setting; give it once")
+            other = next(alias for alias, meant in ALIASES.items() if meant == own)
+            raise ArgumentError(f"{other} and {own} are the same setting; give it once")
         named[own] = value
     known = DedupSettings.__dataclass_fields__
     unknown = sorted(set(named) - set(known))

@@ -69,6 +69,7 @@ def sign_documents(
             _begin(work, key, old_signatures, signer.bits // 8)
         _sign(work, documents, candidates, done, known, settings, threads, progress)
         work.complete("sign", key, {}, ["signatures", "enough"])
+        work.begin("signing")  # complete files that were damaged since are not to be taken up
     enough: NDArray[np.bool_] = np.asarray(work.array("enough", np.uint8), bool)
     too_short = np.zeros(len(documents), bool)
     too_short[candidates[~enough]] = True
