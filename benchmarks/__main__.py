@@ -11,6 +11,8 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
+from benchmarks.collections import CASES as COLLECTIONS
+from benchmarks.collections import run_collections
 from benchmarks.documents import FILE, read_documents
 from benchmarks.harness import Result, Verdict, WrongAnswerError
 from benchmarks.importing import NAME as IMPORT
@@ -45,8 +47,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sliced = [name for name in SLICES if options.only in name]
     matched = [name for name in MATCHING if options.only in name]
     planned = [name for name in PLANNING if options.only in name]
+    collections = [name for name in COLLECTIONS if options.only in name]
     with_import, with_memory = options.only in IMPORT, options.only in MEMORY
-    if not (scans or signings or sliced or matched or planned or with_import or with_memory):
+    if not (
+        scans or signings or sliced or matched or planned or collections
+        or with_import or with_memory
+    ):  # fmt: skip
         print(f"no case has {options.only!r} in its name", file=sys.stderr)
         return 2
 
@@ -76,6 +82,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if planned:
             results, verdicts = predictions(planned, quick=options.quick)
             write_json(options.output / "planning.json", machine, results, verdicts)
+            gates += verdicts
+        if collections:
+            results, verdicts = keep(collections, quick=options.quick)
+            write_json(options.output / "collections.json", machine, results, verdicts)
             gates += verdicts
     except WrongAnswerError as error:
         print(f"\n*** WRONG ANSWER *** {error}", file=sys.stderr)
@@ -126,6 +136,15 @@ def slices(
     results: list[Result] = []
     for result in run_slices(selected, folder, cache, part=QUICK_FRACTION if quick else 1):
         print(f"\n{quality_table(result)}", flush=True)
+        results.append(result)
+    return results, finish(results, quick=quick, summary=False)
+
+
+def keep(selected: Sequence[str], *, quick: bool) -> tuple[list[Result], list[Verdict]]:
+    """Run the benchmark of collections in databases."""
+    results: list[Result] = []
+    for result in run_collections(selected, part=QUICK_FRACTION if quick else 1):
+        print(f"\n{case_table(result)}", flush=True)
         results.append(result)
     return results, finish(results, quick=quick, summary=False)
 
@@ -184,7 +203,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="NAME",
         default="",
         help="run only cases with NAME in their name, such as search-1024, skewed, sign, slices, "
-        "plan or import",
+        "plan, collection or import",
     )
     parser.add_argument(
         "--threads",
