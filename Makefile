@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := CMakeLists.txt $(shell find native -name '*.[ch]pp')
 
-.PHONY: demo test check bench papers format clean
+.PHONY: demo test crash check bench papers format clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/package
@@ -14,6 +14,10 @@ demo: $(VENV)/package
 
 test: $(VENV)/package $(VENV)/test
 	$(BIN)/python -m pytest
+
+# Kills a thousand writers of collections, which takes a few minutes; `make test` kills 220.
+crash: $(VENV)/package $(VENV)/test
+	LOOKALIKE_CRASHES=1000 $(BIN)/python -m pytest -s tests/collection/test_crashes.py
 
 check: $(VENV)/package $(VENV)/check
 	$(BIN)/ruff check .

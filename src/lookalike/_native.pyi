@@ -189,8 +189,15 @@ class Segment:
         removed: NDArray[np.uint8] | None,
         alive: int,
     ) -> None: ...
-    def use_lists(self, slice_bits: int, offsets: NDArray[Any], postings: NDArray[Any]) -> None: ...
+    def use_lists(
+        self,
+        slice_bits: int,
+        offsets: NDArray[Any],
+        postings: NDArray[Any],
+        sketches: NDArray[np.uint16] | None,
+    ) -> None: ...
 
+def has_sketches(bits: int) -> bool: ...
 def slice_widths(bits: int, slice_bits: int) -> list[int]: ...
 def optimistic_distances(bits: int, slice_bits: int, expand: int) -> NDArray[np.int32]: ...
 def build_lists(
@@ -199,6 +206,20 @@ def build_lists(
     threads: int,
     offsets: NDArray[Any],
     postings: NDArray[Any],
+    sketches: NDArray[np.uint16] | None,
+) -> None: ...
+def count_lists(
+    rows: NDArray[np.uint8], slice_bits: int, threads: int, offsets: NDArray[Any]
+) -> None: ...
+def fill_lists(
+    rows: NDArray[np.uint8],
+    slice_bits: int,
+    threads: int,
+    offsets: NDArray[Any],
+    first: int,
+    end: int,
+    postings: NDArray[Any],
+    sketches: NDArray[np.uint16] | None,
 ) -> None: ...
 def merge_lists(
     segments: list[Segment],
@@ -206,6 +227,7 @@ def merge_lists(
     threads: int,
     offsets: NDArray[Any],
     postings: NDArray[Any],
+    sketches: NDArray[np.uint16] | None,
 ) -> None: ...
 def slice_top(
     segments: list[Segment],
@@ -244,6 +266,8 @@ def band_groups(
 ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]: ...
 def group_pairs(
     keys: NDArray[np.uint32],
+    large_keys: NDArray[np.uint32],
+    large_offsets: NDArray[np.int64],
     band: int,
     rows: NDArray[np.uint32],
     offsets: NDArray[np.int64],

@@ -77,7 +77,7 @@ class DedupSettings:
         bounds = {
             "ngram": (1, 1024),
             "permutations": (2, 4096),
-            "bits": (0, 1 << 16),
+            "bits": (0 if self.method == "minhash" else 8, 1 << 16),
             "radius": (0, 1 << 16),
             "min_features": (1, None),
             "max_cluster": (2, None),
@@ -132,7 +132,7 @@ class DedupSettings:
             raise ArgumentError(f"threshold is {self.threshold}; expected more than 0, at most 1")
 
     def _check_keep(self) -> None:
-        rule, _, column = self.keep.partition(":")
+        rule, _, column = str(self.keep).partition(":")
         if self.keep not in RULES and not (rule in ("max", "min") and column):
             raise ArgumentError(
                 f"keep is {self.keep!r}; expected {', '.join(RULES)}, max:COLUMN or min:COLUMN"
