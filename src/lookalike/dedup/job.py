@@ -10,6 +10,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike import _native
 from lookalike.checks import thread_count, whole_number
 from lookalike.corpora import Corpus, format_of, open_corpus
 from lookalike.corpora.columns import find_columns
@@ -19,16 +20,18 @@ from lookalike.dedup.cluster import Clusters, by_first, cluster_documents
 from lookalike.dedup.progress import Progress
 from lookalike.dedup.read import Documents, read_documents
 from lookalike.dedup.result import DedupCounts, DedupResult
-from lookalike.dedup.settings import ALIASES, DedupSettings
+from lookalike.dedup.settings import ALIASES, VALUE_BYTES, DedupSettings
 from lookalike.dedup.sign import Signed, collapse, sign_documents
 from lookalike.dedup.verify import Verdict, VerifiedPairs, similarities, verified_pairs
 from lookalike.dedup.work import Work
 from lookalike.errors import ArgumentError, FormatError
+from lookalike.signatures import hamming
 from lookalike.signatures.files import SavedSignatures, load_signatures
 
 __all__ = ["dedup"]
 
 _BYTES_A_DOCUMENT = 150
+_BYTES_A_PAIR = 100
 _BYTES_AT_LEAST = 600 << 20
 _LOOKALIKE_SUFFIX = ".lookalike"
 
@@ -129,6 +132,7 @@ def _run(
         signed,
         settings,
         without_text=len(old_ids or []),
+        most=None if limit is None else (limit - _needed(len(documents))) // _BYTES_A_PAIR,
         threads=threads,
         progress=progress,
     )
@@ -143,7 +147,7 @@ def _run(
             clusters.labels, first, rank, documents.old, verdict.accepted
         )
         similarity = _similarity(
-            documents, first, duplicate_of, verdict, settings, len(old_ids or []), threads
+            documents, signed, first, duplicate_of, settings, len(old_ids or []), threads
         )
     result = _result(
         documents, signed, verdict, clusters, first, duplicate_of, similarity, settings, progress
@@ -194,8 +198,12 @@ def _ids_of(saved: SavedSignatures) -> list[str]:
     return list(saved.ids or ()) or [str(row) for row in range(len(saved.signatures))]
 
 
+def _needed(documents: int) -> int:
+    return _BYTES_AT_LEAST + documents * _BYTES_A_DOCUMENT
+
+
 def _check_memory(documents: int, limit: int | None) -> None:
-    needed = _BYTES_AT_LEAST + documents * _BYTES_A_DOCUMENT
+    needed = _needed(documents)
     if limit is not None and needed > limit:
         raise ArgumentError(
             f"memory_limit is {limit:,} bytes; {documents:,} documents take about {needed:,}: "
@@ -212,9 +220,9 @@ def _best_of_equals(rank: NDArray[np.int64], first: NDArray[np.int64]) -> NDArra
 
 def _similarity(
     documents: Documents,
+    signed: Signed,
     first: NDArray[np.int64],
     duplicate_of: NDArray[np.int64],
-    verdict: Verdict,
     settings: DedupSettings,
     without_text: int,
     threads: int,
@@ -234,22 +242,26 @@ def _similarity(
     found[~estimated] = similarities(
         documents, left[~estimated], right[~estimated], settings, threads
     )
-    found[estimated] = _looked_up(verdict.accepted, left[estimated], right[estimated])
+    found[estimated] = _estimates(signed, left[estimated], right[estimated], settings, threads)
     values[differ] = found[places]
     similarity[dropped] = values
     return similarity
 
 
-def _looked_up(
-    pairs: VerifiedPairs, left: NDArray[np.int64], right: NDArray[np.int64]
+def _estimates(
+    signed: Signed,
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    settings: DedupSettings,
+    threads: int,
 ) -> NDArray[np.float64]:
-    """Return the similarity of pairs that were accepted; NaN for those that were not compared."""
-    span = int(max(pairs.right.max(initial=0), right.max(initial=0))) + 1
-    known, wanted = pairs.left * span + pairs.right, left * span + right
-    places = np.searchsorted(known, wanted).clip(max=max(0, len(known) - 1))
-    if not len(known):
-        return np.full(len(left), np.nan)
-    return np.where(known[places] == wanted, pairs.similarity[places], np.nan)
+    """Return how similar the signatures of documents say they are."""
+    one, two = (np.searchsorted(signed.positions, side) for side in (left, right))
+    if settings.method != "minhash":
+        return settings.estimate(hamming(signed.signatures[one], signed.signatures[two]))
+    equal = np.empty(len(one), np.int32)
+    _native.equal_values_at(signed.signatures, VALUE_BYTES, one, two, threads, equal)
+    return settings.estimate(settings.permutations - equal)
 
 
 def _result(
