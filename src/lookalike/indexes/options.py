@@ -370,15 +370,17 @@ def _table_costs(
     """Return the steps of looking up sorted tables that take so much memory in all.
 
     Where a bucket begins is asked for in time, and its first two lines of 64 bytes. A longer one
-    is waited for, until the processor notices that it is read in order, and then read.
+    is waited for, until the processor notices that it is read in order, and then read. Those of
+    signatures that are no single words turned out to be waited for as well.
     """
     words, reading = math.ceil(question.width / 8), costs.reading_byte * question.width
     missing = costs.missing(memory)
     share = min(1.0, missing / max(costs.missing(costs.access[-1][0]), 1e-9))
     long = bucket * question.width > _ASKED_BYTES
+    waits = 0.5 * long + (question.bits != 64)
     return StepCosts(
         access=missing,
-        permute=share * costs.waiting / 2 if long else 0.0,
+        permute=share * costs.waiting * waits,
         scan=words * costs.block_word + (share * reading if long else 0.0),
     )
 
