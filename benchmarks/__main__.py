@@ -13,6 +13,9 @@ from pathlib import Path
 
 from benchmarks.collections import CASES as COLLECTIONS
 from benchmarks.collections import run_collections
+from benchmarks.dedup import dedup_table, run_dedup, selected_cases
+from benchmarks.dedup_defaults import NAME as DEFAULTS
+from benchmarks.dedup_defaults import run_defaults
 from benchmarks.documents import FILE, read_documents
 from benchmarks.harness import Result, Verdict, WrongAnswerError
 from benchmarks.importing import NAME as IMPORT
@@ -40,6 +43,8 @@ RESULTS = Path(__file__).parent / "results"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure what was asked for, print and write it; return 1 if a rival's answer differs."""
     options = parse(arguments)
+    if options.only == DEFAULTS:
+        return defaults(options)
     scans = [
         plan for plan in plans(options.threads, quick=options.quick) if options.only in plan.name
     ]
@@ -48,10 +53,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     matched = [name for name in MATCHING if options.only in name]
     planned = [name for name in PLANNING if options.only in name]
     collections = [name for name in COLLECTIONS if options.only in name]
+    deduped = selected_cases(options.only)
     with_import, with_memory = options.only in IMPORT, options.only in MEMORY
     if not (
         scans or signings or sliced or matched or planned or collections
-        or with_import or with_memory
+        or deduped or with_import or with_memory
     ):  # fmt: skip
         print(f"no case has {options.only!r} in its name", file=sys.stderr)
         return 2
@@ -86,6 +92,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if collections:
             results, verdicts = keep(collections, quick=options.quick)
             write_json(options.output / "collections.json", machine, results, verdicts)
+            gates += verdicts
+        if deduped:
+            results, verdicts = dedup(deduped, options.data, options.cache, quick=options.quick)
+            write_json(options.output / "dedup.json", machine, results, verdicts)
             gates += verdicts
     except WrongAnswerError as error:
         print(f"\n*** WRONG ANSWER *** {error}", file=sys.stderr)
@@ -168,6 +178,32 @@ def match(
     return results, finish(results, quick=quick, summary=False)
 
 
+def dedup(
+    selected: Sequence[str], folder: Path | None, cache: Path, *, quick: bool
+) -> tuple[list[Result], list[Verdict]]:
+    """Run the benchmark of de-duplicating files, with two cores."""
+    results: list[Result] = []
+    for result in run_dedup(selected, folder, cache, part=QUICK_FRACTION if quick else 1):
+        print(f"\n{dedup_table(result)}", flush=True)
+        results.append(result)
+    return results, finish(results, quick=quick, summary=False)
+
+
+def defaults(options: argparse.Namespace) -> int:
+    """Measure what settings of de-duplication find; no peers, no gates."""
+    if options.data is None:
+        print(f"{DEFAULTS} needs real texts: --data", file=sys.stderr)
+        return 2
+    part = QUICK_FRACTION if options.quick else 1
+    try:
+        path = run_defaults(options.data, options.cache, options.output, part=part)
+    except WrongAnswerError as error:
+        print(f"\n*** WRONG ANSWER *** {error}", file=sys.stderr)
+        return 1
+    print(f"\nwritten to {path}")
+    return 0
+
+
 def finish(results: Sequence[Result], *, quick: bool, summary: bool = True) -> list[Verdict]:
     """Print the summary and return the verdicts in order, withheld if the sizes were not those."""
     compared = [each for each in results if any(rival.is_rival for rival in each.measurements[1:])]
@@ -203,7 +239,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="NAME",
         default="",
         help="run only cases with NAME in their name, such as search-1024, skewed, sign, slices, "
-        "plan, collection or import",
+        "plan, collection, dedup or import; dedup-large and dedup-defaults only if named in full",
     )
     parser.add_argument(
         "--threads",
@@ -230,7 +266,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="FOLDER",
         type=Path,
         default=Path(tempfile.gettempdir()) / "lookalike-benchmarks",
-        help="where to keep signatures that take a minute to make (default: a temporary folder)",
+        help="where to keep signatures and corpora that take a minute to make (default: a "
+        "temporary folder)",
     )
     parser.add_argument(
         "--output",

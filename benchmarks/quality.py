@@ -127,10 +127,22 @@ def at_most(title: str, value: float, target: float, unit: str = "", digits: int
     )
 
 
+COUNTED = ("kept", "pairs")
+"""Qualities that are whole numbers."""
+
+
+def _digits(column: str) -> int:
+    return 0 if column in COUNTED else 4
+
+
 def quality_table(result: QualityResult) -> str:
     """Return times of one case beside cost and quality, ours first; notes below."""
     ours = result.measurements[0]
     columns = list(dict.fromkeys(name for each in result.quality.values() for name in each))
+    costs = {"build s": (result.build_seconds, 2), "bytes/sig": (result.bytes_per_signature, 0)}
+    costs = {
+        name: cost for name, cost in costs.items() if any(v is not None for v in cost[0].values())
+    }
 
     def plain(value: float | None, digits: int) -> str:
         return "-" if value is None else f"{value:,.{digits}f}"
@@ -142,9 +154,8 @@ def quality_table(result: QualityResult) -> str:
             f"{1e6 * each.median / result.queries:,.1f}",
             str(each.runs),
             f"{each.times_as_long_as(ours):.2f}",
-            plain(result.build_seconds[each.name], 2),
-            plain(result.bytes_per_signature[each.name], 0),
-            *(plain(result.quality[each.name].get(column), 4) for column in columns),
+            *(plain(values[each.name], digits) for values, digits in costs.values()),
+            *(plain(result.quality[each.name].get(column), _digits(column)) for column in columns),
         )
         for each in result.measurements
     ]
@@ -154,8 +165,7 @@ def quality_table(result: QualityResult) -> str:
         "median",
         "runs",
         "x first",
-        "build s",
-        "bytes/sig",
+        *costs,
         *columns,
     )
     lines = [f"{result.name}: {result.title}", table(heading, rows)]

@@ -80,9 +80,8 @@ bool LargeKeys::has(std::size_t band, std::uint32_t key) const {
 }
 
 RowPairs group_pairs(const BandKeys& keys, const LargeKeys& large, std::size_t band,
-                     const std::uint32_t* rows,
-                     const std::int64_t* offsets, std::size_t groups, std::size_t most,
-                     std::size_t first_new, std::size_t threads,
+                     const std::uint32_t* rows, const std::int64_t* offsets, std::size_t groups,
+                     std::size_t most, std::size_t first_new, std::size_t threads,
                      const bits::Checkpoint& checkpoint) {
     constexpr std::size_t kGroupsPerTask = 256;
     const std::size_t tasks = (groups + kGroupsPerTask - 1) / kGroupsPerTask;

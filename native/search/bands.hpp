@@ -53,9 +53,8 @@ struct LargeKeys {
 // smaller group makes it one, perhaps for the second time.
 constexpr std::size_t kLeaders = 16;
 RowPairs group_pairs(const BandKeys& keys, const LargeKeys& large, std::size_t band,
-                     const std::uint32_t* rows,
-                     const std::int64_t* offsets, std::size_t groups, std::size_t most,
-                     std::size_t first_new, std::size_t threads,
+                     const std::uint32_t* rows, const std::int64_t* offsets, std::size_t groups,
+                     std::size_t most, std::size_t first_new, std::size_t threads,
                      const bits::Checkpoint& checkpoint);
 
 // How many of a row's values, of 1 or 2 bytes, are equal in rows left[i] and right[i].

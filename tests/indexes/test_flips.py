@@ -290,8 +290,8 @@ def test_headers_that_cannot_be_are_named(header_bits: Any) -> None:
         ({"weights": np.zeros((2, 64), np.float32)}, r"shape \(2, 64\); expected \(3, 64\)"),
         ({"weights": np.zeros((3, 32), np.float32)}, r"shape \(3, 32\); expected \(3, 64\)"),
         ({"weights": np.zeros((3, 64), np.int64)}, "weights are int64; expected float32, or int16"),
-        ({"weights": np.full((3, 64), np.nan)}, r"weights of query 0 are not finite \(NaN"),
-        ({"weights": np.full((3, 64), -np.inf), "flips": 9}, "weights of query 0 are not finite"),
+        ({"weights": np.full((3, 64), np.nan)}, r"weights of query [012] are not finite \(NaN"),
+        ({"weights": np.full((3, 64), -np.inf), "flips": 9}, "query [012] are not finite"),
         ({"flips": -1}, "flips is -1"),
         ({"recall": 0}, "recall is 0; expected a number above 0 and at most 1"),
         ({"recall": 1.5}, "recall is 1.5"),
@@ -338,3 +338,13 @@ def test_what_the_index_says_of_itself() -> None:
     assert index.stats()["tables"] == 2
     assert index.next_id == 1024
     assert not index.own_ids
+
+
+def test_too_little_to_learn_from_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few matches tell nothing; then a fixed number of flips is tried, and not learnt again."""
+    rows, weights = edited(3000, 0)
+    index = la.FlipIndex(~rows)
+    index.within(rows, 3, weights=weights)
+    assert index.tunings == ()
+    monkeypatch.setattr(la.FlipIndex, "attempts", None)  # calling it would fail
+    index.within(rows, 3, weights=weights)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import thread_count, whole_number
-from lookalike.corpora import Corpus, open_corpus
+from lookalike.corpora import Corpus, format_of, open_corpus
 from lookalike.corpora.columns import find_columns
 from lookalike.corpora.duck import limited
 from lookalike.dedup.choose import choose_survivors, ranks
@@ -24,7 +24,7 @@ from lookalike.dedup.sign import Signed, collapse, sign_documents
 from lookalike.dedup.verify import Verdict, VerifiedPairs, similarities, verified_pairs
 from lookalike.dedup.work import Work
 from lookalike.errors import ArgumentError, FormatError
-from lookalike.signatures.files import SignatureFile, load_signatures
+from lookalike.signatures.files import SavedSignatures, load_signatures
 
 __all__ = ["dedup"]
 
@@ -76,7 +76,7 @@ def dedup(
         raise ArgumentError(
             f"memory_limit is {limit:,} bytes; a job takes {_BYTES_AT_LEAST:,} at least"
         )
-    old = _open_old(against, chosen, columns.text)
+    old = _open_old(against, chosen, columns.text, format)
     steps = Progress(progress)
     folder = Work(None if work is None else Path(work))
     try:
@@ -92,7 +92,7 @@ def _run(
     work: Work,
     corpus: Corpus,
     columns: Any,
-    old: tuple[Corpus, Any] | SignatureFile | None,
+    old: tuple[Corpus, Any] | SavedSignatures | None,
     settings: DedupSettings,
     skip_bad: bool,
     limit: int | None,
@@ -100,11 +100,12 @@ def _run(
     progress: Progress,
     save_path: str | os.PathLike[str] | None,
 ) -> DedupResult:
-    signatures_only = old if isinstance(old, SignatureFile) else None
+    signatures_only = old if isinstance(old, SavedSignatures) else None
     old_ids = None if signatures_only is None else _ids_of(signatures_only)
+    identity = corpus.identity()
     with progress.timed("read"):
         corpora = [(corpus, columns)]
-        if old is not None and not isinstance(old, SignatureFile):
+        if old is not None and not isinstance(old, SavedSignatures):
             corpora.insert(0, old)
         documents = read_documents(
             work, corpora, old_ids=old_ids, skip_bad=skip_bad, progress=progress
@@ -148,6 +149,7 @@ def _run(
         documents, signed, verdict, clusters, first, duplicate_of, similarity, settings, progress
     )
     result.source, result.columns, result.skip_bad = corpus, columns, skip_bad
+    result.source_identity = identity
     if save_path is not None:
         _save(save_path, result, signed, first, settings)
     return result
@@ -171,7 +173,7 @@ def _settings(given: dict[str, Any]) -> DedupSettings:
     return DedupSettings(**named)
 
 
-def _open_old(against: Any, settings: DedupSettings, text: str) -> Any:
+def _open_old(against: Any, settings: DedupSettings, text: str, format: str | None) -> Any:
     if against is None:
         return None
     if isinstance(against, str | os.PathLike) and Path(against).suffix == _LOOKALIKE_SUFFIX:
@@ -182,11 +184,13 @@ def _open_old(against: Any, settings: DedupSettings, text: str) -> Any:
                 f"{settings.signer()!r}; give the same method, ngram, permutations, bits and seed"
             )
         return saved
-    corpus = open_corpus(against)
+    # The format that was given is that of the source; an old file may well tell its own.
+    unnamed = isinstance(against, str | os.PathLike) and format_of(Path(against)) is None
+    corpus = open_corpus(against, format if unnamed else None)
     return corpus, find_columns(corpus, text if text in corpus.columns() else None, None, None)
 
 
-def _ids_of(saved: SignatureFile) -> list[str]:
+def _ids_of(saved: SavedSignatures) -> list[str]:
     return list(saved.ids or ()) or [str(row) for row in range(len(saved.signatures))]
 
 
@@ -307,6 +311,7 @@ def _result(
         rejected=_moved(rejected[both_new], old, old),
         counts=counts,
         seconds=progress.seconds,
+        reused=tuple(progress.reused),
         warnings=[*verdict.warnings, *clusters.warnings],
         source=None,  # type: ignore[arg-type]  # the caller knows it
         columns=None,  # type: ignore[arg-type]

@@ -63,7 +63,9 @@ def read_documents(
     repeatable = all(identity[0] is not None for identity in identities)
     key = digest("read", identities, old_ids, skip_bad)
     facts = work.facts("read", key) if repeatable else None
-    if facts is None:
+    if facts is not None:
+        progress.reuse("read")
+    else:
         work.begin("read")
         problems = Problems(skip_bad)
         counts, without = [], 0

@@ -74,7 +74,9 @@ def verified_pairs(
     """
     key = digest("pairs", signed.key, settings.threshold, settings.radius, settings.verify)
     facts = work.facts("pairs", key)
-    if facts is None:
+    if facts is not None:
+        progress.reuse("propose", "verify")
+    else:
         work.begin("pairs")
         with progress.timed("propose"):
             found = propose_pairs(work, signed, settings, threads, progress)

@@ -90,8 +90,10 @@ def log_axis(axes: Any) -> None:
 
 def save_figure(figure: Any, axes: Any, path: str | os.PathLike[str]) -> None:
     """Add the legend, if there is anything to explain, and write a PNG."""
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(framealpha=0.9, edgecolor="none", fontsize=9)
+    labels = axes.get_legend_handles_labels()[1]
+    if labels:
+        columns = 1 if len(labels) <= 4 else 2
+        axes.legend(framealpha=0.9, edgecolor="none", fontsize=9, ncols=columns)
     try:
         figure.savefig(path, format="png")
     except OSError as error:

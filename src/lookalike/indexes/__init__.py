@@ -4,7 +4,8 @@ from lookalike.indexes.base import Index
 from lookalike.indexes.batch import match_batch
 from lookalike.indexes.blocks import BlockIndex
 from lookalike.indexes.files import load_index, open_index
-from lookalike.indexes.flips import FlipIndex, FlipTuning
+from lookalike.indexes.flip_tuning import FlipTuning
+from lookalike.indexes.flips import FlipIndex
 from lookalike.indexes.planner import Plan, plan
 from lookalike.indexes.results import Explanation, Matches, Neighbors, Pairs
 from lookalike.indexes.scan import ScanIndex

@@ -87,10 +87,14 @@ class MachineCosts:
     block_query: float
     block_table: float
     """A table looked up."""
+    block_wide: float
+    """The same, what it costs more for signatures of other than 64 bits."""
     block_accesses: float
     """How many reads at random places looking up a table is worth, where it is not in the cache."""
     block_word: float
     """Eight bytes of a signature of a table, compared."""
+    block_fetch: float
+    """A signature of a compressed table, fetched from where it is."""
     flip_query: float
     """A query whose flips are ordered."""
     flip_set: float

@@ -8,7 +8,7 @@ headers that a near-duplicate may have are tried in the order of their probabili
 from __future__ import annotations
 
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex
 
 import numpy as np
@@ -18,6 +18,7 @@ from lookalike import _native
 from lookalike.checks import share, thread_count, whole_number
 from lookalike.errors import ArgumentError, CorruptIndexError
 from lookalike.indexes.base import DEFAULT_LIMIT
+from lookalike.indexes.flip_tuning import MOST_FLIPS, FlipTuning
 from lookalike.indexes.results import NO_LIMIT, Matches, as_int64, too_many_matches
 from lookalike.indexes.sorted_table import MOST_HEADER_BITS, Runs, SortedTable, header_width
 from lookalike.indexes.tabled import TabledIndex
@@ -27,32 +28,12 @@ from lookalike.signatures import as_queries
 if TYPE_CHECKING:
     from lookalike.storage import Container
 
-__all__ = ["FlipIndex", "FlipTuning", "all_sets", "upper_bits"]
+__all__ = ["FlipIndex", "all_sets", "upper_bits"]
 
 _SAMPLE = 5000
 _ENOUGH = 50
 """Matches that a sample must have to tell how many flips it takes."""
-_MOST_FLIPS = 2**63 - 1
 _DEFAULT_FLIPS = 24
-
-
-@dataclass(frozen=True)
-class FlipTuning:
-    """How many flips it takes to find a share of what there is, measured on a sample."""
-
-    radius: int
-    first: bool
-    """Whether a query has to find one match, and not all."""
-    target: float
-    """The share asked for."""
-    flips: int
-    """The least number of flips that reaches it."""
-    recall: float
-    """The share that they find in the sample."""
-    matches: int
-    """What there is to be found: matches, or queries with a match."""
-    queries: int
-    """How many queries the sample had."""
 
 
 class FlipIndex(TabledIndex):
@@ -67,6 +48,10 @@ class FlipIndex(TabledIndex):
     """
 
     kind = "flips"
+
+    _tunings: tuple[FlipTuning, ...] = ()
+    _in_vain: frozenset[tuple[int, bool, float]] = frozenset()
+    """What could not be found out for want of matches."""
 
     def __init__(
         self,
@@ -88,7 +73,6 @@ class FlipIndex(TabledIndex):
         runs = upper_bits(bits, self.header_bits)
         self._tables = (SortedTable.build(rows, runs, thread_count(threads)),)
         self.volatility = Volatility.normal()
-        self._tunings: tuple[FlipTuning, ...] = ()
 
     @classmethod
     def of_chunk(cls, signatures: NDArray[np.uint8], is_sorted: bool, threads: int) -> FlipIndex:
@@ -105,7 +89,6 @@ class FlipIndex(TabledIndex):
         index._tables = (SortedTable.of_sorted(signatures, runs, threads),)
         index._ids = None
         index.volatility = Volatility.normal()
-        index._tunings = ()
         return index
 
     @property
@@ -132,7 +115,7 @@ class FlipIndex(TabledIndex):
         order of attempts depends on it. What was tuned before is forgotten.
         """
         self.volatility = Volatility.fitted(weights, others)
-        self._tunings = ()
+        self._tunings, self._in_vain = (), frozenset()
 
     def tune_flips(
         self,
@@ -152,23 +135,33 @@ class FlipIndex(TabledIndex):
         that find one. The result is remembered and used by `within` when it is asked for the same.
         """
         rows = as_queries(queries, self.bits)
+        values = as_weights(weights, len(rows), self.bits)
         near = min(whole_number("radius", radius, at_least=0), self.bits)
         target = share("recall", recall)
         most = whole_number("sample", sample, at_least=1)
-        chosen = np.unique(np.linspace(0, len(rows) - 1, min(most, len(rows))).astype(np.int64))
-        values = as_weights(weights, len(rows), self.bits)
-        attempts = self.attempts(rows[chosen], values[chosen], near, threads=threads)
-        needed = _least_of_each(attempts) if first else np.sort(attempts.ids)
-        if not len(needed):
+        tuning = self._measure(rows, values, near, target, first, most, thread_count(threads))
+        if not tuning.matches:
             raise ArgumentError(
-                f"none of the {len(chosen)} queries tried has a match within radius {near}; "
+                f"none of the {tuning.queries} queries tried has a match within radius {near}; "
                 "tune_flips needs queries that have some, or a larger sample"
             )
-        flips = int(needed[int(np.ceil(target * len(needed))) - 1])
-        found = float(np.mean(needed <= flips))
-        tuning = FlipTuning(near, first, target, flips, found, len(needed), len(chosen))
         self._remember(tuning)
         return tuning
+
+    def _measure(
+        self,
+        rows: NDArray[np.uint8],
+        weights: NDArray[Any],
+        radius: int,
+        recall: float,
+        first: bool,
+        sample: int,
+        threads: int,
+    ) -> FlipTuning:
+        size = min(sample, len(rows))
+        chosen = np.unique(np.linspace(0, len(rows) - 1, size).astype(np.int64))
+        attempts = self.attempts(rows[chosen], weights[chosen], radius, threads=threads)
+        return FlipTuning.of(attempts, radius, first, recall)
 
     def attempts(
         self,
@@ -187,7 +180,7 @@ class FlipIndex(TabledIndex):
         near = min(whole_number("radius", radius, at_least=0), self.bits)
         workers = thread_count(threads)
         matches = self._native_within(
-            rows, None, near, _MOST_FLIPS, False, True, DEFAULT_LIMIT, workers
+            rows, None, near, MOST_FLIPS, False, True, DEFAULT_LIMIT, workers
         )
         query = matches.columns()["query"]
         values = None if weights is None else as_weights(weights, len(rows), self.bits)
@@ -243,9 +236,9 @@ class FlipIndex(TabledIndex):
         workers = thread_count(threads)
         values = None if weights is None else as_weights(weights, len(rows), self.bits)
         if flips is not None:
-            tries = min(whole_number("flips", flips, at_least=0), _MOST_FLIPS)
+            tries = min(whole_number("flips", flips, at_least=0), MOST_FLIPS)
         elif values is None or target == 1:
-            tries = _MOST_FLIPS
+            tries = MOST_FLIPS
         else:
             tries = self.flips_for(rows, values, near, target, first, workers)
         if values is None and tries < all_sets(self.header_bits, near):
@@ -295,7 +288,7 @@ class FlipIndex(TabledIndex):
             return self._native_within(
                 rows, sets, radius, sets.shape[1], first, False, limit, threads
             )
-        tries = _MOST_FLIPS if flips is None else flips
+        tries = MOST_FLIPS if flips is None else flips
         return self._native_within(rows, weights, radius, tries, first, False, limit, threads)
 
     def _native_within(
@@ -345,25 +338,20 @@ class FlipIndex(TabledIndex):
     ) -> int:
         """Return how many flips `within` takes for a recall."""
         for tuning in reversed(self._tunings):
-            if (tuning.radius, tuning.first, tuning.target) == (radius, first, recall):
+            if tuning.key == (radius, first, recall):
                 return tuning.flips
-        if len(rows) >= _ENOUGH:
-            try:
-                tuning = self.tune_flips(
-                    rows, weights, radius, recall=recall, first=first, threads=threads
-                )
-            except ArgumentError as error:
-                if "not finite" in str(error):
-                    raise
-            else:
-                if tuning.matches >= _ENOUGH:
-                    return tuning.flips
-                self._tunings = tuple(each for each in self._tunings if each is not tuning)
-        return _DEFAULT_FLIPS
+        key = (radius, first, recall)
+        if len(rows) < _ENOUGH or key in self._in_vain:
+            return _DEFAULT_FLIPS
+        tuning = self._measure(rows, weights, radius, recall, first, _SAMPLE, threads)
+        if tuning.matches < _ENOUGH:
+            self._in_vain |= {key}  # or every search would begin with trying
+            return _DEFAULT_FLIPS
+        self._remember(tuning)
+        return tuning.flips
 
     def _remember(self, tuning: FlipTuning) -> None:
-        key = (tuning.radius, tuning.first, tuning.target)
-        others = [each for each in self._tunings if (each.radius, each.first, each.target) != key]
+        others = [each for each in self._tunings if each.key != tuning.key]
         self._tunings = (*others, tuning)
 
     @property
@@ -394,20 +382,7 @@ class FlipIndex(TabledIndex):
             self.volatility = Volatility(costs, float(meta["volatility_scale"]))
             if len(costs) != STEPS or not 0 < self.volatility.scale < np.inf:
                 raise ValueError(f"volatility of {len(costs)} steps")
-            self._tunings = tuple(
-                FlipTuning(
-                    int(each["radius"]),
-                    bool(each["first"]),
-                    float(each["target"]),
-                    int(each["flips"]),
-                    float(each["recall"]),
-                    int(each["matches"]),
-                    int(each["queries"]),
-                )
-                for each in meta["tunings"]
-            )
-            if any(not 0 <= tuning.flips <= _MOST_FLIPS for tuning in self._tunings):
-                raise ValueError("a negative number of flips")
+            self._tunings = tuple(FlipTuning.restored(dict(each)) for each in meta["tunings"])
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise CorruptIndexError(
                 f"{container.path}: the description of the flips cannot be used: {error!r}"
@@ -429,12 +404,6 @@ def all_sets(bits: int, most: int) -> int:
         choices = choices * (bits - size + 1) // size
         total += choices
     return total
-
-
-def _least_of_each(attempts: Matches) -> NDArray[np.int64]:
-    """Return, sorted, the first attempt of each query that finds anything."""
-    begins = attempts.offsets[:-1][np.diff(attempts.offsets) > 0]
-    return np.sort(np.minimum.reduceat(attempts.ids, begins)) if len(begins) else attempts.ids
 
 
 def _not_finite(query: int) -> ArgumentError:

@@ -54,8 +54,6 @@ MOST_ORDERED = 64
 """So many flips are put in order without a heap."""
 _FEWER_HEADER_BITS = 5
 _ASKED_BYTES = 96
-_FETCH = 10
-"""Words that could be compared while a signature of a compressed table is looked for."""
 _FLIP_GROWTH = (
     (0.0, 0.0),
     (0.5, 0.8),
@@ -297,14 +295,15 @@ def block_options(question: Question, costs: MachineCosts) -> Iterator[Option]:
             return
         header = choice.header_bits(count)
         build = 1e-9 * count * choice.tables * (costs.table_build + _scattered(question, costs))
+        looked_up = costs.block_table + (costs.block_wide if question.bits != 64 else 0.0)
         for compressed in (False, True):
             memory = choice.bytes(count, compressed)
             steps = _table_costs(question, costs, count / (1 << header), memory)
             # A signature that is elsewhere is a read at a random place.
-            fetch = _FETCH * costs.block_word + costs.missing(question.signature_bytes)
+            fetch = costs.block_fetch + costs.missing(question.signature_bytes)
             steps = replace(
                 steps,
-                permute=costs.block_table + steps.permute,
+                permute=looked_up + steps.permute,
                 scan=steps.scan + (fetch if compressed else 0.0),
             )
             time = costs.block_query + block_cost(

@@ -1,6 +1,6 @@
 """Arrays in files that can be trusted: containers for what is saved, runs for what is appended."""
 
-from lookalike.storage.atomic import whole_file, whole_folder
+from lookalike.storage.atomic import check_replaceable, whole_file, whole_folder
 from lookalike.storage.container import (
     Container,
     ContainerWriter,
@@ -16,6 +16,7 @@ __all__ = [
     "ContainerWriter",
     "SignatureFile",
     "Strings",
+    "check_replaceable",
     "new_container",
     "open_container",
     "whole_file",

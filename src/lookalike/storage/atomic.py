@@ -11,7 +11,13 @@ from pathlib import Path
 
 from lookalike.errors import FileError
 
-__all__ = ["whole_file", "whole_folder"]
+__all__ = ["check_replaceable", "whole_file", "whole_folder"]
+
+
+def check_replaceable(path: str | os.PathLike[str]) -> None:
+    """Refuse what must not be replaced by a file: folders, devices, pipes."""
+    if Path(path).exists() and not Path(path).is_file():
+        raise FileError(f"{path} is there already and is no plain file; give another name")
 
 
 @contextmanager
@@ -22,9 +28,8 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     `OSError`, such as a full disk, becomes a `FileError` that names the file. A link stays one: the
     file that it leads to is replaced. Folders, devices and pipes are not replaced, but refused.
     """
+    check_replaceable(path)
     target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
-        raise FileError(f"{path} is there already and is no plain file; give another name")
     temporary = _beside(target)
     try:
         yield temporary

@@ -344,6 +344,7 @@ def _draw(
     axes.set_xscale("log", base=2)
     axes.set_xticks(sizes, [count_text(size) for size in sizes])
     axes.minorticks_off()
+    axes.margins(y=0.25)  # room for the legend
     if unit != "recall":
         log_axis(axes)
     axes.set_xlabel("fingerprints")
