@@ -28,7 +28,7 @@ from lookalike.errors import ArgumentError, FormatError
 from lookalike.signatures import hamming
 from lookalike.signatures.files import SavedSignatures, load_signatures
 
-__all__ = ["dedup"]
+__all__ = ["run_job"]
 
 _BYTES_A_DOCUMENT = 150
 _BYTES_A_PAIR = 100
@@ -36,40 +36,22 @@ _BYTES_AT_LEAST = 600 << 20
 _LOOKALIKE_SUFFIX = ".lookalike"
 
 
-def dedup(
+def run_job(
     source: Any,
     *,
-    text: str | None = None,
-    id: str | None = None,
-    format: str | None = None,
-    against: Any = None,
-    work: str | os.PathLike[str] | None = None,
-    memory_limit: SupportsIndex | None = None,
-    skip_bad: bool = False,
-    threads: SupportsIndex | None = None,
-    progress: Callable[[str, float], None] | None = None,
-    save_signatures: str | os.PathLike[str] | None = None,
-    **settings: Any,
+    text: str | None,
+    id: str | None,
+    format: str | None,
+    against: Any,
+    work: str | os.PathLike[str] | None,
+    memory_limit: SupportsIndex | None,
+    skip_bad: bool,
+    threads: SupportsIndex | None,
+    progress: Callable[[str, float], None] | None,
+    save_signatures: str | os.PathLike[str] | None,
+    settings: dict[str, Any],
 ) -> DedupResult:
-    """Find the near-duplicates of a corpus and choose who of them stays.
-
-    `source`: a path or pattern (JSON Lines, JSON, CSV, TSV, Parquet, text by line, folders; gzip,
-    zstd), a list of `Path`s, a list of `str` or of mappings, an Arrow table or column, a pandas or
-    polars frame, a Hugging Face dataset. `text` and `id` name columns; obvious ones are found.
-    `settings` are those of `DedupSettings`: `method`, `threshold`, `ngram`, `permutations`,
-    `bits`, `radius`, `seed`, `verify`, `min_features`, `cluster`, `max_cluster`, `keep`;
-    `num_perm`, `ngram_size` and `bit_diff` are known too.
-
-    `against` is a corpus, or a file that `save_signatures` wrote: what is already there goes.
-    `save_signatures` writes a file for that: the signatures of `against` and of what stays.
-
-    Pairs are proposed by signatures and decided by the exact similarity of the documents, so each
-    verified pair is one; a pair at the threshold is proposed with a chance of at least 99.5%
-    (MinHash). The same input gives the same survivors, for any number of threads. Texts, signatures
-    and pairs lie on disk, in `work` (where an interrupted job goes on, and another threshold needs
-    no new signatures) or in a temporary folder; memory is some 150 bytes a document and 600 MB.
-    `progress` is called with the name of a step and the share of it that is done.
-    """
+    """Run a job; see `lookalike.dedup`."""
     chosen = _settings(settings)
     corpus = open_corpus(source, format)
     columns = find_columns(corpus, text, id, chosen.keep_column)
