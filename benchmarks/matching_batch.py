@@ -20,6 +20,7 @@ __all__ = ["batch"]
 
 RADIUS = 3
 RECALL = 0.95
+SAMPLE = 40_000
 EFFORT = Effort(rounds=3, seconds=8.0)
 
 
@@ -32,9 +33,7 @@ def batch(name: str, count: int, asked: int) -> QualityResult:
     # A header as long as that of a run, or of the whole file, over all that is in the file.
     flips = {
         (label, first): la.FlipIndex(made.signatures, header_width(size))
-        .tune_flips(
-            made.queries, made.weights, RADIUS, recall=RECALL, first=first, sample=asked // 5
-        )
+        .tune_flips(made.queries, made.weights, RADIUS, recall=RECALL, first=first, sample=SAMPLE)
         .flips
         for label, size in (("runs", asked), ("one run", count))
         for first in (False, True)

@@ -7,23 +7,10 @@ index = la.ScanIndex(signatures)
 nearest = index.search(signatures[:5], k=10)        # ids and distances, nearest first
 """
 
+from typing import TYPE_CHECKING
+
 from lookalike._native import __version__
-from lookalike.collection import (
-    Answer,
-    Collection,
-    Document,
-    ItemError,
-    Match,
-    Pair,
-    Report,
-    Work,
-    Written,
-    drop_collection,
-    list_collections,
-    open_collection,
-    restore_collection,
-)
-from lookalike.dedup import DedupResult, DedupSettings, dedup
+from lookalike.dedup import dedup
 from lookalike.errors import (
     ArgumentError,
     BatchError,
@@ -40,7 +27,6 @@ from lookalike.errors import (
     ResultTooLargeError,
     SignatureError,
 )
-from lookalike.evaluation import Tuning, tune
 from lookalike.features import (
     Chars,
     Features,
@@ -69,6 +55,7 @@ from lookalike.indexes import (
     match_batch,
     plan,
 )
+from lookalike.later import names_from
 from lookalike.signatures import (
     BBitMinHash,
     Kernel,
@@ -87,6 +74,25 @@ from lookalike.signatures import (
     save_signatures,
     signer_from_dict,
 )
+
+if TYPE_CHECKING:
+    from lookalike.collection import (
+        Answer,
+        Collection,
+        Document,
+        ItemError,
+        Match,
+        Pair,
+        Report,
+        Work,
+        Written,
+        drop_collection,
+        list_collections,
+        open_collection,
+        restore_collection,
+    )
+    from lookalike.dedup import DedupResult, DedupSettings
+    from lookalike.evaluation.tune import Tuning, tune
 
 __all__ = [
     "Answer",
@@ -163,3 +169,40 @@ __all__ = [
     "signer_from_dict",
     "tune",
 ]
+
+# What not everybody needs is imported when it is first asked for: `import lookalike` stays quick.
+__getattr__ = names_from(
+    globals(),
+    {
+        "lookalike.collection": (
+            "Answer",
+            "Collection",
+            "Document",
+            "ItemError",
+            "Match",
+            "Pair",
+            "Report",
+            "Work",
+            "Written",
+            "drop_collection",
+            "list_collections",
+            "open_collection",
+            "restore_collection",
+        ),
+        "lookalike.dedup": (
+            "DedupResult",
+            "DedupSettings",
+        ),
+        "lookalike.evaluation": (
+            "Tuning",
+            "tune",
+        ),
+    },
+)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+del TYPE_CHECKING, names_from

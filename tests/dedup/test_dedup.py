@@ -295,3 +295,26 @@ def test_categories_of_polars() -> None:
         polars.col("text").cast(polars.Categorical)
     )
     assert la.dedup(frame, keep="max:text").keep.tolist() == [True, False, True]
+
+
+def test_estimates_stand_for_every_dropped_document() -> None:
+    """Also where a chain leads to the one that stays, and nobody compared the two."""
+    words = [f"w{number}" for number in range(60)]
+    texts = [" ".join(words[at : at + 40]) for at in range(0, 12, 2)]
+    for method in ("minhash", "simhash"):
+        result = la.dedup(texts, verify=False, method=method, threshold=0.6)
+        assert result.counts.near_duplicates > 1
+        assert not np.isnan(result.similarity[~result.keep]).any()
+        assert result.similarity[~result.keep].min() < result.pairs.similarity.max()
+
+
+def test_too_few_permutations_are_warned_of() -> None:
+    texts = ["one two three four five six seven"] * 2
+    assert "chance of" in la.dedup(texts, permutations=2).warnings[0]
+    assert not la.dedup(texts).warnings
+
+
+def test_more_pairs_than_memory_is_allowed_for() -> None:
+    texts = [f"these words are the same every time{'!' * number}" for number in range(400)]
+    with pytest.raises(la.ResultTooLargeError, match="memory_limit"):
+        la.dedup(texts, memory_limit=(600 << 20) + 60_000 + 100)

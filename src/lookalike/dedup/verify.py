@@ -65,12 +65,14 @@ def verified_pairs(
     settings: DedupSettings,
     *,
     without_text: int,
+    most: int | None,
     threads: int,
     progress: Progress,
 ) -> Verdict:
     """Propose pairs and compare their documents, or take what an earlier run has found.
 
-    Of the first `without_text` documents there are only signatures: estimates stand for them.
+    Of the first `without_text` documents there are only signatures: estimates stand for them. More
+    than `most` candidates are an error.
     """
     key = digest("pairs", signed.key, settings.threshold, settings.radius, settings.verify)
     facts = work.facts("pairs", key)
@@ -79,7 +81,7 @@ def verified_pairs(
     else:
         work.begin("pairs")
         with progress.timed("propose"):
-            found = propose_pairs(work, signed, settings, threads, progress)
+            found = propose_pairs(work, signed, settings, threads, progress, most)
         with progress.timed("verify"):
             facts = _compare(work, documents, signed, settings, without_text, threads, progress)
         facts |= {"proposed": found.proposed, "warnings": found.warnings}

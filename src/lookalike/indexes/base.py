@@ -124,7 +124,8 @@ class Index(ABC):
         from lookalike.storage import Strings, write_container  # not needed to search
 
         meta, arrays = self._contents()
-        meta = {**meta, "notes": dict(notes or {})}
+        if notes is not None:
+            meta = {**meta, "notes": dict(notes)}
         if self.signer is not None:
             description, learnt = signer_contents(self.signer)
             meta, arrays = {**meta, **description}, {**arrays, **learnt}

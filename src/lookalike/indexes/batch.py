@@ -272,21 +272,20 @@ class _ByFlips(_Matcher):
         index = FlipIndex.of_chunk(chunk.signatures, chunk.is_sorted, self._threads)
         everybody = len(asked) == len(self._queries)
         rows = self._queries if everybody else self._queries[asked]
-        weights = self._weights
-        if weights is not None and not everybody:
-            weights = weights[asked]
+        weights, kept = self._weights, None
         if self._flips is None and weights is not None:
             if self._recall == 1:
                 self._flips = all_sets(min(bits, 64), self._radius)
             else:
                 self._flips = index.flips_for(
-                    rows, weights, self._radius, self._recall, self._first, self._threads
+                    self._queries, weights, self._radius, self._recall, self._first, self._threads
                 )
         flips = self._flips
-        kept = None
         if weights is not None and flips is not None and flips <= _MOST_KEPT:
             kept = self._kept_sets(index, min(flips, all_sets(index.header_bits, self._radius)))
             kept = kept if everybody else kept[asked]
+        elif weights is not None and not everybody:
+            weights = weights[asked]  # a copy, and a large one: not where sets are kept
         matches = index.within_chunk(
             rows, weights, kept, self._radius, flips, self._first, found.limit, self._threads
         )

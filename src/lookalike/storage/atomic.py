@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -60,6 +59,8 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
         yield temporary
         temporary.rename(target)
     except BaseException as error:
+        import shutil  # takes longer to import than all the rest of this file
+
         shutil.rmtree(temporary, ignore_errors=True)
         if isinstance(error, OSError):
             raise FileError(f"{target} cannot be written: {error}") from error
