@@ -38,7 +38,7 @@ output (-o):
 
 near-duplicates:
   two documents whose exact similarity is at least the threshold: Jaccard similarity of word
-  5-grams (minhash), or the cosine of word counts (simhash, topsig). Signatures only propose
+  5-grams (minhash), or the cosine of word n-gram counts (simhash, topsig). Signatures only propose
   pairs. docs/deduplicating.md has the figures.
 
 exit status:
@@ -94,7 +94,7 @@ def _add_method_options(parser: argparse.ArgumentParser) -> None:
         "--bit_diff",
         type=int,
         metavar="N",
-        help="most bits in which a proposed pair differs: simhash (10) and topsig (150)",
+        help="most bits in which a proposed pair of simhash or topsig differs (default: by T)",
     )
     group.add_argument(
         "--min-features",
