@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := CMakeLists.txt $(shell find native -name '*.[ch]pp')
 
-.PHONY: demo test check bench format clean
+.PHONY: demo test crash check bench papers format clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/package
@@ -14,6 +14,10 @@ demo: $(VENV)/package
 
 test: $(VENV)/package $(VENV)/test
 	$(BIN)/python -m pytest
+
+# Kills a thousand writers of collections, which takes a few minutes; `make test` kills 220.
+crash: $(VENV)/package $(VENV)/test
+	LOOKALIKE_CRASHES=1000 $(BIN)/python -m pytest -s tests/collection/test_crashes.py
 
 check: $(VENV)/package $(VENV)/check
 	$(BIN)/ruff check .
@@ -25,6 +29,10 @@ check: $(VENV)/package $(VENV)/check
 
 bench: $(VENV)/package $(VENV)/bench
 	$(BIN)/python -m benchmarks
+
+# SCALE=paper for the papers' own sizes; LOOKALIKE_DATA names the folder with the texts.
+papers: $(VENV)/package $(VENV)/papers
+	$(BIN)/python -m lookalike.evaluation.papers
 
 format: $(VENV)/check
 	$(BIN)/ruff check --fix .
@@ -51,6 +59,10 @@ $(VENV)/package: $(VENV)/build $(NATIVE)
 
 $(VENV)/test $(VENV)/check: pyproject.toml | $(VENV)/python
 	$(BIN)/python -m pip install --quiet --group $(notdir $@)
+	@touch $@
+
+$(VENV)/papers: $(VENV)/package
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[plot,stem]'
 	@touch $@
 
 $(VENV)/bench: $(VENV)/package

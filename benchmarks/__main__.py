@@ -11,6 +11,8 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
+from benchmarks.collections import CASES as COLLECTIONS
+from benchmarks.collections import run_collections
 from benchmarks.dedup import dedup_table, run_dedup, selected_cases
 from benchmarks.dedup_defaults import NAME as DEFAULTS
 from benchmarks.dedup_defaults import run_defaults
@@ -19,8 +21,12 @@ from benchmarks.harness import Result, Verdict, WrongAnswerError
 from benchmarks.importing import NAME as IMPORT
 from benchmarks.importing import judge_import
 from benchmarks.machine import describe_machine
+from benchmarks.matching import CASES as MATCHING
+from benchmarks.matching import matching_table, run_matching
 from benchmarks.memory import NAME as MEMORY
 from benchmarks.memory import judge_memory
+from benchmarks.planning import CASES as PLANNING
+from benchmarks.planning import prediction_table, run_planning
 from benchmarks.quality import quality_table
 from benchmarks.report import case_table, gate_table, machine_lines, summary_table, write_json
 from benchmarks.scan import QUICK_FRACTION, Plan, plans
@@ -44,9 +50,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ]
     signings = [name for name in SIGNING if options.only in name]
     sliced = [name for name in SLICES if options.only in name]
+    matched = [name for name in MATCHING if options.only in name]
+    planned = [name for name in PLANNING if options.only in name]
+    collections = [name for name in COLLECTIONS if options.only in name]
     deduped = selected_cases(options.only)
     with_import, with_memory = options.only in IMPORT, options.only in MEMORY
-    if not (scans or signings or sliced or deduped or with_import or with_memory):
+    if not (
+        scans or signings or sliced or matched or planned or collections
+        or deduped or with_import or with_memory
+    ):  # fmt: skip
         print(f"no case has {options.only!r} in its name", file=sys.stderr)
         return 2
 
@@ -68,6 +80,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if sliced:
             results, verdicts = slices(sliced, options.data, options.cache, quick=options.quick)
             write_json(options.output / "slices.json", machine, results, verdicts)
+            gates += verdicts
+        if matched:
+            results, verdicts = match(matched, options.data, quick=options.quick)
+            write_json(options.output / "matching.json", machine, results, verdicts)
+            gates += verdicts
+        if planned:
+            results, verdicts = predictions(planned, quick=options.quick)
+            write_json(options.output / "planning.json", machine, results, verdicts)
+            gates += verdicts
+        if collections:
+            results, verdicts = keep(collections, quick=options.quick)
+            write_json(options.output / "collections.json", machine, results, verdicts)
             gates += verdicts
         if deduped:
             results, verdicts = dedup(deduped, options.data, options.cache, quick=options.quick)
@@ -122,6 +146,34 @@ def slices(
     results: list[Result] = []
     for result in run_slices(selected, folder, cache, part=QUICK_FRACTION if quick else 1):
         print(f"\n{quality_table(result)}", flush=True)
+        results.append(result)
+    return results, finish(results, quick=quick, summary=False)
+
+
+def keep(selected: Sequence[str], *, quick: bool) -> tuple[list[Result], list[Verdict]]:
+    """Run the benchmark of collections in databases."""
+    results: list[Result] = []
+    for result in run_collections(selected, part=QUICK_FRACTION if quick else 1):
+        print(f"\n{case_table(result)}", flush=True)
+        results.append(result)
+    return results, finish(results, quick=quick, summary=False)
+
+
+def predictions(selected: Sequence[str], *, quick: bool) -> tuple[list[Result], list[Verdict]]:
+    """Measure the costs of this machine, then what plans predict from them."""
+    found = list(run_planning(selected, part=QUICK_FRACTION if quick else 1))
+    print(f"\n{prediction_table(found)}", flush=True)
+    results: list[Result] = list(found)
+    return results, finish(results, quick=quick, summary=False)
+
+
+def match(
+    selected: Sequence[str], folder: Path | None, *, quick: bool
+) -> tuple[list[Result], list[Verdict]]:
+    """Run the benchmark of blocks and flips, with one thread each."""
+    results: list[Result] = []
+    for result in run_matching(selected, folder, part=QUICK_FRACTION if quick else 1):
+        print(f"\n{matching_table(result)}", flush=True)
         results.append(result)
     return results, finish(results, quick=quick, summary=False)
 
@@ -187,7 +239,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="NAME",
         default="",
         help="run only cases with NAME in their name, such as search-1024, skewed, sign, slices, "
-        "dedup or import; dedup-large and dedup-defaults only if named in full",
+        "plan, collection, dedup or import; dedup-large and dedup-defaults only if named in full",
     )
     parser.add_argument(
         "--threads",
@@ -222,8 +274,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="FOLDER",
         type=Path,
         default=RESULTS,
-        help="where to write scan.json, signing.json, slices.json and dedup.json (default: "
-        "benchmarks/results)",
+        help="where to write scan.json and the others (default: benchmarks/results)",
     )
     return parser.parse_args(arguments)
 

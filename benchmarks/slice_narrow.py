@@ -18,7 +18,16 @@ from benchmarks.signatures import flip_bits, uniform
 from benchmarks.slice_entries import entry, equal_to, ours_within
 from benchmarks.slice_peers import build_flat, build_multi_hash, build_slices
 
-__all__ = ["pairs", "within"]
+__all__ = [
+    "BITS",
+    "RADIUS",
+    "best_of",
+    "hash_tables",
+    "in_batches",
+    "pairs",
+    "planted",
+    "within",
+]
 
 Signatures = NDArray[np.uint8]
 
@@ -45,9 +54,9 @@ def within(name: str, count: int, asked: int) -> QualityResult:
     judge = equal_to(Matched(truth.offsets, truth.ids, truth.distances))
     slices, flat = build_slices(signatures, None), build_flat(signatures)
     few = queries[:FEW]
-    ask = partial(_in_batches, partial(ours_within, slices), queries, asked)
+    ask = partial(in_batches, partial(ours_within, slices), queries, asked)
     first = entry(f"slices of {slices.index.slice_bits}", slices, ask, len(queries), judge)
-    hashes = _hash_tables(signatures, queries, asked, judge)
+    hashes = hash_tables(signatures, queries, asked, judge)
     scans = [
         Entry("lookalike ScanIndex", partial(_scan_within, scan, few), len(few), judge),
         entry("faiss Flat", flat, partial(flat.within, few, RADIUS), len(few), judge),
@@ -57,7 +66,7 @@ def within(name: str, count: int, asked: int) -> QualityResult:
         f"{BATCHES} batches of {asked:,} queries, 1 thread"
     )
     result = run_entries(name, title, [first, *hashes, *scans], len(queries), EFFORT)
-    best = _best(result, hashes)
+    best = best_of(result, hashes)
     title = f"15.  within {RADIUS} of {count:,} x {BITS}, batch, 1 thread: {best} / ours"
     verdict = ratio_verdict(title, result.times(), best, first.name, 8)
     return replace(result, verdicts=[verdict], notes=[f"{len(truth.ids):,} matches"])
@@ -81,10 +90,10 @@ def pairs(name: str, count: int, asked: int) -> QualityResult:
 
     ask = partial(slices.index.pairs, RADIUS, threads=1)
     first = entry("slices, pairs()", slices, ask, count, same_pairs)
-    hashes = _hash_tables(signatures, queries, asked, equal_to(of_first))
+    hashes = hash_tables(signatures, queries, asked, equal_to(of_first))
     title = f"pairs within {RADIUS} of {count:,} x {BITS} bits, 1 thread"
     result = run_entries(name, title, [first, *hashes], count, EFFORT, unit="signature")
-    best = _best(result, hashes)
+    best = best_of(result, hashes)
     title = f"16.  pairs within {RADIUS} of {count:,} x {BITS}, 1 thread: {best} / ours"
     verdict = ratio_verdict(title, result.times(), best, first.name, 100)
     note = f"{len(found):,} pairs; those of the first {asked:,} signatures were compared"
@@ -108,19 +117,20 @@ def planted(count: int, queries: int) -> tuple[Signatures, Signatures]:
     return rows[:count], rows[count:]
 
 
-def _hash_tables(
+def hash_tables(
     signatures: Signatures, queries: Signatures, batch: int, judge: Callable[[Any], Quality]
 ) -> list[Entry]:
+    """Ask faiss's hash tables in each way that is exact."""
     entries = []
     for tables, bits, flips in TABLES:
         built = build_multi_hash(signatures, tables, bits)
-        ask = partial(_in_batches, partial(built.within, flips=flips), queries, batch)
+        ask = partial(in_batches, partial(built.within, flips=flips), queries, batch)
         name = f"faiss MultiHash {tables} x {bits}, nflip {flips}"
         entries.append(entry(name, built, ask, len(queries), judge))
     return entries
 
 
-def _in_batches(
+def in_batches(
     within: Callable[[Signatures, int], Matched], queries: Signatures, size: int
 ) -> Matched:
     """Ask with `size` queries at a time, and put the answers one after the other."""
@@ -133,7 +143,8 @@ def _in_batches(
     )
 
 
-def _best(result: QualityResult, entries: Sequence[Entry]) -> str:
+def best_of(result: QualityResult, entries: Sequence[Entry]) -> str:
+    """Return the name of the quickest."""
     times = result.times()
     return min((entry.name for entry in entries), key=lambda name: times[name].best)
 

@@ -22,6 +22,12 @@ settings.load_profile("lookalike")
 SUPPORTED = [kernel.name for kernel in la.kernels() if kernel.supported]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Nothing is left in the user's cache folder, nor taken from there."""
+    os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
+
+
 @pytest.fixture(params=SUPPORTED)
 def kernel(request: pytest.FixtureRequest) -> Iterator[str]:
     """Every kernel of this machine in turn."""

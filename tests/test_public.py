@@ -7,6 +7,8 @@ import subprocess
 import sys
 import types
 
+import pytest
+
 import lookalike as la
 from lookalike import errors
 
@@ -14,11 +16,20 @@ from lookalike import errors
 def test_all_lists_exactly_the_public_names() -> None:
     public = {
         name
-        for name, value in vars(la).items()
-        if not name.startswith("_") and not isinstance(value, types.ModuleType)
+        for name in dir(la)
+        if not name.startswith("_") and not isinstance(getattr(la, name), types.ModuleType)
     }
     assert public | {"__version__"} == set(la.__all__)
     assert list(la.__all__) == sorted(la.__all__)
+
+
+def test_names_that_come_later_are_there() -> None:
+    code = "import lookalike as la; print(la.tune.__module__, la.Match.__module__)"
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert result.stdout.split() == ["lookalike.evaluation.tune", "lookalike.collection.answers"]
+    with pytest.raises(AttributeError, match="module 'lookalike' has no attribute 'nothing'"):
+        la.nothing  # noqa: B018
 
 
 def test_importing_brings_only_numpy() -> None:

@@ -17,6 +17,7 @@ namespace nb = nanobind;
 // everything else, and `noconvert` on each argument forbids it to copy.
 using SignatureArray = nb::ndarray<const std::uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using IdArray = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using WordArray = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using ByteArray = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class Value, std::size_t dimensions>
 using OutputArray = nb::ndarray<Value, nb::ndim<dimensions>, nb::c_contig, nb::device::cpu>;

@@ -2,6 +2,7 @@
 #include "bindings/module.hpp"
 #include "bits/bandwidth.hpp"
 #include "bits/kernels.hpp"
+#include "bits/random_access.hpp"
 #include "bits/xxh64.hpp"
 
 namespace lookalike::bindings {
@@ -37,6 +38,16 @@ void bind_bits(nb::module_& module) {
             return bits::read_all(data.data(), data.size(), threads);
         },
         "data"_a.noconvert(), "threads"_a);
+
+    module.def(
+        "read_at_random",
+        [](const WordArray& words, std::size_t first, std::size_t reads, std::size_t ahead) {
+            const nb::gil_scoped_release nogil;
+            return words.size() == 0
+                       ? 0
+                       : bits::read_at_random(words.data(), words.size(), first, reads, ahead);
+        },
+        "words"_a.noconvert(), "first"_a, "reads"_a, "ahead"_a);
 
     module.def(
         "hash_rows",

@@ -13,5 +13,6 @@ NB_MODULE(_native, module) {
     lookalike::bindings::bind_sign(module);
     lookalike::bindings::bind_search(module);
     lookalike::bindings::bind_slices(module);
+    lookalike::bindings::bind_tables(module);
     lookalike::bindings::bind_pairing(module);
 }

@@ -10,6 +10,7 @@ void bind_text(nanobind::module_& module);
 void bind_sign(nanobind::module_& module);
 void bind_search(nanobind::module_& module);
 void bind_slices(nanobind::module_& module);
+void bind_tables(nanobind::module_& module);
 void bind_pairing(nanobind::module_& module);
 
 }  // namespace lookalike::bindings

@@ -40,20 +40,22 @@ void bind_pairing(nb::module_& module) {
 
     module.def(
         "group_pairs",
-        [](const KeyArray& keys, std::size_t band, const RowArray& rows, const IdArray& offsets,
-           std::size_t most, std::size_t first_new, std::size_t threads) {
+        [](const KeyArray& keys, const RowArray& large_keys, const IdArray& large_offsets,
+           std::size_t band, const RowArray& rows, const IdArray& offsets, std::size_t most,
+           std::size_t first_new, std::size_t threads) {
             search::RowPairs pairs;
             {
                 const nb::gil_scoped_release nogil;
-                pairs = search::group_pairs({keys.data(), keys.shape(1)}, band, rows.data(),
-                                            offsets.data(), offsets.size() - 1, most, first_new,
-                                            threads, python_signals);
+                pairs = search::group_pairs({keys.data(), keys.shape(1)},
+                                            {large_keys.data(), large_offsets.data()}, band,
+                                            rows.data(), offsets.data(), offsets.size() - 1, most,
+                                            first_new, threads, python_signals);
             }
             return nb::make_tuple(to_numpy(std::move(pairs.left)),
                                   to_numpy(std::move(pairs.right)));
         },
-        "keys"_a.noconvert(), "band"_a, "rows"_a.noconvert(), "offsets"_a.noconvert(), "most"_a,
-        "first_new"_a, "threads"_a);
+        "keys"_a.noconvert(), "large_keys"_a.noconvert(), "large_offsets"_a.noconvert(), "band"_a,
+        "rows"_a.noconvert(), "offsets"_a.noconvert(), "most"_a, "first_new"_a, "threads"_a);
 
     module.def(
         "equal_values_at",

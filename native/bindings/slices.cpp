@@ -14,6 +14,8 @@ namespace {
 
 template <class Row>
 using RowArray = nb::ndarray<const Row, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using SketchArray = RowArray<std::uint16_t>;
+using SketchOutput = OutputArray<std::uint16_t, 1>;
 
 // A segment as Python holds it, with what it points into.
 struct BoundSegment {
@@ -36,14 +38,16 @@ struct BoundSegment {
 
 template <class Row>
 void use_lists(BoundSegment& self, std::size_t slice_bits, const RowArray<Row>& offsets,
-               const RowArray<Row>& postings) {
+               const RowArray<Row>& postings, const std::optional<SketchArray>& sketches) {
     const search::Slicing slicing(8 * self.rows.shape(1), slice_bits);
     if (offsets.size() != slicing.lists_before(slicing.count()) ||
-        postings.size() != slicing.count() * self.rows.shape(0))
+        postings.size() != slicing.count() * self.rows.shape(0) ||
+        (sketches && (sketches->size() != postings.size() || !slicing.has_sketches())))
         throw search::CorruptLists();
     self.segment.lists =
-        search::SliceLists<Row>{slicing, offsets.data(), postings.data(), self.rows.shape(0)};
-    self.lists = nb::make_tuple(offsets, postings);
+        search::SliceLists<Row>{slicing, offsets.data(), postings.data(), self.rows.shape(0),
+                                sketches ? sketches->data() : nullptr};
+    self.lists = nb::make_tuple(offsets, postings, sketches);
 }
 
 std::vector<search::Segment> plain(const std::vector<const BoundSegment*>& segments) {
@@ -58,28 +62,54 @@ void bind_building(nb::module_& module) {
     module.def(
         "build_lists",
         [](const SignatureArray& rows, std::size_t slice_bits, std::size_t threads,
-           const OutputArray<Row, 1>& offsets, const OutputArray<Row, 1>& postings) {
+           const OutputArray<Row, 1>& offsets, const OutputArray<Row, 1>& postings,
+           const std::optional<SketchOutput>& sketches) {
             const nb::gil_scoped_release nogil;
             search::build_lists(search::Slicing(8 * rows.shape(1), slice_bits), signatures(rows),
-                                threads, python_signals, offsets.data(), postings.data());
+                                threads, python_signals, offsets.data(), postings.data(),
+                                sketches ? sketches->data() : nullptr);
         },
         "rows"_a.noconvert(), "slice_bits"_a, "threads"_a, "offsets"_a.noconvert(),
-        "postings"_a.noconvert());
+        "postings"_a.noconvert(), "sketches"_a.noconvert().none());
+
+    module.def(
+        "count_lists",
+        [](const SignatureArray& rows, std::size_t slice_bits, std::size_t threads,
+           const OutputArray<Row, 1>& offsets) {
+            const nb::gil_scoped_release nogil;
+            search::count_lists(search::Slicing(8 * rows.shape(1), slice_bits), signatures(rows),
+                                threads, python_signals, offsets.data());
+        },
+        "rows"_a.noconvert(), "slice_bits"_a, "threads"_a, "offsets"_a.noconvert());
+
+    module.def(
+        "fill_lists",
+        [](const SignatureArray& rows, std::size_t slice_bits, std::size_t threads,
+           const RowArray<Row>& offsets, std::size_t first, std::size_t end,
+           const OutputArray<Row, 1>& postings, const std::optional<SketchOutput>& sketches) {
+            const nb::gil_scoped_release nogil;
+            search::fill_lists(search::Slicing(8 * rows.shape(1), slice_bits), signatures(rows),
+                               threads, python_signals, offsets.data(), first, end, postings.data(),
+                               sketches ? sketches->data() : nullptr);
+        },
+        "rows"_a.noconvert(), "slice_bits"_a, "threads"_a, "offsets"_a.noconvert(), "first"_a,
+        "end"_a, "postings"_a.noconvert(), "sketches"_a.noconvert().none());
 
     module.def(
         "merge_lists",
         [](const std::vector<const BoundSegment*>& segments, std::size_t slice_bits,
            std::size_t threads, const OutputArray<Row, 1>& offsets,
-           const OutputArray<Row, 1>& postings) {
+           const OutputArray<Row, 1>& postings, const std::optional<SketchOutput>& sketches) {
             const nb::gil_scoped_release nogil;
             std::vector<search::SliceLists<Row>> parts;
             for (const BoundSegment* segment : segments)
                 parts.push_back(std::get<search::SliceLists<Row>>(segment->segment.lists));
             search::merge_lists(search::Slicing(8 * segments.front()->rows.shape(1), slice_bits),
-                                parts, threads, python_signals, offsets.data(), postings.data());
+                                parts, threads, python_signals, offsets.data(), postings.data(),
+                                sketches ? sketches->data() : nullptr);
         },
         "segments"_a, "slice_bits"_a, "threads"_a, "offsets"_a.noconvert(),
-        "postings"_a.noconvert());
+        "postings"_a.noconvert(), "sketches"_a.noconvert().none());
 }
 
 void bind_searching(nb::module_& module) {
@@ -158,9 +188,13 @@ void bind_slices(nb::module_& module) {
              "rows"_a.noconvert(), "ids"_a.noconvert().none(), "ascending"_a,
              "removed"_a.noconvert().none(), "alive"_a)
         .def("use_lists", &use_lists<std::uint32_t>, "slice_bits"_a, "offsets"_a.noconvert(),
-             "postings"_a.noconvert())
+             "postings"_a.noconvert(), "sketches"_a.noconvert().none())
         .def("use_lists", &use_lists<std::uint64_t>, "slice_bits"_a, "offsets"_a.noconvert(),
-             "postings"_a.noconvert());
+             "postings"_a.noconvert(), "sketches"_a.noconvert().none());
+
+    module.def(
+        "has_sketches", [](std::size_t bits) { return search::Slicing(bits, 1).has_sketches(); },
+        "bits"_a);
 
     module.def(
         "slice_widths",

@@ -58,24 +58,30 @@ Groups band_groups(const std::uint32_t* keys, std::size_t count) {
         repeated[at / 64] |= seen[at / 64] & bit;
         seen[at / 64] |= bit;
     }
-    std::vector<Keyed> entries, spare;
+    std::vector<Keyed> entries;
     for (std::size_t row = 0; row < count; ++row)
         if (repeated[slot(row) / 64] >> (slot(row) % 64) & 1)
             entries.push_back({keys[row], static_cast<std::uint32_t>(row)});
-    sort_by_key(entries, spare, 32);
+    std::vector<Keyed> spare(entries.size());
+    const std::span<const Keyed> sorted(
+        sort_by_key(entries.data(), spare.data(), entries.size(), 32), entries.size());
     Groups groups;
     groups.offsets.push_back(0);
-    each_group(entries, [&](std::size_t first, std::size_t end) {
+    each_group(sorted, [&](std::size_t first, std::size_t end) {
         for (std::size_t index = first; index < end; ++index)
-            groups.rows.push_back(entries[index].row);
+            groups.rows.push_back(sorted[index].row);
         groups.offsets.push_back(static_cast<std::int64_t>(groups.rows.size()));
     });
     return groups;
 }
 
-RowPairs group_pairs(const BandKeys& keys, std::size_t band, const std::uint32_t* rows,
-                     const std::int64_t* offsets, std::size_t groups, std::size_t most,
-                     std::size_t first_new, std::size_t threads,
+bool LargeKeys::has(std::size_t band, std::uint32_t key) const {
+    return std::binary_search(keys + offsets[band], keys + offsets[band + 1], key);
+}
+
+RowPairs group_pairs(const BandKeys& keys, const LargeKeys& large, std::size_t band,
+                     const std::uint32_t* rows, const std::int64_t* offsets, std::size_t groups,
+                     std::size_t most, std::size_t first_new, std::size_t threads,
                      const bits::Checkpoint& checkpoint) {
     constexpr std::size_t kGroupsPerTask = 256;
     const std::size_t tasks = (groups + kGroupsPerTask - 1) / kGroupsPerTask;
@@ -91,7 +97,8 @@ RowPairs group_pairs(const BandKeys& keys, std::size_t band, const std::uint32_t
                 if (right < first_new)
                     return;
                 for (std::size_t earlier = 0; earlier < band; ++earlier)
-                    if (keys.at(earlier, left) == keys.at(earlier, right))
+                    if (const std::uint32_t key = keys.at(earlier, left);
+                        key == keys.at(earlier, right) && (size > most || !large.has(earlier, key)))
                         return;
                 pairs.left.push_back(left);
                 pairs.right.push_back(right);

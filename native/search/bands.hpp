@@ -37,14 +37,24 @@ struct RowPairs {
     std::vector<std::int64_t> left, right;
 };
 
+// The keys of groups that were too large to pair all their rows, ascending: those of band i are
+// keys[offsets[i]] to keys[offsets[i + 1]].
+struct LargeKeys {
+    const std::uint32_t* keys;
+    const std::int64_t* offsets;
+
+    bool has(std::size_t band, std::uint32_t key) const;
+};
+
 // The pairs of `groups` groups of one band, left < right, without those that share an earlier band
 // (these were pairs there) and those with both rows below `first_new`. Of a group with more than
 // `most` rows, each is paired only with the first `kLeaders` and the `kLeaders` rows that follow
-// it.
+// it. Who shared only such large groups before, `large`, may not have been a pair there, so a
+// smaller group makes it one, perhaps for the second time.
 constexpr std::size_t kLeaders = 16;
-RowPairs group_pairs(const BandKeys& keys, std::size_t band, const std::uint32_t* rows,
-                     const std::int64_t* offsets, std::size_t groups, std::size_t most,
-                     std::size_t first_new, std::size_t threads,
+RowPairs group_pairs(const BandKeys& keys, const LargeKeys& large, std::size_t band,
+                     const std::uint32_t* rows, const std::int64_t* offsets, std::size_t groups,
+                     std::size_t most, std::size_t first_new, std::size_t threads,
                      const bits::Checkpoint& checkpoint);
 
 // How many of a row's values, of 1 or 2 bytes, are equal in rows left[i] and right[i].

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <numeric>
+#include <span>
 
 #include "bits/kernels.hpp"
 #include "bits/mix.hpp"
+#include "bits/pool.hpp"
 #include "search/bit_field.hpp"
 #include "search/keyed.hpp"
 
@@ -18,9 +21,15 @@ namespace {
 // Blocks of whole bits, as equal as can be.
 struct Blocks {
     std::size_t bits, count;
+    std::vector<std::size_t> begins;  // of each, and the end of the last
 
-    std::size_t begin(std::size_t block) const { return block * bits / count; }
-    std::size_t end(std::size_t block) const { return (block + 1) * bits / count; }
+    Blocks(std::size_t all_bits, std::size_t blocks) : bits(all_bits), count(blocks) {
+        for (std::size_t block = 0; block <= count; ++block)
+            begins.push_back(block * bits / count);
+    }
+
+    std::size_t begin(std::size_t block) const { return begins[block]; }
+    std::size_t end(std::size_t block) const { return begins[block + 1]; }
     std::size_t width(std::size_t block) const { return end(block) - begin(block); }
 
     // Bits `from` to `to`, at most 56.
@@ -48,8 +57,158 @@ struct Blocks {
     }
 };
 
+constexpr std::size_t kPartBits = 8;  // of the key: parts then stay in the second-level cache
+
 struct Found {
     std::uint32_t left, right, distance;
+};
+
+// Joins a collection with itself, one block after the other.
+class Join {
+  public:
+    Join(const Signatures& signatures, const Blocks& blocks, std::uint32_t radius,
+         std::size_t limit)
+        : signatures_(signatures),
+          blocks_(blocks),
+          radius_(radius),
+          limit_(limit),
+          kernels_(bits::kernels_for(signatures.bytes)),
+          found_(blocks.count) {}
+
+    // Finds the pairs that share this block and none before it; nothing once it is too costly.
+    void join(std::size_t block) {
+        if (too_costly)
+            return;
+        if (signatures_.bytes == sizeof(std::uint64_t))
+            join_sorted<KeyedWord>(block);
+        else
+            join_sorted<Keyed>(block);
+    }
+
+    std::vector<Found> take_sorted() {
+        std::vector<Found> sorted;
+        sorted.reserve(total_);
+        for (auto& part : found_) {
+            sorted.insert(sorted.end(), part.begin(), part.end());
+            part = {};
+        }
+        std::sort(sorted.begin(), sorted.end(), [](const Found& a, const Found& b) {
+            return a.left != b.left ? a.left < b.left : a.right < b.right;
+        });
+        return sorted;
+    }
+
+    std::atomic<bool> too_costly{false};  // more than comparing each with each
+
+  private:
+    template <class Entry>
+    struct Store {
+        bits::Room<Entry> entries, spare;
+    };
+
+    template <class Entry>
+    void join_sorted(std::size_t block) {
+        const std::size_t key_bits = std::min<std::size_t>(32, blocks_.width(block));
+        const std::size_t part_bits = std::min(kPartBits, key_bits), rest = key_bits - part_bits;
+        bits::Pooled<Store<Entry>> store;
+        Entry* const entries = store->entries.of(signatures_.count);
+        // First by the upper bits of the key into parts, which are then sorted by the others.
+        std::vector<std::size_t> ends((std::size_t{1} << part_bits) + 1, 0);
+        for (std::size_t row = 0; row < signatures_.count; ++row)
+            ++ends[(blocks_.key(signatures_.row(row), block) >> rest) + 1];
+        std::partial_sum(ends.begin(), ends.end(), ends.begin());
+        for (std::size_t row = 0; row < signatures_.count; ++row) {
+            const std::uint8_t* const signature = signatures_.row(row);
+            const std::uint32_t key = blocks_.key(signature, block);
+            Entry& entry = entries[ends[key >> rest]++];
+            entry.key = key;
+            entry.row = static_cast<std::uint32_t>(row);
+            if constexpr (std::is_same_v<Entry, KeyedWord>)
+                std::memcpy(&entry.word, signature, sizeof entry.word);
+        }
+        spent_ += 8 * static_cast<double>(signatures_.count);
+        std::size_t begin = 0;
+        for (std::size_t part = 0; part + 1 < ends.size() && !too_costly; ++part) {
+            const std::size_t size = ends[part] - begin;  // beginnings have become ends
+            join_part(std::span<const Entry>(
+                          sort_by_key(entries + begin, store->spare.of(size), size, rest), size),
+                      block);
+            begin = ends[part];
+        }
+    }
+
+    template <class Entry>
+    void join_part(std::span<const Entry> sorted, std::size_t block) {
+        double comparisons = 0;
+        each_group(sorted, [&](std::size_t first, std::size_t end) {
+            const auto size = static_cast<double>(end - first);
+            comparisons += size * (size + 8) / 2;  // gathering costs too
+        });
+        const auto all = static_cast<double>(signatures_.count);
+        if ((spent_ += comparisons) > all * all / 2) {
+            too_costly = true;
+            return;
+        }
+        std::vector<std::uint8_t> gathered;
+        std::vector<Hit> hits;
+        each_group(sorted, [&](std::size_t first, std::size_t end) {
+            gathered.resize((end - first) * signatures_.bytes);
+            hits.resize(end - first);
+            gather(sorted, first, end, gathered.data());
+            compare(sorted.subspan(first, end - first), gathered.data(), block, hits.data());
+        });
+    }
+
+    void gather(std::span<const KeyedWord> entries, std::size_t first, std::size_t end,
+                std::uint8_t* to) const {
+        for (std::size_t at = first; at < end; ++at, to += sizeof entries[at].word)
+            std::memcpy(to, &entries[at].word, sizeof entries[at].word);
+    }
+
+    void gather(std::span<const Keyed> entries, std::size_t first, std::size_t end,
+                std::uint8_t* to) const {
+        constexpr std::size_t kAhead = 16;
+        for (std::size_t at = first; at < end; ++at, to += signatures_.bytes) {
+            if (at + kAhead < entries.size())
+                __builtin_prefetch(signatures_.row(entries[at + kAhead].row));
+            std::memcpy(to, signatures_.row(entries[at].row), signatures_.bytes);
+        }
+    }
+
+    // Compares each with those behind it, all of the same key.
+    template <class Entry>
+    void compare(std::span<const Entry> group, const std::uint8_t* gathered, std::size_t block,
+                 Hit* hits) {
+        const std::size_t bytes = signatures_.bytes;
+        for (std::size_t index = 0; index + 1 < group.size(); ++index) {
+            const std::uint8_t* const one = gathered + index * bytes;
+            const std::size_t near =
+                kernels_.filter(one, one + bytes, group.size() - index - 1, bytes, radius_, hits);
+            for (std::size_t hit = 0; hit < near; ++hit) {
+                const std::size_t other = index + 1 + hits[hit].row;
+                const std::uint8_t* const two = gathered + other * bytes;
+                // Reported by the first block that they share, and only by that.
+                bool before = false;
+                for (std::size_t earlier = 0; earlier < block && !before; ++earlier)
+                    before = blocks_.equal(one, two, earlier);
+                // If only the hashes are equal, their own block will report them.
+                if (before || !blocks_.equal(one, two, block))
+                    continue;
+                found_[block].push_back({group[index].row, group[other].row, hits[hit].distance});
+                if (total_.fetch_add(1, std::memory_order_relaxed) >= limit_)
+                    throw TooManyResults();
+            }
+        }
+    }
+
+    const Signatures& signatures_;
+    const Blocks& blocks_;
+    std::uint32_t radius_;
+    std::size_t limit_;
+    bits::Kernels kernels_;
+    std::vector<std::vector<Found>> found_;  // by each block
+    std::atomic<double> spent_{0};
+    std::atomic<std::size_t> total_{0};
 };
 
 }  // namespace
@@ -60,84 +219,13 @@ std::optional<Pairs> block_pairs(const Signatures& signatures, std::uint32_t rad
     const Blocks blocks{8 * signatures.bytes, std::size_t{radius} + 1};
     if (signatures.count >> 32 != 0 || blocks.count > blocks.bits)
         return std::nullopt;
-    const bits::Kernels kernels = bits::kernels_for(signatures.bytes);
-    const double all =
-        static_cast<double>(signatures.count) * static_cast<double>(signatures.count) / 2;
-    std::atomic<double> spent{0};
-    std::atomic<bool> too_costly{false};
-    std::atomic<std::size_t> total{0};
-    std::vector<std::vector<Found>> found(blocks.count);
-
-    bits::share_out(blocks.count, threads, checkpoint, [&](std::size_t, std::size_t block) {
-        if (too_costly)
-            return;
-        std::vector<Keyed> entries(signatures.count), spare;
-        for (std::size_t row = 0; row < signatures.count; ++row)
-            entries[row] = {blocks.key(signatures.row(row), block),
-                            static_cast<std::uint32_t>(row)};
-        sort_by_key(entries, spare, std::min<std::size_t>(32, blocks.width(block)));
-        double comparisons = 8 * static_cast<double>(signatures.count);  // the sorting
-        each_group(entries, [&](std::size_t first, std::size_t end) {
-            const auto size = static_cast<double>(end - first);
-            comparisons += size * (size + 8) / 2;  // gathering costs too
-        });
-        if ((spent += comparisons) > all) {
-            too_costly = true;
-            return;
-        }
-        std::vector<std::uint8_t> gathered;
-        std::vector<Hit> hits;
-        each_group(entries, [&](std::size_t first, std::size_t end) {
-            const std::size_t size = end - first;
-            gathered.resize(size * signatures.bytes);
-            hits.resize(size);
-            for (std::size_t index = 0; index < size; ++index) {
-                if (first + index + 16 < entries.size())
-                    __builtin_prefetch(signatures.row(entries[first + index + 16].row));
-                const std::uint8_t* const from = signatures.row(entries[first + index].row);
-                if (signatures.bytes == 8)  // a copy of fixed length needs no call
-                    std::memcpy(gathered.data() + index * 8, from, 8);
-                else
-                    std::memcpy(gathered.data() + index * signatures.bytes, from, signatures.bytes);
-            }
-            for (std::size_t index = 0; index + 1 < size; ++index) {
-                const std::uint8_t* const one = gathered.data() + index * signatures.bytes;
-                const std::size_t near =
-                    kernels.filter(one, one + signatures.bytes, size - index - 1, signatures.bytes,
-                                   radius, hits.data());
-                for (std::size_t hit = 0; hit < near; ++hit) {
-                    const std::size_t other = index + 1 + hits[hit].row;
-                    const std::uint8_t* const two = gathered.data() + other * signatures.bytes;
-                    // Reported by the first block that they share, and only by that.
-                    bool before = false;
-                    for (std::size_t earlier = 0; earlier < block && !before; ++earlier)
-                        before = blocks.equal(one, two, earlier);
-                    if (before)
-                        continue;
-                    if (!blocks.equal(one, two, block))
-                        continue;  // only the hashes are equal; their own block will report them
-                    found[block].push_back({entries[first + index].row, entries[first + other].row,
-                                            hits[hit].distance});
-                    if (total.fetch_add(1, std::memory_order_relaxed) >= limit)
-                        throw TooManyResults();
-                }
-            }
-        });
-    });
-    if (too_costly)
+    Join join(signatures, blocks, radius, limit);
+    bits::share_out(blocks.count, threads, checkpoint,
+                    [&](std::size_t, std::size_t block) { join.join(block); });
+    if (join.too_costly)
         return std::nullopt;
-
-    std::vector<Found> sorted;
-    sorted.reserve(total);
-    for (auto& part : found) {
-        sorted.insert(sorted.end(), part.begin(), part.end());
-        part = {};
-    }
-    std::sort(sorted.begin(), sorted.end(), [](const Found& a, const Found& b) {
-        return a.left != b.left ? a.left < b.left : a.right < b.right;
-    });
     Pairs pairs;
-    for (const Found& one : sorted) {
+    for (const Found& one : join.take_sorted()) {
         pairs.left.push_back(one.left);
         pairs.right.push_back(one.right);
         pairs.distances.push_back(static_cast<std::int32_t>(one.distance));

@@ -2,6 +2,10 @@
 // the linker cannot merge the copies.
 #pragma once
 
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
 #include "search/score_loops.hpp"
 
 namespace lookalike::search {
@@ -9,36 +13,126 @@ namespace {
 
 constexpr std::size_t kBlock = 64;
 
-std::size_t collect(const std::uint16_t* scores, std::size_t count, std::uint16_t least,
-                    std::uint64_t* places, std::size_t room) {
-    std::size_t found = 0;
-    for (std::size_t begin = 0; begin < count; begin += kBlock) {
-        const std::size_t end = begin + kBlock < count ? begin + kBlock : count;
-        if (end - begin == kBlock) {
-            std::uint16_t largest = 0;
-            for (std::size_t at = begin; at < begin + kBlock; ++at)
-                largest = scores[at] > largest ? scores[at] : largest;
-            if (largest < least) [[likely]]
-                continue;
-        }
-        for (std::size_t at = begin; at < end; ++at)
-            if (scores[at] >= least) {
-                if (found == room)
-                    return found;
-                places[found++] = at;
-            }
-    }
+// Bit i is set where score i of a block is `least` or more.
+#if defined(__AVX512BW__)
+std::uint64_t reached(const std::uint8_t* scores, std::uint8_t least) {
+    return _mm512_cmpge_epu8_mask(_mm512_loadu_si512(scores),
+                                  _mm512_set1_epi8(static_cast<char>(least)));
+}
+#elif defined(__AVX2__)
+std::uint64_t reached(const std::uint8_t* scores, std::uint8_t least) {
+    const __m256i limit = _mm256_set1_epi8(static_cast<char>(least));
+    const auto half = [&](const std::uint8_t* from) {
+        const __m256i some = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+        const __m256i equal = _mm256_cmpeq_epi8(_mm256_max_epu8(some, limit), some);
+        return static_cast<std::uint32_t>(_mm256_movemask_epi8(equal));
+    };
+    return std::uint64_t{half(scores + 32)} << 32 | half(scores);
+}
+#else
+std::uint64_t reached(const std::uint8_t* scores, std::uint8_t least) {
+    std::uint8_t largest = 0;
+    for (std::size_t at = 0; at < kBlock; ++at)
+        largest = scores[at] > largest ? scores[at] : largest;
+    if (largest < least) [[likely]]
+        return 0;
+    std::uint64_t mask = 0;
+    for (std::size_t at = 0; at < kBlock; ++at)
+        mask |= std::uint64_t{scores[at] >= least} << at;
+    return mask;
+}
+#endif
+
+std::size_t collect(const std::uint8_t* scores, std::size_t count, std::uint8_t least,
+                    std::uint64_t* places) {
+    std::size_t found = 0, begin = 0;
+    for (; begin + kBlock <= count; begin += kBlock)
+        for (std::uint64_t mask = reached(scores + begin, least); mask != 0; mask &= mask - 1)
+            places[found++] = begin + static_cast<std::size_t>(__builtin_ctzll(mask));
+    for (; begin < count; ++begin)
+        if (scores[begin] >= least)
+            places[found++] = begin;
     return found;
 }
 
-std::size_t count_nonzero(const std::uint16_t* scores, std::size_t count) {
+std::size_t count_nonzero(const std::uint8_t* scores, std::size_t count) {
     std::size_t found = 0;
     for (std::size_t at = 0; at < count; ++at)
         found += scores[at] != 0 ? 1 : 0;
     return found;
 }
 
-constexpr ScoreLoops kLoops{collect, count_nonzero};
+// The same for sketches: a word is near if it differs in `cutoff` bits or fewer.
+constexpr std::size_t kSketches = 32;
+
+#if defined(__AVX512BW__)
+std::uint32_t near_of_block(const std::uint16_t* sketches, std::uint16_t query,
+                            std::uint16_t cutoff) {
+    const __m512i ones =
+        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+    const __m512i low = _mm512_set1_epi8(15);
+    const __m512i flips = _mm512_xor_si512(_mm512_loadu_si512(sketches),
+                                           _mm512_set1_epi16(static_cast<short>(query)));
+    const __m512i of_bytes = _mm512_add_epi8(
+        _mm512_shuffle_epi8(ones, _mm512_and_si512(flips, low)),
+        _mm512_shuffle_epi8(ones, _mm512_and_si512(_mm512_srli_epi16(flips, 4), low)));
+    const __m512i of_words = _mm512_add_epi16(_mm512_srli_epi16(of_bytes, 8),
+                                              _mm512_and_si512(of_bytes, _mm512_set1_epi16(255)));
+    return _mm512_cmple_epu16_mask(of_words, _mm512_set1_epi16(static_cast<short>(cutoff)));
+}
+#elif defined(__AVX2__)
+std::uint32_t near_of_block(const std::uint16_t* sketches, std::uint16_t query,
+                            std::uint16_t cutoff) {
+    const __m256i ones =
+        _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+    const __m256i low = _mm256_set1_epi8(15);
+    const auto farther = [&](const std::uint16_t* from) {
+        const __m256i flips =
+            _mm256_xor_si256(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)),
+                             _mm256_set1_epi16(static_cast<short>(query)));
+        const __m256i of_bytes = _mm256_add_epi8(
+            _mm256_shuffle_epi8(ones, _mm256_and_si256(flips, low)),
+            _mm256_shuffle_epi8(ones, _mm256_and_si256(_mm256_srli_epi16(flips, 4), low)));
+        const __m256i of_words = _mm256_add_epi16(
+            _mm256_srli_epi16(of_bytes, 8), _mm256_and_si256(of_bytes, _mm256_set1_epi16(255)));
+        return _mm256_cmpgt_epi16(of_words, _mm256_set1_epi16(static_cast<short>(cutoff)));
+    };
+    // Packing takes turns between 128-bit lanes; put them back in order.
+    const __m256i packed = _mm256_permute4x64_epi64(
+        _mm256_packs_epi16(farther(sketches), farther(sketches + 16)), 0xd8);
+    return ~static_cast<std::uint32_t>(_mm256_movemask_epi8(packed));
+}
+#else
+std::uint32_t near_of_block(const std::uint16_t* sketches, std::uint16_t query,
+                            std::uint16_t cutoff) {
+    std::uint32_t mask = 0;
+    for (std::size_t at = 0; at < kSketches; ++at)
+        mask |= std::uint32_t{__builtin_popcount(sketches[at] ^ query) <= cutoff} << at;
+    return mask;
+}
+#endif
+
+std::size_t near_sketches(const std::uint16_t* sketches, std::size_t count, std::uint16_t query,
+                          std::uint16_t cutoff, std::uint32_t* places) {
+    std::size_t found = 0, begin = 0;
+    for (; begin + kSketches <= count; begin += kSketches)
+        for (std::uint32_t mask = near_of_block(sketches + begin, query, cutoff); mask != 0;
+             mask &= mask - 1)
+            places[found++] =
+                static_cast<std::uint32_t>(begin) + static_cast<std::uint32_t>(__builtin_ctz(mask));
+    if (begin == count)
+        return found;
+    // The rest, with words behind it that are not looked at.
+    std::uint16_t last[kSketches] = {};
+    __builtin_memcpy(last, sketches + begin, (count - begin) * sizeof *last);
+    for (std::uint32_t mask = near_of_block(last, query, cutoff) & ((1u << (count - begin)) - 1);
+         mask != 0; mask &= mask - 1)
+        places[found++] =
+            static_cast<std::uint32_t>(begin) + static_cast<std::uint32_t>(__builtin_ctz(mask));
+    return found;
+}
+
+constexpr ScoreLoops kLoops{collect, count_nonzero, near_sketches};
 
 }  // namespace
 }  // namespace lookalike::search

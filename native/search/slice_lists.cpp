@@ -1,6 +1,7 @@
 #include "search/slice_lists.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace lookalike::search {
 
@@ -17,13 +18,15 @@ struct Column {
     std::uint32_t mask;
     Row* offsets;
     Row* rows;
+    std::uint16_t* sketches;  // or null
 };
 
 }  // namespace
 
 template <class Row>
 void build_lists(const Slicing& slicing, const Signatures& signatures, std::size_t threads,
-                 const bits::Checkpoint& checkpoint, Row* offsets, Row* rows) {
+                 const bits::Checkpoint& checkpoint, Row* offsets, Row* rows,
+                 std::uint16_t* sketches) {
     const std::size_t positions = slicing.count();
     // At least one task a thread, even if a pass then has fewer positions.
     const std::size_t per_task = std::clamp<std::size_t>(
@@ -36,7 +39,8 @@ void build_lists(const Slicing& slicing, const Signatures& signatures, std::size
             columns.push_back({position, slicing.start(position) / 8, slicing.start(position) % 8,
                                (1u << slicing.width(position)) - 1,
                                offsets + slicing.lists_before(position),
-                               rows + position * signatures.count});
+                               rows + position * signatures.count,
+                               sketches ? sketches + position * signatures.count : nullptr});
         const std::uint8_t* const last = signatures.data + signatures.count * signatures.bytes - 8;
         const auto value = [&](std::size_t row, const Column<Row>& column) {
             const std::uint8_t* const from = signatures.row(row) + column.byte;
@@ -58,14 +62,88 @@ void build_lists(const Slicing& slicing, const Signatures& signatures, std::size
         }
         // From the last row to the first, so that ends become beginnings and rows ascend.
         for (std::size_t row = signatures.count; row-- > 0;)
-            for (const Column<Row>& column : columns)
-                column.rows[--column.offsets[value(row, column)]] = static_cast<Row>(row);
+            for (const Column<Row>& column : columns) {
+                const Row place = --column.offsets[value(row, column)];
+                column.rows[place] = static_cast<Row>(row);
+                if (column.sketches)
+                    column.sketches[place] = slicing.sketch(signatures.row(row), column.position);
+            }
+    });
+}
+
+template <class Row>
+void count_lists(const Slicing& slicing, const Signatures& signatures, std::size_t threads,
+                 const bits::Checkpoint& checkpoint, Row* offsets) {
+    // Several positions in one pass, because signatures may come from a disk each time.
+    const std::size_t tasks = std::min(std::max<std::size_t>(1, threads), slicing.count());
+    bits::share_out(tasks, threads, checkpoint, [&](std::size_t, std::size_t task) {
+        const std::size_t first = slicing.count() * task / tasks;
+        const std::size_t end = slicing.count() * (task + 1) / tasks;
+        std::fill(offsets + slicing.lists_before(first), offsets + slicing.lists_before(end), 0);
+        for (std::size_t row = 0; row < signatures.count; ++row)
+            for (std::size_t position = first; position < end; ++position)
+                ++offsets[slicing.lists_before(position) +
+                          slicing.value(signatures.row(row), position)];
+        for (std::size_t position = first; position < end; ++position)
+            std::exclusive_scan(offsets + slicing.lists_before(position),
+                                offsets + slicing.lists_before(position + 1),
+                                offsets + slicing.lists_before(position), Row{0});
+    });
+}
+
+template <class Row>
+void fill_lists(const Slicing& slicing, const Signatures& signatures, std::size_t threads,
+                const bits::Checkpoint& checkpoint, const Row* offsets, std::size_t first,
+                std::size_t end, Row* rows, std::uint16_t* sketches) {
+    // Positions that have some of the lists, and the place of their first posting.
+    struct Part {
+        std::size_t position, first, end, place;  // lists of the position, by value
+    };
+    std::vector<Part> parts;
+    std::size_t place = 0;
+    for (std::size_t position = 0; position < slicing.count(); ++position) {
+        const std::size_t before = slicing.lists_before(position);
+        const std::size_t values = slicing.lists_before(position + 1) - before;
+        const std::size_t from = std::clamp(first, before, before + values) - before;
+        const std::size_t to = std::clamp(end, before, before + values) - before;
+        if (from == to)
+            continue;
+        parts.push_back({position, from, to, place});
+        place += (to == values ? signatures.count : offsets[before + to]) - offsets[before + from];
+    }
+    const std::size_t tasks = std::min(std::max<std::size_t>(1, threads), parts.size());
+    bits::share_out(tasks, threads, checkpoint, [&](std::size_t, std::size_t task) {
+        const std::size_t first_part = parts.size() * task / tasks;
+        const std::size_t end_part = parts.size() * (task + 1) / tasks;
+        std::vector<std::vector<std::size_t>> places;  // where the next row of each list goes
+        for (std::size_t at = first_part; at < end_part; ++at) {
+            const Part& part = parts[at];
+            const Row* const from = offsets + slicing.lists_before(part.position);
+            std::vector<std::size_t>& next = places.emplace_back();
+            next.reserve(part.end - part.first);
+            for (std::size_t value = part.first; value < part.end; ++value)
+                next.push_back(part.place + (from[value] - from[part.first]));
+        }
+        for (std::size_t row = 0; row < signatures.count; ++row)
+            for (std::size_t at = first_part; at < end_part; ++at) {
+                const Part& part = parts[at];
+                const std::size_t value = slicing.value(signatures.row(row), part.position);
+                if (value < part.first || value >= part.end)
+                    continue;
+                const std::size_t to = places[at - first_part][value - part.first]++;
+                if (to >= place)
+                    throw CorruptLists();  // the signatures have changed since they were counted
+                rows[to] = static_cast<Row>(row);
+                if (sketches)
+                    sketches[to] = slicing.sketch(signatures.row(row), part.position);
+            }
     });
 }
 
 template <class Row>
 void merge_lists(const Slicing& slicing, const std::vector<SliceLists<Row>>& parts,
-                 std::size_t threads, const bits::Checkpoint& checkpoint, Row* offsets, Row* rows) {
+                 std::size_t threads, const bits::Checkpoint& checkpoint, Row* offsets, Row* rows,
+                 std::uint16_t* sketches) {
     std::size_t count = 0;
     for (const auto& part : parts)
         count += part.count;
@@ -79,6 +157,9 @@ void merge_lists(const Slicing& slicing, const std::vector<SliceLists<Row>>& par
                 const auto list = part.list(position, static_cast<std::uint32_t>(value));
                 if (at + list.size > count)
                     throw CorruptLists();
+                if (sketches)
+                    std::copy_n(part.sketches_of(list), list.size,
+                                sketches + position * count + at);
                 for (std::size_t index = 0; index < list.size; ++index)
                     rows[position * count + at++] = static_cast<Row>(list.begin[index] + shift);
                 shift += part.count;
@@ -88,12 +169,24 @@ void merge_lists(const Slicing& slicing, const std::vector<SliceLists<Row>>& par
 }
 
 template void build_lists(const Slicing&, const Signatures&, std::size_t, const bits::Checkpoint&,
-                          std::uint32_t*, std::uint32_t*);
+                          std::uint32_t*, std::uint32_t*, std::uint16_t*);
 template void build_lists(const Slicing&, const Signatures&, std::size_t, const bits::Checkpoint&,
-                          std::uint64_t*, std::uint64_t*);
+                          std::uint64_t*, std::uint64_t*, std::uint16_t*);
+template void count_lists(const Slicing&, const Signatures&, std::size_t, const bits::Checkpoint&,
+                          std::uint32_t*);
+template void count_lists(const Slicing&, const Signatures&, std::size_t, const bits::Checkpoint&,
+                          std::uint64_t*);
+template void fill_lists(const Slicing&, const Signatures&, std::size_t, const bits::Checkpoint&,
+                         const std::uint32_t*, std::size_t, std::size_t, std::uint32_t*,
+                         std::uint16_t*);
+template void fill_lists(const Slicing&, const Signatures&, std::size_t, const bits::Checkpoint&,
+                         const std::uint64_t*, std::size_t, std::size_t, std::uint64_t*,
+                         std::uint16_t*);
 template void merge_lists(const Slicing&, const std::vector<SliceLists<std::uint32_t>>&,
-                          std::size_t, const bits::Checkpoint&, std::uint32_t*, std::uint32_t*);
+                          std::size_t, const bits::Checkpoint&, std::uint32_t*, std::uint32_t*,
+                          std::uint16_t*);
 template void merge_lists(const Slicing&, const std::vector<SliceLists<std::uint64_t>>&,
-                          std::size_t, const bits::Checkpoint&, std::uint64_t*, std::uint64_t*);
+                          std::size_t, const bits::Checkpoint&, std::uint64_t*, std::uint64_t*,
+                          std::uint16_t*);
 
 }  // namespace lookalike::search

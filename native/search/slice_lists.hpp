@@ -24,6 +24,7 @@ struct SliceLists {
     const Row* offsets;  // lists_before(position) + value: where the list begins
     const Row* rows;     // position * count + offset
     std::size_t count;   // signatures
+    const std::uint16_t* sketches = nullptr;  // of each row of `rows`, or there are none
 
     struct List {
         const Row* begin;
@@ -43,17 +44,36 @@ struct SliceLists {
             throw CorruptLists();
         return {rows + position * count + begin, end - begin};
     }
+
+    const std::uint16_t* sketches_of(const List& list) const {
+        return sketches + (list.begin - rows);
+    }
 };
 
 // Counting sort in two passes, positions in parallel; rows ascend within each list.
-// `offsets` has lists_before(count of positions) places, `rows` positions * signatures.count.
+// `offsets` has lists_before(count of positions) places, `rows` positions * signatures.count, and
+// so has `sketches` unless it is null.
 template <class Row>
 void build_lists(const Slicing& slicing, const Signatures& signatures, std::size_t threads,
-                 const bits::Checkpoint& checkpoint, Row* offsets, Row* rows);
+                 const bits::Checkpoint& checkpoint, Row* offsets, Row* rows,
+                 std::uint16_t* sketches);
+
+// The same in pieces, for lists that do not fit into memory. First where each list begins:
+template <class Row>
+void count_lists(const Slicing& slicing, const Signatures& signatures, std::size_t threads,
+                 const bits::Checkpoint& checkpoint, Row* offsets);
+
+// then the lists from number `first` to `end`, numbered by position and value. `rows`, and
+// `sketches` unless it is null, have a place for each of their postings.
+template <class Row>
+void fill_lists(const Slicing& slicing, const Signatures& signatures, std::size_t threads,
+                const bits::Checkpoint& checkpoint, const Row* offsets, std::size_t first,
+                std::size_t end, Row* rows, std::uint16_t* sketches);
 
 // The lists of parts laid end to end: rows of the second part follow those of the first.
 template <class Row>
 void merge_lists(const Slicing& slicing, const std::vector<SliceLists<Row>>& parts,
-                 std::size_t threads, const bits::Checkpoint& checkpoint, Row* offsets, Row* rows);
+                 std::size_t threads, const bits::Checkpoint& checkpoint, Row* offsets, Row* rows,
+                 std::uint16_t* sketches);
 
 }  // namespace lookalike::search

@@ -1,8 +1,7 @@
 #include "search/slice_scores.hpp"
 
-#include <algorithm>
 #include <atomic>
-#include <mutex>
+#include <cstring>
 
 namespace lookalike::search {
 
@@ -11,86 +10,55 @@ namespace {
 // Lists are looked up this many ahead: first their offsets are asked for, then their rows.
 constexpr std::size_t kAhead = 32;
 
-// Above this share of the collection, sweeping all scores beats remembering which were touched.
-constexpr std::size_t kDenseShare = 32;
-
 constexpr std::size_t kScored = 64 << 10;  // postings that are worth a second thread
 
-// Tables that are not in use.
-class ScorePool {
-  public:
-    std::unique_ptr<Scores> take(std::size_t rows) {
-        std::unique_ptr<Scores> scores;
-        {
-            const std::scoped_lock lock(mutex_);
-            if (!free_.empty()) {
-                scores = std::move(free_.back());
-                free_.pop_back();
-            }
-        }
-        if (!scores)
-            scores = std::make_unique<Scores>();
-        if (scores->table.size() < rows)
-            scores->table.assign(rows, 0);
-        return scores;
-    }
-    void give_back(std::unique_ptr<Scores> scores) {
-        const std::scoped_lock lock(mutex_);
-        if (free_.size() < kMostKept)
-            free_.push_back(std::move(scores));
-    }
-
-  private:
-    static constexpr std::size_t kMostKept = 32;
-
-    std::mutex mutex_;
-    std::vector<std::unique_ptr<Scores>> free_;
-};
-
-ScorePool& pool() {
-    static ScorePool only;
-    return only;
-}
-
-// Reads lists and adds to scores. Looking up where lists are, and reading them, are done in turns
-// of many lists each, so that the memory works on several at a time.
+// Reads lists and adds to a table. Looking up where lists are, copying them together, and adding
+// are done in turns of many lists each: the memory then works on several at a time, and the adding
+// is one long loop instead of many short ones whose ends cannot be foreseen.
 template <class Row>
 class ListScorer {
   public:
     ListScorer(const SliceLists<Row>& lists, const SlicedQuery& query, const Neighbourhood& near,
-               Scores& scores)
+               ScoreTable& scores)
         : lists_(lists), query_(query), near_(near), scores_(scores) {
-        for (std::size_t position = 0; position < query.slicing.count(); ++position)
-            __builtin_prefetch(lists.offset_of(position, query.values[position]));
+        end_of_rows_ = lists.rows + query.slicing.count() * lists.count;
     }
 
     // Adds the lists of a range of positions whose values differ in `from` to `to` bits from the
     // query's. Rows without a score yet are passed over unless `admitting`.
     void add(std::size_t from, std::size_t to, std::size_t first_position, std::size_t end_position,
              bool admitting) {
-        for (std::size_t position = first_position; position < end_position; ++position)
-            for (std::size_t ones = from; ones <= std::min(to, query_.slicing.width(position));
-                 ++ones)
-                look_up(position, ones, admitting);
-        read(admitting);
+        admitting_ = admitting;
+        for (std::size_t ones = from; ones <= to; ++ones)
+            for (std::size_t position = first_position; position < end_position; ++position) {
+                const std::size_t width = query_.slicing.width(position);
+                if (ones > width)
+                    continue;
+                if (amount_ != width - ones)
+                    flush();
+                amount_ = static_cast<std::uint32_t>(width - ones);
+                look_up(position, ones);
+            }
+        flush();
     }
 
     std::int64_t postings = 0;
 
   private:
     static constexpr std::size_t kSpans = 512;
+    static constexpr std::size_t kLong = 256;       // rows of a list that is added where it lies
+    static constexpr std::size_t kGathered = 8192;  // rows
+    static constexpr std::size_t kCopied = 64 / sizeof(Row);  // rows at a time: a cache line
 
     struct Span {
         const Row* begin;
         std::size_t size;
-        std::uint16_t amount;
     };
 
-    void look_up(std::size_t position, std::size_t ones, bool admitting) {
+    void look_up(std::size_t position, std::size_t ones) {
         const Variants& variants = near_.at(position);
         const std::uint32_t value = query_.values[position];
         const std::size_t width = query_.slicing.width(position);
-        const auto amount = static_cast<std::uint16_t>(width - ones);
         const Row* const offsets = lists_.offset_of(position, 0);
         const Row* const rows = lists_.rows + position * lists_.count;
         const std::uint32_t last = (1u << width) - 1;
@@ -106,134 +74,118 @@ class ListScorer {
             if (begin == stop)
                 continue;
             if (count_ == kSpans)
-                read(admitting);
-            spans_[count_++] = {rows + begin, stop - begin, amount};
+                gather();
+            spans_[count_++] = {rows + begin, stop - begin};
         }
     }
 
-    void read(bool admitting) {
-        const auto prefetch = [&](std::size_t at) {
+    // Copies the lists looked up so far behind each other.
+    void gather() {
+        const auto ask_for = [&](std::size_t at) __attribute__((always_inline)) {
             if (at >= count_)
                 return;
             __builtin_prefetch(spans_[at].begin);
             __builtin_prefetch(spans_[at].begin + spans_[at].size - 1);
         };
         for (std::size_t at = 0; at < kAhead; ++at)
-            prefetch(at);
+            ask_for(at);
         for (std::size_t at = 0; at < count_; ++at) {
-            prefetch(at + kAhead);
-            postings += static_cast<std::int64_t>(spans_[at].size);
-            if (!admitting)
-                each(spans_[at], [](std::uint16_t& score, Row, std::uint16_t amount) {
-                    score = static_cast<std::uint16_t>(score + (score != 0 ? amount : 0));
-                });
-            else if (scores_.dense)
-                each(spans_[at], [](std::uint16_t& score, Row, std::uint16_t amount) {
-                    score = static_cast<std::uint16_t>(score + amount);
-                });
-            else
-                add_touching(spans_[at]);
+            ask_for(at + kAhead);
+            const auto [begin, size] = spans_[at];
+            postings += static_cast<std::int64_t>(size);
+            if (size > kLong || begin + size + kCopied > end_of_rows_) {
+                add(begin, size);
+                continue;
+            }
+            if (gathered_count_ + kLong + kCopied > kGathered)
+                add_gathered();
+            // Whole lines, and more than there is: what is too much is overwritten by the next.
+            for (std::size_t copied = 0; copied < size; copied += kCopied)
+                std::memcpy(gathered_ + gathered_count_ + copied, begin + copied,
+                            kCopied * sizeof(Row));
+            gathered_count_ += size;
         }
         count_ = 0;
     }
 
-    // Rows are checked before they are used: those of a damaged file could be anywhere.
-    template <class Change>
-    void each(const Span& span, Change change) {
-        std::uint16_t* const table = scores_.table.data();
-        for (std::size_t index = 0; index < span.size; ++index) {
-            const Row row = span.begin[index];
-            if (row >= lists_.count) [[unlikely]]
-                throw CorruptLists();
-            change(table[row], row, span.amount);
-        }
+    void flush() {
+        gather();
+        add_gathered();
     }
 
-    void add_touching(const Span& span) {
-        std::size_t count = scores_.touched_count;
-        if (scores_.touched.size() < count + span.size)
-            scores_.touched.resize(2 * (count + span.size));
-        std::uint64_t* const touched = scores_.touched.data();
-        each(span, [&](std::uint16_t& score, Row row, std::uint16_t amount) {
-            touched[count] = row;
-            count += score == 0 ? 1 : 0;
-            score = static_cast<std::uint16_t>(score + amount);
-        });
-        scores_.touched_count = count;
+    void add_gathered() {
+        add(gathered_, gathered_count_);
+        gathered_count_ = 0;
+    }
+
+    // Rows are checked before they are used: those of a damaged file could be anywhere.
+    void add(const Row* rows, std::size_t count) {
+        Row largest = 0;
+        for (std::size_t at = 0; at < count; ++at)
+            largest = std::max(largest, rows[at]);
+        if (count != 0 && largest >= lists_.count)
+            throw CorruptLists();
+        if (admitting_)
+            scores_.add(rows, count, amount_);
+        else
+            scores_.add_where_scored(rows, count, amount_);
     }
 
     const SliceLists<Row>& lists_;
     const SlicedQuery& query_;
     const Neighbourhood& near_;
-    Scores& scores_;
+    ScoreTable& scores_;
+    const Row* end_of_rows_;
+    bool admitting_ = true;
+    std::uint32_t amount_ = 0;
     Span spans_[kSpans];
     std::size_t count_ = 0;
+    Row gathered_[kGathered];
+    std::size_t gathered_count_ = 0;
 };
 
 // Scores the lists of all positions, shared among threads: each adds up positions of its own.
 template <class Row>
 void score_lists(const SliceLists<Row>& lists, const SlicedQuery& query, const Neighbourhood& near,
                  const TopSettings& settings, std::size_t threads,
-                 const bits::Checkpoint& checkpoint, ScoredSegment& scored, Counters& counters) {
+                 const bits::Checkpoint& checkpoint, ScoreTable& table, Counters& counters) {
     const std::size_t positions = query.slicing.count();
     const double expected = postings_expected(query.slicing, lists.count, settings.expand);
-    scored->dense = expected > static_cast<double>(lists.count / kDenseShare);
     threads = std::min({threads, positions, static_cast<std::size_t>(expected / kScored) + 1});
     const std::size_t admit = std::min(settings.admit, settings.expand);
 
-    if (threads == 1 || !scored->dense) {
-        ListScorer<Row> scorer(lists, query, near, *scored);
-        scorer.add(0, admit, 0, positions, true);
-        if (admit < settings.expand)
-            scorer.add(admit + 1, settings.expand, 0, positions, false);
-        counters.postings += scorer.postings;
-    } else {
-        // A table per thread, added to the first one after each phase.
-        std::vector<ScoredSegment> tables;
-        for (std::size_t thread = 1; thread < threads; ++thread) {
-            tables.emplace_back(lists.count);
-            tables.back()->dense = true;
+    std::atomic<std::int64_t> postings{0};
+    const auto phase = [&](std::size_t from, std::size_t to, bool admitting) {
+        if (threads == 1) {
+            ListScorer<Row> scorer(lists, query, near, table);
+            scorer.add(from, to, 0, positions, admitting);
+            postings += scorer.postings;
+            return;
         }
-        std::atomic<std::int64_t> postings{0};
-        const auto phase = [&](std::size_t from, std::size_t to) {
-            bits::share_out(threads, threads, checkpoint, [&](std::size_t, std::size_t part) {
-                ListScorer<Row> scorer(lists, query, near, part == 0 ? *scored : *tables[part - 1]);
-                scorer.add(from, to, positions * part / threads, positions * (part + 1) / threads,
-                           true);
-                postings += scorer.postings;
-            });
-        };
-        const auto add_up = [&](auto&& admitted) {
-            for (ScoredSegment& table : tables)
-                for (std::size_t row = 0; row < lists.count; ++row) {
-                    scored->table[row] = static_cast<std::uint16_t>(
-                        scored->table[row] + (admitted(row) ? table->table[row] : 0));
-                    table->table[row] = 0;
-                }
-        };
-        phase(0, admit);
-        add_up([](std::size_t) { return true; });
-        if (admit < settings.expand) {
-            const std::vector<std::uint16_t> before(
-                scored->table.begin(),
-                scored->table.begin() + static_cast<std::ptrdiff_t>(lists.count));
-            phase(admit + 1, settings.expand);
-            add_up([&](std::size_t row) { return before[row] != 0; });
-            for (std::size_t row = 0; row < lists.count; ++row)
-                if (before[row] == 0)
-                    scored->table[row] = 0;
-        }
-        counters.postings += postings;
-    }
-    for (std::size_t position = 0; position < positions; ++position)
-        counters.lists += static_cast<std::int64_t>(near.at(position).ends[settings.expand]);
+        std::vector<SegmentScores> parts(threads);
+        bits::share_out(threads, threads, checkpoint, [&](std::size_t, std::size_t part) {
+            ListScorer<Row> scorer(lists, query, near, parts[part].begin_table(lists.count));
+            scorer.add(from, to, positions * part / threads, positions * (part + 1) / threads,
+                       true);
+            postings += scorer.postings;
+        });
+        for (SegmentScores& part : parts)
+            table.add_all(part.table(), !admitting);
+    };
+    phase(0, admit, true);
+    if (admit < settings.expand)
+        phase(admit + 1, settings.expand, false);
+    counters.postings += postings;
+    counters.lists += lists_read(query.slicing, near, settings.expand);
 }
 
 // The same scores for a segment without lists, slice by slice.
-void score_directly(const Collection& collection, const SlicedQuery& query,
-                    const TopSettings& settings, ScoredSegment& scored) {
-    scored->dense = true;
+void score_directly(const Segment& segment, const SlicedQuery& query, const TopSettings& settings,
+                    SegmentScores& scores) {
+    const Collection& collection = segment.collection;
     const std::size_t admit = std::min(settings.admit, settings.expand);
+    ScoredRow* const list = scores.begin_list(collection.count);
+    std::size_t count = 0;
     for (std::size_t row = 0; row < collection.count; ++row) {
         std::uint32_t score = 0;
         bool admitted = false;
@@ -245,26 +197,35 @@ void score_directly(const Collection& collection, const SlicedQuery& query,
             if (ones <= settings.expand)
                 score += static_cast<std::uint32_t>(query.slicing.width(position) - ones);
         }
-        scored->table[row] = static_cast<std::uint16_t>(admitted ? score : 0);
+        // Slices that differ in all their bits add nothing; then a row is admitted without a score.
+        list[count] = {row, score};
+        count += admitted && score != 0 && !segment.is_removed(row) ? 1 : 0;
     }
+    scores.end_list(count);
 }
 
 }  // namespace
 
-ScoredSegment::ScoredSegment(std::size_t rows) : rows_(rows), scores_(pool().take(rows)) {}
+SegmentScores::~SegmentScores() {
+    if (store_ && dense_)
+        store_->table.clear();
+}
 
-ScoredSegment::~ScoredSegment() {
-    if (!scores_)
-        return;
-    // After an exception it is not known which rows were touched.
-    if (scores_->dense || std::uncaught_exceptions() != 0)
-        std::fill_n(scores_->table.begin(), rows_, std::uint16_t{0});
-    else
-        for (std::size_t at = 0; at < scores_->touched_count; ++at)
-            scores_->table[scores_->touched[at]] = 0;
-    scores_->touched_count = 0;
-    scores_->dense = false;
-    pool().give_back(std::move(scores_));
+ScoreTable& SegmentScores::begin_table(std::size_t rows) {
+    dense_ = true;
+    store_->table.resize(rows);
+    return store_->table;
+}
+
+std::int64_t SegmentScores::candidates(const Segment& segment) {
+    if (!dense_)
+        return static_cast<std::int64_t>(listed_);
+    const ScoreTable& scores = store_->table;
+    std::size_t count = score_loops().count_nonzero(scores.low(), scores.rows());
+    if (segment.removed != nullptr)
+        for (std::size_t row = 0; row < scores.rows(); ++row)
+            count -= segment.is_removed(row) && !scores.is_zero(row) ? 1 : 0;
+    return static_cast<std::int64_t>(count);
 }
 
 double postings_expected(const Slicing& slicing, std::size_t rows, std::size_t expand) {
@@ -276,14 +237,22 @@ double postings_expected(const Slicing& slicing, std::size_t rows, std::size_t e
     return share * static_cast<double>(rows);
 }
 
+std::int64_t lists_read(const Slicing& slicing, const Neighbourhood& near, std::size_t expand) {
+    std::int64_t lists = 0;
+    for (std::size_t position = 0; position < slicing.count(); ++position)
+        lists += static_cast<std::int64_t>(near.at(position).ends[expand]);
+    return lists;
+}
+
 void score_segment(const Segment& segment, const SlicedQuery& query, const Neighbourhood& near,
                    const TopSettings& settings, std::size_t threads,
-                   const bits::Checkpoint& checkpoint, ScoredSegment& scored, Counters& counters) {
+                   const bits::Checkpoint& checkpoint, SegmentScores& scores, Counters& counters) {
     const auto score = [&](const auto& lists) {
         if constexpr (std::is_same_v<std::decay_t<decltype(lists)>, std::monostate>)
-            score_directly(segment.collection, query, settings, scored);
+            score_directly(segment, query, settings, scores);
         else
-            score_lists(lists, query, near, settings, threads, checkpoint, scored, counters);
+            score_lists(lists, query, near, settings, threads, checkpoint,
+                        scores.begin_table(segment.collection.count), counters);
     };
     std::visit(score, segment.lists);
 }

@@ -1,53 +1,30 @@
 // Scores: how many bits of each signature agree with the query's in slices that are near enough.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <exception>
-#include <memory>
+#include <span>
 #include <vector>
 
+#include "bits/pool.hpp"
+#include "search/score_loops.hpp"
+#include "search/score_table.hpp"
 #include "search/slice_search.hpp"
 
 namespace lookalike::search {
-
-struct Scores {
-    std::vector<std::uint16_t> table;    // all 0 between searches
-    std::vector<std::uint64_t> touched;  // rows whose score is not 0, unless dense; with room
-    std::size_t touched_count = 0;
-    std::vector<std::uint64_t> places;  // room for sweeps
-    bool dense = false;
-};
-
-// A score table of one segment. Tables are as long as the collection, so they are kept from one
-// search to the next; this one goes back to the others, all 0, whatever happens.
-class ScoredSegment {
-  public:
-    explicit ScoredSegment(std::size_t rows);
-    ScoredSegment(const ScoredSegment&) = delete;
-    ScoredSegment& operator=(const ScoredSegment&) = delete;
-    ScoredSegment(ScoredSegment&&) = default;
-    ~ScoredSegment();
-
-    Scores& operator*() { return *scores_; }
-    Scores* operator->() { return scores_.get(); }
-    std::size_t rows() const { return rows_; }
-
-  private:
-    std::size_t rows_;
-    std::unique_ptr<Scores> scores_;
-};
 
 struct Counters {
     std::int64_t lists = 0, postings = 0, candidates = 0, reranked = 0;
 };
 
-// The query's slices and what is near them, the same for all segments.
+// The query's slices, the same for all segments.
 struct SlicedQuery {
     const Slicing& slicing;
     const std::uint8_t* signature;
     std::vector<std::uint32_t> values;
 
     SlicedQuery(const Slicing& how, const std::uint8_t* query) : slicing(how), signature(query) {
+        values.reserve(how.count());
         for (std::size_t position = 0; position < how.count(); ++position)
             values.push_back(how.value(query, position));
     }
@@ -66,12 +43,132 @@ struct Neighbourhood {
     }
 };
 
-// Scores the rows of a segment: by its lists, shared among threads, or, if it has none, one by one.
+// A row with its score.
+struct ScoredRow {
+    std::uint64_t row;
+    std::uint32_t score;
+};
+
+// The scores of one segment for one query: of all rows in a table, or, where few have one, a list
+// of those. Goes back for the next search when it ends, whatever happens.
+class SegmentScores {
+  public:
+    SegmentScores() = default;
+    SegmentScores(SegmentScores&&) noexcept = default;
+    ~SegmentScores();
+
+    // A table of 0s, in place of a list.
+    ScoreTable& begin_table(std::size_t rows);
+    bool dense() const { return dense_; }
+    ScoreTable& table() { return store_->table; }
+    // Ascending by row, without rows that were removed; if not `dense`.
+    std::span<const ScoredRow> list() { return {store_->list.of(0), listed_}; }
+    // A place for a list of at most so many rows.
+    ScoredRow* begin_list(std::size_t most) { return store_->list.of(most); }
+    void end_list(std::size_t count) { listed_ = count; }
+
+    // How many rows that were not removed have a score.
+    std::int64_t candidates(const Segment& segment);
+
+    // Calls visit(row, score) for rows that were not removed and have a score of `least` or more,
+    // until it returns false. Rows ascend, but for scores above 255, which come first.
+    template <class Visit>
+    void each(const Segment& segment, std::uint32_t least, Visit visit) {
+        if (!dense_) {
+            for (const ScoredRow& one : list())
+                if (one.score >= least && !visit(one.row, one.score))
+                    return;
+            return;
+        }
+        const ScoreTable& scores = store_->table;
+        for (const std::uint64_t row : scores.overflowed())
+            if (scores.score(row) >= least && !segment.is_removed(row) &&
+                !visit(row, scores.score(row)))
+                return;
+        if (least > UINT8_MAX)
+            return;  // the others have no more than that
+        std::vector<std::uint64_t>& places = store_->places;
+        places.resize(kSwept);
+        for (std::size_t begin = 0; begin < scores.rows(); begin += kSwept) {
+            const std::size_t found = score_loops().collect(
+                scores.low() + begin, std::min(kSwept, scores.rows() - begin),
+                static_cast<std::uint8_t>(std::max(1u, least)), places.data());
+            for (std::size_t index = 0; index < found; ++index) {
+                const std::uint64_t row = begin + places[index];
+                if (!scores.has_overflowed(row) && !segment.is_removed(row) &&
+                    !visit(row, scores.score(row)))
+                    return;
+            }
+        }
+    }
+
+  private:
+    static constexpr std::size_t kSwept = 1 << 16;  // rows at a time
+
+    struct Store {
+        ScoreTable table;
+        bits::Room<ScoredRow> list;
+        std::vector<std::uint64_t> places;  // room for sweeps
+    };
+
+    bool dense_ = false;
+    std::size_t listed_ = 0;
+    bits::Pooled<Store> store_;
+};
+
+// The postings of a few queries in a segment with lists. Probes are sorted, so that each list is
+// read once for all of them; for so few postings a query that adding them up by sorting is quicker
+// than with a table.
+class PostingBlock {
+  public:
+    static bool is_for(const Segment& segment, const Slicing& slicing, std::size_t expand);
+    // How many queries of that many postings should share a block.
+    static std::size_t queries_at_once(double postings);
+
+    PostingBlock(const Segment& segment, std::span<const SlicedQuery> queries,
+                 const Neighbourhood& near, const TopSettings& settings);
+
+    void score(std::size_t query, SegmentScores& scores, Counters& counters);
+
+  private:
+    struct Span {
+        const void* begin;
+        std::uint32_t query;
+        std::uint32_t label;  // amount and whether it admits, as in keys
+        std::size_t size;
+    };
+    struct Store {
+        std::vector<std::uint64_t> probes;
+        std::vector<Span> spans;
+        std::vector<std::size_t> ends;  // of each query's keys
+        bits::Room<std::uint32_t> narrow, narrow_spare;
+        bits::Room<std::uint64_t> wide, wide_spare;
+    };
+
+    template <class Row>
+    void look_up(const SliceLists<Row>& lists, std::span<const SlicedQuery> queries,
+                 const Neighbourhood& near, const TopSettings& settings);
+    template <class Row, class Key>
+    void read(const SliceLists<Row>& lists, Key* keys);
+    template <class Key>
+    void add_up(std::size_t query, Key* keys, Key* spare, SegmentScores& scores);
+
+    const Segment& segment_;
+    std::size_t bits_;
+    std::int64_t lists_ = 0;  // read for each query
+    bool narrow_ = false;
+    bits::Pooled<Store> store_;
+};
+
+// Scores all rows of a segment: by its lists, shared among threads, or, if it has none, one by one.
 void score_segment(const Segment& segment, const SlicedQuery& query, const Neighbourhood& near,
                    const TopSettings& settings, std::size_t threads,
-                   const bits::Checkpoint& checkpoint, ScoredSegment& scored, Counters& counters);
+                   const bits::Checkpoint& checkpoint, SegmentScores& scores, Counters& counters);
 
 // How many postings the lists up to `expand` differing bits have, if values were equally frequent.
 double postings_expected(const Slicing& slicing, std::size_t rows, std::size_t expand);
+
+// How many lists that are for a query.
+std::int64_t lists_read(const Slicing& slicing, const Neighbourhood& near, std::size_t expand);
 
 }  // namespace lookalike::search

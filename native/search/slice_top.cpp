@@ -3,8 +3,7 @@
 
 #include "bits/kernels.hpp"
 #include "bits/top_k.hpp"
-#include "search/score_loops.hpp"
-#include "search/slice_scores.hpp"
+#include "search/slice_round.hpp"
 #include "search/slice_search.hpp"
 
 namespace lookalike::search {
@@ -19,218 +18,6 @@ namespace {
 constexpr double kListCost = 6;
 constexpr double kPostingCost = 1.5;
 constexpr double kScannedByteCost = 0.08;
-
-struct Candidate {
-    std::uint32_t score;
-    std::uint32_t segment;
-    std::uint64_t row;
-    std::int64_t id;
-
-    // Better first.
-    friend bool operator<(const Candidate& a, const Candidate& b) {
-        return a.score != b.score ? a.score > b.score : a.id < b.id;
-    }
-};
-
-// Appends candidates with a score from `least` to `most`.
-void collect(const Segment& segment, std::size_t number, ScoredSegment& scored, std::uint32_t least,
-             std::uint32_t most, std::vector<Candidate>& candidates) {
-    const std::size_t bits = 8 * segment.collection.bytes;
-    const auto add = [&](std::uint64_t row) {
-        const std::uint32_t score = scored->table[row];
-        if (score > bits)
-            throw CorruptLists();
-        if (score >= least && score <= most && !segment.is_removed(row))
-            candidates.push_back(
-                {score, static_cast<std::uint32_t>(number), row, segment.collection.id(row)});
-    };
-    if (!scored->dense) {
-        for (std::size_t at = 0; at < scored->touched_count; ++at)
-            add(scored->touched[at]);
-        return;
-    }
-    constexpr std::size_t kRows = 1 << 16;
-    scored->places.resize(kRows);
-    for (std::size_t begin = 0; begin < scored.rows(); begin += kRows) {
-        const std::size_t count = std::min(kRows, scored.rows() - begin);
-        const std::size_t found = score_loops().collect(
-            scored->table.data() + begin, count, static_cast<std::uint16_t>(std::max(1u, least)),
-            scored->places.data(), kRows);
-        for (std::size_t index = 0; index < found; ++index)
-            add(begin + scored->places[index]);
-    }
-}
-
-// A score that at least `wanted` candidates are likely to reach, and not many more: from a sample
-// of the tables where they are large.
-std::uint32_t likely_threshold(std::vector<ScoredSegment>& scored, std::size_t wanted,
-                               std::size_t bits) {
-    constexpr std::size_t kRun = 64, kStep = 16;
-    std::vector<std::uint32_t> histogram(bits + 1, 0);
-    const auto count = [&](std::uint16_t score) {
-        if (score > bits)
-            throw CorruptLists();  // more than all slices together: a row is in a list twice
-        ++histogram[score];
-    };
-    double sampled = 0, all = 0;
-    for (ScoredSegment& part : scored) {
-        if (!part->dense) {
-            for (std::size_t at = 0; at < part->touched_count; ++at)
-                count(part->table[part->touched[at]]);
-            sampled += static_cast<double>(part->touched_count);
-            all += static_cast<double>(part->touched_count);
-            continue;
-        }
-        const std::size_t step = part.rows() > 64 * kRun * kStep ? kRun * kStep : kRun;
-        for (std::size_t begin = 0; begin < part.rows(); begin += step)
-            for (std::size_t row = begin; row < std::min(part.rows(), begin + kRun); ++row)
-                count(part->table[row]);
-        sampled += static_cast<double>(part.rows()) * static_cast<double>(kRun) /
-                   static_cast<double>(step);
-        all += static_cast<double>(part.rows());
-    }
-    const double target = all == 0 ? 0 : static_cast<double>(wanted) * sampled / all * 1.3 + 8;
-    double found = 0;
-    for (std::size_t score = bits; score > 1; --score) {
-        found += histogram[score];
-        if (found >= target)
-            return static_cast<std::uint32_t>(score);
-    }
-    return 1;
-}
-
-// One query at one expansion: the scored segments, and what has been re-ranked of them so far.
-class Round {
-  public:
-    Round(const std::vector<Segment>& segments, const SlicedQuery& query,
-          const TopSettings& settings, const Kernels& kernels)
-        : segments_(segments),
-          query_(query),
-          settings_(settings),
-          kernels_(kernels),
-          nearest_(settings.k) {}
-
-    void score(const Neighbourhood& near, std::size_t threads, const bits::Checkpoint& checkpoint,
-               Counters& counters) {
-        for (const Segment& segment : segments_) {
-            scored_.emplace_back(segment.collection.count);
-            score_segment(segment, query_, near, settings_, threads, checkpoint, scored_.back(),
-                          counters);
-        }
-    }
-
-    // Re-ranks the best `rerank` candidates. Afterwards `rest` is the best score among the others,
-    // or nothing if there are no others.
-    void rerank_best(Counters& counters) {
-        const auto bits = static_cast<std::uint32_t>(query_.slicing.bits());
-        std::uint32_t least = likely_threshold(scored_, settings_.rerank, bits);
-        while (true) {
-            candidates_.clear();
-            for (std::size_t number = 0; number < segments_.size(); ++number)
-                collect(segments_[number], number, scored_[number], least, bits, candidates_);
-            if (candidates_.size() >= settings_.rerank || least == 1)
-                break;
-            least = least > 8 ? least / 2 : 1;
-        }
-        if (candidates_.size() > settings_.rerank) {
-            const auto cut = candidates_.begin() + static_cast<std::ptrdiff_t>(settings_.rerank);
-            std::nth_element(candidates_.begin(), cut, candidates_.end());
-            rest = cut->score;
-            for (auto at = cut; at != candidates_.end(); ++at)
-                rest = std::max(*rest, at->score);
-            candidates_.erase(cut, candidates_.end());
-        } else if (least > 1) {
-            rest = least - 1;
-        }
-        rerank(candidates_, counters);
-    }
-
-    // Re-ranks all other candidates with a score from `least` up.
-    void rerank_rest(std::uint32_t least, Counters& counters) {
-        std::vector<Candidate> more;
-        for (std::size_t number = 0; number < segments_.size(); ++number)
-            collect(segments_[number], number, scored_[number], least, *rest, more);
-        // Those re-ranked before are the best by (score, id), so the others come after the last.
-        const Candidate last = candidates_.empty()
-                                   ? Candidate{UINT32_MAX, 0, 0, -1}
-                                   : *std::max_element(candidates_.begin(), candidates_.end());
-        std::erase_if(more, [&](const Candidate& one) { return !(last < one); });
-        rerank(more, counters);
-        rest = least > 1 ? std::optional(least - 1) : std::nullopt;
-    }
-
-    std::int64_t count_candidates() {
-        std::int64_t total = 0;
-        for (ScoredSegment& part : scored_)
-            total += static_cast<std::int64_t>(
-                part->dense ? score_loops().count_nonzero(part->table.data(), part.rows())
-                            : part->touched_count);
-        return total;
-    }
-
-    // The k-th distance so far, or nothing if there are fewer than k.
-    std::optional<std::int64_t> kth() const {
-        const std::int64_t cutoff = nearest_.cutoff(false);
-        return cutoff == UINT32_MAX ? std::nullopt : std::optional(cutoff);
-    }
-
-    std::optional<std::uint32_t> rest;
-    TopK& nearest() { return nearest_; }
-    std::size_t reranked() const { return reranked_; }
-    std::uint32_t score_of(std::int64_t id) const {
-        const auto found = std::find_if(entered_.begin(), entered_.end(),
-                                        [&](const Candidate& one) { return one.id == id; });
-        return found == entered_.end() ? 0 : found->score;
-    }
-
-  private:
-    static constexpr std::size_t kRowsAtOnce = 64;
-
-    // Reads a byte of each cache line of the next rows. Loads that do not depend on each other are
-    // in flight together; asked for one row at a time, each would be waited for.
-    void bring_in(const std::vector<Candidate>& candidates, std::size_t begin, std::size_t bytes) {
-        const std::size_t end = std::min(candidates.size(), begin + kRowsAtOnce);
-        std::uint32_t sum = 0;
-        for (std::size_t at = begin; at < end; ++at) {
-            const std::uint8_t* const row =
-                segments_[candidates[at].segment].collection.row(candidates[at].row);
-            for (std::size_t byte = 0; byte < bytes; byte += 64)
-                sum += row[byte];
-            sum += row[bytes - 1];
-        }
-        touched_ = sum;
-    }
-
-    void rerank(const std::vector<Candidate>& candidates, Counters& counters) {
-        const std::size_t bytes = query_.slicing.bits() / 8;
-        for (std::size_t at = 0; at < candidates.size(); ++at) {
-            if (at % kRowsAtOnce == 0)
-                bring_in(candidates, at, bytes);
-            const Candidate& one = candidates[at];
-            std::int32_t distance;
-            kernels_.distances(query_.signature, segments_[one.segment].collection.row(one.row), 1,
-                               bytes, &distance);
-            const auto far = static_cast<std::uint32_t>(distance);
-            if (static_cast<std::int64_t>(far) <= nearest_.cutoff(false)) {
-                nearest_.push({far, one.id});
-                entered_.push_back(one);
-            }
-        }
-        counters.reranked += static_cast<std::int64_t>(candidates.size());
-        reranked_ += candidates.size();
-    }
-
-    const std::vector<Segment>& segments_;
-    const SlicedQuery& query_;
-    const TopSettings& settings_;
-    const Kernels& kernels_;
-    std::vector<ScoredSegment> scored_;
-    std::vector<Candidate> candidates_;
-    TopK nearest_;
-    std::size_t reranked_ = 0;
-    volatile std::uint32_t touched_ = 0;  // so that the reading is not left out
-    std::vector<Candidate> entered_;      // whatever got among the nearest, if only for a while
-};
 
 double scan_cost(const std::vector<Segment>& segments, std::size_t bytes) {
     double total = 0;
@@ -271,21 +58,40 @@ class TopSearch {
             alive_ += segment.alive;
     }
 
-    void search(std::size_t index, const std::uint8_t* signature) const {
+    // Queries that are answered together.
+    std::size_t block_size() const {
+        double postings = 0;
+        for (const Segment& segment : segments_)
+            if (PostingBlock::is_for(segment, slicing_, settings_.expand))
+                postings += postings_expected(slicing_, segment.collection.count, settings_.expand);
+        return settings_.exact || postings == 0 ? 1 : PostingBlock::queries_at_once(postings);
+    }
+
+    // Answers queries from `first` on.
+    void search_block(std::size_t first, const Signatures& queries) const {
+        std::vector<SlicedQuery> sliced;
+        for (std::size_t query = 0; query < queries.count; ++query)
+            sliced.emplace_back(slicing_, queries.row(query));
+        auto blocks = posting_blocks(sliced, *near_, settings_);
+        for (std::size_t query = 0; query < queries.count; ++query) {
+            Counters counters;
+            one_round(first + query, sliced[query], *near_, optimistic_, settings_, blocks, query,
+                      counters);
+        }
+    }
+
+    void search_exactly(std::size_t index, const std::uint8_t* signature) const {
         const SlicedQuery query(slicing_, signature);
         Counters counters;
-        if (!settings_.exact) {
-            one_round(index, query, *near_, optimistic_, settings_, counters);
-            return;
-        }
         TopSettings now = settings_;
         const bool lists = std::any_of(segments_.begin(), segments_.end(),
                                        [](const Segment& one) { return one.has_lists(); });
         for (now.expand = now.admit = 0; lists && now.expand <= slicing_.widest();
              ++now.expand, ++now.admit) {
             const Neighbourhood near(slicing_, now.expand);
+            auto blocks = posting_blocks({&query, 1}, near, now);
             if (one_round(index, query, near, optimistic_distances(slicing_, now.expand), now,
-                          counters))
+                          blocks, 0, counters))
                 return;
             if (list_cost(segments_, slicing_, now.expand + 1) >
                 scan_cost(segments_, slicing_.bits() / 8))
@@ -298,6 +104,18 @@ class TopSearch {
     }
 
   private:
+    using Blocks = std::vector<std::optional<PostingBlock>>;
+
+    // For each segment where that is quicker, the postings of all queries.
+    Blocks posting_blocks(std::span<const SlicedQuery> queries, const Neighbourhood& near,
+                          const TopSettings& now) const {
+        Blocks blocks(segments_.size());
+        for (std::size_t number = 0; number < segments_.size(); ++number)
+            if (PostingBlock::is_for(segments_[number], slicing_, now.expand))
+                blocks[number].emplace(segments_[number], queries, near, now);
+        return blocks;
+    }
+
     void prepare(std::size_t expand) {
         near_.emplace(slicing_, expand);
         optimistic_ = optimistic_distances(slicing_, expand);
@@ -306,9 +124,9 @@ class TopSearch {
     // Writes the answer, unless it has to be exact and is not; returns whether it did.
     bool one_round(std::size_t index, const SlicedQuery& query, const Neighbourhood& near,
                    const std::vector<std::int32_t>& optimistic, const TopSettings& now,
-                   Counters& counters) const {
+                   Blocks& blocks, std::size_t place, Counters& counters) const {
         Round round(segments_, query, now, kernels_);
-        round.score(near, list_threads_, checkpoint_, counters);
+        round.score(near, blocks, place, list_threads_, checkpoint_, counters);
         if (now.explain)
             counters.candidates = round.count_candidates();
         round.rerank_best(counters);
@@ -396,8 +214,18 @@ void slice_top(const Slicing& slicing, const std::vector<Segment>& segments,
     // Threads over queries where there are enough of them, else over the lists of each query.
     const bool enough = queries.count >= threads;
     const TopSearch top(slicing, segments, settings, enough ? 1 : threads, checkpoint, output);
-    bits::share_out(queries.count, enough ? threads : 1, checkpoint,
-                    [&](std::size_t, std::size_t query) { top.search(query, queries.row(query)); });
+    const std::size_t workers = enough ? threads : 1;
+    const std::size_t at_once = std::clamp<std::size_t>(
+        queries.count / std::max<std::size_t>(1, 4 * workers), 1, top.block_size());
+    const std::size_t tasks = (queries.count + at_once - 1) / at_once;
+    bits::share_out(tasks, workers, checkpoint, [&](std::size_t, std::size_t task) {
+        const std::size_t first = task * at_once;
+        if (settings.exact)
+            top.search_exactly(first, queries.row(first));
+        else
+            top.search_block(first, {queries.row(first), std::min(at_once, queries.count - first),
+                                     queries.bytes});
+    });
 }
 
 }  // namespace lookalike::search

@@ -2,9 +2,12 @@
 #include <atomic>
 #include <limits>
 #include <numeric>
+#include <span>
 
 #include "bits/kernels.hpp"
+#include "bits/prefetch.hpp"
 #include "bits/top_k.hpp"
+#include "search/score_loops.hpp"
 #include "search/slice_search.hpp"
 
 namespace lookalike::search {
@@ -20,9 +23,11 @@ constexpr double kProbeCost = 12;
 constexpr double kVerifyCost = 6;
 constexpr double kVerifyByteCost = 0.12;
 constexpr double kScanByteCost = 0.03;
+constexpr double kSketchCost = 0.3;
 
 constexpr std::size_t kQueriesPerTask = 64;
 constexpr std::size_t kAhead = 48;
+constexpr std::size_t kSketchesAhead = 256;  // of a list; behind them the processor fetches ahead
 
 // A list to be read for a query: all rows there are candidates.
 struct Probe {
@@ -32,18 +37,20 @@ struct Probe {
     std::uint32_t value;
 };
 
+// A query cut into slices, one value a position.
+using Values = std::span<const std::uint32_t>;
+
 // How many bits may differ in each slice; -1: the slice is not looked at.
-using Thresholds = std::vector<std::int8_t>;
+using Thresholds = std::span<std::int8_t>;
 
 // Raises thresholds, radius + 1 times in all, always where the next step costs least. Costs grow
 // with each step at a position, so taking the cheapest each time is best. Returns the cost.
 template <class Row>
-double share_out_thresholds(const SliceLists<Row>& lists, const std::vector<std::uint32_t>& values,
-                            std::uint32_t radius, double verify, Thresholds& thresholds) {
+double share_out_thresholds(const SliceLists<Row>& lists, Values values, std::uint32_t radius,
+                            double verify, Thresholds thresholds, std::span<double> next) {
     const Slicing& slicing = lists.slicing;
     const std::size_t positions = slicing.count();
-    thresholds.assign(positions, -1);
-    std::vector<double> next(positions);
+    std::fill(thresholds.begin(), thresholds.end(), std::int8_t{-1});
     const auto step_cost = [&](std::size_t position, std::size_t ones) {
         const std::size_t width = slicing.width(position);
         if (ones > width)
@@ -68,6 +75,21 @@ double share_out_thresholds(const SliceLists<Row>& lists, const std::vector<std:
     }
     return total;
 }
+
+// Queries that are answered together, with what was worked out for each.
+struct Task {
+    std::size_t positions;
+    const Signatures& queries;
+    std::vector<std::uint32_t> values;
+    std::vector<std::int8_t> thresholds;
+
+    Values values_of(std::size_t query) const {
+        return {values.data() + query * positions, positions};
+    }
+    Thresholds thresholds_of(std::size_t query) {
+        return {thresholds.data() + query * positions, positions};
+    }
+};
 
 struct Found {
     std::uint32_t query;  // within its task
@@ -102,33 +124,51 @@ class SegmentWithin {
     template <class Row, class Take>
     void probe(const SliceLists<Row>& lists, const Signatures& queries, WithinWork* work,
                Take take) {
-        const double verify = kVerifyCost + kVerifyByteCost * static_cast<double>(rows_.bytes);
+        double verify = kVerifyCost + kVerifyByteCost * static_cast<double>(rows_.bytes);
+        if (lists.sketches != nullptr)  // only those whose sketches are near are looked at
+            verify = kSketchCost + 2 * verify * near_by_chance();
         const double scanning =
             kScanByteCost * static_cast<double>(rows_.bytes) * static_cast<double>(rows_.count);
-        std::vector<Thresholds> thresholds(queries.count);
-        std::vector<std::vector<std::uint32_t>> values(queries.count);
+        const std::size_t positions = slicing_.count();
+        Task task{positions, queries, std::vector<std::uint32_t>(queries.count * positions),
+                  std::vector<std::int8_t>(queries.count * positions)};
+        std::vector<double> next(positions);
         std::vector<Probe> probes;
+        probes.reserve(queries.count * (radius_ + 1));
         for (std::size_t query = 0; query < queries.count; ++query)
-            for (std::size_t position = 0; position < slicing_.count(); ++position) {
-                values[query].push_back(slicing_.value(queries.row(query), position));
-                __builtin_prefetch(lists.offset_of(position, values[query].back()));
+            for (std::size_t position = 0; position < positions; ++position) {
+                const std::uint32_t value = slicing_.value(queries.row(query), position);
+                task.values[query * positions + position] = value;
+                __builtin_prefetch(lists.offset_of(position, value));
             }
         for (std::size_t query = 0; query < queries.count; ++query) {
-            const double cost =
-                share_out_thresholds(lists, values[query], radius_, verify, thresholds[query]);
+            const double cost = share_out_thresholds(lists, task.values_of(query), radius_, verify,
+                                                     task.thresholds_of(query), next);
             if (cost > scanning)
                 scan(queries, query, work[query], take);
             else
-                add_probes(values[query], thresholds[query], query, probes);
+                add_probes(task.values_of(query), task.thresholds_of(query), query, probes);
         }
         std::sort(probes.begin(), probes.end(), [](const Probe& a, const Probe& b) {
             return a.key != b.key ? a.key < b.key : a.query < b.query;
         });
-        read(lists, queries, probes, thresholds, values, work, take);
+        if (lists.sketches != nullptr)
+            read_sketches(lists, task, probes, work, take);
+        else
+            read(lists, task, probes, work, take);
     }
 
-    void add_probes(const std::vector<std::uint32_t>& values, const Thresholds& thresholds,
-                    std::size_t query, std::vector<Probe>& probes) {
+    // Which share of sketches is within the radius, if their bits are drawn at random.
+    double near_by_chance() const {
+        double ways = 0;
+        for (std::size_t ones = 0; ones <= std::min<std::size_t>(radius_, Slicing::kSketchBits);
+             ++ones)
+            ways += choose(Slicing::kSketchBits, ones);
+        return ways / static_cast<double>(1u << Slicing::kSketchBits);
+    }
+
+    void add_probes(Values values, Thresholds thresholds, std::size_t query,
+                    std::vector<Probe>& probes) {
         for (std::size_t position = 0; position < values.size(); ++position) {
             if (thresholds[position] < 0)
                 continue;
@@ -153,12 +193,11 @@ class SegmentWithin {
 
     // Reads each list once, for all queries that probe it, a few lists behind the asking for them.
     template <class Row, class Take>
-    void read(const SliceLists<Row>& lists, const Signatures& queries,
-              const std::vector<Probe>& probes, const std::vector<Thresholds>& thresholds,
-              const std::vector<std::vector<std::uint32_t>>& values, WithinWork* work, Take take) {
+    void read(const SliceLists<Row>& lists, Task& task, const std::vector<Probe>& probes,
+              WithinWork* work, Take take) {
         using List = typename SliceLists<Row>::List;
         List pending[2 * kAhead] = {};
-        const auto look_up = [&](std::size_t at) {
+        const auto look_up = [&](std::size_t at) __attribute__((always_inline)) {
             if (at + kAhead < probes.size())
                 __builtin_prefetch(
                     lists.offset_of(probes[at + kAhead].position, probes[at + kAhead].value));
@@ -169,7 +208,7 @@ class SegmentWithin {
                 __builtin_prefetch(list.begin);
             pending[at % (2 * kAhead)] = list;
         };
-        const auto prefetch_rows = [&](std::size_t at) {
+        const auto prefetch_rows = [&](std::size_t at) __attribute__((always_inline)) {
             if (at >= probes.size())
                 return;
             const List& list = pending[at % (2 * kAhead)];
@@ -187,14 +226,72 @@ class SegmentWithin {
             ++work[probe.query].lists;
             work[probe.query].postings += static_cast<std::int64_t>(list.size);
             work[probe.query].verified += static_cast<std::int64_t>(list.size);
-            verify(list, queries.row(probe.query), probe, thresholds[probe.query],
-                   values[probe.query], take);
+            verify(list, task, probe, take);
         }
     }
 
+    // The same by sketches: only rows that are still near enough with those bits are looked at.
+    // Sketches, postings and signatures are three passes, each asking for what the next one needs.
+    template <class Row, class Take>
+    void read_sketches(const SliceLists<Row>& lists, Task& task, const std::vector<Probe>& probes,
+                       WithinWork* work, Take take) {
+        using List = typename SliceLists<Row>::List;
+        struct Near {
+            const Row* posting;
+            const Probe* probe;
+            std::size_t row;
+        };
+        std::vector<Near> near;
+        std::vector<std::uint32_t> places;
+        List pending[2 * kAhead] = {};
+        const auto look_up = [&](std::size_t at) __attribute__((always_inline)) {
+            if (at + kAhead < probes.size())
+                __builtin_prefetch(
+                    lists.offset_of(probes[at + kAhead].position, probes[at + kAhead].value));
+            if (at >= probes.size())
+                return;
+            const List list = lists.list(probes[at].position, probes[at].value);
+            if (list.size != 0)
+                bits::prefetch_all(
+                    reinterpret_cast<const std::uint8_t*>(lists.sketches_of(list)),
+                    sizeof(std::uint16_t) * std::min<std::size_t>(list.size, kSketchesAhead));
+            pending[at % (2 * kAhead)] = list;
+        };
+        const auto near_sketches = score_loops().near_sketches;
+        for (std::size_t at = 0; at < kAhead; ++at)
+            look_up(at);
+        for (std::size_t at = 0; at < probes.size(); ++at) {
+            look_up(at + kAhead);
+            const Probe& probe = probes[at];
+            const List list = pending[at % (2 * kAhead)];
+            if (places.size() < list.size)
+                places.resize(list.size);
+            const std::uint8_t* const query = task.queries.row(probe.query);
+            const auto differing = static_cast<std::uint32_t>(
+                __builtin_popcount(probe.value ^ task.values_of(probe.query)[probe.position]));
+            const std::size_t found = near_sketches(
+                lists.sketches_of(list), list.size, slicing_.sketch(query, probe.position),
+                static_cast<std::uint16_t>(radius_ - differing), places.data());
+            for (std::size_t index = 0; index < found; ++index) {
+                near.push_back({list.begin + places[index], &probe, 0});
+                __builtin_prefetch(near.back().posting);
+            }
+            ++work[probe.query].lists;
+            work[probe.query].postings += static_cast<std::int64_t>(list.size);
+            work[probe.query].verified += static_cast<std::int64_t>(found);
+        }
+        for (Near& one : near) {
+            one.row = *one.posting;
+            if (one.row >= rows_.count)
+                throw CorruptLists();
+            __builtin_prefetch(rows_.row(one.row));
+        }
+        for (const Near& one : near)
+            verify_row(one.row, task, *one.probe, take);
+    }
+
     template <class List, class Take>
-    void verify(const List& list, const std::uint8_t* query, const Probe& probe,
-                const Thresholds& thresholds, const std::vector<std::uint32_t>& values, Take take) {
+    void verify(const List& list, Task& task, const Probe& probe, Take take) {
         constexpr std::size_t kRowsAhead = 8;
         for (std::size_t index = 0; index < list.size; ++index) {
             const std::size_t row = list.begin[index];
@@ -202,18 +299,23 @@ class SegmentWithin {
                 throw CorruptLists();
             if (index + kRowsAhead < list.size && list.begin[index + kRowsAhead] < rows_.count)
                 __builtin_prefetch(rows_.row(list.begin[index + kRowsAhead]));
-            std::int32_t distance;
-            kernels_.paired(query, rows_.row(row), 1, rows_.bytes, &distance);
-            if (static_cast<std::uint32_t>(distance) > radius_ || segment_.is_removed(row) ||
-                found_before(row, probe.position, thresholds, values))
-                continue;
-            take(probe.query, static_cast<std::uint32_t>(distance), rows_.id(row));
+            verify_row(row, task, probe, take);
         }
     }
 
+    template <class Take>
+    void verify_row(std::size_t row, Task& task, const Probe& probe, Take take) {
+        std::int32_t distance;
+        kernels_.paired(task.queries.row(probe.query), rows_.row(row), 1, rows_.bytes, &distance);
+        if (static_cast<std::uint32_t>(distance) <= radius_ && !segment_.is_removed(row) &&
+            !found_before(row, probe.position, task.thresholds_of(probe.query),
+                          task.values_of(probe.query)))
+            take(probe.query, static_cast<std::uint32_t>(distance), rows_.id(row));
+    }
+
     // Whether an earlier position brings in the same row, and reports it.
-    bool found_before(std::size_t row, std::size_t position, const Thresholds& thresholds,
-                      const std::vector<std::uint32_t>& values) const {
+    bool found_before(std::size_t row, std::size_t position, Thresholds thresholds,
+                      Values values) const {
         for (std::size_t earlier = 0; earlier < position; ++earlier) {
             const std::uint32_t flips = slicing_.value(rows_.row(row), earlier) ^ values[earlier];
             if (__builtin_popcount(flips) <= thresholds[earlier])

@@ -39,6 +39,21 @@ class Slicing {
                ((1u << width(position)) - 1);
     }
 
+    // Sketches: kSketchBits bits beside a slice, kept with each posting, tell most rows of a list
+    // apart from a query without looking at their signatures. Signatures of fewer bits have no
+    // room for them, much wider ones differ too much for so few bits to tell.
+    static constexpr std::size_t kSketchBits = 16;
+    bool has_sketches() const { return bits_ >= 64 && bits_ < 128; }
+
+    // Where the bits of the sketch begin: behind the slice, or, if that is the end, before it.
+    std::size_t sketch_start(std::size_t position) const {
+        const std::size_t end = start(position) + width(position);
+        return end + kSketchBits <= bits_ ? end : start(position) - kSketchBits;
+    }
+    std::uint16_t sketch(const std::uint8_t* signature, std::size_t position) const {
+        return static_cast<std::uint16_t>(bits_from(signature, bits_ / 8, sketch_start(position)));
+    }
+
   private:
     std::size_t bits_, count_, wide_;
 };

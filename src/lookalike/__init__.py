@@ -7,10 +7,15 @@ index = la.ScanIndex(signatures)
 nearest = index.search(signatures[:5], k=10)        # ids and distances, nearest first
 """
 
+from typing import TYPE_CHECKING
+
 from lookalike._native import __version__
-from lookalike.dedup import DedupResult, DedupSettings, dedup
+from lookalike.dedup import dedup
 from lookalike.errors import (
     ArgumentError,
+    BatchError,
+    CollectionBusyError,
+    CollectionError,
     CorruptIndexError,
     DocumentError,
     FileError,
@@ -18,10 +23,10 @@ from lookalike.errors import (
     LookalikeError,
     MissingDependencyError,
     NotFittedError,
+    NotFoundError,
     ResultTooLargeError,
     SignatureError,
 )
-from lookalike.evaluation import Tuning, tune
 from lookalike.features import (
     Chars,
     Features,
@@ -34,22 +39,29 @@ from lookalike.features import (
     jaccard_pairs,
 )
 from lookalike.indexes import (
+    BlockIndex,
     Explanation,
+    FlipIndex,
+    FlipTuning,
     Index,
     Matches,
     Neighbors,
     Pairs,
+    Plan,
     ScanIndex,
     ShardedIndex,
     SliceIndex,
     load_index,
+    match_batch,
+    plan,
 )
+from lookalike.later import names_from
 from lookalike.signatures import (
     BBitMinHash,
     Kernel,
     MinHash,
     Projection,
-    SignatureFile,
+    SavedSignatures,
     Signer,
     SimHash,
     TopSig,
@@ -63,33 +75,67 @@ from lookalike.signatures import (
     signer_from_dict,
 )
 
+if TYPE_CHECKING:
+    from lookalike.collection import (
+        Answer,
+        Collection,
+        Document,
+        ItemError,
+        Match,
+        Pair,
+        Report,
+        Work,
+        Written,
+        drop_collection,
+        list_collections,
+        open_collection,
+        restore_collection,
+    )
+    from lookalike.dedup import DedupResult, DedupSettings
+    from lookalike.evaluation.tune import Tuning, tune
+
 __all__ = [
+    "Answer",
     "ArgumentError",
     "BBitMinHash",
+    "BatchError",
+    "BlockIndex",
     "Chars",
+    "Collection",
+    "CollectionBusyError",
+    "CollectionError",
     "CorruptIndexError",
     "DedupResult",
     "DedupSettings",
+    "Document",
     "DocumentError",
     "Explanation",
     "Features",
     "FileError",
+    "FlipIndex",
+    "FlipTuning",
     "FormatError",
     "Index",
+    "ItemError",
     "Kernel",
     "LookalikeError",
+    "Match",
     "Matches",
     "MinHash",
     "MissingDependencyError",
     "Neighbors",
     "NotFittedError",
+    "NotFoundError",
+    "Pair",
     "Pairs",
+    "Plan",
     "Projection",
+    "Report",
     "ResultTooLargeError",
+    "SavedSignatures",
     "ScanIndex",
     "ShardedIndex",
     "SignatureError",
-    "SignatureFile",
     "Signer",
     "SimHash",
     "SliceIndex",
@@ -98,20 +144,65 @@ __all__ = [
     "Vocabulary",
     "Weights",
     "Words",
+    "Work",
+    "Written",
     "__version__",
     "cosine",
     "cosine_pairs",
     "dedup",
+    "drop_collection",
     "hamming",
     "jaccard",
     "jaccard_pairs",
     "kernels",
+    "list_collections",
     "load_index",
     "load_signatures",
     "load_signer",
+    "match_batch",
+    "open_collection",
+    "plan",
     "quantize_weights",
+    "restore_collection",
     "restore_weights",
     "save_signatures",
     "signer_from_dict",
     "tune",
 ]
+
+# What not everybody needs is imported when it is first asked for: `import lookalike` stays quick.
+__getattr__ = names_from(
+    globals(),
+    {
+        "lookalike.collection": (
+            "Answer",
+            "Collection",
+            "Document",
+            "ItemError",
+            "Match",
+            "Pair",
+            "Report",
+            "Work",
+            "Written",
+            "drop_collection",
+            "list_collections",
+            "open_collection",
+            "restore_collection",
+        ),
+        "lookalike.dedup": (
+            "DedupResult",
+            "DedupSettings",
+        ),
+        "lookalike.evaluation": (
+            "Tuning",
+            "tune",
+        ),
+    },
+)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+del TYPE_CHECKING, names_from

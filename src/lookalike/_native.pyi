@@ -11,6 +11,8 @@ unicode_version: str
 
 class TooManyResults(Exception): ...
 class CorruptLists(Exception): ...
+class CorruptTable(Exception): ...
+class NotFinite(Exception): ...
 
 def kernels() -> list[tuple[str, bool, bool]]: ...
 def select_kernel(name: str) -> bool: ...
@@ -18,6 +20,7 @@ def paired_distances(
     left: NDArray[np.uint8], right: NDArray[np.uint8], out: NDArray[np.int32]
 ) -> None: ...
 def read_all(data: NDArray[np.uint8], threads: int) -> int: ...
+def read_at_random(words: NDArray[np.uint64], first: int, reads: int, ahead: int) -> int: ...
 def hash_rows(rows: NDArray[np.uint8], hashes: NDArray[np.uint64]) -> None: ...
 def xxh64(data: NDArray[np.uint8], seed: int = 0) -> int: ...
 def scan_top(
@@ -186,8 +189,15 @@ class Segment:
         removed: NDArray[np.uint8] | None,
         alive: int,
     ) -> None: ...
-    def use_lists(self, slice_bits: int, offsets: NDArray[Any], postings: NDArray[Any]) -> None: ...
+    def use_lists(
+        self,
+        slice_bits: int,
+        offsets: NDArray[Any],
+        postings: NDArray[Any],
+        sketches: NDArray[np.uint16] | None,
+    ) -> None: ...
 
+def has_sketches(bits: int) -> bool: ...
 def slice_widths(bits: int, slice_bits: int) -> list[int]: ...
 def optimistic_distances(bits: int, slice_bits: int, expand: int) -> NDArray[np.int32]: ...
 def build_lists(
@@ -196,6 +206,20 @@ def build_lists(
     threads: int,
     offsets: NDArray[Any],
     postings: NDArray[Any],
+    sketches: NDArray[np.uint16] | None,
+) -> None: ...
+def count_lists(
+    rows: NDArray[np.uint8], slice_bits: int, threads: int, offsets: NDArray[Any]
+) -> None: ...
+def fill_lists(
+    rows: NDArray[np.uint8],
+    slice_bits: int,
+    threads: int,
+    offsets: NDArray[Any],
+    first: int,
+    end: int,
+    postings: NDArray[Any],
+    sketches: NDArray[np.uint16] | None,
 ) -> None: ...
 def merge_lists(
     segments: list[Segment],
@@ -203,6 +227,7 @@ def merge_lists(
     threads: int,
     offsets: NDArray[Any],
     postings: NDArray[Any],
+    sketches: NDArray[np.uint16] | None,
 ) -> None: ...
 def slice_top(
     segments: list[Segment],
@@ -241,6 +266,8 @@ def band_groups(
 ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]: ...
 def group_pairs(
     keys: NDArray[np.uint32],
+    large_keys: NDArray[np.uint32],
+    large_offsets: NDArray[np.int64],
     band: int,
     rows: NDArray[np.uint32],
     offsets: NDArray[np.int64],
@@ -264,4 +291,85 @@ def stars(
     offsets: NDArray[np.int64],
     neighbours: NDArray[np.int64],
     labels: NDArray[np.int64],
+) -> None: ...
+
+class Table:
+    def __init__(
+        self,
+        sorted: NDArray[np.uint8],
+        runs: list[tuple[int, int]],
+        rows: NDArray[np.uint32] | None,
+        offsets: NDArray[np.uint32],
+        compressed: bool,
+    ) -> None: ...
+
+def build_table(
+    rows: NDArray[np.uint8],
+    runs: list[tuple[int, int]],
+    threads: int,
+    sorted: NDArray[np.uint8] | None,
+    places: NDArray[np.uint32],
+    offsets: NDArray[np.uint32],
+) -> None: ...
+def find_offsets(
+    sorted: NDArray[np.uint8],
+    runs: list[tuple[int, int]],
+    threads: int,
+    offsets: NDArray[np.uint32],
+) -> bool: ...
+def block_within(
+    tables: list[Table],
+    ids: NDArray[np.int64] | None,
+    queries: NDArray[np.uint8],
+    radius: int,
+    first: bool,
+    limit: int,
+    threads: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]: ...
+def flip_within(
+    table: Table,
+    ids: NDArray[np.int64] | None,
+    queries: NDArray[np.uint8],
+    weights: NDArray[Any] | None,
+    start: int,
+    scale: float,
+    costs: NDArray[np.uint16],
+    radius: int,
+    flips: int,
+    first: bool,
+    differences: bool,
+    limit: int,
+    threads: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]: ...
+def flip_sets(
+    queries: int,
+    weights: NDArray[Any] | None,
+    start: int,
+    bits: int,
+    scale: float,
+    costs: NDArray[np.uint16],
+    most: int,
+    threads: int,
+    sets: NDArray[np.uint64],
+) -> None: ...
+def flip_choices(
+    weights: NDArray[Any] | None,
+    start: int,
+    bits: int,
+    scale: float,
+    costs: NDArray[np.uint16],
+    most: int,
+    threads: int,
+    sets: NDArray[np.uint32],
+) -> None: ...
+def flip_attempts(
+    differences: NDArray[np.uint64],
+    weights: NDArray[Any] | None,
+    start: int,
+    bits: int,
+    scale: float,
+    costs: NDArray[np.uint16],
+    most: int,
+    threads: int,
+    attempts: NDArray[np.int64],
 ) -> None: ...

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import math
 import operator
 import os
-from typing import Any, SupportsIndex
+from typing import Any, SupportsFloat, SupportsIndex
 
 from lookalike.errors import ArgumentError, MissingDependencyError
 
-__all__ = ["optional_module", "thread_count", "whole_number"]
+__all__ = ["optional_module", "share", "thread_count", "whole_number"]
 
 
 def whole_number(
@@ -27,6 +28,17 @@ def whole_number(
         ) from None
     if isinstance(value, bool) or number < at_least or (at_most is not None and number > at_most):
         raise ArgumentError(f"{name} is {value!r}; expected {expected}")
+    return number
+
+
+def share(name: str, value: SupportsFloat) -> float:
+    """Return `value` as a number above 0 and at most 1, or raise an error that names it."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not 0 < number <= 1:
+        raise ArgumentError(f"{name} is {value!r}; expected a number above 0 and at most 1")
     return number
 
 

@@ -7,17 +7,27 @@
     ├── SignatureError (ValueError)             an array that is not signatures, or of another width
     ├── ResultTooLargeError (MemoryError)       more results than the caller's limit
     ├── MissingDependencyError (ImportError)    an extra that is not installed
-    └── FileError
-        ├── FormatError                         not our file, or one from a newer version
-        └── CorruptIndexError                   our file, but damaged
+    ├── FileError
+    │   ├── FormatError                         not our file, or one from a newer version
+    │   └── CorruptIndexError                   our file, but damaged
+    └── CollectionError                         a collection's database that cannot be used
+        ├── CollectionBusyError                 locked by another process for too long
+        ├── BatchError (ValueError)             items of a batch that cannot be written
+        └── NotFoundError (LookupError)         a collection or document that is not there
 
 Each message says what was given, what was expected and what to do about it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 __all__ = [
     "ArgumentError",
+    "BatchError",
+    "CollectionBusyError",
+    "CollectionError",
     "CorruptIndexError",
     "DocumentError",
     "FileError",
@@ -25,6 +35,7 @@ __all__ = [
     "LookalikeError",
     "MissingDependencyError",
     "NotFittedError",
+    "NotFoundError",
     "ResultTooLargeError",
     "SignatureError",
 ]
@@ -68,3 +79,40 @@ class FormatError(FileError):
 
 class CorruptIndexError(FileError):
     """The file is one of ours, but damaged or cut short."""
+
+
+class CollectionError(LookalikeError):
+    """The database of a collection cannot be used, or does not hold what was expected."""
+
+
+class CollectionBusyError(CollectionError):
+    """Another process held the database for longer than the time-out; try again."""
+
+
+class NotFoundError(CollectionError, LookupError):
+    """There is no such collection, or no such document in it."""
+
+
+@dataclass(frozen=True)
+class ItemError:
+    """What is wrong with one item of a batch."""
+
+    position: int
+    id: object
+    message: str
+
+    def __str__(self) -> str:
+        return f"item {self.position} ({str(self.id)[:80]!r}): {self.message}"
+
+
+class BatchError(CollectionError, ValueError):
+    """Some items of a batch cannot be written, and so none was; `errors` has one entry for each."""
+
+    def __init__(self, errors: Sequence[ItemError], count: int) -> None:
+        self.errors = list(errors)
+        shown = "; ".join(map(str, self.errors[:3]))
+        more = f"; and {len(self.errors) - 3} more" if len(self.errors) > 3 else ""
+        super().__init__(
+            f"{len(self.errors)} of {count} items cannot be written, so none was: {shown}{more}. "
+            "Correct them, or pass on_error='skip' to write the others"
+        )

@@ -39,15 +39,15 @@ def test_numbers_are_those_of_the_library(
         "minhash", "simhash", "topsig"
     )  # fmt: skip
     assert minhash["exact"] == la.jaccard(A, B, la.Words(ngram=3))
-    assert simhash["exact"] == la.cosine(A, B, la.Words(ngram=2))
-    assert topsig["exact"] == la.cosine(A, B)
+    assert simhash["exact"] == la.cosine(A, B, la.Words(ngram=3))
+    assert topsig["exact"] == la.cosine(A, B, la.Words(ngram=2))
     values = la.MinHash(128, la.Words(ngram=3), seed=5)
     rows = values.sign([A, B])
     assert minhash["distance"] == int((rows[0] != rows[1]).sum())
     assert minhash["estimate"] == values.similarity(rows[0], rows[1])[0]
     for verdict, signer in (
-        (simhash, la.SimHash(64, la.Words(ngram=2), seed=5)),
-        (topsig, la.TopSig(1024, weights="count", seed=5)),
+        (simhash, la.SimHash(128, la.Words(ngram=3), seed=5)),
+        (topsig, la.TopSig(1024, features=la.Words(ngram=2), weights="count", seed=5)),
     ):
         distance = la.hamming(*signer.sign([A, B]))[0]
         assert verdict["distance"] == distance

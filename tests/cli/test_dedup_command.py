@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -132,3 +133,32 @@ def test_sizes(corpus: str, size: str) -> None:
         assert main(["dedup", corpus, "--quiet", f"--memory-limit={size}"]) == 0 and good
     except SystemExit as stop:
         assert stop.code == 2 and not good
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-o", "out.txt"], "cannot be written as 'text'"),
+        (["-o", "folder"], "is no plain file"),
+        (["-o", "pipe"], "is no plain file"),
+        (["--pairs", "pairs.txt"], "tells no format"),
+        (["--pairs", "out.csv", "-o", "./out.csv"], "two outputs have the same name"),
+        (["--report", "folder"], "is no plain file"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_before_the_work(
+    options: list[str], message: str, corpus: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("folder").mkdir()
+    os.mkfifo("pipe")
+    assert main(["dedup", corpus, "--work", "work", *options]) == 1
+    assert message in capsys.readouterr().err
+    assert not Path("work").exists()
+
+
+def test_a_folder_is_not_written_into_another(tmp_path: Path, corpus: str) -> None:
+    for name in ("in", "out"):
+        Path(name).mkdir()
+    Path("in/one").write_text("one")
+    assert main(["dedup", "in", "-o", "out", "--work", "work"]) == 1
+    assert not Path("work").exists()

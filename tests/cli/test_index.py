@@ -14,7 +14,7 @@ from lookalike.indexes import open_index
 GOLDEN = Path(__file__).parent.parent / "data" / "scan_v1.lookalike"
 
 
-@pytest.mark.parametrize("kind", ["scan", "slices"])
+@pytest.mark.parametrize("kind", ["scan", "slices", "blocks", "flips"])
 def test_an_index_knows_its_documents(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -16,9 +16,9 @@ METHODS: list[tuple[list[str], Any]] = [
     ([], la.BBitMinHash(128, 16)),
     (["--ngram", "2", "--num-perm", "64", "--seed", "7"],
      la.BBitMinHash(64, 16, la.Words(ngram=2), seed=7)),
-    (["--method", "simhash"], la.SimHash(64, la.Words(ngram=2))),
+    (["--method", "simhash"], la.SimHash(128, la.Words(ngram=3))),
     (["--method", "simhash", "--bits", "256", "--weights", "log-count"],
-     la.SimHash(256, la.Words(ngram=2), weights="log-count")),
+     la.SimHash(256, la.Words(ngram=3), weights="log-count")),
     (["--method", "topsig", "--ngram", "2"],
      la.TopSig(1024, features=la.Words(ngram=2), weights="count")),
 ]  # fmt: skip
@@ -55,9 +55,9 @@ def test_fit_learns_as_from_a_list(method: str, weights: list[str], tmp_path: Pa
     assert main(["sign", source, "-o", str(file), "--method", method, "--fit", *weights]) == 0
     kind = weights[1] if weights else {"simhash": "tfidf", "topsig": "log-likelihood"}[method]
     signer = (
-        la.SimHash(64, la.Words(ngram=2), weights=kind)
+        la.SimHash(128, la.Words(ngram=3), weights=kind)
         if method == "simhash"
-        else la.TopSig(1024, weights=kind)
+        else la.TopSig(1024, features=la.Words(ngram=2), weights=kind)
     ).fit(texts)
     saved = la.load_signatures(file)
     assert saved.signer == signer

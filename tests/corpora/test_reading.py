@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import os
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
@@ -318,3 +319,85 @@ def test_batches_are_bounded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     assert len(sizes) > 10 and max(sizes) < 2000
     assert json_lines  # the same constant serves it
     assert [len(batch) for batch in open_corpus(ROWS).read(["text"], Problems())] == [3, 1]
+
+
+@pytest.mark.parametrize("name", ["c.csv", "c.parquet"])
+def test_no_other_file_is_taken_for_one_whose_name_is_a_pattern(name: str, tmp_path: Path) -> None:
+    write(tmp_path / f"1{name}", ROWS[:1])
+    write(tmp_path / f"11{name}", ROWS[:2])
+    for pattern in ("[1]", "*", "?"):
+        assert read(write(tmp_path / f"{pattern}{name}", ROWS)) == EXPECTED
+
+
+def test_csv_files_with_other_columns_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,text\n1,one\n")
+    (tmp_path / "b.csv").write_text("text,id\ntwo,2\n")
+    with pytest.raises(la.FormatError, match="b.csv: its columns are text, id, those of"):
+        open_corpus(str(tmp_path / "*.csv"))
+
+
+def test_a_header_may_have_a_line_end(tmp_path: Path) -> None:
+    path = tmp_path / "c.csv"
+    path.write_text('"the\nid",text\n1,one\n')
+    assert read(path, ["the\nid", "text"]) == [("1", "one")]
+
+
+def test_the_first_of_several_json_lines_may_be_empty(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("")
+    (tmp_path / "b.jsonl").write_text('{"content": "one"}\n')
+    corpus = open_corpus(str(tmp_path / "*.jsonl"))
+    assert corpus.columns() == ["content"]
+
+
+def test_folders_of_parquet_add_no_columns(tmp_path: Path) -> None:
+    (tmp_path / "year=2020").mkdir()
+    path = write(tmp_path / "year=2020" / "c.parquet", ROWS)
+    assert open_corpus(path).columns() == ["id", "text"]
+
+
+def test_names_that_are_not_unicode(tmp_path: Path) -> None:
+    def named(name: bytes) -> Path:
+        return Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name))
+
+    assert read(write(named(b"\xe9.jsonl"), ROWS)) == EXPECTED
+    with pytest.raises(la.FileError, match="is not UTF-8"):
+        read(write(named(b"\xe9.csv"), ROWS))
+
+
+def test_pipes_are_refused(tmp_path: Path) -> None:
+    for name in ("pipe.jsonl", "pipe"):
+        os.mkfifo(tmp_path / name)
+        with pytest.raises(la.FileError, match="is no plain file"):
+            open_corpus(tmp_path / name)
+
+
+def test_half_a_character_in_json(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    path.write_text('[{"text": "\\ud83e\\udd8a"}, {"text": "\\ud83e"}]')
+    with pytest.raises(la.DocumentError, match="element 1: has half of a character"):
+        read(path, ["text"])
+    problems = Problems(skip_bad=True)
+    batches = open_corpus(path).read(["text"], problems)
+    assert [batch.to_pylist() for batch in batches] == [[{"text": "🦊"}]] and problems.bad == 1
+
+
+def test_mappings_may_have_different_keys() -> None:
+    rows = [{"id": "a"}, {"text": "one"}]
+    assert read(rows) == [("a", None), (None, "one")]
+    with pytest.raises(la.DocumentError, match="is no table"):
+        open_corpus([{"n": 1 << 80}])
+    with pytest.raises(la.DocumentError, match="is no table"):
+        open_corpus(pandas.DataFrame({"text": ["one", 2]}))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda rows: (row for row in rows),
+        lambda rows: pa.Table.from_pylist(rows).to_reader(),
+    ],
+)
+def test_what_can_be_read_once_gives_whole_rows_back(make: Any) -> None:
+    rows = [{"n": 1, "content": "one"}, {"n": 2, "content": "two"}, {"n": 3, "content": "one"}]
+    found = la.dedup(make(rows), keep="max:n").survivors()
+    assert (found if isinstance(found, list) else found.to_pylist()) == rows[1:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -169,3 +170,44 @@ def test_what_cannot_be_written(source: Path, tmp_path: Path) -> None:
     (tmp_path / "c.jsonl").write_text('{"cluster": 1}\n')
     with pytest.raises(la.ArgumentError, match="has a column 'cluster' already"):
         write_corpus(open_corpus(tmp_path / "c.jsonl"), tmp_path / "o.jsonl", added=added)
+
+
+@pytest.mark.parametrize("name", ["c.csv", "c.parquet"])
+def test_no_rows_still_have_columns(name: str, tmp_path: Path) -> None:
+    empty = pa.table({"id": pa.array([], pa.string()), "text": pa.array([], pa.string())})
+    write_table(iter(empty.to_batches() or [pa.RecordBatch.from_pylist([], empty.schema)]),
+                tmp_path / name)  # fmt: skip
+    assert write_corpus(open_corpus(tmp_path / name), tmp_path / f"out-{name}") == 0
+    assert open_corpus(tmp_path / f"out-{name}").columns() == ["id", "text"]
+
+
+def test_bad_csv_rows_are_left_out_alike(tmp_path: Path) -> None:
+    """Whatever columns are read: the bad one may be another."""
+    path = tmp_path / "c.csv"
+    path.write_bytes(b"text,other\none,caf\xe9\ntwo,2\n")
+    corpus = open_corpus(path)
+    rows = [batch.num_rows for batch in corpus.read(["text"], Problems(skip_bad=True))]
+    assert sum(rows) == 1
+    write_corpus(corpus, tmp_path / "out.csv", keep=np.ones(1, bool), skip_bad=True)
+    assert (tmp_path / "out.csv").read_text() == "text,other\ntwo,2\n"
+
+
+def test_keys_that_a_table_cannot_tell_apart(tmp_path: Path) -> None:
+    path = tmp_path / "c.jsonl"
+    path.write_text('{"text": "one", "Text": "two"}\n')
+    with pytest.raises(la.FormatError, match=r"write \.jsonl instead"):
+        write_corpus(open_corpus(path), tmp_path / "out.parquet")
+    assert [path.name for path in tmp_path.iterdir()] == ["c.jsonl"]
+
+
+def test_links_stay_and_what_is_no_plain_file_is_refused(source: Path, tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link.jsonl").symlink_to("real/target.jsonl")
+    write_corpus(open_corpus(source), tmp_path / "link.jsonl")
+    assert (tmp_path / "link.jsonl").is_symlink()
+    assert len(rows_of(tmp_path / "real" / "target.jsonl")) == len(LINES)
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    for name in ("pipe.jsonl", "real"):
+        with pytest.raises(la.FileError, match="is no plain file"):
+            write_corpus(open_corpus(source), tmp_path / name)
+    assert (tmp_path / "pipe.jsonl").is_fifo() and (tmp_path / "real").is_dir()

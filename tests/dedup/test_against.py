@@ -112,3 +112,10 @@ def test_an_old_corpus_in_any_form(kind: str, tmp_path: Path) -> None:
 def test_empty_sides() -> None:
     assert la.dedup([], against=["a"]).counts.documents == 0
     assert la.dedup(["a"], against=[]).keep.all()
+
+
+def test_the_format_that_was_given_is_that_of_nameless_old_files_too(tmp_path: Path) -> None:
+    for name in ("old", "new"):
+        (tmp_path / name).write_text('{"text": "one two three"}\n{"text": "four five six"}\n')
+    result = la.dedup(tmp_path / "new", against=tmp_path / "old", format="jsonl")
+    assert result.matched_old.tolist() == [0, 1]

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -235,6 +237,9 @@ def test_names_that_other_tools_use(given_name: str, own: str) -> None:
         ({"threshold": 1.5}, "threshold is 1.5"),
         ({"threshold": float("nan")}, "threshold is nan"),
         ({"threshold": "0.8"}, "threshold is '0.8'"),
+        ({"keep": 5}, "keep is 5"),
+        ({"num_perm": 64, "permutations": 64}, "num_perm and permutations are the same"),
+        ({"method": "simhash", "bits": 0}, "bits is 0"),
         ({"keep": "best"}, "keep is 'best'; expected first"),
         ({"keep": "max:"}, "keep is 'max:'"),
         ({"keep": "max:score"}, "no column 'score'"),
@@ -262,3 +267,54 @@ def test_a_result_tells_what_it_is() -> None:
     assert json.loads(json.dumps(result.to_dict()))["counts"]["kept"] == 2
     assert result.id(1) == 1 and result.text(2) == "x y z"
     assert "exact duplicates" in result.summary()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array(["b", None, "c"]).dictionary_encode(),
+        pa.array(["9", None, "10"], pa.string_view()),
+        pa.array([1.5, float("nan"), 2.5]),
+        pa.array([1, None, 2]),
+    ],
+)
+def test_any_type_with_an_order_decides(values: pa.Array) -> None:
+    table = pa.table({"text": ["the same text"] * 3, "by": values})
+    assert la.dedup(table, keep="max:by").keep.tolist() == [False, False, True]
+    assert la.dedup(table, keep="min:by").keep.tolist() == [True, False, False]
+
+
+def test_one_column_may_be_everything() -> None:
+    table = pa.table({"text": ["a b", "a b", "c d"]})
+    result = la.dedup(table, id="text", keep="max:text")
+    assert result.keep.tolist() == [True, False, True] and result.id(2) == "c d"
+
+
+def test_categories_of_polars() -> None:
+    frame = polars.DataFrame({"text": ["a b", "a b", "c d"]}).with_columns(
+        polars.col("text").cast(polars.Categorical)
+    )
+    assert la.dedup(frame, keep="max:text").keep.tolist() == [True, False, True]
+
+
+def test_estimates_stand_for_every_dropped_document() -> None:
+    """Also where a chain leads to the one that stays, and nobody compared the two."""
+    words = [f"w{number}" for number in range(60)]
+    texts = [" ".join(words[at : at + 40]) for at in range(0, 12, 2)]
+    for method in ("minhash", "simhash"):
+        result = la.dedup(texts, verify=False, method=method, threshold=0.6)
+        assert result.counts.near_duplicates > 1
+        assert not np.isnan(result.similarity[~result.keep]).any()
+        assert result.similarity[~result.keep].min() < result.pairs.similarity.max()
+
+
+def test_too_few_permutations_are_warned_of() -> None:
+    texts = ["one two three four five six seven"] * 2
+    assert "chance of" in la.dedup(texts, permutations=2).warnings[0]
+    assert not la.dedup(texts).warnings
+
+
+def test_more_pairs_than_memory_is_allowed_for() -> None:
+    texts = [f"these words are the same every time{'!' * number}" for number in range(400)]
+    with pytest.raises(la.ResultTooLargeError, match="memory_limit"):
+        la.dedup(texts, memory_limit=(600 << 20) + 60_000 + 100)

@@ -94,6 +94,7 @@ def test_signing_goes_on_where_it_stopped(
     signed.clear()
     result = la.dedup(source, work=tmp_path / "work")
     after = sum(count for count in signed if count > 1)
+    assert "sign" in result.reused  # a part of it
     different = len(set(TEXTS))
     assert before + after == different and 0 < after < different
     assert np.array_equal(result.keep, la.dedup(TEXTS).keep)
@@ -120,6 +121,30 @@ def test_another_threshold_needs_no_new_signatures(
         la.dedup(source, work=work, ngram=3)
 
 
+def test_steps_of_an_earlier_run_are_told_and_have_no_rate(source: Path, tmp_path: Path) -> None:
+    def lines(result: la.DedupResult) -> dict[str, str]:
+        table = result.summary().partition("documents/s")[2]
+        return {line.split()[0]: line for line in table.splitlines() if line}
+
+    work = tmp_path / "work"
+    first = la.dedup(source, work=work)
+    assert first.reused == ()
+    assert "earlier run" not in first.summary()
+    assert not any(line.split()[2] == "-" for line in lines(first).values())
+    other = la.dedup(source, work=work, threshold=0.5)
+    assert other.reused == ("read", "sign")
+    again = la.dedup(source, work=work, threshold=0.5)
+    assert again.reused == ("read", "sign", "propose", "verify")
+    assert list(again.seconds) == list(first.seconds)
+    assert again.to_dict()["reused"] == list(again.reused)
+    for result in (other, again):
+        for step, line in lines(result).items():
+            assert line.endswith("from an earlier run") == (step in result.reused)
+            assert (line.split()[2] == "-") == (step in result.reused or step == "all")
+    again.report(tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text().count("from an earlier run") == 4
+
+
 def test_a_changed_corpus_is_read_again(source: Path, tmp_path: Path) -> None:
     work = tmp_path / "work"
     assert la.dedup(source, work=work).counts.documents == len(TEXTS)
@@ -127,6 +152,16 @@ def test_a_changed_corpus_is_read_again(source: Path, tmp_path: Path) -> None:
         file.write(json.dumps({"text": TEXTS[0]}) + "\n")
     result = la.dedup(source, work=work)
     assert result.counts.documents == len(TEXTS) + 1 and not result.keep[-1]
+
+
+def test_a_corpus_that_changed_since_is_not_written(source: Path, tmp_path: Path) -> None:
+    result = la.dedup(source)
+    lines = source.read_text().splitlines(keepends=True)
+    source.write_text("".join(reversed(lines)))
+    for job in (result.write, result.write_annotated, lambda path: result.survivors()):
+        with pytest.raises(la.DocumentError, match="has changed since it was read"):
+            job(tmp_path / "out.jsonl")
+    assert not (tmp_path / "out.jsonl").exists()
 
 
 def test_what_is_in_memory_is_read_again(tmp_path: Path) -> None:
@@ -150,7 +185,32 @@ def test_damaged_work_is_an_error_or_done_again(
         result = la.dedup(source, work=work)
     except la.LookalikeError:
         return
-    assert len(result.keep) == len(expected.keep)
+    assert (result.keep == expected.keep).all()
+    assert (result.pairs.distance == expected.pairs.distance).all()
+
+
+def test_a_damaged_signature_is_made_again(source: Path, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    la.dedup(source, work=work)
+    good = (work / "signatures").read_bytes()
+    (work / "signatures").write_bytes(b"\xff" * 64 + good[64:])
+    la.dedup(source, work=work)
+    assert (work / "signatures").read_bytes() == good
+
+
+def test_a_result_outlives_the_next_job_in_its_folder(source: Path, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    result = la.dedup(source, work=work)
+    la.dedup(["something else"], work=work)
+    assert [result.text(row) for row in range(len(TEXTS))] == TEXTS
+
+
+def test_a_column_of_ids_may_become_the_one_that_decides(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.jsonl"
+    path.write_text("".join(json.dumps({"text": TEXTS[0], "n": n}) + "\n" for n in (1, 10, 9)))
+    assert la.dedup(path, work=tmp_path / "work", id="n").id(1) == "10"
+    result = la.dedup(path, work=tmp_path / "work", keep="max:n")
+    assert result.keep.tolist() == [False, True, False]
 
 
 def test_two_jobs_cannot_have_one_folder(source: Path, tmp_path: Path) -> None:

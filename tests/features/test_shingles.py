@@ -10,7 +10,7 @@ import lookalike as la
 import text_oracle
 from features.test_words import SAMPLES, same_unicode
 from lookalike.features.shingles import shared_shingles
-from lookalike.features.spans import word_spans
+from lookalike.features.spans import LONGEST_TOKEN, token_spans, word_spans
 
 words = st.lists(st.sampled_from("a b c d. (e) the THE 漢字 x-y, né".split()), max_size=40)
 texts = st.one_of(
@@ -38,6 +38,33 @@ def test_spans_are_the_words_of_the_core(text: str) -> None:
 def test_spans_are_those_of_the_oracle(text: str) -> None:
     found = [text[begin:end] for begin, end in word_spans(text)]
     assert found == text_oracle.words(text, lowercase=False)
+
+
+@given(texts)
+def test_tokens_are_the_words_and_what_is_between_them(text: str) -> None:
+    tokens = token_spans(text)
+    assert "".join(text[begin:end] for begin, end in tokens) == "".join(text.split())
+    between, at = [], 0
+    for begin, end in word_spans(text):
+        assert end - begin > LONGEST_TOKEN or (begin, end) in tokens
+        between += text[at:begin].split()
+        at = end
+    words = {(begin, end) for begin, end in word_spans(text)}
+    if all(end - begin <= LONGEST_TOKEN for begin, end in words):
+        signs = [text[begin:end] for begin, end in tokens if (begin, end) not in words]
+        runs = between + text[at:].split()
+        assert "".join(signs) == "".join(runs)
+        assert len(signs) == sum(-(-len(run) // LONGEST_TOKEN) for run in runs)
+
+
+@given(texts, st.integers(0, 100))
+def test_tokens_are_the_same_from_the_begin_of_any_one(text: str, choice: int) -> None:
+    tokens = token_spans(text * 3)
+    if tokens:
+        begin = tokens[choice % len(tokens)][0]
+        rest = token_spans((text * 3)[begin:])
+        assert [(begin + b, begin + e) for b, e in rest] == tokens[choice % len(tokens) :]
+    assert all(0 < end - start <= LONGEST_TOKEN for start, end in token_spans(f"{text}{'x' * 200}"))
 
 
 @given(texts, texts, st.integers(1, 5))

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -74,6 +76,29 @@ def test_a_large_group_costs_time_in_proportion_to_its_size() -> None:
     left, right = (np.array(side, np.int64) for side in zip(*found, strict=True))
     _native.components(left, right, connected)
     assert not connected.any()  # all hang together
+
+
+def test_a_large_group_hides_no_smaller_one() -> None:
+    rows = np.zeros((100, 2), np.uint16)
+    rows[:, 1] = np.arange(100) % 50
+    found, _ = banded(rows.view(np.uint8), BandLayout(2, 1), 10, 0, 2)
+    assert {(row, row + 50) for row in range(50)} <= set(found)
+
+
+@given(value_rows(), st.data())
+def test_who_shares_a_small_group_is_a_pair_whatever_large_groups_it_shares(
+    rows: NDArray[np.uint8], data: st.DataObject
+) -> None:
+    most = data.draw(st.integers(2, 10))
+    layout = BandLayout(rows.shape[1] // 2, 1)
+    found, _ = banded(rows, layout, most, 0, data.draw(st.sampled_from([1, 3])))
+    assert set(found) <= sharing_a_band(rows, layout)
+    assert all(found.count(pair) <= 2 for pair in found)
+    for values in rows.view(np.uint16).T:
+        for value in values:
+            group = np.flatnonzero(values == value).tolist()
+            if len(group) <= most:
+                assert set(combinations(group, 2)) <= set(found)
 
 
 @pytest.mark.parametrize("threshold", [0.3, 0.5, 0.8, 0.9, 1.0])

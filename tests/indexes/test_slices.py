@@ -29,7 +29,7 @@ def histories(draw: st.DrawFn) -> tuple[la.SliceIndex, dict[int, oracle.Signatur
     """An index that has been added to, removed from and compacted, and what should be in it."""
     rows = draw(collections(width=draw(narrow), most=40))
     ids = draw(distinct_ids(len(rows)))
-    index = la.SliceIndex(rows, draw(st.integers(1, 12)), ids)
+    index = la.SliceIndex(rows, draw(st.integers(1, 14)), ids)
     living = dict(zip(range(len(rows)) if ids is None else ids, rows, strict=True))
     for _ in range(draw(st.integers(0, 3))):
         step = draw(st.sampled_from(["add", "remove", "compact"]))
@@ -307,6 +307,54 @@ def test_any_number_of_threads_gives_the_same_answer() -> None:
     assert np.array_equal(wide.ids, la.ScanIndex(rows).within(rows[:50], 20).ids)
 
 
+@pytest.mark.parametrize(("slice_bits", "expand"), [(8, 0), (8, 3), (16, 0), (16, 1)])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_scores_of_near_copies(slice_bits: int, expand: int, threads: int) -> None:
+    """Scores up to all of 1024 bits, which a byte does not hold, by tables and by sorting."""
+    rng = np.random.default_rng(slice_bits + expand)
+    base = rng.integers(0, 256, (1, 128), np.uint8)
+    share = np.concatenate([np.zeros(5), np.geomspace(0.001, 0.5, 995)])[:, None]
+    rows = base ^ np.packbits(rng.random((1000, 1024)) < share, axis=1)
+    rows = np.concatenate([rows, rng.integers(0, 256, (1500, 128), np.uint8)])
+    rows = rows[rng.permutation(len(rows))]
+    ids = rng.permutation(10_000)[: len(rows)]
+    for names in (None, ids):
+        index = la.SliceIndex(rows, slice_bits, names)
+        living = dict(zip(index.living()[1].tolist(), rows, strict=True))
+        for admit in {0, expand}:
+            for rerank in (20, 600):
+                settings: dict[str, Any] = {"expand": expand, "admit": admit, "rerank": rerank}
+                found = index.search(base, 9, threads=threads, **settings)
+                expected = slice_oracle.search(
+                    living, base[0], 9, slice_bits, expand, admit, rerank
+                )
+                answer = zip(found.distances[0].tolist(), found.ids[0].tolist(), strict=True)
+                assert list(answer) == expected
+
+
+@given(st.data(), histories(), st.integers(0, 3), st.integers(0, 3), st.sampled_from([1, 3]))
+def test_a_batch_is_answered_as_its_queries_one_by_one(
+    draw: st.DataObject,
+    history: tuple[la.SliceIndex, dict[int, oracle.Signatures]],
+    expand: int,
+    admit: int,
+    threads: int,
+) -> None:
+    index, living = history
+    queries = draw.draw(collections(width=index.bits // 8, most=60, least=1))
+    queries = np.concatenate([queries, *(row[None] for row in living.values()), queries[:3]])
+    settings: dict[str, Any] = {"expand": expand, "admit": admit, "rerank": 9, "explain": True}
+    batch = index.search(queries, 3, threads=threads, **settings)
+    assert batch.explanation is not None
+    for row, query in enumerate(queries):
+        alone = index.search(query, 3, threads=1, **settings)
+        assert alone.explanation is not None
+        assert np.array_equal(batch.ids[row], alone.ids[0])
+        assert np.array_equal(batch.distances[row], alone.distances[0])
+        for counted in ("lists", "postings", "candidates", "reranked"):
+            assert getattr(batch.explanation, counted)[row] == getattr(alone.explanation, counted)
+
+
 def test_64_bit_lists_give_the_same_answers() -> None:
     rows = oracle.collection(2_000, 16, "clustered", 3)
     index = la.SliceIndex(rows, 9)
@@ -327,7 +375,7 @@ def test_building_sorts_each_list() -> None:
     for threads in (1, 4):
         segment = Segment.build(Rows(rows), 11, threads)
         assert segment.lists is not None
-        offsets, postings = segment.lists
+        offsets, postings, _ = segment.lists
         values = np.array([slice_oracle.slices(row, 11) for row in rows])
         begin = 0
         for position, width in enumerate(slice_oracle.widths(40, 11)):

@@ -7,12 +7,24 @@ import sys
 from collections.abc import Sequence
 
 from lookalike import __version__
-from lookalike.cli import compare, dedup, demo, evaluate, index, kernels, pairs, search, sign
+from lookalike.cli import (
+    collection,
+    compare,
+    dedup,
+    demo,
+    evaluate,
+    index,
+    kernels,
+    pairs,
+    plan,
+    search,
+    sign,
+)
 from lookalike.errors import LookalikeError
 
 __all__ = ["main"]
 
-COMMANDS = (dedup, compare, sign, index, search, pairs, demo, evaluate, kernels)
+COMMANDS = (dedup, compare, sign, index, search, pairs, collection, plan, demo, evaluate, kernels)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -14,6 +14,7 @@ from lookalike.cli.options import add_corpus_options, add_threads, corpus_of
 from lookalike.corpora.columns import Columns, find_columns
 from lookalike.corpora.lookup import find_documents, read_text
 from lookalike.dedup.compare import Comparison, DiffPart, MethodVerdict, WordDiff, compare_texts
+from lookalike.dedup.summary import unit_text
 from lookalike.errors import ArgumentError, MissingDependencyError
 
 if TYPE_CHECKING:
@@ -133,14 +134,10 @@ def _print_similarities(options: argparse.Namespace, comparison: Comparison) -> 
     print(f"{'':<26}{'exact':>8}{'estimate':>10}  signatures")
     for verdict in comparison.methods:
         estimate = "-" if verdict.estimate is None else f"{verdict.estimate:.4f}"
-        name = f"{verdict.measure} of {_unit(verdict.ngram)}".capitalize()
+        name = f"{verdict.measure} of {unit_text(verdict.ngram)}".capitalize()
         print(f"{name:<26}{verdict.exact:>8.4f}{estimate:>10}  {_distance(verdict)}")
     if 0 in comparison.words:
         print("\nA text without words is similar to nothing; its signatures mean nothing.")
-
-
-def _unit(ngram: int) -> str:
-    return "words" if ngram == 1 else f"word {ngram}-grams"
 
 
 def _distance(verdict: MethodVerdict) -> str:
@@ -151,7 +148,7 @@ def _distance(verdict: MethodVerdict) -> str:
 def _print_shingles(comparison: Comparison) -> None:
     shingles = comparison.shingles
     print(
-        f"\nDifferent {_unit(shingles.ngram)}: {shingles.shared:,} in both, "
+        f"\nDifferent {unit_text(shingles.ngram)}: {shingles.shared:,} in both, "
         f"{shingles.only_a:,} only in the first, {shingles.only_b:,} only in the second"
     )
     labels = {"shared": "both", "only_a": "first", "only_b": "second"}

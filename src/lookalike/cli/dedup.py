@@ -14,11 +14,14 @@ from lookalike.cli.options import (
     add_signer_options,
     add_threads,
     check_folder,
+    corpus_of,
 )
 from lookalike.cli.progress import progress_bars
 from lookalike.cli.sizes import byte_count
+from lookalike.corpora import Corpus, check_table_target, check_target
 from lookalike.dedup import CLUSTERINGS, dedup
 from lookalike.errors import ArgumentError
+from lookalike.storage import check_replaceable
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -35,7 +38,7 @@ output (-o):
 
 near-duplicates:
   two documents whose exact similarity is at least the threshold: Jaccard similarity of word
-  5-grams (minhash), or the cosine of word counts (simhash, topsig). Signatures only propose
+  5-grams (minhash), or the cosine of word n-gram counts (simhash, topsig). Signatures only propose
   pairs. docs/deduplicating.md has the figures.
 
 exit status:
@@ -91,7 +94,7 @@ def _add_method_options(parser: argparse.ArgumentParser) -> None:
         "--bit_diff",
         type=int,
         metavar="N",
-        help="most bits in which a proposed pair differs: simhash (10) and topsig (150)",
+        help="most bits in which a proposed pair of simhash or topsig differs (default: by T)",
     )
     group.add_argument(
         "--min-features",
@@ -170,10 +173,11 @@ _SETTINGS = (
 
 def run(options: argparse.Namespace) -> None:
     """Run the job, write what was asked for, print the summary."""
-    _check_outputs(options)
+    corpus = corpus_of(options.input, options.format)
+    _check_outputs(options, corpus)
     with progress_bars(options.quiet or options.json) as progress:
         result = dedup(
-            options.input[0] if len(options.input) == 1 else [Path(one) for one in options.input],
+            corpus,
             text=options.text,
             id=options.id,
             format=options.format,
@@ -200,12 +204,23 @@ def run(options: argparse.Namespace) -> None:
             print(f"lookalike: warning: {warning}", file=sys.stderr)
 
 
-def _check_outputs(options: argparse.Namespace) -> None:
+def _check_outputs(options: argparse.Namespace, corpus: Corpus) -> None:
     """Refuse what can be seen to fail, before the work is done."""
     if options.annotate and options.output is None:
         raise ArgumentError("--annotate needs a file to write to: -o FILE")
-    for path in (options.output, options.pairs, options.report, options.save_signatures):
+    outputs = (options.output, options.pairs, options.report, options.save_signatures)
+    paths = [path for path in outputs if path is not None]
+    for path in paths:
         check_folder(path)
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise ArgumentError("two outputs have the same name; give each its own")
+    if options.output is not None:
+        check_target(corpus, options.output, annotated=options.annotate)
+    if options.pairs is not None:
+        check_table_target(options.pairs)
+    for path in (options.report, options.save_signatures):
+        if path is not None:
+            check_replaceable(path)
     if options.save_signatures is not None and options.save_signatures.suffix != ".lookalike":
         raise ArgumentError(
             f"--save-signatures is {options.save_signatures}; expected a name that ends in "

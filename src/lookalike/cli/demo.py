@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lookalike.cli.progress import progress_bars
 from lookalike.dedup import DedupResult, dedup
-from lookalike.dedup.summary import largest_clusters
+from lookalike.dedup.report.samples import largest_clusters
 from lookalike.errors import FileError
 
 if TYPE_CHECKING:
@@ -86,13 +86,14 @@ def _files_in(folders: list[Path]) -> list[Path]:
 
 def _show_clusters(result: DedupResult) -> None:
     print("\nThe largest clusters:")
-    for size, rows in largest_clusters(result, _SHOWN):
-        print(f"\n  {size:,} files; the one that stays is")
-        for row in rows[:_MEMBERS]:
+    for cluster in largest_clusters(result, _SHOWN):
+        print(f"\n  {cluster.size:,} files; the one that stays is")
+        rows = [*cluster.stays, *cluster.others][:_MEMBERS]
+        for row in rows:
             alike = "" if result.keep[row] else f"  ({result.similarity[row]:.0%} the same)"
             print(f"    {_shortened(str(result.id(row)))}{alike}")
-        if size > _MEMBERS:
-            print(f"    and {size - _MEMBERS:,} more")
+        if cluster.size > len(rows):
+            print(f"    and {cluster.size - len(rows):,} more")
 
 
 def _shortened(path: str, most: int = 80) -> str:

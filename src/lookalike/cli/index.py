@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lookalike.cli.options import add_threads, check_folder
 from lookalike.cli.sizes import byte_count
 from lookalike.errors import ArgumentError
-from lookalike.indexes import Index, ScanIndex, SliceIndex, open_index
+from lookalike.indexes import BlockIndex, FlipIndex, Index, ScanIndex, SliceIndex, open_index
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -29,12 +29,16 @@ class _Kind:
 
 _KINDS = {
     "slices": _Kind(SliceIndex, ("slice_bits", "memory", "threads")),
+    "blocks": _Kind(BlockIndex, ("radius", "memory", "threads")),
+    "flips": _Kind(FlipIndex, ("threads",)),
     "scan": _Kind(ScanIndex, ()),
 }
 
 _DETAILS = """\
 kinds:
   slices  lists of signatures that agree in some bits: quick, near neighbours, exact on demand
+  blocks  sorted tables: all within a few bits (--radius), exactly and quickest; up to 512 bits
+  flips   one sorted table: most of what is within a few bits, in the least memory
   scan    signatures and ids alone, all of them looked at: exact, for small collections
 
 The index holds the signatures, and ids and signer where the input has them, so that
@@ -75,7 +79,10 @@ def add(commands: Subparsers) -> None:
         "--slice-bits", type=int, metavar="N", help="width of slices (default: by the size)"
     )
     parser.add_argument(
-        "--memory", type=byte_count, metavar="SIZE", help="most that lists of slices take, as 2GB"
+        "--memory", type=byte_count, metavar="SIZE", help="most that lists or tables take, as 2GB"
+    )
+    parser.add_argument(
+        "--radius", type=int, metavar="N", help="that blocks are made for (default 3)"
     )
     add_threads(parser)
     parser.add_argument("--json", action="store_true", help="print the summary as JSON")
@@ -86,7 +93,7 @@ def add(commands: Subparsers) -> None:
 def run(options: argparse.Namespace) -> None:
     """Build, save, and say what was built."""
     kind = _KINDS[options.kind]
-    for name in ("slice_bits", "memory"):
+    for name in ("slice_bits", "memory", "radius"):
         if getattr(options, name) is not None and name not in kind.options:
             option = name.replace("_", "-")
             raise ArgumentError(f"--{option} does not go with --kind {options.kind}")
@@ -99,7 +106,7 @@ def run(options: argparse.Namespace) -> None:
     index = kind.build(
         signatures,
         ids=ids if source.own_ids else None,
-        **{name: getattr(options, name) for name in kind.options},
+        **{name: value for name in kind.options if (value := getattr(options, name)) is not None},
     )
     index.signer, index.names = source.signer, source.names
     index.save(options.output)

@@ -50,7 +50,7 @@ def add_signer_options(group: Group) -> None:
         "--ngram_size",
         type=int,
         metavar="N",
-        help="words that make a feature (default: minhash 5, simhash 2, topsig 1)",
+        help="words that make a feature (default: minhash 5, simhash 3, topsig 2)",
     )
     group.add_argument(
         "--permutations",
@@ -60,7 +60,7 @@ def add_signer_options(group: Group) -> None:
         metavar="N",
         help="of minhash (default 128)",
     )
-    group.add_argument("--bits", type=int, metavar="N", help="simhash (64) and topsig (1024)")
+    group.add_argument("--bits", type=int, metavar="N", help="simhash (128) and topsig (1024)")
     group.add_argument("--seed", type=int, metavar="N", help="of signatures (default 0)")
     group.set_defaults(**SIGNER_DEFAULTS)
 

@@ -8,7 +8,7 @@ from typing import Any
 from lookalike.corpora.base import Corpus, arrow
 from lookalike.errors import ArgumentError, DocumentError
 
-__all__ = ["Columns", "find_columns", "id_strings", "text_strings"]
+__all__ = ["Columns", "find_columns", "id_strings", "text_strings", "undictionaried"]
 
 TEXT_GUESSES = ("text", "content", "body", "document", "abstract", "description", "sentence")
 ID_GUESSES = ("id", "_id", "doc_id", "docid", "uid", "key", "path", "url")
@@ -62,14 +62,25 @@ def text_strings(column: Any, name: str, corpus: Corpus) -> Any:
     )
     if not is_text:
         raise DocumentError(f"{corpus.name}: the column {name!r} is of type {kind}; expected text")
-    return column.cast(pa.large_string())
+    return undictionaried(column).cast(pa.large_string())
+
+
+def undictionaried(column: Any) -> Any:
+    """Return a column without a dictionary; Arrow casts not every type of one."""
+    pa = arrow()
+    if not pa.types.is_dictionary(column.type):
+        return column
+    values = column.dictionary
+    if pa.types.is_string_view(values.type):
+        values = values.cast(pa.large_string())
+    return values.take(column.indices)
 
 
 def id_strings(column: Any, first_row: int) -> Any:
     """Return ids as strings; a row that has none gets its number."""
     pa = arrow()
     try:
-        strings = column.cast(pa.large_string())
+        strings = undictionaried(column).cast(pa.large_string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         strings = pa.array([str(value.as_py()) for value in column], pa.large_string())
     if strings.null_count:

@@ -8,8 +8,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lookalike.corpora.base import BATCH_ROWS, Problems
-from lookalike.corpora.duck import connection, duckdb_errors, quoted, quoted_list, quoted_name
+from lookalike.corpora.base import BATCH_ROWS, Problems, arrow
+from lookalike.corpora.duck import (
+    connection,
+    duckdb_errors,
+    quoted,
+    quoted_name,
+    quoted_paths,
+    record_batches,
+)
 from lookalike.corpora.files import FileCorpus
 from lookalike.corpora.formats import compression_of
 from lookalike.corpora.lines import line_batches
@@ -29,14 +36,21 @@ class DelimitedCorpus(FileCorpus):
 
     def __init__(self, paths: Sequence[Path], format: str) -> None:
         super().__init__(paths, format)
-        header = _first_line(self.paths[0])
-        self.delimiter = "\t" if format == "tsv" else _delimiter_of(header)
-        self._columns = next(csv.reader([header], delimiter=self.delimiter), [])
+        first_line = next(_lines(self.paths[0]), "")
+        self.delimiter = "\t" if format == "tsv" else _delimiter_of(first_line)
+        self._columns = _header(self.paths[0], self.delimiter)
         if len(set(self._columns)) != len(self._columns) or not all(self._columns):
             raise FormatError(
-                f"{self.paths[0]}: its first line is {header[:200]!r}; expected a header with a "
-                "different name for each column"
+                f"{self.paths[0]}: its first line is {first_line[:200]!r}; expected a header with "
+                "a different name for each column"
             )
+        for path in self.paths[1:]:
+            other = _header(path, self.delimiter)
+            if other != self._columns:
+                raise FormatError(
+                    f"{path}: its columns are {', '.join(other)}, those of {self.paths[0]} are "
+                    f"{', '.join(self._columns)}; expected the same, in the same order"
+                )
 
     def columns(self) -> list[str]:
         """Return the names in the header."""
@@ -44,16 +58,13 @@ class DelimitedCorpus(FileCorpus):
 
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[pyarrow.RecordBatch]:
         """Yield batches of these columns."""
-        names = ", ".join(
-            quoted_name(column)
-            if column in self._columns
-            else f"NULL::VARCHAR AS {quoted_name(column)}"
-            for column in columns
-        )
+        # All columns are looked at, so that each reading finds the same rows bad.
+        names = ", ".join(map(quoted_name, self._columns))
         try:
             with connection() as database:
                 result = database.sql(f"SELECT {names} FROM {self._source(problems)}")
-                yield from result.to_arrow_reader(BATCH_ROWS)
+                for batch in record_batches(result, BATCH_ROWS):
+                    yield self._chosen(batch, columns)
                 self.done = 1.0
                 if problems.skip_bad:
                     _count_rejected(database, problems)
@@ -63,6 +74,13 @@ class DelimitedCorpus(FileCorpus):
     def rows(self, problems: Problems) -> Iterator[pyarrow.RecordBatch]:
         """Yield batches of all columns."""
         return self.read(self._columns, problems)
+
+    def _chosen(self, batch: pyarrow.RecordBatch, columns: Sequence[str]) -> pyarrow.RecordBatch:
+        """Return these columns; one that is not there is null."""
+        pa = arrow()
+        known = {name: batch.column(at) for at, name in enumerate(self._columns)}
+        nulls = pa.nulls(len(batch), pa.string())
+        return pa.record_batch([known.get(name, nulls) for name in columns], names=list(columns))
 
     def _source(self, problems: Problems) -> str:
         """Return the table function; nothing in it is guessed from the data."""
@@ -81,20 +99,32 @@ class DelimitedCorpus(FileCorpus):
             f"compression={quoted(compression or 'none')}",
             f"max_line_size={buffer}",
             f"buffer_size={buffer}",
+            "hive_partitioning=false",
             f"ignore_errors={str(problems.skip_bad).lower()}",
             *(["store_rejects=true"] if problems.skip_bad else []),
         ]
-        paths = quoted_list([str(path) for path in self.paths])
-        return f"read_csv({paths}, {', '.join(options)})"
+        return f"read_csv({quoted_paths(self.paths)}, {', '.join(options)})"
 
 
-def _first_line(path: Path) -> str:
+def _header(path: Path, delimiter: str) -> list[str]:
+    """Return the names of columns, which may go over several lines."""
+    try:
+        header = next(csv.reader(_lines(path), delimiter=delimiter), None)
+    except csv.Error as error:
+        raise FormatError(f"{path}: its header cannot be read ({error})") from error
+    if header is None:
+        raise FormatError(f"{path}: is empty; expected a header")
+    return header
+
+
+def _lines(path: Path) -> Iterator[str]:
+    """Yield lines as text, as far as they are asked for."""
     for batch in line_batches(path):
-        try:
-            return str(batch.lines[0].as_py().decode().rstrip("\r\n"))
-        except UnicodeDecodeError as error:
-            raise FileError(f"{path}, line 1: is not UTF-8 ({error.reason})") from error
-    raise FormatError(f"{path}: is empty; expected a header")
+        for index, line in enumerate(batch.lines):
+            try:
+                yield str(line.as_py().decode())
+            except UnicodeDecodeError as error:
+                raise FileError(f"{batch.where(index)}: is not UTF-8 ({error.reason})") from error
 
 
 def _delimiter_of(header: str) -> str:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lookalike.checks import optional_module, thread_count
+from lookalike.errors import FileError
 
 if TYPE_CHECKING:
     import duckdb
+    import pyarrow
 
 __all__ = [
     "connection",
@@ -18,8 +22,10 @@ __all__ = [
     "duckdb_errors",
     "limited",
     "quoted",
-    "quoted_list",
     "quoted_name",
+    "quoted_paths",
+    "quoted_strings",
+    "record_batches",
     "streamed",
 ]
 
@@ -73,6 +79,10 @@ def duckdb_errors() -> type[Exception]:
 
 def quoted(text: str) -> str:
     """Return a string as SQL writes it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise FileError(f"{text!r} is not UTF-8, so DuckDB cannot take it; rename it") from None
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -81,9 +91,25 @@ def quoted_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def quoted_list(texts: Sequence[str]) -> str:
+def quoted_strings(texts: Iterable[str]) -> str:
     """Return a list of strings as SQL writes it."""
     return "[" + ", ".join(map(quoted, texts)) + "]"
+
+
+def quoted_paths(paths: Iterable[Path]) -> str:
+    """Return paths as SQL writes them, none of which is taken for a pattern."""
+    return quoted_strings(re.sub(r"[*?[]", r"[\g<0>]", str(path)) for path in paths)
+
+
+def record_batches(result: duckdb.DuckDBPyRelation, rows: int) -> Iterator[pyarrow.RecordBatch]:
+    """Yield batches of at most so many rows; where there are none, an empty one with the types."""
+    pa = optional_module("pyarrow", "reading and writing corpora", extra="dedup")
+    reader = result.to_arrow_reader(rows)
+    batch = None
+    for batch in reader:
+        yield batch
+    if batch is None:
+        yield pa.RecordBatch.from_pylist([], reader.schema)
 
 
 @contextmanager

@@ -9,7 +9,16 @@ from typing import Any
 from lookalike.corpora.base import Corpus
 from lookalike.errors import FileError
 
-__all__ = ["FileCorpus"]
+__all__ = ["FileCorpus", "check_plain"]
+
+
+def check_plain(path: Path) -> None:
+    """Refuse pipes and devices: a corpus is read more than once."""
+    if not path.is_file():
+        raise FileError(
+            f"{path}: is no plain file; expected one, because it is read more than once. Write "
+            "what comes through a pipe to a file first"
+        )
 
 
 class FileCorpus(Corpus):
@@ -24,6 +33,8 @@ class FileCorpus(Corpus):
             self.sizes = [path.stat().st_size for path in self.paths]
         except OSError as error:
             raise FileError(f"{error.filename}: cannot be read: {error.strerror}") from error
+        for path in self.paths:
+            check_plain(path)
         self.total_bytes = max(1, sum(self.sizes))
 
     def identity(self) -> list[Any]:

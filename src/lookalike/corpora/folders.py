@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lookalike.corpora.base import BATCH_BYTES, BATCH_ROWS, Corpus, Problems, arrow
+from lookalike.corpora.files import check_plain
 from lookalike.errors import FileError
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class FolderCorpus(Corpus):
         found = []
         for file in self.files:
             try:
-                status = file.lstat()
+                status = file.stat()
             except OSError as error:
                 raise FileError(f"{file}: has gone meanwhile: {error.strerror}") from error
             found.append([str(file.absolute()), status.st_size, status.st_mtime_ns])
@@ -95,6 +96,7 @@ class FolderCorpus(Corpus):
 
 def _files_in(path: Path) -> list[Path]:
     if not path.is_dir():
+        check_plain(path)
         return [path]
     found: list[Path] = []
     for folder, folders, names in os.walk(path):

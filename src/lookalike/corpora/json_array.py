@@ -23,24 +23,32 @@ class JsonArrayCorpus(FileCorpus):
 
     def __init__(self, paths: Sequence[Path]) -> None:
         super().__init__(paths, "json")
-        self._objects: list[dict[str, Any]] | None = None
+        self._columns: list[str] | None = None
 
     def columns(self) -> list[str]:
         """Return all keys, in order of appearance."""
-        return list(dict.fromkeys(key for row in self.objects(Problems(True)) for key in row))
+        if self._columns is None:
+            rows = self.objects(Problems(skip_bad=True))
+            self._columns = list(dict.fromkeys(key for row in rows for key in row))
+        return list(self._columns)
 
     def objects(self, problems: Problems) -> list[dict[str, Any]]:
         """Return all objects of all files."""
         found = []
         for path in self.paths:
-            for index, value in enumerate(_array_of(path)):
-                if isinstance(value, dict):
-                    found.append(value)
-                else:
+            values, has_surrogates = _array_of(path)
+            for index, value in enumerate(values):
+                if not isinstance(value, dict):
                     problems.report(
                         f"{path}, element {index}",
                         f"is of type {type(value).__name__}; expected an object",
                     )
+                elif has_surrogates and not _is_unicode(value):
+                    problems.report(
+                        f"{path}, element {index}", "has half of a character (a lone surrogate)"
+                    )
+                else:
+                    found.append(value)
         self.done = 1.0
         return found
 
@@ -65,27 +73,38 @@ class JsonArrayCorpus(FileCorpus):
         rows = [{name: row.get(name) for name in names} for row in self.objects(problems)]
         try:
             table = pa.Table.from_pylist(rows)
-        except pa.ArrowInvalid as error:
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
             raise FormatError(
-                f"{self.name}: a key has values of different types, which a table cannot hold "
-                f"({error}); write .json or .jsonl instead"
+                f"{self.name}: a key has values of different types, or too large ones, which a "
+                f"table cannot hold ({error}); write .json instead"
             ) from error
         yield from table.to_batches(max_chunksize=BATCH_ROWS)
 
 
-def _array_of(path: Path) -> list[Any]:
+def _array_of(path: Path) -> tuple[list[Any], bool]:
+    """Return the values, and whether there may be halves of characters in them."""
     stream, file = open_input(path)
     with file:
         try:
-            value = json.loads(stream.read())
+            data = stream.read()
+            value = json.loads(data)
         except (ValueError, RecursionError, OSError) as error:
-            raise FileError(f"{path}: is not JSON ({error})") from error
+            hint = "; name it .jsonl if there is an object a line" if "Extra" in str(error) else ""
+            raise FileError(f"{path}: is not JSON ({error}){hint}") from error
     if not isinstance(value, list):
         raise FormatError(
             f"{path}: is a JSON {type(value).__name__}; expected an array of objects, or name the "
             "file .jsonl if there is an object a line"
         )
-    return value
+    return value, b"\\ud" in data or b"\\uD" in data
+
+
+def _is_unicode(value: Any) -> bool:
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _as_text(value: Any) -> str | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +18,12 @@ from lookalike.corpora.duck import (
     connection_threads,
     duckdb_errors,
     quoted,
-    quoted_list,
+    quoted_strings,
     streamed,
 )
 from lookalike.corpora.files import FileCorpus
 from lookalike.corpora.lines import LineBatch, line_batches
+from lookalike.errors import FormatError
 
 if TYPE_CHECKING:
     import duckdb
@@ -42,14 +43,17 @@ class JsonLinesCorpus(FileCorpus):
         self._clean: set[tuple[Path, int]] = set()  # batches known to have objects only
 
     def columns(self) -> list[str]:
-        """Return the keys of the first 100 objects, in order of appearance."""
+        """Return the keys of the first 100 objects of the first file that has any, in order."""
         if self._columns is None:
             keys: dict[str, None] = {}
-            for batch in islice(line_batches(self.paths[0]), 1):
+            beginnings = (islice(line_batches(path), 1) for path in self.paths)
+            for batch in chain.from_iterable(beginnings):
                 for line in batch.lines.slice(0, _LINES_FOR_COLUMNS):
                     with suppress(ValueError, RecursionError):
                         value = json.loads(line.as_py())
                         keys.update(dict.fromkeys(value if isinstance(value, dict) else ()))
+                if keys:
+                    break
             self._columns = list(keys)
         return list(self._columns)
 
@@ -103,11 +107,21 @@ class JsonLinesCorpus(FileCorpus):
             if not structure:
                 return
             for lines in self.lines(silent):
-                database.register("batch", pa.table({"line": lines}))
-                rows = database.sql(
-                    f"SELECT unnest(from_json(line, {quoted(structure)})) FROM batch"
-                )
-                yield from rows.to_arrow_table().to_batches(max_chunksize=BATCH_ROWS)
+                yield from self._typed(lines, structure, database)
+
+    def _typed(
+        self, lines: Any, structure: str, database: duckdb.DuckDBPyConnection
+    ) -> Iterator[pyarrow.RecordBatch]:
+        """Yield the values of lines, in the types that the structure says."""
+        database.register("batch", arrow().table({"line": lines}))
+        try:
+            rows = database.sql(f"SELECT unnest(from_json(line, {quoted(structure)})) FROM batch")
+            yield from rows.to_arrow_table().to_batches(max_chunksize=BATCH_ROWS)
+        except duckdb_errors() as error:
+            raise FormatError(
+                f"{self.name}: cannot become a table, perhaps because two keys differ in upper and "
+                f"lower case only ({error}); write .jsonl instead"
+            ) from error
 
     def _batches(self) -> Iterator[LineBatch]:
         read = 0
@@ -167,7 +181,7 @@ def _values(lines: Any, columns: Sequence[str], database: duckdb.DuckDBPyConnect
     pa = arrow()
     database.register("batch", pa.table({"line": lines}))
     names = ", ".join(f"v[{at + 1}] AS c{at}" for at in range(len(columns)))
-    pointers = quoted_list([_pointer(column) for column in columns])
+    pointers = quoted_strings(_pointer(column) for column in columns)
     table = database.sql(
         f"SELECT {names} FROM (SELECT json_extract_string(line, {pointers}) AS v FROM batch)"
     ).to_arrow_table()

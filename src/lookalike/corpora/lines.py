@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,7 +43,7 @@ def open_input(path: Path) -> Any:
     """Open a file for reading, decompressed; return the stream and the file beneath it."""
     pa = arrow()
     try:
-        file = pa.OSFile(str(path), "rb")
+        file = pa.OSFile(os.fsencode(path), "rb")
         compression = compression_of(path)
         stream = pa.CompressedInputStream(file, compression) if compression else file
     except OSError as error:

@@ -24,12 +24,14 @@ __all__ = ["open_corpus"]
 def open_corpus(source: Any, format: str | None = None) -> Corpus:
     """Return a corpus of files (a path, a pattern, a list of `Path`s) or of a table in memory.
 
-    A list of `str` is documents; a single `str` or `Path` names files. `format` is one of
-    `FORMATS`; None tells it by the names of the files, and takes files whose names tell nothing,
-    and folders, for a document each.
+    A corpus is returned as it is. A list of `str` is documents; a single `str` or `Path` names
+    files. `format` is one of `FORMATS`; None tells it by the names of the files, and takes files
+    whose names tell nothing, and folders, for a document each.
     """
     if format is not None and format not in FORMATS:
         raise ArgumentError(f"format is {format!r}; expected one of {', '.join(FORMATS)}")
+    if isinstance(source, Corpus):
+        return source
     if isinstance(source, str | os.PathLike):
         return _open_files(expand_paths([os.fspath(source)]), format)
     if isinstance(source, Sequence) and source and all(isinstance(one, Path) for one in source):

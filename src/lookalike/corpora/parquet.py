@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lookalike.corpora.base import BATCH_ROWS, Problems
-from lookalike.corpora.duck import connection, duckdb_errors, quoted_list, quoted_name
+from lookalike.corpora.duck import (
+    connection,
+    duckdb_errors,
+    quoted_name,
+    quoted_paths,
+    record_batches,
+)
 from lookalike.corpora.files import FileCorpus
 from lookalike.errors import FileError
 
@@ -22,8 +28,9 @@ class ParquetCorpus(FileCorpus):
 
     def __init__(self, paths: Sequence[Path]) -> None:
         super().__init__(paths, "parquet")
-        files = quoted_list([str(path) for path in self.paths])
-        self._source = f"read_parquet({files}, union_by_name=true)"
+        # The names of folders are no columns, even if they look like "year=2020".
+        options = "union_by_name=true, hive_partitioning=false"
+        self._source = f"read_parquet({quoted_paths(self.paths)}, {options})"
         try:
             with connection() as database:
                 relation = database.sql(f"SELECT * FROM {self._source}")
@@ -47,7 +54,7 @@ class ParquetCorpus(FileCorpus):
         try:
             with connection() as database:
                 result = database.sql(f"SELECT {names} FROM {self._source}")
-                for batch in result.to_arrow_reader(BATCH_ROWS):
+                for batch in record_batches(result, BATCH_ROWS):
                     yield batch
                     seen += len(batch)
                     self.done = seen / max(1, self._count)

@@ -26,11 +26,13 @@ class TableCorpus(Corpus):
     format = "table"
 
     def __init__(self, source: Any) -> None:
-        self._source = source
         self.name = f"the {type(source).__name__}"
+        if isinstance(source, Iterable) and _is_plain_iterable(source):
+            source = list(source)  # an iterator can be read once only
+        self._source = source
         self._table = _as_table(source, self.name)
-        if not isinstance(source, Sequence) and _is_plain_iterable(source):
-            self._source = self._table["text"].to_pylist()  # an iterator is spent by now
+        if isinstance(source, arrow().RecordBatchReader):
+            self._source = self._table  # a reader is spent by now
 
     def __len__(self) -> int:
         return int(self._table.num_rows)
@@ -43,11 +45,9 @@ class TableCorpus(Corpus):
         """Yield batches of these columns, with their types."""
         pa = arrow()
         known = self._table.column_names
-        chosen = pa.table(
-            {
-                column: self._table[column] if column in known else pa.nulls(len(self))
-                for column in columns
-            }
+        chosen = pa.Table.from_arrays(
+            [self._table[column] if column in known else pa.nulls(len(self)) for column in columns],
+            names=list(columns),
         )
         seen = 0
         for batch in chosen.to_batches(max_chunksize=BATCH_ROWS):
@@ -80,9 +80,11 @@ class TableCorpus(Corpus):
 
 
 def _is_plain_iterable(source: Any) -> bool:
-    return not any(
-        hasattr(source, name) for name in ("__arrow_c_stream__", "__arrow_c_array__", "with_format")
-    )
+    """Return whether these are documents one by one, and neither a table nor a single one."""
+    if isinstance(source, str | bytes | Mapping):
+        return False
+    known = ("__arrow_c_stream__", "__arrow_c_array__", "with_format", "iloc")
+    return not any(hasattr(source, name) for name in known)
 
 
 def _as_table(source: Any, name: str) -> Any:
@@ -91,17 +93,20 @@ def _as_table(source: Any, name: str) -> Any:
         parts = list(source.with_format("arrow").iter(BATCH_ROWS))
         return pa.concat_tables(parts) if parts else pa.table({"text": pa.array([], pa.string())})
     if hasattr(source, "iloc") and hasattr(source, "columns"):  # pandas, without its index
-        return pa.Table.from_pandas(source, preserve_index=False)
+        try:
+            return pa.Table.from_pandas(source, preserve_index=False)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError) as error:
+            raise DocumentError(f"{name} is no table: {error}") from error
     if isinstance(source, pa.Table):
         return source
     if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__"):
         return _from_arrow(source)
-    if isinstance(source, str | bytes | Mapping) or not isinstance(source, Iterable):
+    if not isinstance(source, list):
         raise ArgumentError(
             f"the source is of type {type(source).__name__}; expected a path, a list of str, an "
             "Arrow table, a pandas or polars data frame, or a dataset"
         )
-    return _from_iterable(source, name)
+    return _from_list(source, name)
 
 
 def _from_arrow(source: Any) -> Any:
@@ -114,14 +119,16 @@ def _from_arrow(source: Any) -> Any:
     return pa.table({"text": pa.array(source)})
 
 
-def _from_iterable(source: Iterable[Any], name: str) -> Any:
-    """Return a table of str, or of mappings from column to value."""
+def _from_list(rows: list[Any], name: str) -> Any:
+    """Return a table of str, or of mappings from column to value; all may have other columns."""
     pa = arrow()
-    rows = list(source)
     if rows and isinstance(rows[0], Mapping):
         try:
-            return pa.Table.from_pylist([dict(row) for row in rows])
-        except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError) as error:
+            columns = dict.fromkeys(column for row in rows for column in row)
+            return pa.table({column: [row.get(column) for row in rows] for column in columns})
+        except (
+            pa.ArrowInvalid, pa.ArrowTypeError, AttributeError, OverflowError, TypeError, ValueError
+        ) as error:  # fmt: skip
             raise DocumentError(f"{name} of mappings is no table: {error}") from error
     for position, row in enumerate(rows):
         if not isinstance(row, str):

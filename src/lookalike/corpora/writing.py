@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,17 +21,18 @@ from lookalike.corpora.json_array import JsonArrayCorpus
 from lookalike.corpora.json_lines import JsonLinesCorpus
 from lookalike.corpora.text_lines import TextLinesCorpus
 from lookalike.errors import ArgumentError, DocumentError, FileError
-from lookalike.storage import whole_file, whole_folder
+from lookalike.storage import check_replaceable, whole_file, whole_folder
 
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["Added", "write_corpus", "write_table"]
+__all__ = ["Added", "check_table_target", "check_target", "write_corpus", "write_table"]
 
 Added = Callable[[int, int], "dict[str, pyarrow.Array]"]
 """Columns to add to the rows from one position to another."""
 
 _TYPED = {"jsonl": "json", "json": "json", "csv": "csv", "tsv": "csv", "parquet": "parquet"}
+_ENDINGS = ".jsonl, .json, .csv, .tsv or .parquet"
 
 
 def write_corpus(
@@ -48,6 +50,7 @@ def write_corpus(
     into a new one. `skip_bad` must be what it was when the corpus was first read: `keep` and
     `added` count rows as that reading did.
     """
+    check_target(corpus, path, annotated=added is not None)
     rows = _Rows(corpus, keep, added, Problems(skip_bad))
     same = format_of(path) in (None, corpus.format)
     if isinstance(corpus, JsonLinesCorpus) and same:
@@ -58,13 +61,30 @@ def write_corpus(
         return _write_objects(corpus, rows, path)
     if isinstance(corpus, FolderCorpus) and same and added is None:
         return _copy_files(corpus, rows, path)
+    return write_table(rows.tables(), path, format_of(path) or corpus.format)
+
+
+def check_target(corpus: Corpus, path: Path, *, annotated: bool) -> None:
+    """Refuse a file that `write_corpus` could not write, whatever rows there are."""
     target = format_of(path) or corpus.format
-    if target not in _TYPED:
+    if target not in _TYPED and (annotated or target != corpus.format or target == "table"):
         raise ArgumentError(
             f"{path}: rows with several columns cannot be written as {target!r}; expected a name "
-            "that ends in .jsonl, .json, .csv, .tsv or .parquet"
+            f"that ends in {_ENDINGS}"
         )
-    return write_table(rows.tables(), path, target)
+    if target == "files" and path.exists():
+        raise FileError(f"{path} is there already; name a folder that is not, or remove it")
+    if target != "files":
+        check_replaceable(path)
+
+
+def check_table_target(path: Path) -> None:
+    """Refuse a file that `write_table` could not write."""
+    if format_of(path) not in _TYPED:
+        raise ArgumentError(
+            f"{path}: its name tells no format for a table; expected one that ends in {_ENDINGS}"
+        )
+    check_replaceable(path)
 
 
 def write_table(
@@ -72,12 +92,9 @@ def write_table(
 ) -> int:
     """Write record batches of one schema to a file in the format its name tells."""
     pa = arrow()
+    if format is None:
+        check_table_target(path)
     target = format or format_of(path) or ""
-    if target not in _TYPED:
-        raise ArgumentError(
-            f"{path}: its name tells no format for a table; expected one that ends in .jsonl, "
-            ".json, .csv, .tsv or .parquet"
-        )
     written = 0
 
     def counted(batch: Any) -> Iterator[Any]:
@@ -88,9 +105,9 @@ def write_table(
             batch = next(batches, None)
 
     with whole_file(path) as temporary, connection() as database:
-        first = next(batches, None)
-        schema = first.schema if first is not None else pa.schema([("text", pa.string())])
         try:
+            first = next(batches, None)
+            schema = first.schema if first is not None else pa.schema([("text", pa.string())])
             with streamed(database, "rows_to_write", schema, counted(first)):
                 database.execute(
                     f"COPY (SELECT * FROM rows_to_write) TO {quoted(str(temporary))} "
@@ -234,7 +251,7 @@ def _runs(lines: Any, chosen: NDArray[np.int64]) -> Iterator[memoryview]:
 def _open_output(temporary: Path, path: Path) -> Iterator[Any]:
     """Open a file for writing, compressed if the final name says so."""
     pa = arrow()
-    with pa.OSFile(str(temporary), "wb") as file:
+    with pa.OSFile(os.fsencode(temporary), "wb") as file:
         compression = compression_of(path)
         if compression is None:
             yield file

@@ -1,13 +1,22 @@
 """The de-duplication job, one file per step: read, sign, propose, verify, cluster, choose, write.
 
-Signatures propose pairs, the documents' exact similarity decides.
+Signatures propose pairs, the documents' exact similarity decides. What the steps need is imported
+when the first job begins.
 """
 
-from lookalike.dedup.job import dedup
-from lookalike.dedup.progress import STEPS
-from lookalike.dedup.result import DedupCounts, DedupResult
-from lookalike.dedup.settings import ALIASES, CLUSTERINGS, METHODS, DedupSettings
-from lookalike.dedup.verify import VerifiedPairs
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, SupportsIndex
+
+from lookalike.later import names_from
+
+if TYPE_CHECKING:
+    from lookalike.dedup.progress import STEPS
+    from lookalike.dedup.result import DedupCounts, DedupResult
+    from lookalike.dedup.settings import ALIASES, CLUSTERINGS, METHODS, DedupSettings
+    from lookalike.dedup.verify import VerifiedPairs
 
 __all__ = [
     "ALIASES",
@@ -20,3 +29,65 @@ __all__ = [
     "VerifiedPairs",
     "dedup",
 ]
+
+__getattr__ = names_from(
+    globals(),
+    {
+        "lookalike.dedup.progress": ("STEPS",),
+        "lookalike.dedup.result": ("DedupCounts", "DedupResult"),
+        "lookalike.dedup.settings": ("ALIASES", "CLUSTERINGS", "METHODS", "DedupSettings"),
+        "lookalike.dedup.verify": ("VerifiedPairs",),
+    },
+)
+
+
+def dedup(
+    source: Any,
+    *,
+    text: str | None = None,
+    id: str | None = None,
+    format: str | None = None,
+    against: Any = None,
+    work: str | os.PathLike[str] | None = None,
+    memory_limit: SupportsIndex | None = None,
+    skip_bad: bool = False,
+    threads: SupportsIndex | None = None,
+    progress: Callable[[str, float], None] | None = None,
+    save_signatures: str | os.PathLike[str] | None = None,
+    **settings: Any,
+) -> DedupResult:
+    """Find the near-duplicates of a corpus and choose who of them stays.
+
+    `source`: a path or pattern (JSON Lines, JSON, CSV, TSV, Parquet, text by line, folders; gzip,
+    zstd), a list of `Path`s, a list of `str` or of mappings, an Arrow table or column, a pandas or
+    polars frame, a Hugging Face dataset. `text` and `id` name columns; obvious ones are found.
+    `settings` are those of `DedupSettings`: `method`, `threshold`, `ngram`, `permutations`,
+    `bits`, `radius`, `seed`, `verify`, `min_features`, `cluster`, `max_cluster`, `keep`;
+    `num_perm`, `ngram_size` and `bit_diff` are known too.
+
+    `against` is a corpus, or a file that `save_signatures` wrote: what is already there goes.
+    `save_signatures` writes a file for that: the signatures of `against` and of what stays.
+
+    Pairs are proposed by signatures and decided by the exact similarity of the documents, so each
+    verified pair is one; a pair at the threshold is proposed with a chance of at least 99.5%
+    (MinHash). The same input gives the same survivors, for any number of threads. Texts, signatures
+    and pairs lie on disk, in `work` (where an interrupted job goes on, and another threshold needs
+    no new signatures) or in a temporary folder; memory is some 150 bytes a document and 600 MB.
+    `progress` is called with the name of a step and the share of it that is done.
+    """
+    from lookalike.dedup.job import run_job
+
+    return run_job(
+        source,
+        text=text,
+        id=id,
+        format=format,
+        against=against,
+        work=work,
+        memory_limit=memory_limit,
+        skip_bad=skip_bad,
+        threads=threads,
+        progress=progress,
+        save_signatures=save_signatures,
+        settings=settings,
+    )

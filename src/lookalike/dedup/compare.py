@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, SupportsIndex
 
-from lookalike.dedup.report.diff import difference
 from lookalike.dedup.settings import METHODS, VALUE_BYTES, DedupSettings
 from lookalike.features import Words, cosine, jaccard
+from lookalike.features.diff import difference
 from lookalike.features.shingles import SharedShingles, shared_shingles
 from lookalike.signatures import BBitMinHash, hamming
 
@@ -116,17 +116,18 @@ def _verdict(
 
 
 def word_diff(a: str, b: str) -> WordDiff:
-    """Return what both texts have and what differs, one after the other; none of it is empty.
+    """Return what both texts have and what differs, one after the other; all of it has words.
 
     The first text is what is equal and deleted, the second what is equal and inserted. White space
-    of what is equal is that of the second. In bounded time: see `report.diff`.
+    of what is equal is that of the second. In bounded time: see `difference`.
     """
     found = difference(a, b)
     parts: list[DiffPart] = []
     at = 0
     for change in found.changes:
         equal, deleted = b[at : change.right.start], a[change.left]
-        if deleted and not equal[-1:].isspace() and a[: change.left.start][-1:].isspace():
+        before = a[max(0, change.left.start - 1) : change.left.start]
+        if deleted and not equal[-1:].isspace() and before.isspace():
             equal += " "
         spaced = deleted and a[change.left.stop : change.left.stop + 1].isspace()
         parts += [
@@ -136,4 +137,4 @@ def word_diff(a: str, b: str) -> WordDiff:
         ]
         at = change.right.stop
     parts.append(DiffPart("equal", b[at : found.right_end]))
-    return WordDiff([part for part in parts if part.text], found.complete)
+    return WordDiff([part for part in parts if part.text.strip()], found.complete)

@@ -10,8 +10,9 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike import _native
 from lookalike.checks import thread_count, whole_number
-from lookalike.corpora import Corpus, open_corpus
+from lookalike.corpora import Corpus, format_of, open_corpus
 from lookalike.corpora.columns import find_columns
 from lookalike.corpora.duck import limited
 from lookalike.dedup.choose import choose_survivors, ranks
@@ -19,54 +20,38 @@ from lookalike.dedup.cluster import Clusters, by_first, cluster_documents
 from lookalike.dedup.progress import Progress
 from lookalike.dedup.read import Documents, read_documents
 from lookalike.dedup.result import DedupCounts, DedupResult
-from lookalike.dedup.settings import ALIASES, DedupSettings
+from lookalike.dedup.settings import ALIASES, VALUE_BYTES, DedupSettings
 from lookalike.dedup.sign import Signed, collapse, sign_documents
 from lookalike.dedup.verify import Verdict, VerifiedPairs, similarities, verified_pairs
 from lookalike.dedup.work import Work
 from lookalike.errors import ArgumentError, FormatError
-from lookalike.signatures.files import SignatureFile, load_signatures
+from lookalike.signatures import hamming
+from lookalike.signatures.files import SavedSignatures, load_signatures
 
-__all__ = ["dedup"]
+__all__ = ["run_job"]
 
 _BYTES_A_DOCUMENT = 150
+_BYTES_A_PAIR = 100
 _BYTES_AT_LEAST = 600 << 20
 _LOOKALIKE_SUFFIX = ".lookalike"
 
 
-def dedup(
+def run_job(
     source: Any,
     *,
-    text: str | None = None,
-    id: str | None = None,
-    format: str | None = None,
-    against: Any = None,
-    work: str | os.PathLike[str] | None = None,
-    memory_limit: SupportsIndex | None = None,
-    skip_bad: bool = False,
-    threads: SupportsIndex | None = None,
-    progress: Callable[[str, float], None] | None = None,
-    save_signatures: str | os.PathLike[str] | None = None,
-    **settings: Any,
+    text: str | None,
+    id: str | None,
+    format: str | None,
+    against: Any,
+    work: str | os.PathLike[str] | None,
+    memory_limit: SupportsIndex | None,
+    skip_bad: bool,
+    threads: SupportsIndex | None,
+    progress: Callable[[str, float], None] | None,
+    save_signatures: str | os.PathLike[str] | None,
+    settings: dict[str, Any],
 ) -> DedupResult:
-    """Find the near-duplicates of a corpus and choose who of them stays.
-
-    `source`: a path or pattern (JSON Lines, JSON, CSV, TSV, Parquet, text by line, folders; gzip,
-    zstd), a list of `Path`s, a list of `str` or of mappings, an Arrow table or column, a pandas or
-    polars frame, a Hugging Face dataset. `text` and `id` name columns; obvious ones are found.
-    `settings` are those of `DedupSettings`: `method`, `threshold`, `ngram`, `permutations`,
-    `bits`, `radius`, `seed`, `verify`, `min_features`, `cluster`, `max_cluster`, `keep`;
-    `num_perm`, `ngram_size` and `bit_diff` are known too.
-
-    `against` is a corpus, or a file that `save_signatures` wrote: what is already there goes.
-    `save_signatures` writes a file for that: the signatures of `against` and of what stays.
-
-    Pairs are proposed by signatures and decided by the exact similarity of the documents, so each
-    verified pair is one; a pair at the threshold is proposed with a chance of at least 99.5%
-    (MinHash). The same input gives the same survivors, for any number of threads. Texts, signatures
-    and pairs lie on disk, in `work` (where an interrupted job goes on, and another threshold needs
-    no new signatures) or in a temporary folder; memory is some 150 bytes a document and 600 MB.
-    `progress` is called with the name of a step and the share of it that is done.
-    """
+    """Run a job; see `lookalike.dedup`."""
     chosen = _settings(settings)
     corpus = open_corpus(source, format)
     columns = find_columns(corpus, text, id, chosen.keep_column)
@@ -76,7 +61,7 @@ def dedup(
         raise ArgumentError(
             f"memory_limit is {limit:,} bytes; a job takes {_BYTES_AT_LEAST:,} at least"
         )
-    old = _open_old(against, chosen, columns.text)
+    old = _open_old(against, chosen, columns.text, format)
     steps = Progress(progress)
     folder = Work(None if work is None else Path(work))
     try:
@@ -92,7 +77,7 @@ def _run(
     work: Work,
     corpus: Corpus,
     columns: Any,
-    old: tuple[Corpus, Any] | SignatureFile | None,
+    old: tuple[Corpus, Any] | SavedSignatures | None,
     settings: DedupSettings,
     skip_bad: bool,
     limit: int | None,
@@ -100,11 +85,12 @@ def _run(
     progress: Progress,
     save_path: str | os.PathLike[str] | None,
 ) -> DedupResult:
-    signatures_only = old if isinstance(old, SignatureFile) else None
+    signatures_only = old if isinstance(old, SavedSignatures) else None
     old_ids = None if signatures_only is None else _ids_of(signatures_only)
+    identity = corpus.identity()
     with progress.timed("read"):
         corpora = [(corpus, columns)]
-        if old is not None and not isinstance(old, SignatureFile):
+        if old is not None and not isinstance(old, SavedSignatures):
             corpora.insert(0, old)
         documents = read_documents(
             work, corpora, old_ids=old_ids, skip_bad=skip_bad, progress=progress
@@ -128,6 +114,7 @@ def _run(
         signed,
         settings,
         without_text=len(old_ids or []),
+        most=None if limit is None else (limit - _needed(len(documents))) // _BYTES_A_PAIR,
         threads=threads,
         progress=progress,
     )
@@ -142,12 +129,13 @@ def _run(
             clusters.labels, first, rank, documents.old, verdict.accepted
         )
         similarity = _similarity(
-            documents, first, duplicate_of, verdict, settings, len(old_ids or []), threads
+            documents, signed, first, duplicate_of, settings, len(old_ids or []), threads
         )
     result = _result(
         documents, signed, verdict, clusters, first, duplicate_of, similarity, settings, progress
     )
     result.source, result.columns, result.skip_bad = corpus, columns, skip_bad
+    result.source_identity = identity
     if save_path is not None:
         _save(save_path, result, signed, first, settings)
     return result
@@ -159,7 +147,8 @@ def _settings(given: dict[str, Any]) -> DedupSettings:
     for name, value in given.items():
         own = ALIASES.get(name, name)
         if own in named:
-            raise ArgumentError(f"{name} and {own} are the same setting; give it once")
+            other = next(alias for alias, meant in ALIASES.items() if meant == own)
+            raise ArgumentError(f"{other} and {own} are the same setting; give it once")
         named[own] = value
     known = DedupSettings.__dataclass_fields__
     unknown = sorted(set(named) - set(known))
@@ -170,7 +159,7 @@ def _settings(given: dict[str, Any]) -> DedupSettings:
     return DedupSettings(**named)
 
 
-def _open_old(against: Any, settings: DedupSettings, text: str) -> Any:
+def _open_old(against: Any, settings: DedupSettings, text: str, format: str | None) -> Any:
     if against is None:
         return None
     if isinstance(against, str | os.PathLike) and Path(against).suffix == _LOOKALIKE_SUFFIX:
@@ -181,16 +170,22 @@ def _open_old(against: Any, settings: DedupSettings, text: str) -> Any:
                 f"{settings.signer()!r}; give the same method, ngram, permutations, bits and seed"
             )
         return saved
-    corpus = open_corpus(against)
+    # The format that was given is that of the source; an old file may well tell its own.
+    unnamed = isinstance(against, str | os.PathLike) and format_of(Path(against)) is None
+    corpus = open_corpus(against, format if unnamed else None)
     return corpus, find_columns(corpus, text if text in corpus.columns() else None, None, None)
 
 
-def _ids_of(saved: SignatureFile) -> list[str]:
+def _ids_of(saved: SavedSignatures) -> list[str]:
     return list(saved.ids or ()) or [str(row) for row in range(len(saved.signatures))]
 
 
+def _needed(documents: int) -> int:
+    return _BYTES_AT_LEAST + documents * _BYTES_A_DOCUMENT
+
+
 def _check_memory(documents: int, limit: int | None) -> None:
-    needed = _BYTES_AT_LEAST + documents * _BYTES_A_DOCUMENT
+    needed = _needed(documents)
     if limit is not None and needed > limit:
         raise ArgumentError(
             f"memory_limit is {limit:,} bytes; {documents:,} documents take about {needed:,}: "
@@ -207,9 +202,9 @@ def _best_of_equals(rank: NDArray[np.int64], first: NDArray[np.int64]) -> NDArra
 
 def _similarity(
     documents: Documents,
+    signed: Signed,
     first: NDArray[np.int64],
     duplicate_of: NDArray[np.int64],
-    verdict: Verdict,
     settings: DedupSettings,
     without_text: int,
     threads: int,
@@ -229,22 +224,26 @@ def _similarity(
     found[~estimated] = similarities(
         documents, left[~estimated], right[~estimated], settings, threads
     )
-    found[estimated] = _looked_up(verdict.accepted, left[estimated], right[estimated])
+    found[estimated] = _estimates(signed, left[estimated], right[estimated], settings, threads)
     values[differ] = found[places]
     similarity[dropped] = values
     return similarity
 
 
-def _looked_up(
-    pairs: VerifiedPairs, left: NDArray[np.int64], right: NDArray[np.int64]
+def _estimates(
+    signed: Signed,
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    settings: DedupSettings,
+    threads: int,
 ) -> NDArray[np.float64]:
-    """Return the similarity of pairs that were accepted; NaN for those that were not compared."""
-    span = int(max(pairs.right.max(initial=0), right.max(initial=0))) + 1
-    known, wanted = pairs.left * span + pairs.right, left * span + right
-    places = np.searchsorted(known, wanted).clip(max=max(0, len(known) - 1))
-    if not len(known):
-        return np.full(len(left), np.nan)
-    return np.where(known[places] == wanted, pairs.similarity[places], np.nan)
+    """Return how similar the signatures of documents say they are."""
+    one, two = (np.searchsorted(signed.positions, side) for side in (left, right))
+    if settings.method != "minhash":
+        return settings.estimate(hamming(signed.signatures[one], signed.signatures[two]))
+    equal = np.empty(len(one), np.int32)
+    _native.equal_values_at(signed.signatures, VALUE_BYTES, one, two, threads, equal)
+    return settings.estimate(settings.permutations - equal)
 
 
 def _result(
@@ -306,6 +305,7 @@ def _result(
         rejected=_moved(rejected[both_new], old, old),
         counts=counts,
         seconds=progress.seconds,
+        reused=tuple(progress.reused),
         warnings=[*verdict.warnings, *clusters.warnings],
         source=None,  # type: ignore[arg-type]  # the caller knows it
         columns=None,  # type: ignore[arg-type]

@@ -20,11 +20,21 @@ class Progress:
     def __init__(self, listener: Listener | None = None) -> None:
         self._listener = listener
         self.seconds: dict[str, float] = {}
+        self.reused: list[str] = []
 
     def step(self, name: str, share: float) -> None:
         """Tell that this share of a step is done."""
         if self._listener is not None:
             self._listener(name, share)
+
+    def reuse(self, *names: str) -> None:
+        """Tell that steps need not be done, or not from their beginning: an earlier run was here.
+
+        Those that are not timed take no time.
+        """
+        for name in names:
+            self.reused.append(name)
+            self.seconds.setdefault(name, 0.0)
 
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:

@@ -20,8 +20,11 @@ from lookalike.indexes.bands import BandedPairs, choose_bands
 
 __all__ = ["Candidates", "propose_pairs"]
 
-LARGEST_GROUP = 1000
+LARGEST_GROUP = 200
 """Rows that share a band and are still all paired with each other."""
+
+_GOOD_CHANCE = 0.99
+"""Of proposing a pair at the threshold; below it, people are told."""
 
 _STANDARD_ERRORS = 5
 """How far an estimate may be below the threshold before a pair is not worth a look."""
@@ -41,9 +44,14 @@ Batch = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]
 
 
 def propose_pairs(
-    work: Work, signed: Signed, settings: DedupSettings, threads: int, progress: Progress
+    work: Work,
+    signed: Signed,
+    settings: DedupSettings,
+    threads: int,
+    progress: Progress,
+    most: int | None = None,
 ) -> Candidates:
-    """Write the candidates to the files `left`, `right` and `distance`, sorted by row."""
+    """Write the candidates to the files `left`, `right` and `distance`; at most so many."""
     found = Candidates()
     batches = _by_bands if settings.method == "minhash" else _by_slices
     with (
@@ -56,6 +64,12 @@ def propose_pairs(
             right_file.write(right.data)
             distance_file.write(distances.data)
             found.count += len(left)
+            if most is not None and found.count > most:
+                raise ResultTooLargeError(
+                    f"more than {most:,} pairs of documents look alike, for which memory_limit "
+                    "leaves no room; raise it, choose a higher threshold or a smaller radius, or "
+                    "de-duplicate parts one after the other, each against those before"
+                )
     return found
 
 
@@ -101,6 +115,12 @@ def _by_bands(
         release(keys)
         progress.step("propose", (1 + (band + 1) / layout.bands) / 2)
     work.remove("keys")
+    chance = float(layout.chance(settings.threshold))
+    if chance < _GOOD_CHANCE:
+        found.warnings.append(
+            f"with {settings.permutations} permutations a pair at the threshold is proposed with a "
+            f"chance of {chance:.0%} only; more permutations find more"
+        )
     if pairs.large_groups:
         found.warnings.append(
             f"{pairs.large_groups:,} groups of more than {LARGEST_GROUP:,} documents share a band "
@@ -117,7 +137,9 @@ def _by_slices(
     progress: Progress,
     found: Candidates,
 ) -> Iterator[Batch]:
-    """Pairs within the radius, complete; equal signatures are paired with the first of them."""
+    """All pairs within the radius, with one exception: of equal signatures, the first stands for
+    the others, which are paired with it alone.
+    """
     radius = settings.radius or 0
     try:
         pairs = SliceIndex(signed.signatures, threads=threads).pairs(

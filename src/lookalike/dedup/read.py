@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lookalike.corpora import Corpus, Problems
 from lookalike.corpora.base import arrow
-from lookalike.corpora.columns import Columns, id_strings, text_strings
+from lookalike.corpora.columns import Columns, id_strings, text_strings, undictionaried
 from lookalike.dedup.progress import Progress
 from lookalike.dedup.texts import Texts, TextWriter
 from lookalike.dedup.work import Work, digest
@@ -59,11 +59,13 @@ def read_documents(
 
     `old_ids`, of documents known only by their signatures, come before all others, without text.
     """
-    identities = [[corpus.identity(), corpus.format, columns.names] for corpus, columns in corpora]
+    identities = [[corpus.identity(), corpus.format, vars(columns)] for corpus, columns in corpora]
     repeatable = all(identity[0] is not None for identity in identities)
     key = digest("read", identities, old_ids, skip_bad)
     facts = work.facts("read", key) if repeatable else None
-    if facts is None:
+    if facts is not None:
+        progress.reuse("read")
+    else:
         work.begin("read")
         problems = Problems(skip_bad)
         counts, without = [], 0
@@ -134,17 +136,28 @@ def _read(
         if ids is not None:
             ids.append(id_strings(batch.column(1), row))
         if columns.order:
-            order.append(batch.column(len(columns.names) - 1))
+            order.append(_comparable(batch.column(len(columns.names) - 1)))
         row += len(batch)
         progress.step("read", corpus.done)
     if columns.order and order:
         table = pa.table({"order": pa.chunked_array(order)})
         with (
-            pa.OSFile(str(work.path("order.arrow")), "wb") as file,
+            work.writer("order.arrow") as file,
             pa.ipc.new_file(file, table.schema) as writer,
         ):
             writer.write_table(table)
     return without
+
+
+def _comparable(column: Any) -> Any:
+    """Return a column in a type that Arrow can rank, where it is but another form of one."""
+    pa = arrow()
+    column = undictionaried(column)
+    if pa.types.is_string_view(column.type):
+        return column.cast(pa.large_string())
+    if pa.types.is_floating(column.type):  # what is not a number is no value
+        return pa.compute.if_else(pa.compute.is_nan(column), None, column)
+    return column
 
 
 def _ranks(work: Work, old: int, count: int) -> NDArray[np.int64]:

@@ -71,11 +71,15 @@ class DedupResult:
     """The most similar pairs below the threshold, at most 200."""
     counts: DedupCounts
     seconds: dict[str, float]
+    reused: tuple[str, ...]
+    """Steps of `seconds` that an earlier run in the same `work` had done, or had begun."""
     warnings: list[str]
     source: Corpus = field(repr=False)
     columns: Columns = field(repr=False)
     documents: Documents = field(repr=False)
     skip_bad: bool = field(default=False, repr=False)
+    source_identity: list[Any] | None = field(default=None, repr=False)
+    """What the source was when it was read; see `Corpus.identity`."""
 
     @cached_property
     def survivors_rows(self) -> NDArray[np.int64]:
@@ -140,11 +144,12 @@ class DedupResult:
         return summary_text(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return settings, counts, seconds and warnings in plain values."""
+        """Return settings, counts, seconds, reused steps and warnings in plain values."""
         return {
             "settings": self.settings.to_dict(),
             "counts": dict(vars(self.counts)),
             "seconds": {step: round(passed, 4) for step, passed in self.seconds.items()},
+            "reused": list(self.reused),
             "warnings": list(self.warnings),
         }
 

@@ -26,9 +26,13 @@ ALIASES = {"num_perm": "permutations", "ngram_size": "ngram", "bit_diff": "radiu
 VALUE_BYTES = 2
 """Of a MinHash value, as it is kept: 16 bits collide once in 65,536, which bands do not notice."""
 
-_NGRAM = {"minhash": 5, "simhash": 2, "topsig": 1}
-_BITS = {"minhash": 0, "simhash": 64, "topsig": 1024}
-_RADIUS = {"minhash": 0, "simhash": 10, "topsig": 150}
+_NGRAM = {"minhash": 5, "simhash": 3, "topsig": 2}
+_BITS = {"minhash": 0, "simhash": 128, "topsig": 1024}
+_SPREAD = {"minhash": 0.0, "simhash": 2.2, "topsig": 0.0}
+"""Standard deviations that the radius lies above the mean distance of pairs at the threshold.
+
+TopSig's pairs lie nearer than the mean: its default finds more than 99% without any.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,9 +41,9 @@ class DedupSettings:
 
     `method`: "minhash" (Jaccard similarity of sets of word n-grams), "simhash" or "topsig" (cosine
     of word n-gram counts). Two documents are near-duplicates if their exact similarity is at least
-    `threshold`; without `verify`, if their signatures say so. `ngram` is 5 words for MinHash, 2 for
-    SimHash, 1 for TopSig. `permutations` are MinHash's, `bits` (64, 1024) and `radius` (the most
-    bits that may differ; 10, 150) the others'.
+    `threshold`; without `verify`, if their signatures say so. `ngram` is 5 words for MinHash, 3 for
+    SimHash, 2 for TopSig. `permutations` are MinHash's, `bits` (128, 1024) and `radius` (the most
+    bits that may differ; by the threshold unless told) the others'.
     """
 
     method: str = "minhash"
@@ -69,15 +73,16 @@ class DedupSettings:
         defaults = {
             "ngram": _NGRAM[self.method],
             "bits": _BITS[self.method],
-            "radius": _RADIUS[self.method],
         }
         for name, default in defaults.items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, default)
+        if self.radius is None:
+            object.__setattr__(self, "radius", self._radius())
         bounds = {
             "ngram": (1, 1024),
             "permutations": (2, 4096),
-            "bits": (0, 1 << 16),
+            "bits": (0 if self.method == "minhash" else 8, 1 << 16),
             "radius": (0, 1 << 16),
             "min_features": (1, None),
             "max_cluster": (2, None),
@@ -121,6 +126,15 @@ class DedupSettings:
             return 1.0 - far / self.permutations
         return np.cos(math.pi * far / (self.bits or 1))
 
+    def _radius(self) -> int:
+        """Return how far apart pairs at the threshold may be: the mean distance and some more."""
+        if self.method == "minhash":
+            return 0
+        bits = float(self.bits or 0)
+        differ = math.acos(min(1.0, float(self.threshold))) / math.pi
+        deviation = math.sqrt(bits * differ * (1 - differ))
+        return int(bits * differ + _SPREAD[self.method] * deviation)
+
     def to_dict(self) -> dict[str, Any]:
         """Return all settings in plain values."""
         return dict(vars(self))
@@ -132,7 +146,7 @@ class DedupSettings:
             raise ArgumentError(f"threshold is {self.threshold}; expected more than 0, at most 1")
 
     def _check_keep(self) -> None:
-        rule, _, column = self.keep.partition(":")
+        rule, _, column = str(self.keep).partition(":")
         if self.keep not in RULES and not (rule in ("max", "min") and column):
             raise ArgumentError(
                 f"keep is {self.keep!r}; expected {', '.join(RULES)}, max:COLUMN or min:COLUMN"

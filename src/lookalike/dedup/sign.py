@@ -63,12 +63,17 @@ def sign_documents(
     candidates = np.flatnonzero(first == np.arange(len(first)))
     candidates = candidates[candidates >= known]
     key = digest("sign", documents.key, signer.to_dict(), settings.min_features)
-    if work.facts("sign", key) is None:
+    if work.facts("sign", key) is not None:
+        progress.reuse("sign")
+    else:
         done = _unfinished(work, key, len(candidates))
-        if not done:
+        if done:
+            progress.reuse("sign")
+        else:
             _begin(work, key, old_signatures, signer.bits // 8)
         _sign(work, documents, candidates, done, known, settings, threads, progress)
         work.complete("sign", key, {}, ["signatures", "enough"])
+        work.begin("signing")  # complete files that were damaged since are not to be taken up
     enough: NDArray[np.bool_] = np.asarray(work.array("enough", np.uint8), bool)
     too_short = np.zeros(len(documents), bool)
     too_short[candidates[~enough]] = True

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from lookalike.dedup.result import DedupResult
 
-__all__ = ["criterion", "largest_clusters", "share_text", "size_text", "summary_text"]
+__all__ = ["criterion", "share_text", "size_text", "summary_text", "timings", "unit_text"]
 
 
 def summary_text(result: DedupResult) -> str:
@@ -32,33 +32,23 @@ def summary_text(result: DedupResult) -> str:
     saved = f"{size_text(counts.bytes_saved)} of {size_text(counts.bytes)} of text"
     text.append(f"  {'saved':<18} {share_text(counts.bytes_saved, counts.bytes):>12}  {saved}")
     text += ["", f"  {'step':<18} {'seconds':>12}  {'documents/s':>12}"]
-    for step, seconds in result.seconds.items():
-        text.append(_timing(step, seconds, counts.documents))
-    text.append(_timing("all", sum(result.seconds.values()), counts.documents))
+    for step, seconds, rate, note in timings(result):
+        text.append(f"  {step:<18} {seconds:>12.2f}  {rate:>12}  {note}".rstrip())
     text += [f"\nwarning: {warning}" for warning in result.warnings]
     return "\n".join(text)
-
-
-def largest_clusters(result: DedupResult, most: int = 5) -> list[tuple[int, list[int]]]:
-    """Return the sizes and rows of the largest clusters, the one that stays first."""
-    import numpy as np
-
-    sizes = np.bincount(result.clusters, minlength=len(result.clusters))
-    order = np.lexsort((np.arange(len(sizes)), -sizes))[:most]
-    found = []
-    for label in order[sizes[order] > 1].tolist():
-        rows = np.flatnonzero(result.clusters == label)
-        rows = rows[np.argsort(~result.keep[rows], kind="stable")]
-        found.append((int(sizes[label]), rows.tolist()))
-    return found
 
 
 def criterion(result: DedupResult) -> str:
     """Return in words what makes two documents near-duplicates."""
     settings = result.settings
     how = "exact" if settings.verify else "estimated"
-    unit = "words" if settings.ngram == 1 else f"word {settings.ngram}-grams"
+    unit = unit_text(settings.ngram)
     return f"{how} {settings.measure} of {unit} at least {settings.threshold:g}"
+
+
+def unit_text(ngram: int | None) -> str:
+    """Return what documents are compared by."""
+    return "words" if ngram == 1 else f"word {ngram}-grams"
 
 
 def share_text(part: int, whole: int) -> str:
@@ -66,9 +56,22 @@ def share_text(part: int, whole: int) -> str:
     return f"{part / whole:.1%}" if whole else "-"
 
 
-def _timing(step: str, seconds: float, documents: int) -> str:
-    rate = f"{documents / seconds:,.0f}" if seconds > 0 else "-"
-    return f"  {step:<18} {seconds:>12.2f}  {rate:>12}"
+def timings(result: DedupResult) -> list[tuple[str, float, str, str]]:
+    """Return each step and all together: name, seconds, documents a second, what to know of it.
+
+    What an earlier run has done says nothing about speed.
+    """
+    steps = [(step, passed, step in result.reused) for step, passed in result.seconds.items()]
+    steps.append(("all", sum(result.seconds.values()), bool(result.reused)))
+    return [
+        (
+            step,
+            seconds,
+            "-" if reused or seconds <= 0 else f"{result.counts.documents / seconds:,.0f}",
+            "from an earlier run" if reused and step != "all" else "",
+        )
+        for step, seconds, reused in steps
+    ]
 
 
 def size_text(count: int) -> str:

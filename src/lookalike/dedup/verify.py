@@ -65,19 +65,23 @@ def verified_pairs(
     settings: DedupSettings,
     *,
     without_text: int,
+    most: int | None,
     threads: int,
     progress: Progress,
 ) -> Verdict:
     """Propose pairs and compare their documents, or take what an earlier run has found.
 
-    Of the first `without_text` documents there are only signatures: estimates stand for them.
+    Of the first `without_text` documents there are only signatures: estimates stand for them. More
+    than `most` candidates are an error.
     """
     key = digest("pairs", signed.key, settings.threshold, settings.radius, settings.verify)
     facts = work.facts("pairs", key)
-    if facts is None:
+    if facts is not None:
+        progress.reuse("propose", "verify")
+    else:
         work.begin("pairs")
         with progress.timed("propose"):
-            found = propose_pairs(work, signed, settings, threads, progress)
+            found = propose_pairs(work, signed, settings, threads, progress, most)
         with progress.timed("verify"):
             facts = _compare(work, documents, signed, settings, without_text, threads, progress)
         facts |= {"proposed": found.proposed, "warnings": found.warnings}
@@ -132,6 +136,7 @@ def _compare(
     for begin in range(0, max(1, len(distances)), _SORTED_AT_A_TIME):
         part = slice(begin, begin + _SORTED_AT_A_TIME)
         order = np.lexsort((rows[1][part], rows[0][part]))
+        order = order[_differing(*(row[part][order] for row in rows))]
         left, right = (signed.positions[row[part][order]] for row in rows)
         some = _compared(
             documents,
@@ -177,9 +182,18 @@ def _compared(
 
 
 def _sorted(parts: list[VerifiedPairs]) -> VerifiedPairs:
-    """Return all in one, by (left, right)."""
+    """Return all in one, by (left, right), each once."""
     columns = [np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS]
-    return VerifiedPairs(*columns)[np.lexsort((columns[1], columns[0]))]
+    pairs = VerifiedPairs(*columns)[np.lexsort((columns[1], columns[0]))]
+    differing = _differing(pairs.left, pairs.right)
+    return pairs if differing.all() else pairs[differing]
+
+
+def _differing(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which of sorted pairs differ from the one before."""
+    differing = np.ones(len(left), bool)
+    differing[1:] = (left[1:] != left[:-1]) | (right[1:] != right[:-1])
+    return differing
 
 
 def _most_similar(pairs: VerifiedPairs) -> VerifiedPairs:

@@ -100,9 +100,14 @@ class Work:
 
     @contextmanager
     def writer(self, name: str, *, keep_bytes: int = 0) -> Iterator[BinaryIO]:
-        """Open a file to append to, cut to its first `keep_bytes`; a full disk is a `FileError`."""
+        """Open a file to append to, cut to its first `keep_bytes`; a full disk is a `FileError`.
+
+        A file of which nothing is kept is a new one: results may still have the old one mapped.
+        """
         path = self.path(name)
         try:
+            if not keep_bytes:
+                path.unlink(missing_ok=True)
             with open(path, "ab") as file:
                 file.truncate(keep_bytes)
                 file.seek(0, os.SEEK_END)

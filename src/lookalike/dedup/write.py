@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from lookalike.corpora import Problems, write_corpus, write_table
 from lookalike.corpora.base import BATCH_ROWS, arrow, arrow_positions
 from lookalike.dedup.verify import VerifiedPairs
+from lookalike.errors import DocumentError
 
 if TYPE_CHECKING:
     from lookalike.dedup.result import DedupResult
@@ -21,6 +22,7 @@ __all__ = ["survivors_table", "write_annotated", "write_pairs", "write_survivors
 
 def write_survivors(result: DedupResult, path: Path) -> int:
     """Write the rows that stay, in their order, with all their columns."""
+    _check_unchanged(result)
     return write_corpus(result.source, path, keep=result.keep, skip_bad=result.skip_bad)
 
 
@@ -45,7 +47,9 @@ def write_annotated(result: DedupResult, path: Path) -> int:
             "similarity": pa.array(similarity, pa.float64(), mask=np.isnan(similarity)),
         }
 
-    return write_corpus(result.source, path, added=added, skip_bad=result.skip_bad)
+    _check_unchanged(result)
+    everyone = np.ones(len(result.keep), bool)
+    return write_corpus(result.source, path, keep=everyone, added=added, skip_bad=result.skip_bad)
 
 
 def write_pairs(result: DedupResult, path: Path) -> int:
@@ -55,6 +59,7 @@ def write_pairs(result: DedupResult, path: Path) -> int:
 
 def survivors_table(result: DedupResult) -> Any:
     """Return the rows that stay as an Arrow table."""
+    _check_unchanged(result)
     pa = arrow()
     batches, begin = [], 0
     for batch in result.source.rows(Problems(result.skip_bad)):
@@ -62,6 +67,14 @@ def survivors_table(result: DedupResult) -> Any:
         batches.append(batch.take(arrow_positions(chosen)))
         begin += len(batch)
     return pa.Table.from_batches(batches) if batches else pa.table({"text": pa.array([], "string")})
+
+
+def _check_unchanged(result: DedupResult) -> None:
+    """Refuse to choose rows of a corpus that is not the one that was read."""
+    if result.source.identity() != result.source_identity:
+        raise DocumentError(
+            f"{result.source.name} has changed since it was read; it must not change meanwhile"
+        )
 
 
 def _ids(result: DedupResult, rows: NDArray[np.int64], missing: NDArray[np.bool_]) -> Any:

@@ -9,17 +9,20 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lookalike.checks import optional_module
-from lookalike.errors import ArgumentError, FileError
+from lookalike.errors import ArgumentError
+from lookalike.evaluation.drawing import (
+    GREY,
+    label_point,
+    line_style,
+    log_axis,
+    new_figure,
+    save_figure,
+    short_count,
+)
 from lookalike.evaluation.grid import Evaluation
 from lookalike.evaluation.measurement import Measurement
 
 __all__ = ["plot_growth", "plot_touched", "plot_trade_off"]
-
-# Okabe and Ito's colours, which people with any sort of colour vision can tell apart.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-_MARKERS = "osD^vPX"
-_GREY = "#555555"
 
 
 def plot_trade_off(evaluation: Evaluation, path: str | os.PathLike[str]) -> None:
@@ -29,9 +32,11 @@ def plot_trade_off(evaluation: Evaluation, path: str | os.PathLike[str]) -> None
     """
     partial = any(row.admit != row.expand for row in evaluation.rows)
     hollow = "; hollow: admit smaller than expand" if partial else ""
-    figure, axes = _figure("Time against quality", f"{_about(evaluation)}; labels: expand{hollow}")
+    figure, axes = new_figure(
+        "Time against quality", f"{_about(evaluation)}; labels: expand{hollow}"
+    )
     for number, (width, rows) in enumerate(_by_width(evaluation.rows).items()):
-        style = _style(number)
+        style = line_style(number)
         full = [row for row in rows if row.admit == row.expand]
         rest = [row for row in rows if row.admit != row.expand]
         axes.plot(
@@ -46,10 +51,10 @@ def plot_trade_off(evaluation: Evaluation, path: str | os.PathLike[str]) -> None
             **{**style, "linestyle": "none", "markerfacecolor": "white", "markersize": 4.5},
         )
         for row in full:
-            _label(axes, str(row.expand), row.cdr, row.milliseconds, style["color"])
+            label_point(axes, str(row.expand), row.cdr, row.milliseconds, style["color"])
     axes.axhline(
         evaluation.scan.milliseconds,
-        color=_GREY,
+        color=GREY,
         linestyle="--",
         linewidth=1.5,
         label="exhaustive scan",
@@ -57,29 +62,29 @@ def plot_trade_off(evaluation: Evaluation, path: str | os.PathLike[str]) -> None
     _log_times(axes, evaluation.threads)
     axes.margins(x=0.08, y=0.12)
     axes.set_xlabel(f"cumulative distance ratio of the {evaluation.k} nearest (1 is exact)")
-    _finish(figure, axes, path)
+    save_figure(figure, axes, path)
 
 
 def plot_touched(evaluation: Evaluation, path: str | os.PathLike[str]) -> None:
     """Draw which share of the collection becomes candidates with each `expand`."""
-    figure, axes = _figure("How much of the collection is touched", _about(evaluation))
+    figure, axes = new_figure("How much of the collection is touched", _about(evaluation))
     widths = _by_width(evaluation.rows)
     ticks: set[int] = set()
     for number, (width, rows) in enumerate(widths.items()):
         # Where several values of admit were tried, the last and largest of each expand.
         shares = {row.expand or 0: 100 * row.touched for row in rows}
         ticks |= shares.keys()
-        style = _style(number)
+        style = line_style(number)
         axes.plot(list(shares), list(shares.values()), label=f"{width}-bit slices", **style)
         if len(widths) == 1:  # the numbers of several lines would cover each other
             for expand, share in shares.items():
-                _label(axes, f"{share:.3g}%", expand, share, style["color"])
+                label_point(axes, f"{share:.3g}%", expand, share, style["color"])
     axes.set_xticks(sorted(ticks))
     axes.set_ylim(-4, 104)
     axes.margins(x=0.1)
     axes.set_xlabel("expand: bits of a slice that may differ and its list still be read")
     axes.set_ylabel("signatures that become candidates, %")
-    _finish(figure, axes, path)
+    save_figure(figure, axes, path)
 
 
 def plot_growth(
@@ -92,14 +97,16 @@ def plot_growth(
     """
     if not any(series.values()):
         raise ArgumentError("series is empty; expected at least one result of growth()")
-    figure, axes = _figure("Time as the collection grows", f"under the sizes: {next(iter(series))}")
+    figure, axes = new_figure(
+        "Time as the collection grows", f"under the sizes: {next(iter(series))}"
+    )
     for number, (name, rows) in enumerate(series.items()):
         found = [row for row in rows if row.slice_bits is not None]
         axes.plot(
             [row.count for row in found],
             [row.milliseconds for row in found],
             label=name,
-            **_style(number),
+            **line_style(number),
         )
     first = next(iter(series.values()))
     scans = [row for row in first if row.slice_bits is None]
@@ -108,85 +115,17 @@ def plot_growth(
         [row.count for row in scans],
         [row.milliseconds for row in scans],
         label="exhaustive scan",
-        color=_GREY,
+        color=GREY,
         linestyle="--",
         linewidth=1.5,
     )
     axes.set_xscale("log", base=2)
-    axes.set_xticks(list(widths), [f"{_short(n)}\n{bits}-bit" for n, bits in widths.items()])
+    axes.set_xticks(list(widths), [f"{short_count(n)}\n{bits}-bit" for n, bits in widths.items()])
     axes.minorticks_off()
     _log_times(axes, threads)
     axes.margins(x=0.06, y=0.12)
     axes.set_xlabel("signatures in the collection")
-    _finish(figure, axes, path)
-
-
-def _figure(title: str, subtitle: str) -> tuple[Any, Any]:
-    figure = optional_module("matplotlib.figure", "Drawing plots", extra="plot").Figure(
-        figsize=(7.5, 5.0), dpi=150, layout="constrained"
-    )
-    axes = figure.add_subplot()
-    axes.set_title(title, loc="left", fontsize=13, fontweight="bold", pad=22)
-    axes.annotate(
-        subtitle,
-        (0, 1),
-        xycoords="axes fraction",
-        xytext=(0, 7),
-        textcoords="offset points",
-        fontsize=9,
-        color=_GREY,
-    )
-    axes.grid(True, which="major", color="#dddddd", linewidth=0.8)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    return figure, axes
-
-
-def _label(axes: Any, text: str, x: float, y: float, colour: str) -> None:
-    """Write beside a point, on white so that lines do not cross it."""
-    axes.annotate(
-        text,
-        (x, y),
-        xytext=(7, -10),
-        textcoords="offset points",
-        fontsize=9,
-        color=colour,
-        bbox={
-            "boxstyle": "square,pad=0.1",
-            "facecolor": "white",
-            "edgecolor": "none",
-            "alpha": 0.8,
-        },
-        zorder=2.5,
-    )
-
-
-def _style(number: int) -> dict[str, Any]:
-    return {
-        "color": _COLOURS[number % len(_COLOURS)],
-        "marker": _MARKERS[number % len(_MARKERS)],
-        "markersize": 6,
-        "linewidth": 1.6,
-        "zorder": 3,
-    }
-
-
-def _log_times(axes: Any, threads: int) -> None:
-    """Make the vertical axis one of milliseconds, in plain numbers, at 1, 2 and 5."""
-    ticker = optional_module("matplotlib.ticker", "Drawing plots", extra="plot")
-    axes.set_yscale("log")
-    axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.yaxis.set_minor_locator(ticker.NullLocator())
-    axes.set_ylabel(f"milliseconds a query ({_threads(threads)})")
-
-
-def _finish(figure: Any, axes: Any, path: str | os.PathLike[str]) -> None:
-    axes.legend(framealpha=0.9, edgecolor="none", fontsize=9)
-    try:
-        figure.savefig(path, format="png")
-    except OSError as error:
-        raise FileError(f"{os.fspath(path)} cannot be written: {error}") from error
+    save_figure(figure, axes, path)
 
 
 def _by_width(rows: Sequence[Measurement]) -> dict[int, list[Measurement]]:
@@ -207,7 +146,7 @@ def _threads(threads: int) -> str:
     return "1 thread" if threads == 1 else f"{threads} threads"
 
 
-def _short(count: float) -> str:
-    if count >= 1e6:
-        return f"{count / 1e6:g}M"
-    return f"{count / 1e3:g}K" if count >= 1e3 else f"{count:g}"
+def _log_times(axes: Any, threads: int) -> None:
+    """Make the vertical axis one of milliseconds."""
+    log_axis(axes)
+    axes.set_ylabel(f"milliseconds a query ({_threads(threads)})")

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass
 from typing import Any, SupportsFloat, SupportsIndex, TypedDict
 
 from numpy.typing import ArrayLike
 
-from lookalike import _native
-from lookalike.checks import thread_count, whole_number
+from lookalike.checks import share, thread_count, whole_number
 from lookalike.errors import ArgumentError
 from lookalike.evaluation.grid import Progress, setting_pairs
 from lookalike.evaluation.measurement import Measurement, measure_scan, measure_slices
 from lookalike.evaluation.questions import Questions
 from lookalike.evaluation.tables import measurement_table
 from lookalike.indexes import SliceIndex
-from lookalike.indexes.slice_width import MOST_SLICE_BITS, slice_width
+from lookalike.indexes.slice_width import MOST_SLICE_BITS, list_bytes, slice_width
 from lookalike.signatures import as_signatures
 
 __all__ = ["Tuning", "tune"]
@@ -126,7 +124,7 @@ def tune(
     Costs up to seven builds, three scans of the sample, and some dozens of searches of it.
     """
     rows = as_signatures(signatures)
-    target = _share("target_cdr", target_cdr)
+    target = share("target_cdr", target_cdr)
     count, bits, workers = rows.shape[0], 8 * rows.shape[1], thread_count(threads)
     budget = None if memory is None else whole_number("memory", memory, at_least=0)
     questions = Questions.of(rows, queries, k=k, sample=sample, seed=seed, threads=workers)
@@ -171,30 +169,14 @@ def _widths(count: int, bits: int, memory: int | None) -> list[int]:
     around = range(max(2, usual - WIDTHS_AROUND), min(widest, usual + WIDTHS_AROUND) + 1)
     if memory is None:
         return list(around)
-    fitting = [width for width in around if _list_bytes(count, bits, width) <= memory]
+    fitting = [width for width in around if list_bytes(count, bits, width) <= memory]
     if fitting:
         return fitting
-    smallest = min(range(1, widest + 1), key=lambda width: _list_bytes(count, bits, width))
-    least = _list_bytes(count, bits, smallest)
+    smallest = min(range(1, widest + 1), key=lambda width: list_bytes(count, bits, width))
+    least = list_bytes(count, bits, smallest)
     if least > memory:
         raise ArgumentError(
             f"memory is {memory} bytes; the lists of {count} signatures of {bits} bits take at "
             f"least {least}, with slices of {smallest} bits: allow that, or use ScanIndex"
         )
     return [smallest]
-
-
-def _list_bytes(count: int, bits: int, slice_bits: int) -> int:
-    """Return what the lists take: four bytes for each signature and for each value of a slice."""
-    widths = _native.slice_widths(bits, slice_bits)
-    return 4 * (count * len(widths) + sum(1 << width for width in widths))
-
-
-def _share(name: str, value: SupportsFloat) -> float:
-    try:
-        share = float(value)
-    except (TypeError, ValueError):
-        share = math.nan
-    if not 0 < share <= 1:
-        raise ArgumentError(f"{name} is {value!r}; expected a number above 0 and at most 1")
-    return share

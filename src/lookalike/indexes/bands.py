@@ -46,13 +46,14 @@ def choose_bands(values: int, threshold: float, recall: float = RECALL) -> BandL
 
 
 class BandedPairs:
-    """The pairs of signatures that share a band, each once, with the first band that they share.
+    """The pairs of signatures that share a band, with the first band that they share.
 
     `signatures` have `value_bytes` bytes a value. `keys` is where the keys of the bands go,
     `uint32[bands, count]`: an array, or one on disk. Finding the groups of a band takes some 8
     bytes a signature for the time. Rows in a group of more than `most` are paired with the first 16
     of the group and the 16 that follow them, so that a large group costs time in proportion to its
-    size; `large_groups` and `rows_in_large_groups` count these (a row once for each band).
+    size; `large_groups` and `rows_in_large_groups` count these (a row once for each band). Each
+    pair comes once; one of a large group may come again if it shares a smaller group later.
     """
 
     def __init__(
@@ -75,6 +76,8 @@ class BandedPairs:
         self._threads = threads
         self.large_groups = 0
         self.rows_in_large_groups = 0
+        self._large_keys: NDArray[np.uint32] = np.empty(0, np.uint32)  # of the bands so far
+        self._large_offsets: NDArray[np.int64] = np.zeros(1, np.int64)
 
     def fill_keys(self, progress: Callable[[float], None]) -> None:
         """Compute the keys; `progress` hears the share done."""
@@ -85,7 +88,10 @@ class BandedPairs:
             progress(min(1.0, (begin + len(rows)) / count))
 
     def of_band(self, band: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Yield the pairs that share this band and none before it, some groups at a time."""
+        """Yield the pairs that share this band and none before it, some groups at a time.
+
+        To be called for each band in turn.
+        """
         rows, offsets = _native.band_groups(self._keys, band)
         sizes = np.diff(offsets)
         large = sizes > self._most
@@ -97,6 +103,8 @@ class BandedPairs:
         for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
             yield _native.group_pairs(
                 self._keys,
+                self._large_keys,
+                self._large_offsets,
                 band,
                 rows,
                 offsets[begin : end + 1],
@@ -104,3 +112,6 @@ class BandedPairs:
                 self._first_new,
                 self._threads,
             )
+        keys = np.sort(self._keys[band, rows[offsets[:-1][large]]])
+        self._large_keys = np.concatenate([self._large_keys, keys])
+        self._large_offsets = np.append(self._large_offsets, len(self._large_keys))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
 
 import numpy as np
@@ -116,17 +116,28 @@ class Index(ABC):
             "file": str(self._container.path) if self._container else None,
         }
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the index to a file, whole or not at all; `la.load_index` opens it."""
+    def save(self, path: str | os.PathLike[str], *, notes: Mapping[str, Any] | None = None) -> None:
+        """Write the index to a file, whole or not at all; `la.load_index` opens it.
+
+        `notes`, plain values, are kept in the file and come back as `index.notes`.
+        """
         from lookalike.storage import Strings, write_container  # not needed to search
 
         meta, arrays = self._contents()
+        if notes is not None:
+            meta = {**meta, "notes": dict(notes)}
         if self.signer is not None:
             description, learnt = signer_contents(self.signer)
             meta, arrays = {**meta, **description}, {**arrays, **learnt}
         if self.names is not None:
             arrays = {**arrays, **Strings.of(self.names).arrays("name")}
         write_container(path, meta, arrays)
+
+    @property
+    def notes(self) -> dict[str, Any]:
+        """What `save` was given to keep with the index, if it was loaded from a file."""
+        notes = self._container.meta.get("notes") if self._container else None
+        return dict(notes) if isinstance(notes, dict) else {}
 
     def name(self, id: int) -> str | int:
         """Return what a document is called: its name, or its id where it has none."""

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from lookalike.errors import FormatError
 from lookalike.indexes.base import Index
+from lookalike.indexes.blocks import BlockIndex
+from lookalike.indexes.flips import FlipIndex
 from lookalike.indexes.scan import ScanIndex
 from lookalike.indexes.slices import SliceIndex
 from lookalike.signatures.files import is_npy, read_npy, signatures_in
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["load_index", "open_index"]
 
-_KINDS: dict[str, type[Index]] = {kind.kind: kind for kind in (ScanIndex, SliceIndex)}
+_INDEXES: tuple[type[Index], ...] = (ScanIndex, SliceIndex, BlockIndex, FlipIndex)
+_KINDS = {index.kind: index for index in _INDEXES}
 
 
 def load_index(path: str | os.PathLike[str], *, verify: bool = False) -> Index:

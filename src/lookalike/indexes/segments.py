@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,18 @@ from lookalike.indexes.rows import Rows
 if TYPE_CHECKING:
     from lookalike.storage import Container
 
-__all__ = ["Segment", "merged_segments", "wants_lists"]
+__all__ = [
+    "BUFFER",
+    "Lists",
+    "Segment",
+    "extended",
+    "merged_segments",
+    "renumbered",
+    "wants_lists",
+]
+
+BUFFER = 2048
+"""Rows of a segment that is still added to."""
 
 _FREE_LIST_BYTES = 1 << 24
 _LISTS_PER_ROW = 32
@@ -29,6 +40,28 @@ def wants_lists(rows: int, bits: int, slice_bits: int) -> bool:
     return 4 * lists <= max(_FREE_LIST_BYTES, 4 * _LISTS_PER_ROW * rows * len(widths))
 
 
+class Lists(NamedTuple):
+    """Slice lists, as the core builds and reads them."""
+
+    offsets: NDArray[Any]
+    """Where each list begins."""
+    postings: NDArray[Any]
+    """The rows of all lists."""
+    sketches: NDArray[np.uint16] | None
+    """16 more bits of each of those rows, for signatures of 64 to 127 bits."""
+
+    @classmethod
+    def empty(cls, rows: int, bits: int, slice_bits: int, wide: bool) -> Lists:
+        """Return arrays of the right length."""
+        widths = _native.slice_widths(bits, slice_bits)
+        dtype = np.uint64 if wide or rows >= 2**32 else np.uint32
+        return cls(
+            np.empty(sum(1 << width for width in widths), dtype),
+            np.empty(rows * len(widths), dtype),
+            np.empty(rows * len(widths), np.uint16) if _native.has_sketches(bits) else None,
+        )
+
+
 @dataclass(eq=False)
 class Segment:
     """Rows, those of them that were removed, and lists over them."""
@@ -37,8 +70,7 @@ class Segment:
     slice_bits: int
     removed: NDArray[np.uint8] | None = None
     """A byte per row, 1 where it was removed."""
-    lists: tuple[NDArray[Any], NDArray[Any]] | None = None
-    """Where each list begins, and the rows in all lists."""
+    lists: Lists | None = None
     removals: int = 0
     store: tuple[NDArray[np.uint8], NDArray[np.int64]] | None = None
     """Larger arrays of our own that the rows are the beginning of, with room for more."""
@@ -48,9 +80,8 @@ class Segment:
         """Return a segment, with lists where they pay. `wide` forces 64-bit lists."""
         segment = cls(rows, slice_bits)
         if wants_lists(len(rows), rows.bits, slice_bits):
-            offsets, postings = _empty_lists(len(rows), rows.bits, slice_bits, wide)
-            _native.build_lists(rows.signatures, slice_bits, threads, offsets, postings)
-            segment.lists = offsets, postings
+            segment.lists = Lists.empty(len(rows), rows.bits, slice_bits, wide)
+            _native.build_lists(rows.signatures, slice_bits, threads, *segment.lists)
         return segment
 
     def __len__(self) -> int:
@@ -120,12 +151,15 @@ class Segment:
         if self.removed is not None:
             arrays[f"{prefix}removed"] = self.removed
         if self.lists:
-            arrays[f"{prefix}offsets"], arrays[f"{prefix}postings"] = self.lists
+            arrays[f"{prefix}offsets"] = self.lists.offsets
+            arrays[f"{prefix}postings"] = self.lists.postings
+            if self.lists.sketches is not None:
+                arrays[f"{prefix}sketches"] = self.lists.sketches
         return arrays
 
     def meta(self) -> dict[str, Any]:
         """Return what has to be saved beside the arrays."""
-        wide = self.lists is not None and self.lists[0].dtype == np.uint64
+        wide = self.lists is not None and self.lists.offsets.dtype == np.uint64
         return {
             "ascending_ids": self.rows.ascending,
             "removals": self.removals,
@@ -143,9 +177,11 @@ class Segment:
             segment.removed = container.array(f"{prefix}removed", np.uint8, 1)
         if meta.get("lists"):
             dtype = np.uint64 if meta["lists"] == "wide" else np.uint32
-            segment.lists = (
+            sketches = f"{prefix}sketches"
+            segment.lists = Lists(
                 container.array(f"{prefix}offsets", dtype, 1),
                 container.array(f"{prefix}postings", dtype, 1),
+                container.array(sketches, np.uint16, 1) if sketches in container else None,
             )
         removed = 0 if segment.removed is None else len(segment.removed)
         if (segment.removed is not None and removed != len(rows)) or not (
@@ -179,15 +215,18 @@ def _merged(segments: list[Segment], threads: int) -> Segment:
     parts = [segment.living() for segment in segments]
     rows = _joined(parts)
     whole = all(segment.lists and segment.removed is None for segment in segments)
-    same = len({segment.lists[0].dtype for segment in segments if segment.lists}) == 1
-    if not (whole and same and wants_lists(len(rows), rows.bits, slice_bits)):
+    kinds = {
+        (part.lists.offsets.dtype, part.lists.sketches is None) for part in segments if part.lists
+    }
+    if not (whole and len(kinds) == 1 and wants_lists(len(rows), rows.bits, slice_bits)):
         return Segment.build(rows, slice_bits, threads)
     # Lists of parts are laid end to end, which is quicker than sorting again.
-    wide = segments[0].lists is not None and segments[0].lists[0].dtype == np.uint64
-    offsets, postings = _empty_lists(len(rows), rows.bits, slice_bits, wide)
-    native = [segment.native() for segment in segments]
-    _native.merge_lists(native, slice_bits, threads, offsets, postings)
-    return Segment(rows, slice_bits, lists=(offsets, postings))
+    dtype, plain = kinds.pop()
+    lists = Lists.empty(len(rows), rows.bits, slice_bits, dtype == np.uint64)
+    if plain:
+        lists = lists._replace(sketches=None)
+    _native.merge_lists([part.native() for part in segments], slice_bits, threads, *lists)
+    return Segment(rows, slice_bits, lists=lists)
 
 
 def _joined(parts: list[Rows]) -> Rows:
@@ -199,12 +238,26 @@ def _joined(parts: list[Rows]) -> Rows:
     return Rows(signatures, ids, ascending)
 
 
-def _empty_lists(
-    rows: int, bits: int, slice_bits: int, wide: bool
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    widths = _native.slice_widths(bits, slice_bits)
-    dtype = np.uint64 if wide or rows >= 2**32 else np.uint32
-    return (
-        np.empty(sum(1 << width for width in widths), dtype),
-        np.empty(rows * len(widths), dtype),
-    )
+def extended(segment: Segment, new: Rows) -> Segment:
+    """Return the segment with more rows, in the place that was left for them."""
+    count, total = len(segment), len(segment) + len(new)
+    store = segment.store
+    if store is None:
+        old, ids = segment.rows.signatures, segment.rows.all_ids()
+        store = np.empty((BUFFER, old.shape[1]), np.uint8), np.empty(BUFFER, np.int64)
+        store[0][:count], store[1][:count] = old, ids
+    store[0][count:total], store[1][count:total] = new.signatures, new.all_ids()
+    fresh = store[1][max(0, count - 1) : total]  # with the last old one
+    ascending = segment.rows.ascending and bool((fresh[1:] > fresh[:-1]).all())
+    rows = Rows(store[0][:total], store[1][:total], ascending)
+    removed = segment.removed
+    if removed is not None:
+        removed = np.concatenate([removed, np.zeros(len(new), np.uint8)])
+    return Segment(rows, segment.slice_bits, removed, None, segment.removals, store)
+
+
+def renumbered(segment: Segment, shift: int) -> Segment:
+    """Return the segment with ids that are larger by `shift`."""
+    ids = segment.rows.all_ids() + shift
+    rows = Rows(segment.rows.signatures, ids, segment.rows.ascending)
+    return Segment(rows, segment.slice_bits, segment.removed, segment.lists, segment.removals)

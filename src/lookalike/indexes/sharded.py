@@ -15,7 +15,7 @@ from lookalike.indexes.base import DEFAULT_LIMIT, Index
 from lookalike.indexes.collapse import pairs_of_rows
 from lookalike.indexes.results import Explanation, Matches, Neighbors, Pairs, too_many_matches
 from lookalike.indexes.slices import SliceIndex
-from lookalike.indexes.top import Top, padded
+from lookalike.indexes.top import Top, nearest_of
 from lookalike.signatures import as_queries
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class ShardedIndex(Index):
             )
             ids = self._shifted([result.ids for result in found])
             distances = np.concatenate([result.distances for result in found], axis=1)
-            ids, distances = _nearest(ids, distances, wanted)
+            ids, distances = nearest_of(ids, distances, wanted)
             proven = all(result.exact for result in found)
             return Neighbors(ids, distances, proven, _together(found) if explain else None)
         settings = sliced[0].search_settings(wanted, expand, admit, rerank)
@@ -160,7 +160,7 @@ class ShardedIndex(Index):
         alive = sum(top.alive for top in tops)
         proven = self._proven(distances, ids, rest, k, expand, admit, alive)
         merged = Top(len(rows), k, alive)
-        merged.ids, merged.distances, merged.scores = _nearest(ids, distances, k, scores)
+        merged.ids, merged.distances, merged.scores = nearest_of(ids, distances, k, scores)
         merged.proven[:] = proven
         merged.work[:] = np.sum([top.work for top in tops], axis=0)
         merged.work[3] = (ids >= 0).sum(axis=1)
@@ -292,13 +292,3 @@ def _together(results: list[Neighbors]) -> Explanation | None:
             for name in ("lists", "postings", "candidates", "reranked")
         ),
     )
-
-
-def _nearest(
-    ids: NDArray[Any], distances: NDArray[Any], k: int, *others: NDArray[Any]
-) -> tuple[NDArray[Any], ...]:
-    """Return the k nearest of each row, by (distance, id), and the same places of other arrays."""
-    last = np.iinfo(np.int32).max
-    order = np.lexsort((ids, np.where(ids >= 0, distances, last)), axis=1)[:, :k]
-    arrays: tuple[NDArray[Any], ...] = (ids, distances, *others)
-    return tuple(padded(np.take_along_axis(array, order, axis=1), k) for array in arrays)

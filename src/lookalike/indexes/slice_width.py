@@ -7,7 +7,7 @@ import math
 from lookalike import _native
 from lookalike.errors import ArgumentError
 
-__all__ = ["MOST_SLICE_BITS", "slice_width"]
+__all__ = ["MOST_SLICE_BITS", "list_bytes", "slice_width"]
 
 MOST_SLICE_BITS = 28
 
@@ -17,24 +17,28 @@ def slice_width(count: int, bits: int, memory: int | None = None) -> int:
 
     For wide signatures, which are searched for nearest neighbours, lists hold some 16 signatures
     (16 bits for a million, as in the paper). Narrow ones, of less than 256 bits, are searched by
-    radius, where longer slices pay: lists hold about one. Where the lists of that width would take
-    more than `memory` bytes, the nearest width whose lists do not; raises if there is none.
+    radius, where longer slices pay: lists hold about one. With sketches, for 64 to 127 bits, whole
+    lists are looked through quickly, and they hold some 64. Where the lists of that width would
+    take more than `memory` bytes, the nearest width whose lists do not; raises if there is none.
     """
-    doublings = round(math.log2(max(1, count))) - (0 if bits < 256 else 4)
+    in_list = 4 if bits >= 256 else 6 if _native.has_sketches(bits) else 0
+    doublings = round(math.log2(max(1, count))) - in_list
     width = min(max(4, doublings), MOST_SLICE_BITS, bits)
     if memory is None:
         return width
     others = sorted(range(1, MOST_SLICE_BITS + 1), key=lambda other: abs(other - width))
     for other in others:
-        if _list_bytes(count, bits, other) <= memory:
+        if list_bytes(count, bits, other) <= memory:
             return other
-    least = min(_list_bytes(count, bits, other) for other in others)
+    least = min(list_bytes(count, bits, other) for other in others)
     raise ArgumentError(
         f"memory is {memory} bytes; the lists of {count} signatures of {bits} bits take at least "
         f"{least}"
     )
 
 
-def _list_bytes(count: int, bits: int, width: int) -> int:
+def list_bytes(count: int, bits: int, width: int) -> int:
+    """Return what lists take: four bytes for each signature and for each value of each slice."""
     widths = _native.slice_widths(bits, width)
-    return 4 * (count * len(widths) + sum(1 << one for one in widths))
+    posting = 6 if _native.has_sketches(bits) else 4
+    return posting * count * len(widths) + 4 * sum(1 << one for one in widths)

@@ -8,6 +8,7 @@ them; what turns up often and close gets a high score, and the best get their tr
 from __future__ import annotations
 
 import math
+import os
 import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, SupportsIndex
@@ -30,7 +31,14 @@ from lookalike.indexes.results import (
     too_many_matches,
 )
 from lookalike.indexes.rows import Rows, as_ids
-from lookalike.indexes.segments import Segment, merged_segments
+from lookalike.indexes.segments import (
+    BUFFER,
+    Segment,
+    extended,
+    merged_segments,
+    renumbered,
+    wants_lists,
+)
 from lookalike.indexes.slice_width import MOST_SLICE_BITS, slice_width
 from lookalike.indexes.top import Top, padded
 from lookalike.signatures import as_queries
@@ -41,7 +49,7 @@ if TYPE_CHECKING:
 __all__ = ["SliceIndex"]
 
 _MOST_VARIANTS = 1 << 22
-_BUFFER = 2048
+_BUILD_MEMORY = 1 << 30
 
 
 class SliceIndex(Index):
@@ -49,7 +57,8 @@ class SliceIndex(Index):
 
     `slice_bits` from 1 to 28; None chooses by the number of signatures, within `memory` bytes for
     the lists. Building sorts each position once, positions in parallel: some 4·n·slices bytes of
-    lists beside the signatures, which are used where they are, memory-mapped ones included.
+    lists (6 for signatures of 64 to 127 bits) beside the signatures, which are used where they are,
+    memory-mapped ones included. `SliceIndex.build` needs no memory for the lists.
 
     `add`, `remove` and `compact` change the index; searches that are running meanwhile see it as it
     was when they began.
@@ -68,21 +77,52 @@ class SliceIndex(Index):
     ) -> None:
         rows = Rows.of(signatures, ids)
         budget = None if memory is None else whole_number("memory", memory, at_least=0)
-        if rows.bits >= 2**16:
-            raise ArgumentError(f"signatures have {rows.bits} bits; slices take less than 65536")
-        if slice_bits is None:
-            self.slice_bits = slice_width(len(rows), rows.bits, budget)
-        else:
-            self.slice_bits = whole_number(
-                "slice_bits", slice_bits, at_least=1, at_most=MOST_SLICE_BITS
-            )
+        self.slice_bits = _checked_width(rows, slice_bits, budget)
         self._bits = rows.bits
         self._segments: tuple[Segment, ...] = (
             Segment.build(rows, self.slice_bits, thread_count(threads)),
         )
-        self._next_id = int(rows.all_ids().max(initial=-1)) + 1 if ids is not None else len(rows)
+        self._next_id = _next_id(rows)
         self._own_ids = ids is not None
         self._writing = threading.Lock()
+
+    @classmethod
+    def build(
+        cls,
+        path: str | os.PathLike[str],
+        signatures: ArrayLike,
+        slice_bits: SupportsIndex | None = None,
+        ids: ArrayLike | None = None,
+        *,
+        memory: SupportsIndex = _BUILD_MEMORY,
+        threads: SupportsIndex | None = None,
+    ) -> SliceIndex:
+        """Build an index straight into a file, and return it opened, as `la.load_index` does.
+
+        For memory-mapped signatures whose lists, or which themselves, do not fit into memory: lists
+        are put together `memory` bytes at a time (a gigabyte unless told; more only if one list is
+        longer), and the signatures read through once for each. Beside that there are 4 bytes for
+        every list (16 MB for a million signatures of 1024 bits), and 8 for those at hand. The file
+        is there whole or not at all.
+        """
+        from lookalike.indexes.slice_file import write_with_lists
+        from lookalike.storage import open_container
+
+        rows = Rows.of(signatures, ids)
+        width = _checked_width(rows, slice_bits, None)
+        most = whole_number("memory", memory, at_least=1)
+        if wants_lists(len(rows), rows.bits, width):
+            meta = {
+                "index": cls.kind,
+                "slice_bits": width,
+                "bits": rows.bits,
+                "next_id": _next_id(rows),
+                "own_ids": ids is not None,
+            }
+            write_with_lists(path, meta, rows, width, most, thread_count(threads))
+        else:
+            cls(rows.signatures, width, rows.ids, threads=threads).save(path)
+        return cls.from_container(open_container(path))
 
     @classmethod
     def merge(
@@ -107,7 +147,7 @@ class SliceIndex(Index):
         merged._writing = threading.Lock()
         segments, shift = [], 0
         for part in parts:
-            segments += [_renumbered(segment, shift) for segment in part._segments]
+            segments += [renumbered(segment, shift) for segment in part._segments]
             shift += 0 if part.own_ids else part.next_id
         whole = merged_segments(segments, thread_count(threads))
         if own == {True}:
@@ -311,16 +351,16 @@ class SliceIndex(Index):
     def _append(self, new: Rows, threads: int) -> None:
         segments = list(self._segments)
         last = segments[-1]
-        if len(segments) > 1 and last.lists is None and len(last) + len(new) <= _BUFFER:
-            segments[-1] = _extended(last, new)
-        elif len(new) <= _BUFFER // 2:
-            segments.append(_extended(Segment(Rows(new.signatures[:0]), self.slice_bits), new))
+        if len(segments) > 1 and last.lists is None and len(last) + len(new) <= BUFFER:
+            segments[-1] = extended(last, new)
+        elif len(new) <= BUFFER // 2:
+            segments.append(extended(Segment(Rows(new.signatures[:0]), self.slice_bits), new))
         else:
             segments.append(Segment.build(new, self.slice_bits, threads))
-        if len(segments[-1]) >= _BUFFER and segments[-1].lists is None:
+        if len(segments[-1]) >= BUFFER and segments[-1].lists is None:
             segments[-1] = merged_segments(segments[-1:], threads)
         # Merge while the last two are of similar size, so that their number stays logarithmic.
-        while len(segments) > 2 and 2 * len(segments[-1]) >= len(segments[-2]) > _BUFFER // 2:
+        while len(segments) > 2 and 2 * len(segments[-1]) >= len(segments[-2]) > BUFFER // 2:
             segments[-2:] = [merged_segments(segments[-2:], threads)]
         self._segments = tuple(segments)
 
@@ -437,26 +477,14 @@ class SliceIndex(Index):
         self._writing = threading.Lock()
 
 
-def _extended(segment: Segment, new: Rows) -> Segment:
-    """Return the segment with more rows, in the place that was left for them."""
-    count, total = len(segment), len(segment) + len(new)
-    store = segment.store
-    if store is None:
-        old, ids = segment.rows.signatures, segment.rows.all_ids()
-        store = np.empty((_BUFFER, old.shape[1]), np.uint8), np.empty(_BUFFER, np.int64)
-        store[0][:count], store[1][:count] = old, ids
-    store[0][count:total], store[1][count:total] = new.signatures, new.all_ids()
-    fresh = store[1][max(0, count - 1) : total]  # with the last old one
-    ascending = segment.rows.ascending and bool((fresh[1:] > fresh[:-1]).all())
-    rows = Rows(store[0][:total], store[1][:total], ascending)
-    removed = segment.removed
-    if removed is not None:
-        removed = np.concatenate([removed, np.zeros(len(new), np.uint8)])
-    return Segment(rows, segment.slice_bits, removed, None, segment.removals, store)
+def _checked_width(rows: Rows, slice_bits: SupportsIndex | None, memory: int | None) -> int:
+    """Return the width of slices: the given one, or one that suits."""
+    if rows.bits >= 2**16:
+        raise ArgumentError(f"signatures have {rows.bits} bits; slices take less than 65536")
+    if slice_bits is None:
+        return slice_width(len(rows), rows.bits, memory)
+    return whole_number("slice_bits", slice_bits, at_least=1, at_most=MOST_SLICE_BITS)
 
 
-def _renumbered(segment: Segment, shift: int) -> Segment:
-    """Return the segment with ids that are larger by `shift`."""
-    ids = segment.rows.all_ids() + shift
-    rows = Rows(segment.rows.signatures, ids, segment.rows.ascending)
-    return Segment(rows, segment.slice_bits, segment.removed, segment.lists, segment.removals)
+def _next_id(rows: Rows) -> int:
+    return len(rows) if rows.ids is None else int(rows.ids.max(initial=-1)) + 1

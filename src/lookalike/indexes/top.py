@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.indexes.results import Explanation
 
-__all__ = ["Top", "padded"]
+__all__ = ["Top", "nearest_of", "padded"]
 
 
 class Top:
@@ -54,3 +54,13 @@ def padded(array: NDArray[Any], k: int) -> NDArray[Any]:
     if array.shape[1] == k:
         return array
     return np.pad(array, ((0, 0), (0, k - array.shape[1])), constant_values=-1)
+
+
+def nearest_of(
+    ids: NDArray[Any], distances: NDArray[Any], k: int, *others: NDArray[Any]
+) -> tuple[NDArray[Any], ...]:
+    """Return the k nearest of each row, by (distance, id), and the same places of other arrays."""
+    last = np.iinfo(np.int32).max
+    order = np.lexsort((ids, np.where(ids >= 0, distances, last)), axis=1)[:, :k]
+    arrays: tuple[NDArray[Any], ...] = (ids, distances, *others)
+    return tuple(padded(np.take_along_axis(array, order, axis=1), k) for array in arrays)

@@ -3,7 +3,7 @@
 from lookalike.signatures.arrays import as_queries, as_signatures
 from lookalike.signatures.distance import hamming
 from lookalike.signatures.estimates import estimated_similarity
-from lookalike.signatures.files import SignatureFile, load_signatures, save_signatures
+from lookalike.signatures.files import SavedSignatures, load_signatures, save_signatures
 from lookalike.signatures.kernels import Kernel, kernels
 from lookalike.signatures.minhash import BBitMinHash, MinHash
 from lookalike.signatures.projection import Projection
@@ -16,7 +16,7 @@ __all__ = [
     "Kernel",
     "MinHash",
     "Projection",
-    "SignatureFile",
+    "SavedSignatures",
     "Signer",
     "SimHash",
     "TopSig",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lookalike.storage import Container
 
 __all__ = [
-    "SignatureFile",
+    "SavedSignatures",
     "is_npy",
     "load_signatures",
     "read_npy",
@@ -30,7 +30,7 @@ _NPY_MAGIC = b"\x93NUMPY"
 
 
 @dataclass(frozen=True)
-class SignatureFile:
+class SavedSignatures:
     """What `save_signatures` wrote."""
 
     signatures: NDArray[np.uint8]
@@ -61,14 +61,14 @@ def save_signatures(
     write_container(path, {"kind": "signatures", **meta}, arrays)
 
 
-def load_signatures(path: str | os.PathLike[str]) -> SignatureFile:
+def load_signatures(path: str | os.PathLike[str]) -> SavedSignatures:
     """Open a file that `save_signatures` wrote."""
     from lookalike.storage import open_container
 
     return signatures_in(open_container(path))
 
 
-def signatures_in(container: Container) -> SignatureFile:
+def signatures_in(container: Container) -> SavedSignatures:
     """Return the signatures in a container that `save_signatures` wrote."""
     from lookalike.storage import Strings
 
@@ -85,7 +85,7 @@ def signatures_in(container: Container) -> SignatureFile:
     ids = Strings.restored(container, "id")
     if ids is not None and len(ids) != len(rows):
         raise CorruptIndexError(f"{path}: the ids do not fit the signatures; it is damaged")
-    return SignatureFile(rows, signer, ids)
+    return SavedSignatures(rows, signer, ids)
 
 
 def is_npy(path: str | os.PathLike[str]) -> bool:

@@ -1,12 +1,23 @@
-"""Arrays in a file that can be trusted: one container format for everything that is saved."""
+"""Arrays in files that can be trusted: containers for what is saved, runs for what is appended."""
 
-from lookalike.storage.atomic import whole_file, whole_folder
-from lookalike.storage.container import Container, open_container, write_container
+from lookalike.storage.atomic import check_replaceable, whole_file, whole_folder
+from lookalike.storage.container import (
+    Container,
+    ContainerWriter,
+    new_container,
+    open_container,
+    write_container,
+)
+from lookalike.storage.signature_file import SignatureFile
 from lookalike.storage.strings import Strings
 
 __all__ = [
     "Container",
+    "ContainerWriter",
+    "SignatureFile",
     "Strings",
+    "check_replaceable",
+    "new_container",
     "open_container",
     "whole_file",
     "whole_folder",

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from lookalike.errors import FileError
 
-__all__ = ["whole_file", "whole_folder"]
+__all__ = ["check_replaceable", "whole_file", "whole_folder"]
+
+
+def check_replaceable(path: str | os.PathLike[str]) -> None:
+    """Refuse what must not be replaced by a file: folders, devices, pipes."""
+    if Path(path).exists() and not Path(path).is_file():
+        raise FileError(f"{path} is there already and is no plain file; give another name")
 
 
 @contextmanager
@@ -19,9 +24,11 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a new name in the same folder to write to; then sync it and give it its own name.
 
     If anything is raised meanwhile, what was there before stays, and the new file is removed. An
-    `OSError`, such as a full disk, becomes a `FileError` that names the file.
+    `OSError`, such as a full disk, becomes a `FileError` that names the file. A link stays one: the
+    file that it leads to is replaced. Folders, devices and pipes are not replaced, but refused.
     """
-    target = Path(path)
+    check_replaceable(path)
+    target = Path(os.path.realpath(path))
     temporary = _beside(target)
     try:
         yield temporary
@@ -35,7 +42,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         with contextlib.suppress(OSError):
             temporary.unlink()
         if isinstance(error, OSError):
-            raise FileError(f"{target} cannot be written: {error}") from error
+            raise FileError(f"{path} cannot be written: {error}") from error
         raise
     _sync_folder(target.parent)
 
@@ -52,6 +59,8 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
         yield temporary
         temporary.rename(target)
     except BaseException as error:
+        import shutil  # takes longer to import than all the rest of this file
+
         shutil.rmtree(temporary, ignore_errors=True)
         if isinstance(error, OSError):
             raise FileError(f"{target} cannot be written: {error}") from error

@@ -19,11 +19,12 @@ from a file are hostile until checked and Python cannot be made to read outside 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import mmap
 import os
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -35,7 +36,14 @@ from lookalike import _native
 from lookalike.errors import CorruptIndexError, FileError, FormatError
 from lookalike.storage.atomic import whole_file
 
-__all__ = ["FORMAT_VERSION", "Container", "open_container", "write_container"]
+__all__ = [
+    "FORMAT_VERSION",
+    "Container",
+    "ContainerWriter",
+    "new_container",
+    "open_container",
+    "write_container",
+]
 
 FORMAT_VERSION = 1
 
@@ -136,34 +144,97 @@ def write_container(
     path: str | os.PathLike[str], meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
 ) -> None:
     """Write `meta` and `arrays` to `path`, whole or not at all, replacing what was there."""
-    encoded = np.frombuffer(json.dumps(dict(meta), sort_keys=True).encode(), np.uint8)
-    contents: dict[str, NDArray[Any]] = {"meta": encoded}
+    contents: dict[str, NDArray[Any]] = {"meta": _encoded(meta)}
     for name, array in arrays.items():
         contents[name] = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
-    with whole_file(path) as temporary, open(temporary, "xb") as file:
-        _write_sections(file, contents)
+    sections = _laid_out({name: (array.dtype, array.shape) for name, array in contents.items()})
+    checksums = [_native.xxh64(_as_raw(array)) for array in contents.values()]
+    with whole_file(path) as temporary, open(temporary, "x+b") as file:
+        file.write(_head(sections, checksums))
+        for section, array in zip(sections, contents.values(), strict=True):
+            file.write(bytes(section.offset - file.tell()))
+            file.write(_as_raw(array).data)
 
 
-def _write_sections(file: BinaryIO, contents: Mapping[str, NDArray[Any]]) -> None:
+class ContainerWriter:
+    """A container that is being written, in pieces and in any order: see `new_container`."""
+
+    def __init__(self, file: BinaryIO, sections: Sequence[_Section]) -> None:
+        self._file = file
+        self._sections = {section.name: section for section in sections}
+
+    def write(self, name: str, start: int, array: NDArray[Any]) -> None:
+        """Write a piece of a section, whose first item goes to place `start` of the flat array."""
+        section = self._sections[name]
+        if array.dtype != section.dtype or start * array.itemsize + array.nbytes > section.nbytes:
+            raise ValueError(f"{array.dtype}[{array.size}] at {start} is no part of {section}")
+        self._file.seek(section.offset + start * array.itemsize)
+        self._file.write(_as_raw(array).data)
+
+    def finish(self) -> None:
+        """Write the header; checksums are of what has been written, so it is read once more."""
+        sections = list(self._sections.values())
+        self._file.truncate(sections[-1].offset + sections[-1].nbytes)
+        self._file.flush()
+        with mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ) as mapping:
+            checksums = [_checksum_of(mapping, section) for section in sections]
+        self._file.seek(0)
+        self._file.write(_head(sections, checksums))
+
+
+@contextlib.contextmanager
+def new_container(
+    path: str | os.PathLike[str],
+    meta: Mapping[str, Any],
+    arrays: Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]],
+) -> Iterator[ContainerWriter]:
+    """Let arrays that do not fit into memory be written to `path`, whole or not at all.
+
+    `arrays` says their types and shapes. The file appears when the block ends without an error.
+    """
+    encoded = _encoded(meta)
+    sections = _laid_out({"meta": (encoded.dtype, encoded.shape), **arrays})
+    with whole_file(path) as temporary, open(temporary, "x+b") as file:
+        writer = ContainerWriter(file, sections)
+        writer.write("meta", 0, encoded)
+        yield writer
+        writer.finish()
+
+
+def _encoded(meta: Mapping[str, Any]) -> NDArray[np.uint8]:
+    return np.frombuffer(json.dumps(dict(meta), sort_keys=True).encode(), np.uint8)
+
+
+def _laid_out(arrays: Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]]) -> list[_Section]:
+    """Return where each array lies in the file; checksums are still to come."""
+    sections = []
+    end = _HEADER.size + _ENTRY.size * len(arrays)
+    for name, (dtype, shape) in arrays.items():
+        section = _Section(name, dtype, shape, -(-end // _ALIGNMENT) * _ALIGNMENT, 0)
+        sections.append(section)
+        end = section.offset + section.nbytes
+    return sections
+
+
+def _head(sections: Sequence[_Section], checksums: Sequence[int]) -> bytes:
+    """Return the header and the table."""
     table = b""
-    offsets = []
-    end = _HEADER.size + _ENTRY.size * len(contents)
-    for name, array in contents.items():
-        offset = -(-end // _ALIGNMENT) * _ALIGNMENT
-        offsets.append(offset)
-        end = offset + array.nbytes
-        rows, columns = array.shape if array.ndim == 2 else (array.shape[0], 0)
-        checksum = _native.xxh64(_as_raw(array))
-        dtype = array.dtype.str[1:].encode()
-        table += _ENTRY.pack(name.encode(), dtype, rows, columns, offset, checksum)
+    for section, checksum in zip(sections, checksums, strict=True):
+        rows, columns = section.shape if len(section.shape) == 2 else (section.shape[0], 0)
+        dtype = section.dtype.str[1:].encode()
+        table += _ENTRY.pack(section.name.encode(), dtype, rows, columns, section.offset, checksum)
+    end = sections[-1].offset + sections[-1].nbytes
     fields = (
-        _MAGIC, FORMAT_VERSION, _NATIVE_ORDER, len(contents), end, _checksum(table), 0
+        _MAGIC, FORMAT_VERSION, _NATIVE_ORDER, len(sections), end, _checksum(table), 0
     )  # fmt: skip
     header = _HEADER.pack(*fields)[:-8]
-    file.write(header + struct.pack("<Q", _checksum(header)) + table)
-    for offset, array in zip(offsets, contents.values(), strict=True):
-        file.write(bytes(offset - file.tell()))
-        file.write(_as_raw(array).data)
+    return header + struct.pack("<Q", _checksum(header)) + table
+
+
+def _checksum_of(mapping: mmap.mmap, section: _Section) -> int:
+    if section.nbytes == 0:
+        return _checksum(b"")
+    return _native.xxh64(np.frombuffer(mapping, np.uint8, section.nbytes, section.offset))
 
 
 def open_container(path: str | os.PathLike[str]) -> Container:

@@ -19,7 +19,7 @@ from lookalike.dedup.report.markup import counted, shown, table
 from lookalike.dedup.report.pairs import cluster_section, old_section, pair_sections
 from lookalike.dedup.report.samples import cluster_sizes
 from lookalike.dedup.report.style import STYLE
-from lookalike.dedup.summary import criterion, share_text, size_text
+from lookalike.dedup.summary import criterion, share_text, size_text, timings, unit_text
 
 if TYPE_CHECKING:
     from lookalike.dedup.result import DedupResult
@@ -253,9 +253,8 @@ def _percent(share: float) -> str:
 
 def _measure(result: DedupResult) -> str:
     settings = result.settings
-    unit = "words" if settings.ngram == 1 else f"word {settings.ngram}-grams"
     name = "Jaccard similarity" if settings.measure == "jaccard" else "cosine"
-    return f"{name} of {unit}"
+    return f"{name} of {unit_text(settings.ngram)}"
 
 
 def _figure(title: str, content: str, caption: str) -> str:
@@ -268,10 +267,11 @@ def _figure(title: str, content: str, caption: str) -> str:
 def _timing(result: DedupResult) -> str:
     whole = sum(result.seconds.values())
     rows = []
-    for step, seconds in [*result.seconds.items(), ("all", whole)]:
-        rate = f"{result.counts.documents / seconds:,.0f}" if seconds > 0 else "-"
+    for step, seconds, rate, note in timings(result):
         width = 100 * seconds / whole if whole > 0 else 0
-        bar = "" if step == "all" else f'<span class="share" style="width:{width:.1f}%"></span>'
+        bar = note
+        if not note and step != "all":
+            bar = f'<span class="share" style="width:{width:.1f}%"></span>'
         cells = [shown(step), f"{seconds:.2f}", rate]
         rows.append([*(f"<b>{cell}</b>" if step == "all" else cell for cell in cells), bar])
     heads = ["step", "seconds", "documents/s", ""]

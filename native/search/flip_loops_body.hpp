@@ -1,0 +1,279 @@
+// Included by each flip_loops_*.cpp, which are compiled with different flags. Anonymous, and
+// without inline functions of other headers, so that the linker cannot merge the copies.
+#pragma once
+
+#include "search/flip_loops.hpp"
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+namespace lookalike::search {
+namespace {
+
+constexpr std::size_t kBits = 32;  // of a header, at most
+constexpr std::uint32_t kPlace = kBits - 1;
+
+// Vectors of 16-bit numbers. Comparing gives -1 where it is true.
+#if defined(__AVX2__)
+using Lanes = __m256i;
+inline Lanes all_lanes(std::int16_t value) {
+    return _mm256_set1_epi16(value);
+}
+inline Lanes less(Lanes a, Lanes b) {
+    return _mm256_cmpgt_epi16(b, a);
+}
+inline Lanes minus(Lanes a, Lanes b) {
+    return _mm256_sub_epi16(a, b);
+}
+#else
+using Lanes = std::int16_t __attribute__((vector_size(16)));
+inline Lanes all_lanes(std::int16_t value) {
+    return Lanes{} + value;
+}
+inline Lanes less(Lanes a, Lanes b) {
+    return a < b;
+}
+inline Lanes minus(Lanes a, Lanes b) {
+    return a - b;
+}
+#endif
+constexpr std::size_t kLanes = sizeof(Lanes) / sizeof(std::int16_t);
+
+inline Lanes load_lanes(const std::int16_t* from) {
+    Lanes lanes;
+    __builtin_memcpy(&lanes, from, sizeof lanes);
+    return lanes;
+}
+
+inline void store_lanes(std::int16_t* to, Lanes lanes) {
+    __builtin_memcpy(to, &lanes, sizeof lanes);
+}
+
+inline std::uint32_t ones(std::uint64_t word) {
+#if defined(__POPCNT__) || defined(__aarch64__)
+    return static_cast<std::uint32_t>(__builtin_popcountll(word));
+#else
+    word -= (word >> 1) & 0x5555555555555555u;
+    word = (word & 0x3333333333333333u) + ((word >> 2) & 0x3333333333333333u);
+    word = (word + (word >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+    return static_cast<std::uint32_t>((word * 0x0101010101010101u) >> 56);
+#endif
+}
+
+// Ranks bits by their steps: for each one it is counted how many come before it. That is more work
+// than sorting, but all of it in vectors and without a branch. `step(lane)` is that of the bit
+// `lane - (kBits - bits)` of the header.
+template <class Step>
+inline void rank(Step step, std::size_t bits, std::size_t needed, const FlipCosts& costs,
+                 RankedBits& ranked) {
+    alignas(64) std::int16_t keys[kBits], ranks[kBits], sorted[kBits + 1];
+    const std::size_t missing = kBits - bits;
+    for (std::size_t lane = 0; lane < kBits; ++lane) {
+        const auto key = static_cast<std::int16_t>(step(lane) * std::int32_t{kBits} |
+                                                   static_cast<std::int32_t>(lane));
+        keys[lane] = lane < missing ? std::int16_t{0x7fff} : key;
+    }
+    for (std::size_t begin = 0; begin < kBits; begin += 2 * kLanes) {
+        const Lanes low = load_lanes(keys + begin), high = load_lanes(keys + begin + kLanes);
+        Lanes low_ranks{}, high_ranks{};
+        for (std::size_t lane = missing; lane < kBits; ++lane) {
+            const Lanes other = all_lanes(keys[lane]);
+            low_ranks = minus(low_ranks, less(other, low));
+            high_ranks = minus(high_ranks, less(other, high));
+        }
+        store_lanes(ranks + begin, low_ranks);
+        store_lanes(ranks + begin + kLanes, high_ranks);
+    }
+    for (std::size_t lane = missing; lane < kBits; ++lane)
+        sorted[ranks[lane]] = keys[lane];
+    const std::size_t count = bits < needed ? bits : needed;
+    ranked.count = static_cast<std::uint32_t>(count);
+    for (std::size_t place = 0; place < count; ++place) {
+        const auto key = static_cast<std::uint32_t>(sorted[place]);
+        ranked.costs[place] = costs.costs[key / kBits];
+        ranked.bits[place] = std::uint64_t{1} << ((key & kPlace) - missing);
+    }
+    ranked.costs[RankedBits::kMost] = 0;
+    ranked.bits[RankedBits::kMost] = 0;
+}
+
+// The 32 weights that end with the header's; those before it are not looked at.
+template <class Weight, class Step>
+inline void rank_weights(const Weight* weights, std::size_t bits, std::size_t needed, bool before,
+                         const FlipCosts& costs, RankedBits& ranked, Step step) {
+    Weight copies[kBits];
+    const Weight* window = weights - (kBits - bits);
+    if (!before) {
+        for (std::size_t lane = 0; lane < kBits; ++lane)
+            copies[lane] = lane < kBits - bits ? Weight{} : weights[lane - (kBits - bits)];
+        window = copies;
+    }
+    rank([=](std::size_t lane) { return step(window[lane]); }, bits, needed, costs, ranked);
+}
+
+void rank_floats(const float* weights, std::size_t bits, std::size_t needed, bool before,
+                 const FlipCosts& costs, RankedBits& ranked) {
+    constexpr float last = static_cast<float>(FlipCosts::kSteps - 1);
+    const float scale = costs.scale;
+    rank_weights(weights, bits, needed, before, costs, ranked, [=](float weight) {
+        const float step = __builtin_fabsf(weight) * scale;
+        return static_cast<std::int32_t>(step < last ? step : last);
+    });
+}
+
+void rank_units(const std::int16_t* weights, std::size_t bits, std::size_t needed, bool before,
+                const FlipCosts& costs, RankedBits& ranked) {
+    constexpr float last = static_cast<float>(FlipCosts::kSteps - 1);
+    const float scale = costs.scale * (0.5f / 1024);
+    rank_weights(weights, bits, needed, before, costs, ranked, [=](std::int16_t weight) {
+        const std::int32_t twice = 2 * std::int32_t{weight} + 1;  // the middle of the step
+        const float step = static_cast<float>(twice < 0 ? -twice : twice) * scale;
+        return static_cast<std::int32_t>(step < last ? step : last);
+    });
+}
+
+bool all_finite(const float* weights, std::size_t count) {
+    std::uint32_t largest = 0;
+    for (std::size_t at = 0; at < count; ++at) {
+        std::uint32_t bits;
+        __builtin_memcpy(&bits, weights + at, sizeof bits);
+        bits &= 0x7fffffffu;
+        largest = bits > largest ? bits : largest;
+    }
+    return largest < 0x7f800000u;
+}
+
+// From its middle on -1, before that 0: loaded from 15 - n on, -1 in all lanes behind lane n.
+alignas(64) constexpr std::int16_t kLater[32] = {0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,
+                                                 0,  0,  0,  0,  0,  -1, -1, -1, -1, -1, -1,
+                                                 -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+
+// As many members as the largest candidate has; smaller ones have "no bit" in the others' places.
+template <std::size_t kMembers>
+void choose_of(const Candidates& candidates, const RankedBits& ranked, std::uint32_t* flips) {
+    constexpr std::size_t kRoom = Candidates::kMostCandidates;
+    alignas(64) std::int16_t sums[kRoom], ranks[kRoom];
+    std::uint16_t order[kRoom];
+    const std::size_t count = candidates.count;
+    const std::uint8_t* const members = candidates.ranks;
+    for (std::size_t index = 0; index < count; ++index) {
+        std::uint32_t sum = 0;
+        for (std::size_t member = 0; member < kMembers; ++member)
+            sum += ranked.costs[members[index * kMembers + member]];
+        sums[index] = static_cast<std::int16_t>(2 * sum);
+    }
+    // One comes before another if its sum is less, or if it is equal and the place before: sums are
+    // doubled, and those of later places raised by one. What fills the last vector is not used.
+    for (std::size_t begin = 0; begin < count; begin += kLanes) {
+        const Lanes own = load_lanes(sums + begin), raised = minus(own, all_lanes(-1));
+        Lanes before{};
+        for (std::size_t other = 0; other < begin; ++other)
+            before = minus(before, less(all_lanes(sums[other]), raised));
+        const std::size_t end = begin + kLanes < count ? begin + kLanes : count;
+        for (std::size_t other = begin; other < end; ++other) {
+            const Lanes later = load_lanes(kLater + 15 - (other - begin));
+            before = minus(before, less(all_lanes(sums[other]), minus(own, later)));
+        }
+        for (std::size_t other = end; other < count; ++other)
+            before = minus(before, less(all_lanes(sums[other]), own));
+        store_lanes(ranks + begin, before);
+    }
+    for (std::size_t index = 0; index < count; ++index)
+        order[ranks[index]] = static_cast<std::uint16_t>(index);
+    for (std::size_t place = 0; place < candidates.wanted; ++place) {
+        std::uint64_t set = 0;
+        for (std::size_t member = 0; member < kMembers; ++member)
+            set |= ranked.bits[members[order[place] * kMembers + member]];
+        flips[place] = static_cast<std::uint32_t>(set);
+    }
+}
+
+void choose(const Candidates& candidates, const RankedBits& ranked, std::uint32_t* flips) {
+    switch (candidates.members) {
+        case 0:
+            return;
+        case 1:
+            return choose_of<1>(candidates, ranked, flips);
+        case 2:
+            return choose_of<2>(candidates, ranked, flips);
+        case 3:
+            return choose_of<3>(candidates, ranked, flips);
+        case 4:
+            return choose_of<4>(candidates, ranked, flips);
+        case 5:
+            return choose_of<5>(candidates, ranked, flips);
+        default:
+            return choose_of<Candidates::kMostMembers>(candidates, ranked, flips);
+    }
+}
+
+// Writes those of up to kMostHits signatures that are within the radius.
+inline FlipHit* compare(const std::uint64_t* signatures, std::size_t begin, std::size_t size,
+                        std::uint64_t query, std::uint32_t number, std::uint32_t radius,
+                        FlipHit* hits) {
+#if defined(__AVX512VPOPCNTDQ__)
+    // Whole cache lines, of which only what belongs to the bucket is loaded: a vector that crossed
+    // into a line that nobody asked for would wait for it.
+    const auto address = reinterpret_cast<std::uintptr_t>(signatures + begin);
+    const std::size_t before = address % 64 / 8;
+    const std::uint64_t* line = signatures + begin - before;
+    const __m512i wanted = _mm512_set1_epi64(static_cast<long long>(query));
+    const __m512i most = _mm512_set1_epi64(radius);
+    std::size_t at = begin - before;
+    for (std::uint64_t lanes = ((std::uint64_t{1} << size) - 1) << before; lanes != 0;
+         lanes >>= 8, line += 8, at += 8) {
+        const auto mask = static_cast<__mmask8>(lanes);
+        const __m512i distances =
+            _mm512_popcnt_epi64(_mm512_xor_si512(wanted, _mm512_maskz_load_epi64(mask, line)));
+        std::uint32_t near = _mm512_mask_cmple_epu64_mask(mask, distances, most);
+        for (; near != 0; near &= near - 1) {
+            const auto lane = static_cast<std::uint32_t>(__builtin_ctz(near));
+            *hits++ = {number, ones(query ^ line[lane]), static_cast<std::uint32_t>(at + lane)};
+        }
+    }
+#else
+    for (std::size_t at = begin; at < begin + size; ++at) {
+        const std::uint32_t distance = ones(query ^ signatures[at]);
+        if (distance <= radius)
+            *hits++ = {number, distance, static_cast<std::uint32_t>(at)};
+    }
+#endif
+    return hits;
+}
+
+std::size_t probe(const Sorted64& sorted, const std::uint64_t* queries, std::uint32_t radius,
+                  const FlipProbe* probes, std::size_t count, FlipHit* spare, FlipHit* hits) {
+    // Where the buckets are; those that are empty, more than a third, are dropped.
+    std::size_t left = 0;
+    bool valid = true;
+    for (std::size_t at = 0; at < count; ++at) {
+        const std::uint32_t begin = sorted.offsets[probes[at].header];
+        const std::uint32_t end = sorted.offsets[probes[at].header + 1];
+        valid &= begin <= end && end <= sorted.count;
+        spare[left] = {probes[at].query, end - begin, begin};
+        left += end != begin ? 1 : 0;
+        // An empty bucket asks for what is there already, which is cheaper than a branch.
+        __builtin_prefetch(sorted.signatures + (end != begin ? begin : 0));
+        __builtin_prefetch(sorted.signatures + (end != begin ? end - 1 : 0));
+    }
+    if (!valid) {
+        *hits = {0, FlipHit::kCorrupt, 0};
+        return 1;
+    }
+    FlipHit* next = hits;
+    for (std::size_t at = 0; at < left; ++at) {
+        const FlipHit bucket = spare[at];
+        if (bucket.distance > FlipLoops::kMostHits) [[unlikely]]
+            *next++ = {bucket.query, FlipHit::kLarge, bucket.place};
+        else
+            next = compare(sorted.signatures, bucket.place, bucket.distance, queries[bucket.query],
+                           bucket.query, radius, next);
+    }
+    return static_cast<std::size_t>(next - hits);
+}
+
+constexpr FlipLoops kLoops{rank_floats, rank_units, all_finite, choose, probe};
+
+}  // namespace
+}  // namespace lookalike::search

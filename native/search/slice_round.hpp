@@ -1,0 +1,322 @@
+// One query at one expansion: which candidates are best by score, and their true distances.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "bits/kernels.hpp"
+#include "bits/prefetch.hpp"
+#include "bits/top_k.hpp"
+#include "search/slice_scores.hpp"
+
+namespace lookalike::search {
+
+struct Candidate {
+    std::uint32_t score;
+    std::uint32_t segment;
+    std::uint64_t row;
+    std::int64_t id;
+
+    // Better first.
+    friend bool operator<(const Candidate& a, const Candidate& b) {
+        return a.score != b.score ? a.score > b.score : a.id < b.id;
+    }
+};
+
+// A histogram of scores. Most of them are the same few, and adding to one place again and again
+// waits for itself each time, so there are several.
+class Histogram {
+  public:
+    explicit Histogram(std::size_t bits) : bits_(bits), counts_(kCopies * (bits + 1), 0) {}
+
+    void add(std::uint32_t score) {
+        if (score > bits_)
+            throw CorruptLists();  // more than all slices together: a row is in a list twice
+        ++counts_[kCopies * score + next_++ % kCopies];
+        largest_ = std::max(largest_, score);
+    }
+
+    std::size_t of(std::size_t score) const {
+        std::size_t sum = 0;
+        for (std::size_t copy = 0; copy < kCopies; ++copy)
+            sum += counts_[kCopies * score + copy];
+        return sum;
+    }
+
+    // The largest score that at least `wanted` reach, or 1; `above` is how many are above it.
+    std::uint32_t reached_by(double wanted, std::size_t& above) const {
+        above = 0;
+        for (std::uint32_t score = largest_; score > 1; --score) {
+            const std::size_t here = of(score);
+            if (static_cast<double>(above + here) >= wanted)
+                return score;
+            above += here;
+        }
+        return 1;
+    }
+
+  private:
+    static constexpr std::size_t kCopies = 4;
+
+    std::size_t bits_;
+    std::vector<std::uint32_t> counts_;
+    std::uint32_t largest_ = 0;
+    std::size_t next_ = 0;
+};
+
+// A score that at least `wanted` candidates are likely to reach, and not many more: from a sample
+// of the tables.
+inline std::uint32_t likely_threshold(std::vector<SegmentScores>& scored, std::size_t wanted,
+                                      std::size_t bits) {
+    constexpr std::size_t kRun = 64, kStep = 32;
+    Histogram histogram(bits);
+    double sampled = 0, all = 0;
+    for (SegmentScores& part : scored) {
+        if (!part.dense()) {
+            for (const ScoredRow& one : part.list())
+                histogram.add(one.score);
+            sampled += static_cast<double>(part.list().size());
+            all += static_cast<double>(part.list().size());
+            continue;
+        }
+        const ScoreTable& table = part.table();
+        const std::size_t step = table.rows() > 64 * kRun * kStep ? kRun * kStep : kRun;
+        for (std::size_t begin = 0; begin < table.rows(); begin += step)
+            for (std::size_t row = begin; row < std::min(table.rows(), begin + kRun); ++row)
+                histogram.add(table.score(row));
+        sampled += static_cast<double>(table.rows()) * static_cast<double>(kRun) /
+                   static_cast<double>(step);
+        all += static_cast<double>(table.rows());
+    }
+    const double target = all == 0 ? 0 : static_cast<double>(wanted) * sampled / all * 1.3 + 8;
+    std::size_t above;
+    return histogram.reached_by(target, above);
+}
+
+// One query at one expansion: the scored segments, and what has been re-ranked of them so far.
+class Round {
+  public:
+    Round(const std::vector<Segment>& segments, const SlicedQuery& query,
+          const TopSettings& settings, const bits::Kernels& kernels)
+        : segments_(segments),
+          query_(query),
+          settings_(settings),
+          kernels_(kernels),
+          nearest_(settings.k) {}
+
+    // Scores all segments; `blocks` has the postings of those where they are few, at `place`.
+    void score(const Neighbourhood& near, std::vector<std::optional<PostingBlock>>& blocks,
+               std::size_t place, std::size_t threads, const bits::Checkpoint& checkpoint,
+               Counters& counters) {
+        for (std::size_t number = 0; number < segments_.size(); ++number) {
+            scored_.emplace_back();
+            if (blocks[number])
+                blocks[number]->score(place, scored_.back(), counters);
+            else
+                score_segment(segments_[number], query_, near, settings_, threads, checkpoint,
+                              scored_.back(), counters);
+        }
+    }
+
+    // Re-ranks the best `rerank` candidates. Afterwards `rest` is the best score among the others,
+    // or more, or nothing if there are no others.
+    void rerank_best(Counters& counters) {
+        const bool exactly_known = std::none_of(scored_.begin(), scored_.end(),
+                                                [](const auto& part) { return part.dense(); });
+        if (exactly_known)
+            choose_listed();
+        else
+            choose_from_tables();
+        rerank(candidates_, counters);
+    }
+
+    // Re-ranks all other candidates with a score from `least` up.
+    void rerank_rest(std::uint32_t least, Counters& counters) {
+        // Those re-ranked before are the best by (score, id), so the others come after the last.
+        const Candidate last = candidates_.empty()
+                                   ? Candidate{UINT32_MAX, 0, 0, -1}
+                                   : *std::max_element(candidates_.begin(), candidates_.end());
+        std::vector<Candidate> more;
+        collect(least, more);
+        std::erase_if(more, [&](const Candidate& one) { return !(last < one); });
+        rerank(more, counters);
+        rest = least > 1 ? std::optional(least - 1) : std::nullopt;
+    }
+
+    std::int64_t count_candidates() {
+        std::int64_t total = 0;
+        for (std::size_t number = 0; number < segments_.size(); ++number)
+            total += scored_[number].candidates(segments_[number]);
+        return total;
+    }
+
+    // The k-th distance so far, or nothing if there are fewer than k.
+    std::optional<std::int64_t> kth() const {
+        const std::int64_t cutoff = nearest_.cutoff(false);
+        return cutoff == UINT32_MAX ? std::nullopt : std::optional(cutoff);
+    }
+
+    std::optional<std::uint32_t> rest;
+    bits::TopK& nearest() { return nearest_; }
+    std::size_t reranked() const { return reranked_; }
+    std::uint32_t score_of(std::int64_t id) const {
+        const auto found = std::find_if(entered_.begin(), entered_.end(),
+                                        [&](const Candidate& one) { return one.id == id; });
+        return found == entered_.end() ? 0 : found->score;
+    }
+
+  private:
+    static constexpr std::size_t kRowsAhead = 64;
+
+    // Appends candidates with a score from `least` up.
+    void collect(std::uint32_t least, std::vector<Candidate>& candidates) {
+        const std::size_t bits = query_.slicing.bits();
+        for (std::size_t number = 0; number < segments_.size(); ++number) {
+            const Segment& segment = segments_[number];
+            scored_[number].each(segment, least, [&](std::uint64_t row, std::uint32_t score) {
+                if (score > bits)
+                    throw CorruptLists();
+                candidates.push_back(
+                    {score, static_cast<std::uint32_t>(number), row, segment.collection.id(row)});
+                return true;
+            });
+        }
+    }
+
+    // All scores are listed, so that the one which the last to be re-ranked has can be counted out.
+    void choose_listed() {
+        Histogram histogram(query_.slicing.bits());
+        for (SegmentScores& part : scored_)
+            for (const ScoredRow& one : part.list())
+                histogram.add(one.score);
+        std::size_t above;
+        const std::uint32_t least =
+            histogram.reached_by(static_cast<double>(settings_.rerank), above);
+        const std::size_t ties = histogram.of(least);
+        candidates_.reserve(above + ties);
+        if (segments_.size() == 1 && segments_[0].collection.ascending) {
+            // Rows are in the order of their ids: of those with the least score, the first ones.
+            std::size_t wanted = settings_.rerank - std::min(settings_.rerank, above);
+            for (const ScoredRow& one : scored_[0].list()) {
+                if (one.score < least || (one.score == least && wanted == 0))
+                    continue;
+                wanted -= one.score == least ? 1 : 0;
+                candidates_.push_back({one.score, 0, one.row, segments_[0].collection.id(one.row)});
+            }
+            if (above + ties > settings_.rerank)
+                rest = least;
+            else if (least > 1)
+                rest = least - 1;
+            return;
+        }
+        collect(least, candidates_);
+        keep_best(least);
+    }
+
+    void choose_from_tables() {
+        const auto bits = static_cast<std::uint32_t>(query_.slicing.bits());
+        std::uint32_t least = likely_threshold(scored_, settings_.rerank, bits);
+        while (true) {
+            candidates_.clear();
+            if (segments_.size() == 1 && segments_[0].collection.ascending && least < UINT8_MAX) {
+                if (choose_in_order(least))
+                    return;
+            } else {
+                collect(least, candidates_);
+            }
+            if (candidates_.size() >= settings_.rerank || least == 1)
+                break;
+            least = least > 8 ? least - least / 8 : 1;
+        }
+        keep_best(least);
+    }
+
+    // One segment, with ids in the order of rows: where the best above `least` are too few, those
+    // with just that score are taken from the first row on. There may be very many of them, as
+    // most candidates have no more than one slice near. Returns whether that completed the answer.
+    bool choose_in_order(std::uint32_t least) {
+        collect(least + 1, candidates_);
+        if (candidates_.size() > settings_.rerank) {
+            keep_best(least + 1);
+            return true;
+        }
+        bool more = false;
+        const auto take = [&](std::uint64_t row, std::uint32_t score) {
+            if (score != least)
+                return true;
+            more = candidates_.size() == settings_.rerank;
+            if (!more)
+                candidates_.push_back({score, 0, row, segments_[0].collection.id(row)});
+            return !more;
+        };
+        scored_[0].each(segments_[0], least, take);
+        if (more)
+            rest = least;
+        return more;
+    }
+
+    // Keeps the best `rerank` of the candidates, which are all that have a score from `least` up.
+    void keep_best(std::uint32_t least) {
+        if (candidates_.size() <= settings_.rerank) {
+            if (least > 1)
+                rest = least - 1;
+            return;
+        }
+        Histogram histogram(query_.slicing.bits());
+        for (const Candidate& one : candidates_)
+            histogram.add(one.score);
+        std::size_t above;
+        const std::uint32_t cut =
+            histogram.reached_by(static_cast<double>(settings_.rerank), above);
+        const auto ties = std::partition(candidates_.begin(), candidates_.end(),
+                                         [&](const Candidate& one) { return one.score > cut; });
+        const auto end = std::partition(ties, candidates_.end(),
+                                        [&](const Candidate& one) { return one.score == cut; });
+        const auto last = candidates_.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(
+                                                    settings_.rerank, above + histogram.of(cut)));
+        if (last != end)
+            std::nth_element(ties, last, end);
+        rest = last != end ? cut : cut - 1;
+        candidates_.erase(last, candidates_.end());
+    }
+
+    void rerank(const std::vector<Candidate>& candidates, Counters& counters) {
+        const std::size_t bytes = query_.slicing.bits() / 8;
+        const auto row_of = [&](const Candidate& one) {
+            return segments_[one.segment].collection.row(one.row);
+        };
+        const auto ask_for = [&](std::size_t at) __attribute__((always_inline)) {
+            if (at < candidates.size())
+                bits::prefetch_all(row_of(candidates[at]), bytes);
+        };
+        for (std::size_t at = 0; at < kRowsAhead; ++at)
+            ask_for(at);
+        for (std::size_t at = 0; at < candidates.size(); ++at) {
+            ask_for(at + kRowsAhead);
+            const Candidate& one = candidates[at];
+            std::int32_t distance;
+            kernels_.paired(query_.signature, row_of(one), 1, bytes, &distance);
+            const auto far = static_cast<std::uint32_t>(distance);
+            if (static_cast<std::int64_t>(far) <= nearest_.cutoff(false)) {
+                nearest_.push({far, one.id});
+                entered_.push_back(one);
+            }
+        }
+        counters.reranked += static_cast<std::int64_t>(candidates.size());
+        reranked_ += candidates.size();
+    }
+
+    const std::vector<Segment>& segments_;
+    const SlicedQuery& query_;
+    const TopSettings& settings_;
+    const bits::Kernels& kernels_;
+    std::vector<SegmentScores> scored_;
+    std::vector<Candidate> candidates_;
+    bits::TopK nearest_;
+    std::size_t reranked_ = 0;
+    std::vector<Candidate> entered_;  // whatever got among the nearest, if only for a while
+};
+
+}  // namespace lookalike::search

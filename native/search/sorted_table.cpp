@@ -1,0 +1,194 @@
+#include "search/sorted_table.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <numeric>
+
+namespace lookalike::search {
+
+namespace {
+
+// Entries are first dealt out by their leading header bits, in one pass that writes to so many
+// places at once as caches can follow; each part is then small enough to be sorted in a cache.
+constexpr std::size_t kPartBits = 9;
+constexpr std::size_t kPieces = 16;  // of the collection, dealt out by threads
+
+struct Entry64 {
+    std::uint64_t signature;
+    std::uint32_t row;
+    std::uint32_t header;
+
+    friend bool operator<(const Entry64& a, const Entry64& b) {
+        return a.signature != b.signature ? a.signature < b.signature : a.row < b.row;
+    }
+};
+
+struct Entry {
+    std::uint32_t row;
+    std::uint32_t header;
+};
+
+// Places of `values` of equal header are contiguous after this; `ends[h]` is behind those of h.
+template <class Item>
+void sort_part(Item* items, std::size_t count, Item* spare, std::uint32_t first_header,
+               std::size_t headers, std::uint32_t begin, std::uint32_t* offsets) {
+    // offsets[h] counts, then becomes where h begins, then where the next one of h goes.
+    std::fill(offsets, offsets + headers, 0);
+    for (std::size_t at = 0; at < count; ++at)
+        ++offsets[items[at].header - first_header];
+    std::uint32_t next = 0;
+    for (std::size_t header = 0; header < headers; ++header) {
+        const std::uint32_t size = offsets[header];
+        offsets[header] = next;
+        next += size;
+    }
+    for (std::size_t at = 0; at < count; ++at)
+        spare[offsets[items[at].header - first_header]++] = items[at];
+    // Now each is where the next one begins: move on by one.
+    for (std::size_t header = headers; header-- > 1;)
+        offsets[header] = begin + offsets[header - 1];
+    if (headers != 0)
+        offsets[0] = begin;
+}
+
+}  // namespace
+
+Header::Header(std::size_t signature_bytes, std::vector<Run> runs)
+    : bytes_(signature_bytes), runs_(std::move(runs)) {
+    for (const Run& run : runs_) {
+        bits_ += run.width;
+        if (run.from + run.width <= 64 && run.width != 0)
+            mask_ |= (~std::uint64_t{0} >> (64 - run.width)) << run.from;
+    }
+}
+
+void build_table(const Header& header, const Signatures& signatures, std::size_t threads,
+                 const bits::Checkpoint& checkpoint, std::uint8_t* sorted, std::uint32_t* rows,
+                 std::uint32_t* offsets) {
+    const std::size_t count = signatures.count, bytes = signatures.bytes;
+    const std::size_t part_bits = std::min(kPartBits, header.bits());
+    const std::size_t rest_bits = header.bits() - part_bits;
+    const std::size_t parts = std::size_t{1} << part_bits;
+    const std::size_t pieces = count < (1 << 16) ? 1 : kPieces;
+    const auto piece_begin = [&](std::size_t piece) { return piece * count / pieces; };
+
+    const auto sort_all = [&]<class Item>(Item*) {
+        std::unique_ptr<Item[]> items(new Item[std::max<std::size_t>(1, count)]);
+        std::vector<std::uint32_t> headers(count);
+        std::vector<std::vector<std::size_t>> places(pieces, std::vector<std::size_t>(parts, 0));
+        bits::share_out(pieces, threads, checkpoint, [&](std::size_t, std::size_t piece) {
+            auto& counts = places[piece];
+            for (std::size_t row = piece_begin(piece); row < piece_begin(piece + 1); ++row) {
+                headers[row] = static_cast<std::uint32_t>(header.value(signatures.row(row)));
+                ++counts[headers[row] >> rest_bits];
+            }
+        });
+        std::vector<std::size_t> starts(parts + 1, 0);
+        std::size_t next = 0;
+        for (std::size_t part = 0; part < parts; ++part) {
+            starts[part] = next;
+            for (std::size_t piece = 0; piece < pieces; ++piece) {
+                const std::size_t size = places[piece][part];
+                places[piece][part] = next;
+                next += size;
+            }
+        }
+        starts[parts] = count;
+        bits::share_out(pieces, threads, checkpoint, [&](std::size_t, std::size_t piece) {
+            auto& next_place = places[piece];
+            for (std::size_t row = piece_begin(piece); row < piece_begin(piece + 1); ++row) {
+                Item& item = items[next_place[headers[row] >> rest_bits]++];
+                item.row = static_cast<std::uint32_t>(row);
+                item.header = headers[row];
+                if constexpr (std::is_same_v<Item, Entry64>)
+                    std::memcpy(&item.signature, signatures.row(row), 8);
+            }
+        });
+        headers = {};
+        std::vector<std::vector<Item>> spares(std::max<std::size_t>(1, threads));
+        bits::share_out(parts, threads, checkpoint, [&](std::size_t worker, std::size_t part) {
+            const std::size_t begin = starts[part], size = starts[part + 1] - begin;
+            std::vector<Item>& spare = spares[worker];
+            if (spare.size() < size)
+                spare.resize(size);
+            const std::size_t headers_here = std::size_t{1} << rest_bits;
+            std::uint32_t* const own = offsets + part * headers_here;
+            sort_part(items.get() + begin, size, spare.data(),
+                      static_cast<std::uint32_t>(part << rest_bits), headers_here,
+                      static_cast<std::uint32_t>(begin), own);
+            for (std::size_t from = 0, to; from < size; from = to) {
+                for (to = from + 1; to < size && spare[to].header == spare[from].header;)
+                    ++to;
+                if (to - from == 1)
+                    continue;
+                if constexpr (std::is_same_v<Item, Entry64>)
+                    std::sort(spare.begin() + static_cast<std::ptrdiff_t>(from),
+                              spare.begin() + static_cast<std::ptrdiff_t>(to));
+                else
+                    std::sort(spare.begin() + static_cast<std::ptrdiff_t>(from),
+                              spare.begin() + static_cast<std::ptrdiff_t>(to),
+                              [&](const Item& a, const Item& b) {
+                                  const int order = compare_signatures(
+                                      signatures.row(a.row), signatures.row(b.row), bytes);
+                                  return order != 0 ? order < 0 : a.row < b.row;
+                              });
+            }
+            for (std::size_t at = 0; at < size; ++at) {
+                rows[begin + at] = spare[at].row;
+                if (sorted == nullptr)
+                    continue;
+                if constexpr (std::is_same_v<Item, Entry64>)
+                    std::memcpy(sorted + (begin + at) * 8, &spare[at].signature, 8);
+                else
+                    std::memcpy(sorted + (begin + at) * bytes, signatures.row(spare[at].row),
+                                bytes);
+            }
+        });
+    };
+    if (bytes == 8)
+        sort_all(static_cast<Entry64*>(nullptr));
+    else
+        sort_all(static_cast<Entry*>(nullptr));
+    offsets[header.buckets()] = static_cast<std::uint32_t>(count);
+}
+
+bool find_offsets(const Header& header, const Signatures& sorted, std::size_t threads,
+                  const bits::Checkpoint& checkpoint, std::uint32_t* offsets) {
+    // Whoever has the first signature of a header fills in where it begins, and also those of the
+    // empty headers before it.
+    std::atomic<bool> ascending{true};
+    const std::size_t pieces = sorted.count < (1 << 16) ? 1 : kPieces;
+    const auto begin = [&](std::size_t piece) { return piece * sorted.count / pieces; };
+    bits::share_out(pieces, threads, checkpoint, [&](std::size_t, std::size_t piece) {
+        bool in_order = true;
+        std::uint64_t last = begin(piece) == 0 ? 0 : header.value(sorted.row(begin(piece) - 1)) + 1;
+        std::uint64_t before = 0;
+        if (sorted.bytes == 8 && begin(piece) != 0)
+            std::memcpy(&before, sorted.row(begin(piece) - 1), 8);
+        for (std::size_t at = begin(piece); at < begin(piece + 1); ++at) {
+            if (sorted.bytes == 8) {
+                std::uint64_t own;
+                std::memcpy(&own, sorted.row(at), 8);
+                in_order &= before <= own;
+                before = own;
+            } else if (at != 0) {
+                in_order &=
+                    compare_signatures(sorted.row(at - 1), sorted.row(at), sorted.bytes) <= 0;
+            }
+            const std::uint64_t value = header.value(sorted.row(at));
+            for (; last <= value; ++last)
+                offsets[last] = static_cast<std::uint32_t>(at);
+        }
+        if (!in_order)
+            ascending = false;
+    });
+    const std::uint64_t last =
+        sorted.count == 0 ? 0 : header.value(sorted.row(sorted.count - 1)) + 1;
+    std::fill(offsets + last, offsets + header.buckets() + 1,
+              static_cast<std::uint32_t>(sorted.count));
+    return ascending;
+}
+
+}  // namespace lookalike::search

@@ -1,0 +1,109 @@
+"""`lookalike plan`: which index suits a collection and a question, and what it will cost."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from lookalike import __version__
+from lookalike.indexes import plan
+from lookalike.indexes.costs import machine_costs
+
+if TYPE_CHECKING:
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "B": 10**9, "T": 10**12}
+
+_EXAMPLES = """\
+columns of the table (* marks the choice):
+  built with     what to build the index with
+  searched with  what to pass on when searching
+  µs a query     microseconds, one thread, queries in batches
+  build s        seconds to build, one thread
+  memory         signatures included
+  finds          "all" if that is guaranteed, else the share to be expected
+  remark         why it cannot be chosen, or what else there is to know
+
+Numbers may end in K, M, G (or B) and T: thousands, millions and so on.
+
+examples:
+  lookalike plan --count 10M --bits 64 --radius 3
+  lookalike plan --count 60M --bits 64 --radius 3 --recall 0.95 --memory 1G
+  lookalike plan --count 1M --bits 1024 --nearest 10 --recall 0.9
+  lookalike plan --count 1M --bits 64 --radius 3 --queries 100 --json
+"""
+
+
+def add(commands: Subparsers) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "plan",
+        help="say which index suits a collection, and what it will cost",
+        description="Weigh all indexes for a collection of a given size and a question, by what "
+        "single\nsteps cost on this machine. That is measured the first time, in about a second,\n"
+        "and kept in the user's cache folder.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--count", type=_number, required=True, metavar="N", help="signatures in the collection"
+    )
+    parser.add_argument("--bits", type=int, required=True, metavar="N", help="bits of a signature")
+    question = parser.add_mutually_exclusive_group(required=True)
+    question.add_argument(
+        "--radius", type=int, metavar="R", help="find everything within so many bits"
+    )
+    question.add_argument(
+        "-k", "--nearest", type=int, metavar="K", help="find so many nearest neighbours"
+    )
+    parser.add_argument(
+        "--recall",
+        type=float,
+        default=1.0,
+        metavar="SHARE",
+        help="the share that has to be found (default 1: everything)",
+    )
+    parser.add_argument(
+        "--memory", type=_number, metavar="BYTES", help="what the index may take, signatures too"
+    )
+    parser.add_argument(
+        "--queries",
+        type=_number,
+        metavar="N",
+        help="how many queries there will be; then building counts too",
+    )
+    parser.add_argument(
+        "--measure", action="store_true", help="measure what steps cost on this machine again"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON in place of a table")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print the plan."""
+    chosen = plan(
+        count=options.count,
+        bits=options.bits,
+        radius=options.radius,
+        k=options.nearest,
+        recall=options.recall,
+        memory=options.memory,
+        queries=options.queries,
+        costs=machine_costs(refresh=True) if options.measure else None,
+    )
+    if options.json:
+        print(json.dumps({"lookalike": __version__, **chosen.to_dict()}, indent=2, allow_nan=False))
+    else:
+        print(chosen)
+
+
+def _number(text: str) -> int:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGBT]?)", text, re.IGNORECASE)
+    if match is None:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number; expected something like 60000000, 60M or 1.5G"
+        )
+    return int(Fraction(match[1]) * _UNITS[match[2].upper()])

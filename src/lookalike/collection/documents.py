@@ -1,0 +1,257 @@
+"""Documents: what a caller gives and gets, and how that is stored."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.errors import ArgumentError, CollectionError, ItemError
+
+__all__ = [
+    "MOST_ID_BYTES",
+    "Document",
+    "Items",
+    "Row",
+    "as_document",
+    "as_id",
+    "checksum",
+    "is_id",
+    "now",
+    "prepare_items",
+]
+
+MOST_ID_BYTES = 1_000
+MOST_TEXT_BYTES = 256 << 20
+MOST_METADATA_BYTES = 32 << 20
+MOST_DEPTH = 100
+
+_ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document of a collection."""
+
+    id: str
+    signature: NDArray[np.uint8]
+    metadata: dict[str, Any]
+    text: str | None
+    """None if the collection keeps no text, or it was not asked for."""
+    added: datetime
+    updated: datetime
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Document) and self._all() == other._all()
+
+    __hash__ = None  # type: ignore[assignment]  # it holds a dictionary
+
+    def _all(self) -> tuple[Any, ...]:
+        metadata, signature = self.metadata, self.signature.tobytes()
+        return (self.id, signature, metadata, self.text, self.added, self.updated)
+
+
+class Row(NamedTuple):
+    """A row of the table of documents."""
+
+    id: str
+    signature: int
+    """The number of its signature."""
+    text: bytes | None
+    metadata: str
+    added: int
+    """Microseconds since 1970, UTC."""
+    updated: int
+    checksum: int
+
+
+@dataclass(frozen=True)
+class Items:
+    """The valid items of a batch, ready to be written."""
+
+    positions: list[int]
+    """Where each was in the batch."""
+    ids: list[str]
+    texts: list[bytes | None]
+    metadata: list[str]
+
+    def only(self, kept: Sequence[int]) -> Items:
+        """Return some of the items."""
+        columns = (self.positions, self.ids, self.texts, self.metadata)
+        return Items(*([column[place] for place in kept] for column in columns))  # type: ignore[arg-type]
+
+
+def now() -> int:
+    """Return the time in microseconds since 1970, UTC."""
+    return time.time_ns() // 1000
+
+
+def checksum(
+    id: str, signature: bytes, text: bytes | None, metadata: str, added: int, updated: int
+) -> int:
+    """Return what tells a changed document from the one that was written."""
+    size = -1 if text is None else len(text)
+    head = f"{added},{updated},{size},{len(id)},{id}{metadata}"
+    return crc32(signature, crc32(text or b"", crc32(head.encode())))
+
+
+def as_document(row: Row, signature: NDArray[np.uint8], with_text: bool = True) -> Document:
+    """Return a stored row as its owner knows it, or raise if it has changed by itself."""
+    expected = checksum(row.id, signature.tobytes(), row.text, row.metadata, row.added, row.updated)
+    if expected != row.checksum:
+        raise CollectionError(
+            f"the document {row.id[:80]!r} does not match its checksum: the database is damaged; "
+            "run verify(), and restore a snapshot"
+        )
+    text = row.text.decode() if with_text and row.text is not None else None
+    return Document(
+        row.id, signature, json.loads(row.metadata), text, _datetime(row.added),
+        _datetime(row.updated),
+    )  # fmt: skip
+
+
+def prepare_items(
+    ids: Iterable[object],
+    texts: Sequence[object] | None,
+    metadata: Sequence[object] | None,
+    *,
+    need_text: bool,
+    keep_text: bool,
+    unique: bool,
+) -> tuple[Items, list[ItemError]]:
+    """Return the valid items and what is wrong with the others.
+
+    Where an id comes twice, the later one is an error if ids must be `unique`, else it wins.
+    """
+    items = Items([], [], [], [])
+    errors: list[ItemError] = []
+    seen: dict[str, int] = {}
+    for position, given in enumerate(ids):
+        try:
+            id = as_id(given)
+            if unique and id in seen:
+                raise ArgumentError("the id is given more than once in this batch")
+            text = None
+            if texts is not None and (need_text or texts[position] is not None):
+                text = _encoded_text(texts[position])
+            described = "{}" if metadata is None else encode_metadata(metadata[position])
+        except ArgumentError as error:
+            errors.append(ItemError(position, given, str(error)))
+            continue
+        if not keep_text:
+            text = None
+        if id in seen:  # the later one wins, in the place of the first
+            place = seen[id]
+            items.positions[place] = position
+            items.texts[place], items.metadata[place] = text, described
+            continue
+        seen[id] = len(items.ids)
+        items.positions.append(position)
+        items.ids.append(id)
+        items.texts.append(text)
+        items.metadata.append(described)
+    return items, errors
+
+
+def as_id(id: object) -> str:
+    """Return the id if it can be one of a document, else say what is wrong with it."""
+    if not isinstance(id, str):
+        raise ArgumentError(f"the id is of type {type(id).__name__}; expected a str")
+    if not id:
+        raise ArgumentError("the id is empty; expected at least one character")
+    if "\0" in id:
+        raise ArgumentError("the id contains the character NUL, which databases do not take")
+    size = len(id) if id.isascii() else len(_utf8(id, "id"))
+    if size > MOST_ID_BYTES:
+        raise ArgumentError(
+            f"the id has {size} bytes of UTF-8; expected at most {MOST_ID_BYTES}: "
+            "use a hash of it, and keep the long form in the metadata"
+        )
+    return id
+
+
+def is_id(id: object) -> bool:
+    """Return whether there can be a document of this id."""
+    try:
+        as_id(id)
+    except ArgumentError:
+        return False
+    return True
+
+
+def encode_metadata(metadata: object) -> str:
+    """Return metadata as JSON that comes back as it was, or say why there is none."""
+    if metadata is None:
+        return "{}"
+    if not isinstance(metadata, Mapping):
+        raise ArgumentError(f"metadata are of type {type(metadata).__name__}; expected a dict")
+    if not metadata:
+        return "{}"
+    try:
+        text = _ENCODE(metadata if isinstance(metadata, dict) else dict(metadata))
+    except RecursionError:
+        raise _too_deep() from None
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"metadata cannot be written as JSON: {error}") from None
+    if len(text) > 2 * MOST_DEPTH and text.count("[") + text.count("{") > MOST_DEPTH:
+        _check_depth(metadata)
+    if len(text) > MOST_METADATA_BYTES // 4:
+        size = len(_utf8(text, "metadata"))
+        if size > MOST_METADATA_BYTES:
+            raise ArgumentError(
+                f"metadata take {size} bytes as JSON; expected at most {MOST_METADATA_BYTES}"
+            )
+    elif not text.isascii():
+        _utf8(text, "metadata")
+    return text
+
+
+def _check_depth(value: object) -> None:
+    level = [value]
+    for _ in range(MOST_DEPTH):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, Mapping) else outer)  # type: ignore[attr-defined]
+            if isinstance(inner, Mapping | list | tuple)
+        ]
+        if not level:
+            return
+    raise _too_deep()
+
+
+def _too_deep() -> ArgumentError:
+    return ArgumentError(f"metadata are nested more than {MOST_DEPTH} levels deep")
+
+
+def _encoded_text(text: object) -> bytes:
+    if not isinstance(text, str):
+        raise ArgumentError(f"the text is of type {type(text).__name__}; expected a str")
+    encoded = _utf8(text, "text")
+    if len(encoded) > MOST_TEXT_BYTES:
+        raise ArgumentError(
+            f"the text has {len(encoded)} bytes; expected at most {MOST_TEXT_BYTES}: "
+            "keep it elsewhere and open the collection with keep_text=False"
+        )
+    return encoded
+
+
+def _utf8(text: str, name: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise ArgumentError(
+            f"the {name} holds half of a surrogate pair at {error.start}, which is no character"
+        ) from None
+
+
+def _datetime(microseconds: int) -> datetime:
+    seconds, rest = divmod(microseconds, 1_000_000)
+    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest)

@@ -1,0 +1,204 @@
+"""Opening, listing and dropping collections."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal, SupportsIndex
+
+from lookalike.checks import whole_number
+from lookalike.collection.address import Address, parse_address
+from lookalike.collection.collection import Collection, Way
+from lookalike.collection.native_search import cache_file
+from lookalike.collection.slicing import Slicing, default_slice_bits
+from lookalike.collection.store import State, Store
+from lookalike.errors import ArgumentError, NotFoundError
+from lookalike.signatures import MinHash, Signer
+
+__all__ = ["drop_collection", "list_collections", "open_collection", "open_store"]
+
+MOST_BITS = 1 << 14  # PostgreSQL's indexes take entries of up to 2,700 bytes
+_MOST_NAME = 200
+
+
+def open_collection(
+    url: str | os.PathLike[str],
+    name: str = "documents",
+    *,
+    signer: Signer | None = None,
+    bits: SupportsIndex | None = None,
+    slice_bits: SupportsIndex | None = None,
+    keep_text: bool = True,
+    create: bool = True,
+    way: Way = "native",
+    cache: str | os.PathLike[str] | Literal[False] | None = None,
+    timeout: float = 30.0,
+    durable: bool = True,
+) -> Collection:
+    """Open a collection, or make it if there is none of that name.
+
+    `url` is the name of an SQLite file (`docs.db`, `sqlite:///docs.db`) or the address of a
+    PostgreSQL database (`postgresql://user@host/database`, extra `postgresql`); one database holds
+    any number of collections. A new one needs a `signer`, which is stored with it, or `bits`, if
+    signatures are always given. An existing one keeps what it was made with: another signer or
+    width is refused. `keep_text=False` stores no texts. `slice_bits` is the width of the slices in
+    the table of keys.
+
+    `way` says where searches run unless told: `"native"`, in an index in memory, or `"sql"`, in
+    the database. The index is kept in the folder `cache` (beside the file, or in the user's
+    folder for caches; False: nowhere). Locks are waited for `timeout` seconds. With
+    `durable=False` writes are quicker, and the last ones may be lost with the power.
+    """
+    address = parse_address(url)
+    if way not in ("native", "sql"):
+        raise ArgumentError(f"way is {way!r}; expected 'native' or 'sql'")
+    wanted = _wanted(name, signer, bits, slice_bits, keep_text)
+    store = open_store(
+        address, timeout=timeout, durable=durable, create=create and wanted is not None
+    )
+    try:
+        state = _find_or_create(store, name, wanted, signer, create)
+        _refuse_other(state, signer, bits, slice_bits)
+    except BaseException:
+        store.close()
+        raise
+    folder = address.cache_folder() if cache is None else None if cache is False else Path(cache)
+    return Collection(store, state, way=way, cache=folder)
+
+
+def list_collections(url: str | os.PathLike[str]) -> list[str]:
+    """Return the names of the collections in a database."""
+    store = open_store(parse_address(url), create=False)
+    try:
+        with store.reading() as view:
+            return [state.name for state in view.states()]
+    finally:
+        store.close()
+
+
+def drop_collection(url: str | os.PathLike[str], name: str) -> None:
+    """Remove a collection with all it holds; it cannot be taken back."""
+    store = open_store(parse_address(url), create=False)
+    try:
+        with store.writing() as writer:
+            state = writer.lock(name)
+            if state is None:
+                raise NotFoundError(f"there is no collection {name!r} at {store.shown}")
+            writer.drop(state)
+    finally:
+        store.close()
+    forget_cache(parse_address(url), state)
+
+
+def forget_cache(address: Address, state: State) -> None:
+    """Remove the saved index of a collection that is gone, where it is by default."""
+    with suppress(OSError):
+        cache_file(address.cache_folder(), state.uid).unlink()
+
+
+def open_store(
+    address: Address, *, timeout: float = 30.0, durable: bool = True, create: bool = True
+) -> Store:
+    """Return the database behind an address; its module is imported only now."""
+    if not isinstance(timeout, int | float) or not 0 <= timeout <= 1e6:
+        raise ArgumentError(f"timeout is {timeout!r}; expected seconds, 0 or more")
+    if address.path is not None:
+        from lookalike.collection.sqlite import SqliteStore
+
+        if not create and not address.path.exists():
+            raise NotFoundError(
+                f"there is no file {address.shown}; to make a collection, give a signer such as "
+                "la.SimHash(bits=128), or bits"
+            )
+        return SqliteStore(address.path, timeout=timeout, durable=durable, create=create)
+    from lookalike.collection.postgresql import PostgresStore
+
+    return PostgresStore(address.url, address.shown, timeout=timeout, durable=durable)
+
+
+def describe_signer(signer: Signer | None) -> str:
+    """Return the description of a signer as it is stored."""
+    return "" if signer is None else json.dumps(signer.to_dict(), sort_keys=True)
+
+
+def _hash(description: str) -> str:
+    import hashlib  # takes milliseconds to import, which not everybody needs
+
+    return hashlib.sha256(description.encode()).hexdigest() if description else ""
+
+
+def _wanted(
+    name: str,
+    signer: Signer | None,
+    bits: SupportsIndex | None,
+    slice_bits: SupportsIndex | None,
+    keep_text: bool,
+) -> State | None:
+    """Return the row that a new collection would have; None if too little is known for that."""
+    if not isinstance(name, str) or not name or len(name) > _MOST_NAME or not name.isprintable():
+        raise ArgumentError(
+            f"the name of the collection is {name!r}; expected 1 to {_MOST_NAME} printable "
+            "characters"
+        )
+    if signer is not None and not isinstance(signer, Signer):
+        raise ArgumentError(f"signer is {signer!r}; expected one such as la.SimHash(bits=128)")
+    if isinstance(signer, MinHash):
+        raise ArgumentError(
+            "MinHash gives numbers and not bits, whose Hamming distance means nothing; "
+            "use la.BBitMinHash"
+        )
+    width = None if bits is None else whole_number("bits", bits, at_least=8, at_most=MOST_BITS)
+    if width is not None and width % 8:
+        raise ArgumentError(f"bits is {width}; expected a multiple of 8")
+    if signer is not None:
+        own = signer.bits  # type: ignore[attr-defined]
+        if width not in (None, own):
+            raise ArgumentError(f"bits is {width}, but the signer gives {own}; leave bits out")
+        width = whole_number("the signer's bits", own, at_least=8, at_most=MOST_BITS)
+    if width is None:
+        return None
+    slices = default_slice_bits(width) if slice_bits is None else int(slice_bits)
+    Slicing(width, slices)
+    digest = _hash(describe_signer(signer))
+    return State(0, name, os.urandom(16).hex(), width, slices, bool(keep_text), digest)
+
+
+def _find_or_create(
+    store: Store, name: str, wanted: State | None, signer: Signer | None, create: bool
+) -> State:
+    with store.reading() as view:
+        state = view.state(name)
+        others = [other.name for other in view.states()]
+    if state is not None:
+        return state
+    if wanted is None or not create:
+        known = f"; there are {others}" if others else ""
+        hint = "" if create else ": create=True makes one"
+        if wanted is None and create:
+            hint = ": to make one, give a signer such as la.SimHash(bits=128), or bits"
+        raise NotFoundError(f"there is no collection {name!r} at {store.shown}{known}{hint}")
+    with store.writing() as writer:
+        return writer.lock(name) or writer.create(wanted, describe_signer(signer))
+
+
+def _refuse_other(
+    state: State,
+    signer: Signer | None,
+    bits: SupportsIndex | None,
+    slice_bits: SupportsIndex | None,
+) -> None:
+    if signer is not None and _hash(describe_signer(signer)) != state.signer:
+        raise ArgumentError(
+            f"the collection {state.name!r} was made with another signer than {signer!r}, so "
+            "their signatures cannot be compared; open it without a signer to use its own, or "
+            "make another collection"
+        )
+    if bits is not None and int(bits) != state.bits:
+        raise ArgumentError(f"the collection {state.name!r} has {state.bits} bits, not {bits}")
+    if slice_bits is not None and int(slice_bits) != state.slice_bits:
+        raise ArgumentError(
+            f"the collection {state.name!r} has slices of {state.slice_bits} bits, "
+            f"not {slice_bits}; leave slice_bits out"
+        )

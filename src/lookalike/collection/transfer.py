@@ -1,0 +1,251 @@
+"""Whole corpora into a collection, and a collection out into a file; memory stays constant."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.corpora import Corpus, Problems, open_corpus, write_table
+from lookalike.corpora.base import arrow
+from lookalike.errors import ArgumentError, BatchError, ItemError
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from lookalike.collection.collection import Collection
+
+__all__ = ["Imported", "export_documents", "import_documents"]
+
+Progress = Callable[[str, float], None]
+
+_BATCH = 50_000
+_PAGE = 2_000
+_EXAMPLES = 5
+_TEXTS = ("text", "content", "body", "document")
+_IDS = ("id", "doc_id", "document_id", "url", "path", "file")
+
+
+@dataclass
+class Imported:
+    """What became of the rows of a corpus."""
+
+    added: int = 0
+    updated: int = 0
+    bad: int = 0
+    """Rows that were left out."""
+    examples: list[str] = field(default_factory=list)
+    """What was wrong with some of them."""
+
+
+def import_documents(
+    docs: Collection,
+    source: Any,
+    *,
+    text: str | None = None,
+    id: str | None = None,
+    signature: str | None = None,
+    format: str | None = None,
+    replace: bool = False,
+    skip_bad: bool = False,
+    batch: int = _BATCH,
+    progress: Progress | None = None,
+) -> Imported:
+    """Add the rows of a corpus, `batch` at a time, each batch in one transaction.
+
+    `source` is what `dedup` takes: files, folders, patterns, tables. `text`, `id` and `signature`
+    name columns; without them, obvious ones are taken, and rows are numbered if there are no ids.
+    Signatures are hexadecimal or bytes; where there are none, texts are signed. The other columns
+    become metadata; one called `metadata` with a JSON object, as `export_documents` writes, is
+    taken as a whole. `replace` replaces documents with the same ids, which else are errors; an
+    error ends the import, and what was committed before stays, unless `skip_bad` leaves bad rows
+    out.
+    """
+    corpus = open_corpus(source, format)
+    columns = _Columns(
+        corpus.column_for(text, _TEXTS, "text"),
+        corpus.column_for(id, _IDS, "ids"),
+        corpus.column_for(signature, ("signature",), "signatures"),
+    )
+    if columns.text is None and columns.signature is None:
+        raise ArgumentError(
+            f"{corpus.name} has neither texts nor signatures; there are the columns "
+            f"{', '.join(corpus.columns()) or 'none'}: say which one has them"
+        )
+    problems = Problems(skip_bad)
+    done = Imported()
+    for rows in _batches(corpus, columns, problems, batch):
+        _write(docs, rows, columns, replace, skip_bad, done)
+        if progress:
+            progress("importing", corpus.done)
+    done.bad += problems.bad
+    done.examples = (problems.examples + done.examples)[:_EXAMPLES]
+    return done
+
+
+def export_documents(
+    docs: Collection, path: Path, *, where: Any = None, progress: Progress | None = None
+) -> int:
+    """Write documents by id to a file in the format of its name, whole or not at all.
+
+    Columns: id, text, metadata as JSON, signature in hexadecimal, added, updated.
+    """
+    return write_table(_tables(docs, where, progress), path)
+
+
+@dataclass(frozen=True)
+class _Columns:
+    text: str | None
+    id: str | None
+    signature: str | None
+
+
+@dataclass
+class _Batch:
+    """Rows of a corpus, column by column."""
+
+    ids: list[Any]
+    texts: list[Any]
+    signatures: list[Any]
+    metadata: list[Any]
+
+    def only(self, kept: Sequence[int]) -> _Batch:
+        columns = (self.ids, self.texts, self.signatures, self.metadata)
+        return _Batch(*([column[place] for place in kept] for column in columns))
+
+
+def _batches(corpus: Corpus, columns: _Columns, problems: Problems, size: int) -> Iterator[_Batch]:
+    """Yield rows, read twice side by side: ids and texts as they are written, the rest with types.
+
+    A number that is an id stays what it is in the file, and so does text that looks like a number.
+    """
+    wanted = [name for name in (columns.id, columns.text, columns.signature) if name is not None]
+    plain = _rows(corpus.read(wanted, problems))
+    others = [name for name in corpus.columns() if name not in wanted]
+    # Another reader of the same corpus reports the same bad rows, which count only once.
+    typed = _rows(corpus.rows(Problems(problems.skip_bad))) if others else None
+    first = 0
+    while rows := list(islice(plain, size)):
+        described = [{}] * len(rows) if typed is None else list(islice(typed, len(rows)))
+        yield _Batch(
+            [f"row-{first + place}" for place in range(len(rows))]
+            if columns.id is None
+            else [_text(row[columns.id]) for row in rows],
+            [_text(row[columns.text]) if columns.text else None for row in rows],
+            [row[columns.signature] if columns.signature else None for row in rows],
+            [_metadata(row, wanted) for row in described],
+        )
+        first += len(rows)
+
+
+def _rows(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[dict[str, Any]]:
+    for batch in batches:
+        yield from batch.to_pylist()
+
+
+def _write(
+    docs: Collection,
+    batch: _Batch,
+    columns: _Columns,
+    replace: bool,
+    skip_bad: bool,
+    done: Imported,
+) -> None:
+    signatures, wrong = _signatures(docs, batch) if columns.signature else (None, [])
+    if wrong and not skip_bad:
+        raise BatchError(wrong, len(batch.ids))
+    if wrong:
+        bad = {error.position for error in wrong}
+        batch = batch.only([place for place in range(len(batch.ids)) if place not in bad])
+    written = (docs.upsert if replace else docs.add)(
+        batch.ids,
+        batch.texts if columns.text else None,
+        signatures=signatures,
+        metadata=batch.metadata,
+        on_error="skip" if skip_bad else "raise",
+    )
+    errors = [*wrong, *written.errors]
+    done.added += written.added
+    done.updated += written.updated
+    done.bad += len(errors)
+    done.examples = (done.examples + [str(error) for error in errors[:_EXAMPLES]])[:_EXAMPLES]
+
+
+def _signatures(docs: Collection, batch: _Batch) -> tuple[NDArray[np.uint8], list[ItemError]]:
+    """Return the signatures of the rows that have valid ones, and what is wrong with the others."""
+    width = docs.bits // 8
+    good, wrong = [], []
+    for place, value in enumerate(batch.signatures):
+        try:
+            data = bytes.fromhex(value) if isinstance(value, str) else bytes(value or b"")
+        except (TypeError, ValueError):
+            data = b""
+        if len(data) == width:
+            good.append(data)
+            continue
+        message = f"the signature is {str(value)[:40]!r}; expected {2 * width} hexadecimal digits"
+        wrong.append(ItemError(place, batch.ids[place], message))
+    return np.frombuffer(b"".join(good), np.uint8).reshape(len(good), width), wrong
+
+
+def _metadata(row: Mapping[str, Any], others: Sequence[str]) -> Any:
+    described = row.get("metadata")
+    if isinstance(described, str) and described.startswith("{"):
+        try:
+            return json.loads(described)
+        except (ValueError, RecursionError):
+            pass  # text like any other
+    return {
+        name: _plain(value)
+        for name, value in row.items()
+        if name not in others and value is not None
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON can hold in place of what Arrow has."""
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list) else value
+
+
+def _text(value: Any) -> Any:
+    """Return numbers as text, which ids often are, and everything else as it is."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _tables(
+    docs: Collection, where: Any, progress: Progress | None
+) -> Iterator[pyarrow.RecordBatch]:
+    pa = arrow()
+    names = ("id", "text", "metadata", "signature", "added", "updated")
+    schema = pa.schema([(name, pa.string()) for name in names])
+    after, count, total = "", 0, max(1, docs.count())
+    while page := docs.scroll(after, _PAGE, where=where):
+        after = page[-1].id
+        count += len(page)
+        columns = [
+            [document.id for document in page],
+            [document.text for document in page],
+            [json.dumps(document.metadata, ensure_ascii=False) for document in page],
+            [document.signature.tobytes().hex() for document in page],
+            [document.added.isoformat() for document in page],
+            [document.updated.isoformat() for document in page],
+        ]
+        yield pa.record_batch([pa.array(column, pa.string()) for column in columns], schema)
+        if progress:
+            progress("exporting", min(1.0, count / total))

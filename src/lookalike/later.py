@@ -1,0 +1,25 @@
+"""Names that are imported when they are first asked for: importing a package stays quick."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+__all__ = ["names_from"]
+
+
+def names_from(package: dict[str, Any], later: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
+    """Return a package's `__getattr__` (PEP 562): names that come from these modules.
+
+    `package` is its `globals()`, where a name is kept once it was asked for.
+    """
+
+    def attribute(name: str) -> Any:
+        for module, names in later.items():
+            if name in names:
+                value = package[name] = getattr(import_module(module), name)
+                return value
+        raise AttributeError(f"module {package['__name__']!r} has no attribute {name!r}")
+
+    return attribute

@@ -1,0 +1,213 @@
+"""`lookalike collection`, as people and scripts use it."""
+
+from __future__ import annotations
+
+import io
+import json
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import lookalike as la
+from lookalike.cli import main
+
+ACTIONS = (
+    "create", "add", "search", "get", "delete", "stats", "verify", "repair", "snapshot", "restore",
+    "import", "export",
+)  # fmt: skip
+
+
+class Shell:
+    def __init__(self, folder: Path, capture: pytest.CaptureFixture[str]) -> None:
+        self.database = str(folder / "docs.db")
+        self._capture = capture
+
+    def __call__(self, action: str, *arguments: str, status: int = 0) -> str:
+        """Run an action on the database and return what it prints."""
+        assert main(["collection", action, self.database, *arguments]) == status
+        printed = self._capture.readouterr()
+        assert "Traceback" not in printed.err
+        return printed.out if status == 0 else printed.out + printed.err
+
+
+@pytest.fixture
+def shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shell:
+    return Shell(tmp_path, capsys)
+
+
+@pytest.fixture
+def filled(shell: Shell) -> Shell:
+    shell("create")
+    shell("add", "fox", "The quick brown fox jumps over the lazy dog", "--metadata", '{"n": 1}')
+    shell("add", "owl", "The quick brown fox jumped over the lazy dog", "--metadata", '{"n": 2}')
+    return shell
+
+
+def test_every_action_has_help_with_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    for action in ACTIONS:
+        with pytest.raises(SystemExit) as stop:
+            main(["collection", action, "--help"])
+        assert stop.value.code == 0
+        assert f"  lookalike collection {action} " in capsys.readouterr().out
+
+
+def test_documents_come_and_go(filled: Shell) -> None:
+    lines = filled("search", "The quick brown fox jumps over the lazy dog").splitlines()
+    assert lines[0].split() == ["0", "fox", '{"n":', "1}"]
+    assert lines[1].split()[1] == "owl"
+    assert "added" in filled("add", "cat", "Something else")
+    assert "replaced" in filled("add", "cat", "Quite another thing", "--replace")
+    assert "removed 1 of 2" in filled("delete", "cat", "dog")
+    assert "fox" in filled("get", "fox")
+    both = filled("get", "fox", "dog", status=1)
+    assert "id         fox" in both
+    assert "there is no document 'dog'" in both
+
+
+def test_searching_for_machines(filled: Shell, tmp_path: Path) -> None:
+    query = "The quick brown fox jumps over the lazy dog"
+    for way in ("sql", "native"):
+        found = filled("search", query, "--json", "-k", "1", "--explain", "--way", way)
+        assert json.loads(found) == {
+            "id": "fox", "distance": 0, "metadata": {"n": 1}, "differing_bits": [],
+            "slices": [0, 1, 2, 3, 4], "slice_distances": [0] * 5,
+        }  # fmt: skip
+    near = filled("search", "fox", "--like", "--json").splitlines()
+    assert [json.loads(line)["id"] for line in near] == ["owl"]
+    assert not filled("search", "fox", "--like", "--radius", "0")
+    only = filled("search", query, "--where", '{"n": 2}', "--json")
+    assert json.loads(only)["id"] == "owl"
+    document = json.loads(filled("get", "owl", "--json"))
+    exact = filled("search", document["signature"], "--signature", "--radius", "0", "--json")
+    assert json.loads(exact)["id"] == "owl"
+    page = tmp_path / "page.txt"
+    page.write_text(query)
+    assert filled("search", str(page), "--file", "-k", "1").split()[1] == "fox"
+
+
+def test_standard_input(filled: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("from a pipe"))
+    filled("add", "pipe", "-")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("from a pipe"))
+    assert filled("search", "-", "-k", "1").split()[:2] == ["0", "pipe"]
+
+
+def test_care(filled: Shell, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "everything is as it should be" in filled("verify")
+    assert json.loads(filled("verify", "--json"))["ok"] is True
+    assert json.loads(filled("stats", "--json"))["documents"] == 2
+    assert "journal_mode=TRUNCATE" in filled("stats")
+    copy = tmp_path / "copy.db"
+    filled("snapshot", str(copy))
+    filled("delete", "fox")
+    assert main(["collection", "restore", str(copy), filled.database]) == 1
+    assert "replace" in capsys.readouterr().err
+    assert main(["collection", "restore", str(copy), filled.database, "--replace"]) == 0
+    capsys.readouterr()
+    assert "fox" in filled("get", "fox")
+    connection = sqlite3.connect(filled.database)
+    with connection:
+        name = connection.execute(
+            "SELECT name FROM sqlite_master WHERE name LIKE 'lookalike_keys_%'"
+        ).fetchone()[0]
+        connection.execute(f"DELETE FROM {name} WHERE key > 100")
+    connection.close()
+    assert "DAMAGED" in filled("verify", status=1)
+    assert json.loads(filled("verify", "--json", status=1).splitlines()[0])["ok"] is False
+    assert "everything is as it should be" in filled("repair")
+    assert "owl" in filled("search", "fox", "--like", "--radius", "60")
+    assert "everything is as it should be" in filled("verify")
+
+
+def test_import_and_export(shell: Shell, tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus.jsonl"
+    rows = [{"id": f"d{n}", "text": f"document number {n}", "n": n} for n in range(500)]
+    corpus.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    shell("create", "--signer", "topsig", "--bits", "256")
+    assert shell("import", str(corpus), "--quiet") == "added 500, replaced 0, left out 0\n"
+    assert "use upsert" in shell("import", str(corpus), status=1)
+    assert shell("import", str(corpus), "--replace") == "added 0, replaced 500, left out 0\n"
+    out = tmp_path / "out.parquet"
+    assert "wrote 10 documents" in shell("export", str(out), "--where", '{"n": {"<": 10}}')
+    shell("create", "--name", "second", "--signer", "none", "--bits", "256")
+    assert "added 10" in shell("import", str(out), "--name", "second")
+    stats = [json.loads(line) for line in shell("stats", "--json").splitlines()]
+    assert [(one["name"], one["documents"]) for one in stats] == [
+        ("documents", 500),
+        ("second", 10),
+    ]
+
+
+def test_signers(shell: Shell, tmp_path: Path) -> None:
+    shell("create", "--name", "a", "--bits", "64", "--ngram", "3")
+    shell("create", "--name", "b", "--signer", "bbitminhash", "--bits", "128", "--chars", "4")
+    saved = tmp_path / "signer.lookalike"
+    la.SimHash(bits=64, seed=5).save(saved)
+    shell("create", "--name", "c", "--signer", str(saved), "--no-text")
+    with la.open_collection(shell.database, "a") as docs:
+        assert docs.signer == la.SimHash(bits=64, features=la.Words(ngram=3))
+    with la.open_collection(shell.database, "b") as docs:
+        assert docs.signer == la.BBitMinHash(permutations=128, features=la.Chars(ngram=4))
+    with la.open_collection(shell.database, "c") as docs:
+        assert docs.signer == la.SimHash(bits=64, seed=5)
+        assert docs.stats()["keeps_text"] is False
+
+
+@pytest.mark.parametrize(
+    ("action", "arguments", "message"),
+    [
+        ("create", [], "has a collection 'documents' already"),
+        ("create", ["--name", "x", "--signer", "md5"], "--signer is 'md5'"),
+        ("create", ["--name", "x", "--bits", "12"], "12"),
+        ("create", ["--name", "x", "--ngram", "2", "--chars", "2"], "exclude each other"),
+        ("add", ["fox", "again"], "there is a document of this id"),
+        ("add", ["x", "00", "--signature"], "expected 32 hexadecimal digits"),
+        ("add", ["x", "nowhere.txt", "--file"], "nowhere.txt cannot be read"),
+        ("add", ["x" * 2000, "text"], "expected at most 1000"),
+        ("search", ["nobody", "--like"], "no document 'nobody'"),
+        ("search", ["text", "-k", "0"], "k is 0"),
+        ("search", ["text", "--where", '{"a": {"~": 1}}'], "operation '~'"),
+        ("search", ["text", "--name", "other"], "no collection 'other'"),
+        ("import", ["nowhere.jsonl"], "nowhere.jsonl"),
+        ("export", ["out.unknown"], "out.unknown"),
+    ],
+)
+def test_errors_are_one_line(
+    filled: Shell, action: str, arguments: list[str], message: str
+) -> None:
+    printed = filled(action, *arguments, status=1)
+    assert message in printed
+    assert printed.startswith("lookalike: ")
+    assert printed.count("\n") == 1
+
+
+def test_no_such_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["collection", "stats", str(tmp_path / "none.db")]) == 1
+    assert "there is no file" in capsys.readouterr().err
+    assert not (tmp_path / "none.db").exists(), "looking does not make files"
+
+
+def test_bad_json_is_wrong_usage(filled: Shell, capsys: pytest.CaptureFixture[str]) -> None:
+    for text in ("{", "[1]", "[" * 100_000):
+        with pytest.raises(SystemExit) as stop:
+            filled("search", "text", "--where", text)
+        assert stop.value.code == 2
+        assert "JSON" in capsys.readouterr().err
+
+
+def test_terminals_are_left_alone(filled: Shell) -> None:
+    filled("add", "\x1b[2J", "text \x1b[31m red")
+    assert "\x1b" not in filled("search", "text red")
+    assert "\x1b" not in filled("get", "\x1b[2J")
+
+
+def test_it_runs_as_a_program(tmp_path: Path) -> None:
+    result = subprocess.run(
+        [sys.executable, "-m", "lookalike.cli", "collection", "create", "docs.db"],
+        cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    assert "made the collection 'documents' in docs.db: 128 bits" in result.stdout

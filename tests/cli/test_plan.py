@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lookalike.cli import main
+from lookalike.indexes import costs
+from planned import COSTS
+
+
+@pytest.fixture(autouse=True)
+def known_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No measuring: the costs of this machine are known."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("lookalike.indexes.measuring.measure_costs", lambda: COSTS)
+    monkeypatch.setattr(costs, "_known", {})
+
+
+def test_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--count", "10M", "--bits", "64", "--radius", "3"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("10,000,000 signatures of 64 bits: all within 3 bits")
+    assert "µs a query" in text
+    assert "\n*  " in text
+
+
+def test_json(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["plan", "--count", "1.5K", "--bits", "1024", "-k", "10", "--recall", "0.9"]
+    assert main([*arguments, "--memory", "1G", "--queries", "2m", "--json"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert (values["count"], values["k"], values["recall"]) == (1500, 10, 0.9)
+    assert (values["memory"], values["queries"]) == (10**9, 2 * 10**6)
+    assert values["chosen"] in values["options"]
+
+
+def test_measuring_again(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[int] = []
+
+    def measure() -> costs.MachineCosts:
+        calls.append(1)
+        return COSTS
+
+    monkeypatch.setattr("lookalike.indexes.measuring.measure_costs", measure)
+    arguments = ["plan", "--count", "1000", "--bits", "64", "--radius", "3"]
+    for more in ([], [], ["--measure"]):
+        assert main([*arguments, *more]) == 0
+    assert len(calls) == 2
+
+
+def test_errors_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--count", "10", "--bits", "64", "--radius", "99"]) == 1
+    assert capsys.readouterr().err.startswith("lookalike: radius is 99; expected")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--bits", "64", "--radius", "3"],
+        ["--count", "10", "--bits", "64"],
+        ["--count", "10", "--bits", "64", "--radius", "3", "-k", "3"],
+        ["--count", "ten", "--bits", "64", "--radius", "3"],
+        ["--count", "-10", "--bits", "64", "--radius", "3"],
+    ],
+)
+def test_wrong_usage(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["plan", *arguments])
+    assert stop.value.code == 2
