@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +26,9 @@ class FlipTuning:
     target: float
     """The share asked for."""
     flips: int
-    """The least number of flips that reaches it."""
+    """The least number that reaches it in the sample by two standard errors, so as to reach it for
+    other queries too.
+    """
     recall: float
     """The share that they find in the sample."""
     matches: int
@@ -44,7 +47,8 @@ class FlipTuning:
         needed = _least_of_each(attempts) if first else np.sort(attempts.ids)
         if not len(needed):
             return cls(radius, first, target, 0, 0.0, 0, len(attempts))
-        flips = int(needed[int(np.ceil(target * len(needed))) - 1])
+        margin = 2 * math.sqrt(target * (1 - target) / len(needed))
+        flips = int(needed[math.ceil(min(1.0, target + margin) * len(needed)) - 1])
         found = float(np.mean(needed <= flips))
         return cls(radius, first, target, flips, found, len(needed), len(attempts))
 
