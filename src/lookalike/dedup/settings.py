@@ -31,7 +31,7 @@ _BITS = {"minhash": 0, "simhash": 128, "topsig": 1024}
 _SPREAD = {"minhash": 0.0, "simhash": 2.2, "topsig": 0.0}
 """Standard deviations that the radius lies above the mean distance of pairs at the threshold.
 
-TopSig's pairs lie nearer than the mean: its default finds more than 99% without any.
+TopSig's pairs lie nearer than the mean: without any, 98% and more of them are found.
 """
 
 

@@ -7,6 +7,7 @@ bounded by the chunk and the batch.
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -214,13 +215,14 @@ class _Found:
         return Matches(offsets, ids[order], distances[order].astype(np.int32), exact)
 
 
-class _Matcher:
+class _Matcher(ABC):
     """A way to find the matches of queries in a chunk."""
 
     exact: bool
 
+    @abstractmethod
     def match(self, chunk: _Chunk, asked: Numbers, found: _Found) -> None:
-        raise NotImplementedError
+        """Add the matches of the queries that are still asked."""
 
 
 class _ByBlocks(_Matcher):
