@@ -318,3 +318,13 @@ def test_more_pairs_than_memory_is_allowed_for() -> None:
     texts = [f"these words are the same every time{'!' * number}" for number in range(400)]
     with pytest.raises(la.ResultTooLargeError, match="memory_limit"):
         la.dedup(texts, memory_limit=(600 << 20) + 60_000 + 100)
+
+
+@pytest.mark.parametrize(("method", "bits"), [("simhash", 128), ("topsig", 1024)])
+def test_a_cosine_that_is_the_threshold_exactly_counts(method: str, bits: int) -> None:
+    """Of n different words, all but n/5 shared: 0.8 exactly, whatever rounding makes of it."""
+    for count in range(5, 200, 5):
+        shared = [f"s{at}" for at in range(count * 4 // 5)]
+        texts = [" ".join([*shared, *(f"{side}{at}" for at in range(count // 5))]) for side in "ab"]
+        result = la.dedup(texts, method=method, ngram=1, radius=bits)
+        assert result.counts.near_duplicates == 1, count

@@ -23,6 +23,9 @@ __all__ = ["VerifiedPairs", "similarities", "verified_pairs"]
 _PAIRS_AT_A_TIME = 1 << 16
 _BYTES_AT_A_TIME = 32 << 20
 _REJECTED = 200
+_ROUNDING = 1e-12
+"""A cosine that is the threshold exactly may come out this much below it."""
+
 _SORTED_AT_A_TIME = 1 << 22
 
 
@@ -146,7 +149,7 @@ def _compare(
             threads,
             partial(_tell, progress, begin, len(left), len(distances)),
         )
-        near = some.similarity >= settings.threshold
+        near = some.similarity >= settings.threshold - _ROUNDING
         accepted.append(some[near])
         rejected.append(_most_similar(some[~near]))
         if not settings.verify:
