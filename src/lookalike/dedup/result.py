@@ -58,7 +58,7 @@ class DedupResult:
     clusters: NDArray[np.int64]
     """The first row of each row's cluster; itself where it stands alone."""
     duplicate_of: NDArray[np.int64]
-    """The row that stands for a dropped one; -1 for those that stay, and for those in `in_old`."""
+    """The row that stands for a dropped one; -1 for those that stay or are in `matched_old`."""
     matched_old: NDArray[np.int64]
     """The row of the old corpus that a dropped row is a duplicate of; -1 for all others."""
     similarity: NDArray[np.float64]
