@@ -4,6 +4,7 @@
 #include <bit>
 #include <numeric>
 
+#include "bits/prefetch.hpp"
 #include "search/slice_scores.hpp"
 
 namespace lookalike::search {
@@ -13,20 +14,17 @@ namespace {
 // Above this share of the collection, a table of all scores beats sorting.
 constexpr double kTableShare = 1.0 / 128;
 
-constexpr double kPostingsAtOnce = 1 << 15;  // of a block: they stay in the second-level cache
-constexpr std::size_t kMostQueries = 256;
-constexpr std::size_t kAhead = 32;  // lists looked up ahead of reading
-
-// A key is a posting: the row, the amount that it adds, and whether it admits the row.
-constexpr std::size_t kAmountBits = 5;
-constexpr std::size_t kLabelBits = kAmountBits + 1;
-static_assert(Slicing::kMostSliceBits < 1u << kAmountBits);
+constexpr double kPostingsAtOnce = 1 << 20;  // of a block: they stay in the second-level cache
+constexpr std::size_t kMostQueries = 1024;
+constexpr std::size_t kAhead = 32;       // lists looked up ahead of reading
+constexpr std::size_t kRowsAhead = 128;  // of a list; behind them the processor fetches ahead
 
 constexpr std::size_t kDigitBits = 11;
 
 // Sorts by row, least significant digit first. The result is where `keys` were.
 template <class Key>
-void sort_by_row(Key* keys, Key* spare, std::size_t count, std::size_t row_bits) {
+void sort_by_row(Key* keys, Key* spare, std::size_t count, std::size_t row_bits,
+                 std::size_t label_bits) {
     if (count < 128) {
         std::sort(keys, keys + count);
         return;
@@ -35,7 +33,7 @@ void sort_by_row(Key* keys, Key* spare, std::size_t count, std::size_t row_bits)
     const std::size_t digit = (row_bits + passes - 1) / passes, values = std::size_t{1} << digit;
     std::uint32_t places[1 << kDigitBits];
     for (std::size_t pass = 0; pass < passes; ++pass) {
-        const std::size_t shift = kLabelBits + pass * digit;
+        const std::size_t shift = label_bits + pass * digit;
         std::fill_n(places, values, 0);
         for (std::size_t at = 0; at < count; ++at)
             ++places[keys[at] >> shift & (values - 1)];
@@ -67,6 +65,11 @@ PostingBlock::PostingBlock(const Segment& segment, std::span<const SlicedQuery> 
       bits_(8 * segment.collection.bytes),
       lists_(lists_read(near.slicing, near, settings.expand)),
       narrow_(segment.collection.count >> (32 - kLabelBits) == 0) {
+    const Slicing& slicing = near.slicing;
+    const std::size_t narrowest = slicing.width(slicing.count() - 1);
+    most_amount_ = static_cast<std::uint32_t>(slicing.widest());
+    least_amount_ = static_cast<std::uint32_t>(narrowest - std::min(narrowest, settings.expand));
+    all_count_ = least_amount_ > 0 && settings.expand <= settings.admit;
     const auto fill = [&](const auto& lists) {
         if constexpr (!std::is_same_v<std::decay_t<decltype(lists)>, std::monostate>) {
             look_up(lists, queries, near, settings);
@@ -85,7 +88,8 @@ template <class Row>
 void PostingBlock::look_up(const SliceLists<Row>& lists, std::span<const SlicedQuery> queries,
                            const Neighbourhood& near, const TopSettings& settings) {
     const Slicing& slicing = near.slicing;
-    auto& [probes, spans, ends, narrow, narrow_spare, wide, wide_spare] = *store_;
+    auto& [probes, spans, ends, several, counts, rows, narrow, narrow_spare, wide, wide_spare] =
+        *store_;
     spans.clear();
     ends.assign(queries.size() + 1, 0);
     for (std::size_t position = 0; position < slicing.count(); ++position) {
@@ -128,9 +132,8 @@ void PostingBlock::read(const SliceLists<Row>& lists, Key* keys) {
         if (at >= spans.size())
             return;
         const Row* const begin = static_cast<const Row*>(spans[at].begin);
-        __builtin_prefetch(begin);
-        __builtin_prefetch(begin + spans[at].size / 2);
-        __builtin_prefetch(begin + spans[at].size - 1);
+        bits::prefetch_all(reinterpret_cast<const std::uint8_t*>(begin),
+                           sizeof(Row) * std::min(spans[at].size, kRowsAhead));
     };
     for (std::size_t at = 0; at < kAhead; ++at)
         ask_for(at);
@@ -167,12 +170,9 @@ void PostingBlock::add_up(std::size_t query, Key* keys, Key* spare, SegmentScore
     const std::size_t begin = query == 0 ? 0 : store_->ends[query - 1];
     const std::size_t end = store_->ends[query];
     sort_by_row(keys + begin, spare, end - begin,
-                static_cast<std::size_t>(std::bit_width(segment_.collection.count)));
+                static_cast<std::size_t>(std::bit_width(segment_.collection.count)), kLabelBits);
     ScoredRow* const list = scores.begin_list(end - begin);
     std::size_t count = 0;
-    const auto amount = [](Key key) {
-        return static_cast<std::uint32_t>(key >> 1) & ((1u << kAmountBits) - 1);
-    };
     for (std::size_t at = begin; at < end;) {
         const Key row = keys[at] >> kLabelBits;
         std::uint32_t score = amount(keys[at]);

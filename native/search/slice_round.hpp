@@ -1,4 +1,4 @@
-// One query at one expansion: which candidates are best by score, and their true distances.
+// One query at one expansion: which candidates are best by score, to be re-ranked.
 #pragma once
 
 #include <algorithm>
@@ -6,9 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "bits/kernels.hpp"
-#include "bits/prefetch.hpp"
-#include "bits/top_k.hpp"
+#include "search/slice_rerank.hpp"
 #include "search/slice_scores.hpp"
 
 namespace lookalike::search {
@@ -95,16 +93,17 @@ inline std::uint32_t likely_threshold(std::vector<SegmentScores>& scored, std::s
     return histogram.reached_by(target, above);
 }
 
-// One query at one expansion: the scored segments, and what has been re-ranked of them so far.
+// One query at one expansion: the scored segments, and what was chosen of them.
 class Round {
   public:
-    Round(const std::vector<Segment>& segments, const SlicedQuery& query,
-          const TopSettings& settings, const bits::Kernels& kernels)
+    // `place` is the number of the query among those that are re-ranked together.
+    Round(const std::vector<Segment>& segments, const SlicedQuery& query, std::size_t place,
+          const TopSettings& settings, Reranking& reranking)
         : segments_(segments),
           query_(query),
+          place_(place),
           settings_(settings),
-          kernels_(kernels),
-          nearest_(settings.k) {}
+          reranking_(reranking) {}
 
     // Scores all segments; `blocks` has the postings of those where they are few, at `place`.
     void score(const Neighbourhood& near, std::vector<std::optional<PostingBlock>>& blocks,
@@ -120,29 +119,29 @@ class Round {
         }
     }
 
-    // Re-ranks the best `rerank` candidates. Afterwards `rest` is the best score among the others,
-    // or more, or nothing if there are no others.
-    void rerank_best(Counters& counters) {
+    // Hands the best `rerank` candidates on to be re-ranked, and returns how many that are.
+    // Afterwards `rest` is the best score among the others, or more, or nothing if there are none.
+    std::size_t choose_best(Counters& counters) {
         const bool exactly_known = std::none_of(scored_.begin(), scored_.end(),
                                                 [](const auto& part) { return part.dense(); });
         if (exactly_known)
             choose_listed();
         else
             choose_from_tables();
-        rerank(candidates_, counters);
+        return hand_on(candidates_, counters);
     }
 
-    // Re-ranks all other candidates with a score from `least` up.
-    void rerank_rest(std::uint32_t least, Counters& counters) {
-        // Those re-ranked before are the best by (score, id), so the others come after the last.
+    // Hands on all other candidates with a score from `least` up.
+    std::size_t choose_rest(std::uint32_t least, Counters& counters) {
+        // Those chosen before are the best by (score, id), so the others come after the last.
         const Candidate last = candidates_.empty()
                                    ? Candidate{UINT32_MAX, 0, 0, -1}
                                    : *std::max_element(candidates_.begin(), candidates_.end());
         std::vector<Candidate> more;
         collect(least, more);
         std::erase_if(more, [&](const Candidate& one) { return !(last < one); });
-        rerank(more, counters);
         rest = least > 1 ? std::optional(least - 1) : std::nullopt;
+        return hand_on(more, counters);
     }
 
     std::int64_t count_candidates() {
@@ -152,24 +151,9 @@ class Round {
         return total;
     }
 
-    // The k-th distance so far, or nothing if there are fewer than k.
-    std::optional<std::int64_t> kth() const {
-        const std::int64_t cutoff = nearest_.cutoff(false);
-        return cutoff == UINT32_MAX ? std::nullopt : std::optional(cutoff);
-    }
-
     std::optional<std::uint32_t> rest;
-    bits::TopK& nearest() { return nearest_; }
-    std::size_t reranked() const { return reranked_; }
-    std::uint32_t score_of(std::int64_t id) const {
-        const auto found = std::find_if(entered_.begin(), entered_.end(),
-                                        [&](const Candidate& one) { return one.id == id; });
-        return found == entered_.end() ? 0 : found->score;
-    }
 
   private:
-    static constexpr std::size_t kRowsAhead = 64;
-
     // Appends candidates with a score from `least` up.
     void collect(std::uint32_t least, std::vector<Candidate>& candidates) {
         const std::size_t bits = query_.slicing.bits();
@@ -282,41 +266,20 @@ class Round {
         candidates_.erase(last, candidates_.end());
     }
 
-    void rerank(const std::vector<Candidate>& candidates, Counters& counters) {
-        const std::size_t bytes = query_.slicing.bits() / 8;
-        const auto row_of = [&](const Candidate& one) {
-            return segments_[one.segment].collection.row(one.row);
-        };
-        const auto ask_for = [&](std::size_t at) __attribute__((always_inline)) {
-            if (at < candidates.size())
-                bits::prefetch_all(row_of(candidates[at]), bytes);
-        };
-        for (std::size_t at = 0; at < kRowsAhead; ++at)
-            ask_for(at);
-        for (std::size_t at = 0; at < candidates.size(); ++at) {
-            ask_for(at + kRowsAhead);
-            const Candidate& one = candidates[at];
-            std::int32_t distance;
-            kernels_.paired(query_.signature, row_of(one), 1, bytes, &distance);
-            const auto far = static_cast<std::uint32_t>(distance);
-            if (static_cast<std::int64_t>(far) <= nearest_.cutoff(false)) {
-                nearest_.push({far, one.id});
-                entered_.push_back(one);
-            }
-        }
+    std::size_t hand_on(const std::vector<Candidate>& candidates, Counters& counters) {
+        for (const Candidate& one : candidates)
+            reranking_.adder(place_, one.segment).add(one.row, one.score);
         counters.reranked += static_cast<std::int64_t>(candidates.size());
-        reranked_ += candidates.size();
+        return candidates.size();
     }
 
     const std::vector<Segment>& segments_;
     const SlicedQuery& query_;
+    std::size_t place_;
     const TopSettings& settings_;
-    const bits::Kernels& kernels_;
+    Reranking& reranking_;
     std::vector<SegmentScores> scored_;
     std::vector<Candidate> candidates_;
-    bits::TopK nearest_;
-    std::size_t reranked_ = 0;
-    std::vector<Candidate> entered_;  // whatever got among the nearest, if only for a while
 };
 
 }  // namespace lookalike::search

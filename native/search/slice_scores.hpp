@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "bits/pool.hpp"
 #include "search/score_loops.hpp"
 #include "search/score_table.hpp"
+#include "search/slice_rerank.hpp"
 #include "search/slice_search.hpp"
 
 namespace lookalike::search {
@@ -130,7 +132,27 @@ class PostingBlock {
 
     void score(std::size_t query, SegmentScores& scores, Counters& counters);
 
+    // Whether `choose` can take the place of `score`.
+    bool can_choose() const { return narrow_ && segment_.collection.ascending; }
+
+    // Hands the `wanted` best by (score, id) on to be re-ranked, as number `place` there: what
+    // scoring and choosing by score come to, without putting all rows in order. Returns the best
+    // score of the others, or more, or nothing if there are none.
+    std::optional<std::uint32_t> choose(std::size_t query, std::size_t place, std::size_t wanted,
+                                        Reranking& reranking, Counters& counters);
+
   private:
+    // A key is a posting: the row, the amount that it adds, and whether it admits the row.
+    static constexpr std::size_t kAmountBits = 5;
+    static constexpr std::size_t kLabelBits = kAmountBits + 1;
+    static_assert(Slicing::kMostSliceBits < 1u << kAmountBits);
+
+    template <class Key>
+    static std::uint32_t amount(Key key) {
+        return static_cast<std::uint32_t>(key >> 1) & ((1u << kAmountBits) - 1);
+    }
+    static std::uint64_t row(std::uint32_t key) { return key >> kLabelBits; }
+
     struct Span {
         const void* begin;
         std::uint32_t query;
@@ -141,6 +163,8 @@ class PostingBlock {
         std::vector<std::uint64_t> probes;
         std::vector<Span> spans;
         std::vector<std::size_t> ends;  // of each query's keys
+        std::vector<ScoredRow> several;
+        std::vector<std::uint32_t> counts, rows;
         bits::Room<std::uint32_t> narrow, narrow_spare;
         bits::Room<std::uint64_t> wide, wide_spare;
     };
@@ -152,11 +176,21 @@ class PostingBlock {
     void read(const SliceLists<Row>& lists, Key* keys);
     template <class Key>
     void add_up(std::size_t query, Key* keys, Key* spare, SegmentScores& scores);
+    // Parts of `choose`.
+    using Keys = std::span<std::uint32_t>;
+    std::size_t set_apart(Keys keys, std::uint32_t* several) const;
+    void add_up_several(std::span<const std::uint32_t> keys);
+    Keys without_uncounted(Keys singles) const;
+    std::uint32_t least_score(std::size_t wanted, Keys singles, std::size_t& above);
+    std::uint64_t row_of_rank(std::span<const std::uint32_t> ties, std::uint32_t score,
+                              std::size_t rank);
 
     const Segment& segment_;
     std::size_t bits_;
     std::int64_t lists_ = 0;  // read for each query
     bool narrow_ = false;
+    std::uint32_t least_amount_ = 0, most_amount_ = 0;  // that a posting adds
+    bool all_count_ = false;                            // postings that admit and add something
     bits::Pooled<Store> store_;
 };
 
