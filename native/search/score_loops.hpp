@@ -10,8 +10,8 @@ struct ScoreLoops {
     // Writes the places of scores >= least, ascending, and returns how many there are.
     std::size_t (*collect)(const std::uint8_t* scores, std::size_t count, std::uint8_t least,
                            std::uint64_t* places);
-    // How many scores are not 0.
-    std::size_t (*count_nonzero)(const std::uint8_t* scores, std::size_t count);
+    // How many scores are >= least.
+    std::size_t (*count_from)(const std::uint8_t* scores, std::size_t count, std::uint8_t least);
     // Writes the places of sketches that differ from the query's in `cutoff` bits or fewer,
     // ascending, and returns how many there are; at most 2^32 sketches.
     std::size_t (*near_sketches)(const std::uint16_t* sketches, std::size_t count,

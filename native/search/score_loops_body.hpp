@@ -55,10 +55,12 @@ std::size_t collect(const std::uint8_t* scores, std::size_t count, std::uint8_t 
     return found;
 }
 
-std::size_t count_nonzero(const std::uint8_t* scores, std::size_t count) {
-    std::size_t found = 0;
-    for (std::size_t at = 0; at < count; ++at)
-        found += scores[at] != 0 ? 1 : 0;
+std::size_t count_from(const std::uint8_t* scores, std::size_t count, std::uint8_t least) {
+    std::size_t found = 0, begin = 0;
+    for (; begin + kBlock <= count; begin += kBlock)
+        found += static_cast<std::size_t>(__builtin_popcountll(reached(scores + begin, least)));
+    for (; begin < count; ++begin)
+        found += scores[begin] >= least ? 1 : 0;
     return found;
 }
 
@@ -241,8 +243,8 @@ std::size_t count_up_to(const std::uint32_t* keys, std::size_t count, std::uint3
     return found;
 }
 
-constexpr ScoreLoops kLoops{collect,     count_nonzero, near_sketches, set_apart,
-                            count_up_to, copy_near,     keep_up_to};
+constexpr ScoreLoops kLoops{collect,     count_from, near_sketches, set_apart,
+                            count_up_to, copy_near,  keep_up_to};
 
 }  // namespace
 }  // namespace lookalike::search

@@ -65,32 +65,37 @@ class Histogram {
 };
 
 // A score that at least `wanted` candidates are likely to reach, and not many more: from a sample
-// of the tables.
-inline std::uint32_t likely_threshold(std::vector<SegmentScores>& scored, std::size_t wanted,
-                                      std::size_t bits) {
+// of the tables, of scores up to 255.
+inline std::uint32_t likely_threshold(std::vector<SegmentScores>& scored, std::size_t wanted) {
     constexpr std::size_t kRun = 64, kStep = 32;
-    Histogram histogram(bits);
-    double sampled = 0, all = 0;
+    std::vector<std::uint8_t> sample;
+    double all = 0;
     for (SegmentScores& part : scored) {
         if (!part.dense()) {
             for (const ScoredRow& one : part.list())
-                histogram.add(one.score);
-            sampled += static_cast<double>(part.list().size());
+                sample.push_back(static_cast<std::uint8_t>(std::min(one.score, 255u)));
             all += static_cast<double>(part.list().size());
             continue;
         }
         const ScoreTable& table = part.table();
         const std::size_t step = table.rows() > 64 * kRun * kStep ? kRun * kStep : kRun;
         for (std::size_t begin = 0; begin < table.rows(); begin += step)
-            for (std::size_t row = begin; row < std::min(table.rows(), begin + kRun); ++row)
-                histogram.add(table.score(row));
-        sampled += static_cast<double>(table.rows()) * static_cast<double>(kRun) /
-                   static_cast<double>(step);
+            sample.insert(sample.end(), table.low() + begin,
+                          table.low() + std::min(table.rows(), begin + kRun));
         all += static_cast<double>(table.rows());
     }
-    const double target = all == 0 ? 0 : static_cast<double>(wanted) * sampled / all * 1.3 + 8;
-    std::size_t above;
-    return histogram.reached_by(target, above);
+    if (sample.empty())
+        return 1;
+    const double target =
+        static_cast<double>(wanted) * static_cast<double>(sample.size()) / all * 1.3 + 8;
+    // The largest score that so many reach, by halves; 1 if fewer do.
+    std::uint32_t least = 1;
+    for (std::uint32_t step = 128; step != 0; step /= 2)
+        if (least + step <= UINT8_MAX &&
+            static_cast<double>(score_loops().count_from(
+                sample.data(), sample.size(), static_cast<std::uint8_t>(least + step))) >= target)
+            least += step;
+    return least;
 }
 
 // One query at one expansion: the scored segments, and what was chosen of them.
@@ -164,7 +169,6 @@ class Round {
                     throw CorruptLists();
                 candidates.push_back(
                     {score, static_cast<std::uint32_t>(number), row, segment.collection.id(row)});
-                return true;
             });
         }
     }
@@ -200,8 +204,7 @@ class Round {
     }
 
     void choose_from_tables() {
-        const auto bits = static_cast<std::uint32_t>(query_.slicing.bits());
-        std::uint32_t least = likely_threshold(scored_, settings_.rerank, bits);
+        std::uint32_t least = likely_threshold(scored_, settings_.rerank);
         while (true) {
             candidates_.clear();
             if (segments_.size() == 1 && segments_[0].collection.ascending && least < UINT8_MAX) {
@@ -221,21 +224,29 @@ class Round {
     // with just that score are taken from the first row on. There may be very many of them, as
     // most candidates have no more than one slice near. Returns whether that completed the answer.
     bool choose_in_order(std::uint32_t least) {
-        collect(least + 1, candidates_);
+        const Segment& segment = segments_[0];
+        const std::size_t bits = query_.slicing.bits();
+        std::vector<Candidate> ties;
+        std::uint32_t wanted = least;
+        scored_[0].each(segment, wanted, [&](std::uint64_t row, std::uint32_t score) {
+            if (score > bits)
+                throw CorruptLists();
+            const Candidate one{score, 0, row, segment.collection.id(row)};
+            if (score > least)
+                candidates_.push_back(one);
+            else if (ties.size() <= settings_.rerank)
+                ties.push_back(one);
+            else
+                wanted = least + 1;  // there are more than enough
+        });
         if (candidates_.size() > settings_.rerank) {
             keep_best(least + 1);
             return true;
         }
-        bool more = false;
-        const auto take = [&](std::uint64_t row, std::uint32_t score) {
-            if (score != least)
-                return true;
-            more = candidates_.size() == settings_.rerank;
-            if (!more)
-                candidates_.push_back({score, 0, row, segments_[0].collection.id(row)});
-            return !more;
-        };
-        scored_[0].each(segments_[0], least, take);
+        const std::size_t missing = settings_.rerank - candidates_.size();
+        const bool more = ties.size() > missing;
+        candidates_.insert(candidates_.end(), ties.begin(),
+                           more ? ties.begin() + static_cast<std::ptrdiff_t>(missing) : ties.end());
         if (more)
             rest = least;
         return more;

@@ -79,14 +79,18 @@ class TopSearch {
         Reranking reranking(segments_, queries, settings_.k,
                             queries.count * std::min(settings_.rerank, alive_));
         std::vector<Chosen> chosen(queries.count);
-        const std::size_t at_once = block_size();
-        for (std::size_t begin = 0; begin < queries.count; begin += at_once) {
+        std::size_t at_once = block_size();
+        for (std::size_t begin = 0; begin < queries.count;) {
             std::vector<SlicedQuery> sliced;
             for (std::size_t at = begin; at < std::min(begin + at_once, queries.count); ++at)
                 sliced.emplace_back(slicing_, queries.row(at));
+            const std::size_t wanted = sliced.size();
             auto blocks = posting_blocks(sliced, *near_, settings_);
             for (std::size_t at = 0; at < sliced.size(); ++at)
                 choose(sliced[at], blocks, at, begin + at, reranking, chosen[begin + at]);
+            begin += sliced.size();
+            if (sliced.size() < wanted)
+                at_once = sliced.size();  // they have more postings than was to be expected
         }
         reranking.run();
         for (std::size_t at = 0; at < queries.count; ++at)
@@ -96,7 +100,7 @@ class TopSearch {
     }
 
     void search_exactly(std::size_t index, const std::uint8_t* signature) const {
-        const SlicedQuery query(slicing_, signature);
+        std::vector<SlicedQuery> sliced{{slicing_, signature}};
         Chosen chosen;
         TopSettings now = settings_;
         const bool lists = std::any_of(segments_.begin(), segments_.end(),
@@ -105,11 +109,11 @@ class TopSearch {
              ++now.expand, ++now.admit) {
             const Neighbourhood near(slicing_, now.expand);
             const auto optimistic = optimistic_distances(slicing_, now.expand);
-            auto blocks = posting_blocks({&query, 1}, near, now);
+            auto blocks = posting_blocks(sliced, near, now);
             Reranking reranking(segments_, {signature, 1, slicing_.bits() / 8}, now.k,
                                 std::min(settings_.rerank, alive_));
             const auto& nearest = reranking.nearest(0);
-            Round round(segments_, query, 0, now, reranking);
+            Round round(segments_, sliced[0], 0, now, reranking);
             round.score(near, blocks, 0, list_threads_, checkpoint_, chosen.counters);
             if (now.explain)
                 chosen.counters.candidates = round.count_candidates();
@@ -138,13 +142,24 @@ class TopSearch {
   private:
     using Blocks = std::vector<std::optional<PostingBlock>>;
 
-    // For each segment where that is quicker, the postings of all queries.
-    Blocks posting_blocks(std::span<const SlicedQuery> queries, const Neighbourhood& near,
+    // For each segment where that is quicker, the postings of as many queries as there is room for;
+    // the others are taken off `queries`.
+    Blocks posting_blocks(std::vector<SlicedQuery>& queries, const Neighbourhood& near,
                           const TopSettings& now) const {
         Blocks blocks(segments_.size());
+        std::size_t room = queries.size();
         for (std::size_t number = 0; number < segments_.size(); ++number)
-            if (PostingBlock::is_for(segments_[number], slicing_, now.expand))
+            if (PostingBlock::is_for(segments_[number], near, now.expand, queries.size())) {
                 blocks[number].emplace(segments_[number], queries, near, now);
+                if (blocks[number]->room_for() == 0)
+                    blocks[number].reset();  // the first one has too many: it gets a table
+                room = std::min(room, blocks[number] ? blocks[number]->room_for() : 1);
+            }
+        while (queries.size() > room)
+            queries.pop_back();
+        for (std::optional<PostingBlock>& block : blocks)
+            if (block)
+                block->read(room);
         return blocks;
     }
 
@@ -162,11 +177,13 @@ class TopSearch {
 
     // Queries whose postings are read together.
     std::size_t block_size() const {
-        double postings = 0;
+        double postings = 0, lists = 0;
         for (const Segment& segment : segments_)
-            if (PostingBlock::is_for(segment, slicing_, settings_.expand))
+            if (segment.has_lists()) {
                 postings += postings_expected(slicing_, segment.collection.count, settings_.expand);
-        return postings == 0 ? 1 : PostingBlock::queries_at_once(postings);
+                lists += static_cast<double>(lists_read(slicing_, *near_, settings_.expand));
+            }
+        return PostingBlock::queries_at_once(postings, lists);
     }
 
     // Hands the best candidates of a query on to be re-ranked. It is number `at` in its blocks and
