@@ -30,9 +30,7 @@ class TopItems {
             heap_.push_back(candidate);
             std::push_heap(heap_.begin(), heap_.end());
         } else if (candidate < heap_.front()) {
-            std::pop_heap(heap_.begin(), heap_.end());
-            heap_.back() = candidate;
-            std::push_heap(heap_.begin(), heap_.end());
+            replace_farthest(candidate);
         }
     }
 
@@ -58,6 +56,19 @@ class TopItems {
     }
 
   private:
+    // One way down, where taking the farthest out and pushing another would be down and up.
+    void replace_farthest(const Item& candidate) {
+        std::size_t hole = 0;
+        for (std::size_t child; (child = 2 * hole + 1) < heap_.size(); hole = child) {
+            if (child + 1 < heap_.size() && heap_[child] < heap_[child + 1])
+                ++child;
+            if (!(candidate < heap_[child]))
+                break;
+            heap_[hole] = heap_[child];
+        }
+        heap_[hole] = candidate;
+    }
+
     std::size_t k_;
     std::vector<Item> heap_;
 };

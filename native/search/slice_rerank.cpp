@@ -2,8 +2,7 @@
 
 #include <algorithm>
 #include <bit>
-
-#include "bits/prefetch.hpp"
+#include <memory>
 
 namespace lookalike::search {
 
@@ -12,7 +11,8 @@ namespace {
 constexpr std::size_t kPartBytes = 512 << 10;  // signatures that stay in the second-level cache
 constexpr std::size_t kMostPartBits = 10;
 constexpr std::size_t kLeastRoom = 64;  // entries of a part
-constexpr std::size_t kAhead = 64;      // rows are asked for so many before they are compared
+constexpr std::size_t kAhead = 32;      // rows are asked for so many before they are compared
+constexpr std::size_t kLine = 64;       // bytes of the cache
 constexpr std::size_t kBlock = 16;      // pairs that are compared at a time
 
 }  // namespace
@@ -50,11 +50,16 @@ Reranking::Reranking(const std::vector<Segment>& segments, const Signatures& que
         }
     }
     first_strips_.push_back(strips_.size());
-    Entry* next = room_->of(entries);
+    Entry* next = store_->entries.of(entries);
     for (Strip& strip : strips_) {
         strip.entries = next;
         next += strip.sizes.size() * strip.room;
     }
+    const std::size_t all_bytes = queries.count * queries.bytes;
+    void* place = store_->queries.of(all_bytes + kLine);
+    std::size_t room = all_bytes + kLine;
+    queries_.data = static_cast<const std::uint8_t*>(std::align(kLine, all_bytes, place, room));
+    std::copy_n(queries.data, all_bytes, static_cast<std::uint8_t*>(place));
 }
 
 void Reranking::run() {
@@ -72,13 +77,20 @@ void Reranking::compare(Strip& strip, std::size_t part) {
     const std::uint8_t *asking[kBlock], *asked[kBlock];
     std::int32_t distances[kBlock];
     const auto row_of = [&](std::size_t at) { return rows.row(strip.first + entries[at].row); };
-    for (std::size_t at = 0; at < std::min(kAhead, count); ++at)
-        bits::prefetch_all(row_of(at), bytes);
+    // All of a row, into the first-level cache: most are in the second already.
+    const auto ask_for = [&](std::size_t at) __attribute__((always_inline)) {
+        if (at >= count)
+            return;
+        for (std::size_t byte = 0; byte < bytes; byte += kLine)
+            __builtin_prefetch(row_of(at) + byte);
+        __builtin_prefetch(row_of(at) + bytes - 1);
+    };
+    for (std::size_t at = 0; at < kAhead; ++at)
+        ask_for(at);
     for (std::size_t begin = 0; begin < count; begin += kBlock) {
         const std::size_t size = std::min(kBlock, count - begin);
         for (std::size_t at = 0; at < size; ++at) {
-            if (begin + at + kAhead < count)
-                bits::prefetch_all(row_of(begin + at + kAhead), bytes);
+            ask_for(begin + at + kAhead);
             asking[at] = queries_.row(entries[begin + at].query);
             asked[at] = row_of(begin + at);
         }

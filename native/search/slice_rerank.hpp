@@ -51,27 +51,42 @@ class Reranking {
     class Adder {
       public:
         void add(std::uint64_t row, std::uint32_t score) {
-            Strip& strip = strips_[row >> kStripBits];
-            const std::size_t part = static_cast<std::uint32_t>(row) >> strip.shift;
-            std::uint32_t& size = strip.sizes[part];
-            Entry* const place = strip.entries + part * strip.room + size;
+            if (row >> kStripBits != number_) [[unlikely]]
+                use(row >> kStripBits);
+            const std::size_t part = static_cast<std::uint32_t>(row) >> shift_;
+            Entry* const place = entries_ + part * room_ + sizes_[part];
             // The next entries of this part go to another cache line, which is far away by now.
             __builtin_prefetch(place + 64 / sizeof(Entry), 1);
             *place = {static_cast<std::uint32_t>(row), query_, static_cast<std::uint16_t>(score)};
-            if (++size == strip.room) [[unlikely]]
-                all_.compare(strip, part);
+            if (++sizes_[part] == room_) [[unlikely]]
+                all_.compare(first_[number_], part);
         }
 
       private:
         friend class Reranking;
         Adder(Reranking& all, std::size_t query, std::size_t segment)
             : all_(all),
-              strips_(all.strips_.data() + all.first_strips_[segment]),
-              query_(static_cast<std::uint16_t>(query)) {}
+              first_(all.strips_.data() + all.first_strips_[segment]),
+              query_(static_cast<std::uint16_t>(query)) {
+            use(0);
+        }
+
+        // What is needed of the strip is copied, so that it can be held in registers.
+        void use(std::uint64_t number) {
+            number_ = number;
+            shift_ = first_[number].shift;
+            room_ = first_[number].room;
+            entries_ = first_[number].entries;
+            sizes_ = first_[number].sizes.data();
+        }
 
         Reranking& all_;
-        Strip* strips_;
+        Strip* first_;
         std::uint16_t query_;
+        std::uint64_t number_ = 0;
+        std::size_t shift_ = 0, room_ = 0;
+        Entry* entries_ = nullptr;
+        std::uint32_t* sizes_ = nullptr;
     };
     Adder adder(std::size_t query, std::size_t segment) { return {*this, query, segment}; }
 
@@ -83,13 +98,17 @@ class Reranking {
   private:
     void compare(Strip& strip, std::size_t part);
 
-    Signatures queries_;
+    Signatures queries_;  // a copy that begins where cache lines begin
     bits::Kernels kernels_;
     std::vector<std::size_t> first_strips_;  // of each segment, and the end of the last
     std::vector<Strip> strips_;
     std::vector<bits::TopItems<ScoredNeighbor>> nearest_;
     std::vector<std::int64_t> cutoffs_;  // of each query
-    bits::Pooled<bits::Room<Entry>> room_;
+    struct Store {
+        bits::Room<Entry> entries;
+        bits::Room<std::uint8_t> queries;
+    };
+    bits::Pooled<Store> store_;
 };
 
 }  // namespace lookalike::search

@@ -27,6 +27,7 @@ constexpr double kSketchCost = 0.3;
 
 constexpr std::size_t kQueriesPerTask = 64;
 constexpr std::size_t kAhead = 48;
+constexpr std::size_t kRowsAhead = 8;        // of a list, which are verified one by one
 constexpr std::size_t kSketchesAhead = 256;  // of a list; behind them the processor fetches ahead
 
 // A list to be read for a query: all rows there are candidates.
@@ -212,7 +213,7 @@ class SegmentWithin {
             if (at >= probes.size())
                 return;
             const List& list = pending[at % (2 * kAhead)];
-            for (std::size_t index = 0; index < std::min<std::size_t>(list.size, 4); ++index)
+            for (std::size_t index = 0; index < std::min(list.size, kRowsAhead); ++index)
                 if (list.begin[index] < rows_.count)
                     __builtin_prefetch(rows_.row(list.begin[index]));
         };
@@ -292,7 +293,6 @@ class SegmentWithin {
 
     template <class List, class Take>
     void verify(const List& list, Task& task, const Probe& probe, Take take) {
-        constexpr std::size_t kRowsAhead = 8;
         for (std::size_t index = 0; index < list.size; ++index) {
             const std::size_t row = list.begin[index];
             if (row >= rows_.count)
