@@ -62,7 +62,13 @@ def text_strings(column: Any, name: str, corpus: Corpus) -> Any:
     )
     if not is_text:
         raise DocumentError(f"{corpus.name}: the column {name!r} is of type {kind}; expected text")
-    return undictionaried(column).cast(pa.large_string())
+    return _large(undictionaried(column))
+
+
+def _large(column: Any) -> Any:
+    """Return a column as `large_string`; what is one already needs no import of Arrow's casts."""
+    kind = arrow().large_string()
+    return column if column.type == kind else column.cast(kind)
 
 
 def undictionaried(column: Any) -> Any:
@@ -80,7 +86,7 @@ def id_strings(column: Any, first_row: int) -> Any:
     """Return ids as strings; a row that has none gets its number."""
     pa = arrow()
     try:
-        strings = undictionaried(column).cast(pa.large_string())
+        strings = _large(undictionaried(column))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         strings = pa.array([str(value.as_py()) for value in column], pa.large_string())
     if strings.null_count:
