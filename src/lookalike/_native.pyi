@@ -150,6 +150,14 @@ def minhash(
     threads: int,
     minima: NDArray[np.uint32],
 ) -> None: ...
+def packed_minhash(
+    source: Source,
+    factors: list[int],
+    terms: list[int],
+    b: int,
+    threads: int,
+    signatures: NDArray[np.uint8],
+) -> None: ...
 def pack_minima(
     minima: NDArray[np.uint32], b: int, threads: int, signatures: NDArray[np.uint8]
 ) -> None: ...
