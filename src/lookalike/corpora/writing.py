@@ -19,6 +19,7 @@ from lookalike.corpora.folders import FolderCorpus
 from lookalike.corpora.formats import compression_of, format_of
 from lookalike.corpora.json_array import JsonArrayCorpus
 from lookalike.corpora.json_lines import JsonLinesCorpus
+from lookalike.corpora.parquet import write_parquet
 from lookalike.corpora.text_lines import TextLinesCorpus
 from lookalike.errors import ArgumentError, DocumentError, FileError
 from lookalike.storage import check_replaceable, whole_file, whole_folder
@@ -104,18 +105,31 @@ def write_table(
             yield batch
             batch = next(batches, None)
 
-    with whole_file(path) as temporary, connection() as database:
+    with whole_file(path) as temporary:
+        first = next(batches, None)
+        schema = first.schema if first is not None else pa.schema([("text", pa.string())])
+        if target == "parquet":
+            try:
+                write_parquet(counted(first), schema, temporary)
+            except (OSError, pa.ArrowException) as error:
+                raise FileError(f"{path} cannot be written: {error}") from error
+        else:
+            _copy_by_duckdb(counted(first), schema, path, target, temporary)
+    return written
+
+
+def _copy_by_duckdb(
+    batches: Iterator[Any], schema: Any, path: Path, target: str, temporary: Path
+) -> None:
+    with connection() as database:
         try:
-            first = next(batches, None)
-            schema = first.schema if first is not None else pa.schema([("text", pa.string())])
-            with streamed(database, "rows_to_write", schema, counted(first)):
+            with streamed(database, "rows_to_write", schema, batches):
                 database.execute(
                     f"COPY (SELECT * FROM rows_to_write) TO {quoted(str(temporary))} "
                     f"({_copy_options(target, path)})"
                 )
         except duckdb_errors() as error:
             raise FileError(f"{path} cannot be written: {error}") from error
-    return written
 
 
 class _Rows:
@@ -268,8 +282,6 @@ def _copy_options(format: str, path: Path) -> str:
         delimiter = "\t" if format == "tsv" else ","
         options += ["HEADER true", f"DELIMITER {quoted(delimiter)}"]
     compression = compression_of(path)
-    if format == "parquet":
-        options.append("COMPRESSION snappy")
-    elif compression is not None:
+    if compression is not None:
         options.append(f"COMPRESSION {compression}")
     return ", ".join(options)
