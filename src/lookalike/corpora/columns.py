@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from lookalike.corpora.base import Corpus, arrow
 from lookalike.errors import ArgumentError, DocumentError
 
@@ -66,9 +68,18 @@ def text_strings(column: Any, name: str, corpus: Corpus) -> Any:
 
 
 def _large(column: Any) -> Any:
-    """Return a column as `large_string`; what is one already needs no import of Arrow's casts."""
-    kind = arrow().large_string()
-    return column if column.type == kind else column.cast(kind)
+    """Return a column as `large_string`; strings over the same bytes, with wider offsets."""
+    pa = arrow()
+    kind = pa.large_string()
+    if column.type == kind:
+        return column
+    if column.type != pa.string() or not len(column):
+        return column.cast(kind)
+    valid, offsets, data = column.buffers()
+    wide = np.frombuffer(offsets, np.int32, column.offset + len(column) + 1).astype(np.int64)
+    return pa.Array.from_buffers(
+        kind, len(column), [valid, pa.py_buffer(wide), data], column.null_count, column.offset
+    )
 
 
 def undictionaried(column: Any) -> Any:

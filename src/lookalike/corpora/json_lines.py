@@ -8,6 +8,7 @@ imported.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -99,7 +100,8 @@ class JsonLinesCorpus(FileCorpus):
                 found = database.sql(
                     "SELECT json_group_structure(line::JSON) FROM every_line"
                 ).fetchall()
-            structure = (found[0][0] or "").replace('"NULL"', '"VARCHAR"')
+            # What has no type, or several, becomes text.
+            structure = re.sub('"(NULL|JSON)"', '"VARCHAR"', found[0][0] or "")
             if not structure:
                 return
             for lines in self.lines(silent):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lookalike.checks import optional_module
-from lookalike.corpora.base import BATCH_ROWS, Problems, arrow
+from lookalike.corpora.base import BATCH_ROWS, Problems, arrow, read_ahead
 from lookalike.corpora.duck import (
     connection,
     duckdb_errors,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["ParquetCorpus", "write_parquet"]
 
 _GROUP_ROWS = 1 << 17
-_GROUP_BYTES = 32 << 20
+_GROUP_BYTES = 16 << 20
 """A row group that is written has as many rows or, roughly, bytes; so much is in memory, twice."""
 
 
@@ -60,7 +60,9 @@ class ParquetCorpus(FileCorpus):
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[pyarrow.RecordBatch]:
         """Yield batches of these columns, with their types."""
         seen = 0
-        batches = self._plain(columns) if self._united is None else self._by_duckdb(columns)
+        batches = (
+            read_ahead(self._plain(columns)) if self._united is None else self._by_duckdb(columns)
+        )
         try:
             for batch in batches:
                 yield batch
