@@ -57,7 +57,7 @@ struct FlipLoops {
     std::size_t (*probe)(const Sorted64& sorted, const std::uint64_t* queries, std::uint32_t radius,
                          const FlipProbe* probes, std::size_t count, FlipHit* spare, FlipHit* hits);
 
-    static constexpr std::size_t kMostHits = 32;  // in one bucket; larger ones are passed on
+    static constexpr std::size_t kMostHits = 56;  // in one bucket; larger ones are passed on
 };
 
 const FlipLoops& flip_loops();

@@ -254,8 +254,10 @@ std::size_t probe(const Sorted64& sorted, const std::uint64_t* queries, std::uin
         spare[left] = {probes[at].query, end - begin, begin};
         left += end != begin ? 1 : 0;
         // An empty bucket asks for what is there already, which is cheaper than a branch.
+        const std::uint32_t last = end != begin ? end - 1 : 0;
         __builtin_prefetch(sorted.signatures + (end != begin ? begin : 0));
-        __builtin_prefetch(sorted.signatures + (end != begin ? end - 1 : 0));
+        __builtin_prefetch(sorted.signatures + (begin + 8 < last ? begin + 8 : last));
+        __builtin_prefetch(sorted.signatures + last);
     }
     if (!valid) {
         *hits = {0, FlipHit::kCorrupt, 0};

@@ -141,14 +141,17 @@ class FlipTask {
                               table_.offsets, table_.signatures.count};
         flips_.resize(in_block * wanted_);
         // With `first`, the query's own header, then the likeliest sets, then the others, of those
-        // queries only that have no match yet.
+        // queries only that have no match yet. Where hardly any query of the block before had one,
+        // all at once: the same matches, as they come in the order of probes.
         const std::size_t some = std::min<std::size_t>(1 + kLikeliest, probes_per_query);
-        std::vector<std::size_t> steps{0, probes_per_query};
-        if (settings_.first)
-            steps = {0, 1, some, probes_per_query};
+        const std::vector<std::size_t> at_once{0, probes_per_query};
+        const std::vector<std::size_t> one_by_one{0, 1, some, probes_per_query};
+        std::size_t found_before = settings_.first ? in_block : 0;
         for (std::size_t block = begin; block < end; block += in_block) {
             const std::size_t count = std::min(in_block, end - block);
             std::memcpy(queries, queries_.row(block), count * 8);
+            const std::vector<std::size_t>& steps =
+                found_before < in_block / 8 ? at_once : one_by_one;
             for (std::size_t step = 0; step + 1 < steps.size(); ++step) {
                 std::size_t probes = 0;
                 for (std::size_t query = 0; query < count; ++query)
@@ -157,6 +160,10 @@ class FlipTask {
                             add_probes(loops, block, query, steps[step], steps[step + 1], probes);
                 report(loops, sorted, queries, block, probes);
             }
+            if (settings_.first)
+                found_before = static_cast<std::size_t>(
+                    std::count(done_.data() + (block - begin_),
+                               done_.data() + (block - begin_) + count, std::uint8_t{1}));
         }
     }
 
@@ -320,9 +327,9 @@ void flip_sets(std::size_t queries, const FlipWeights& weights, const FlipCosts&
     });
 }
 
-void flip_choices(std::size_t queries, const FlipWeights& weights, const FlipCosts& costs,
-                  std::size_t bits, std::size_t most, std::size_t wanted, std::size_t threads,
-                  const bits::Checkpoint& checkpoint, std::uint32_t* sets) {
+void flip_choices(std::size_t queries, const FlipWeights& weights, const std::uint32_t* places,
+                  const FlipCosts& costs, std::size_t bits, std::size_t most, std::size_t wanted,
+                  std::size_t threads, const bits::Checkpoint& checkpoint, std::uint32_t* sets) {
     const std::size_t tasks = (queries + kQueriesPerTask - 1) / kQueriesPerTask;
     const Candidates& candidates = candidates_for(wanted, bits, std::min(most, bits));
     bits::share_out(tasks, threads, checkpoint, [&](std::size_t, std::size_t task) {
@@ -330,8 +337,10 @@ void flip_choices(std::size_t queries, const FlipWeights& weights, const FlipCos
         const std::size_t begin = task * kQueriesPerTask;
         const std::size_t end = std::min(queries, begin + kQueriesPerTask);
         ranking.check(begin, end);
-        for (std::size_t query = begin; query < end; ++query)
-            flip_loops().choose(candidates, ranking.of(query), sets + query * wanted);
+        for (std::size_t query = begin; query < end; ++query) {
+            const std::size_t place = places ? places[query] : query;
+            flip_loops().choose(candidates, ranking.of(query), sets + place * wanted);
+        }
     });
 }
 

@@ -154,32 +154,55 @@ void build_table(const Header& header, const Signatures& signatures, std::size_t
     offsets[header.buckets()] = static_cast<std::uint32_t>(count);
 }
 
+namespace {
+
+// One piece of `find_offsets`: whoever has the first signature of a header fills in where it begins,
+// and also those of the empty headers before it. value(at) is a header, ascends(at) says whether
+// the signature there is in order behind the one before it.
+template <class Value, class Ascends>
+bool fill_offsets(std::size_t begin, std::size_t end, Value value, Ascends ascends,
+                  std::uint32_t* offsets) {
+    bool in_order = true;
+    std::uint64_t next = begin == 0 ? 0 : value(begin - 1) + 1;
+    for (std::size_t at = begin; at < end; ++at) {
+        in_order &= at == 0 || ascends(at);
+        const std::uint64_t own = value(at);
+        for (; next <= own; ++next)
+            offsets[next] = static_cast<std::uint32_t>(at);
+    }
+    return in_order;
+}
+
+}  // namespace
+
 bool find_offsets(const Header& header, const Signatures& sorted, std::size_t threads,
                   const bits::Checkpoint& checkpoint, std::uint32_t* offsets) {
-    // Whoever has the first signature of a header fills in where it begins, and also those of the
-    // empty headers before it.
     std::atomic<bool> ascending{true};
     const std::size_t pieces = sorted.count < (1 << 16) ? 1 : kPieces;
-    const auto begin = [&](std::size_t piece) { return piece * sorted.count / pieces; };
+    const auto piece_begin = [&](std::size_t piece) { return piece * sorted.count / pieces; };
     bits::share_out(pieces, threads, checkpoint, [&](std::size_t, std::size_t piece) {
-        bool in_order = true;
-        std::uint64_t last = begin(piece) == 0 ? 0 : header.value(sorted.row(begin(piece) - 1)) + 1;
-        std::uint64_t before = 0;
-        if (sorted.bytes == 8 && begin(piece) != 0)
-            std::memcpy(&before, sorted.row(begin(piece) - 1), 8);
-        for (std::size_t at = begin(piece); at < begin(piece + 1); ++at) {
-            if (sorted.bytes == 8) {
+        const std::size_t begin = piece_begin(piece), end = piece_begin(piece + 1);
+        bool in_order;
+        const std::size_t rest = 64 - header.bits();
+        if (sorted.bytes == 8 && rest != 64 && header.mask() == ~std::uint64_t{0} << rest) {
+            // The upper bits of single words: nothing has to be put together.
+            const std::uint8_t* const words = sorted.data;
+            const auto word = [=](std::size_t at) {
                 std::uint64_t own;
-                std::memcpy(&own, sorted.row(at), 8);
-                in_order &= before <= own;
-                before = own;
-            } else if (at != 0) {
-                in_order &=
-                    compare_signatures(sorted.row(at - 1), sorted.row(at), sorted.bytes) <= 0;
-            }
-            const std::uint64_t value = header.value(sorted.row(at));
-            for (; last <= value; ++last)
-                offsets[last] = static_cast<std::uint32_t>(at);
+                std::memcpy(&own, words + 8 * at, 8);
+                return own;
+            };
+            in_order = fill_offsets(
+                begin, end, [=](std::size_t at) { return word(at) >> rest; },
+                [=](std::size_t at) { return word(at - 1) <= word(at); }, offsets);
+        } else {
+            in_order = fill_offsets(
+                begin, end, [&](std::size_t at) { return header.value(sorted.row(at)); },
+                [&](std::size_t at) {
+                    return compare_signatures(sorted.row(at - 1), sorted.row(at), sorted.bytes) <=
+                           0;
+                },
+                offsets);
         }
         if (!in_order)
             ascending = false;
@@ -189,6 +212,26 @@ bool find_offsets(const Header& header, const Signatures& sorted, std::size_t th
     std::fill(offsets + last, offsets + header.buckets() + 1,
               static_cast<std::uint32_t>(sorted.count));
     return ascending;
+}
+
+void order_by_prefix(const Signatures& signatures, std::uint8_t* ordered, std::uint32_t* rows,
+                     std::uint32_t* places) {
+    constexpr std::size_t kPrefixBits = 11;
+    const std::size_t bytes = signatures.bytes, bits = std::min<std::size_t>(8 * bytes, 64);
+    const std::size_t rest = bits - std::min(bits, kPrefixBits);
+    const auto prefix = [&](std::size_t row) {
+        return signature_word(signatures.row(row), bytes, 0) >> rest;
+    };
+    std::vector<std::uint32_t> next(std::size_t{1} << kPrefixBits, 0);
+    for (std::size_t row = 0; row < signatures.count; ++row)
+        ++next[prefix(row)];
+    std::exclusive_scan(next.begin(), next.end(), next.begin(), 0u);
+    for (std::size_t row = 0; row < signatures.count; ++row) {
+        const std::uint32_t place = next[prefix(row)]++;
+        std::memcpy(ordered + place * bytes, signatures.row(row), bytes);
+        rows[place] = static_cast<std::uint32_t>(row);
+        places[row] = place;
+    }
 }
 
 }  // namespace lookalike::search

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import lookalike as la
 import oracle
+from lookalike.indexes.batch_matchers import batch_header_bits
 from lookalike.storage import SignatureFile
 from table_cases import found
 
@@ -69,7 +70,7 @@ def test_flips_agree_with_the_index_chunk_by_chunk(tmp_path: Path) -> None:
     asked = weights + noise
     queries = np.packbits(asked >= 0, axis=1, bitorder="little")
     seen: list[tuple[int, int]] = []
-    whole = la.FlipIndex(rows)
+    whole = la.FlipIndex(rows, batch_header_bits([6000], 6000, 64, 3, 0.95))
     for flips in (0, 7, 64, 90):
         expected = whole.within(queries, 3, weights=asked, flips=flips)
         matches = la.match_batch(
@@ -209,6 +210,9 @@ def test_two_processes_append_one_after_the_other(tmp_path: Path) -> None:
     assert store.runs == [500] * 20
 
 
+WITHOUT_A_NUMBER = np.where(np.arange(3)[:, None] == 1, np.nan, np.ones((3, 64), np.float32))
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -216,7 +220,8 @@ def test_two_processes_append_one_after_the_other(tmp_path: Path) -> None:
         ({"chunk": 0}, "chunk is 0"),
         ({"radius": -1}, "radius is -1"),
         ({"weights": np.zeros((3, 8), np.float32)}, r"weights have shape \(3, 8\)"),
-        ({"weights": np.full((3, 64), np.nan), "flips": 3}, "weights of query 0 are not finite"),
+        ({"weights": WITHOUT_A_NUMBER, "flips": 3}, "weights of query 1 are not finite"),
+        ({"weights": WITHOUT_A_NUMBER, "flips": 99}, "weights of query 1 are not finite"),
         ({"ids": [1, 2]}, "there are 3 signatures"),
         ({"method": "blocks", "tables": 3}, "tables is 3"),
         ({"limit": -1}, "limit is -1"),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import flip_oracle
 from lookalike import _native
-from lookalike.indexes.flips import all_sets
+from lookalike.indexes.flip_sets import all_sets
 from lookalike.indexes.volatility import STEPS, Volatility
 
 STAIRS = np.arange(STEPS, dtype=np.uint16)
