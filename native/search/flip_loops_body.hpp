@@ -61,6 +61,39 @@ inline std::uint32_t ones(std::uint64_t word) {
 #endif
 }
 
+// Writes costs and bits of sorted keys.
+inline void write_ranked(const std::int16_t* sorted, std::size_t count, std::size_t missing,
+                         const FlipCosts& costs, RankedBits& ranked) {
+    ranked.count = static_cast<std::uint32_t>(count);
+    for (std::size_t place = 0; place < count; ++place) {
+        const auto key = static_cast<std::uint32_t>(sorted[place]);
+        ranked.costs[place] = costs.costs[key / kBits];
+        ranked.bits[place] = std::uint64_t{1} << ((key & kPlace) - missing);
+    }
+    ranked.costs[RankedBits::kMost] = 0;
+    ranked.bits[RankedBits::kMost] = 0;
+}
+
+#if defined(__AVX2__)
+constexpr std::size_t kFewRanks = 10;
+
+// The least of 32 keys, one after the other: there is an instruction for the least of eight.
+inline void take_least(const std::int16_t* keys, std::size_t count, std::int16_t* sorted) {
+    __m256i low, high;
+    __builtin_memcpy(&low, keys, sizeof low);
+    __builtin_memcpy(&high, keys + kBits / 2, sizeof high);
+    for (std::size_t place = 0; place < count; ++place) {
+        const __m256i both = _mm256_min_epu16(low, high);
+        const __m128i least = _mm_minpos_epu16(
+            _mm_min_epu16(_mm256_castsi256_si128(both), _mm256_extracti128_si256(both, 1)));
+        sorted[place] = static_cast<std::int16_t>(_mm_cvtsi128_si32(least));
+        const __m256i taken = _mm256_broadcastw_epi16(least);
+        low = _mm256_or_si256(low, _mm256_cmpeq_epi16(low, taken));
+        high = _mm256_or_si256(high, _mm256_cmpeq_epi16(high, taken));
+    }
+}
+#endif
+
 // Ranks bits by their steps: for each one it is counted how many come before it. That is more work
 // than sorting, but all of it in vectors and without a branch. `step(lane)` is that of the bit
 // `lane - (kBits - bits)` of the header.
@@ -74,6 +107,13 @@ inline void rank(Step step, std::size_t bits, std::size_t needed, const FlipCost
                                                    static_cast<std::int32_t>(lane));
         keys[lane] = lane < missing ? std::int16_t{0x7fff} : key;
     }
+    const std::size_t count = bits < needed ? bits : needed;
+#if defined(__AVX2__)
+    if (count <= kFewRanks) {
+        take_least(keys, count, sorted);
+        return write_ranked(sorted, count, missing, costs, ranked);
+    }
+#endif
     for (std::size_t begin = 0; begin < kBits; begin += 2 * kLanes) {
         const Lanes low = load_lanes(keys + begin), high = load_lanes(keys + begin + kLanes);
         Lanes low_ranks{}, high_ranks{};
@@ -87,15 +127,7 @@ inline void rank(Step step, std::size_t bits, std::size_t needed, const FlipCost
     }
     for (std::size_t lane = missing; lane < kBits; ++lane)
         sorted[ranks[lane]] = keys[lane];
-    const std::size_t count = bits < needed ? bits : needed;
-    ranked.count = static_cast<std::uint32_t>(count);
-    for (std::size_t place = 0; place < count; ++place) {
-        const auto key = static_cast<std::uint32_t>(sorted[place]);
-        ranked.costs[place] = costs.costs[key / kBits];
-        ranked.bits[place] = std::uint64_t{1} << ((key & kPlace) - missing);
-    }
-    ranked.costs[RankedBits::kMost] = 0;
-    ranked.bits[RankedBits::kMost] = 0;
+    write_ranked(sorted, count, missing, costs, ranked);
 }
 
 // The 32 weights that end with the header's; those before it are not looked at.
@@ -214,23 +246,29 @@ inline FlipHit* compare(const std::uint64_t* signatures, std::size_t begin, std:
                         FlipHit* hits) {
 #if defined(__AVX512VPOPCNTDQ__)
     // Whole cache lines, of which only what belongs to the bucket is loaded: a vector that crossed
-    // into a line that nobody asked for would wait for it.
+    // into a line that nobody asked for would wait for it. Most buckets have up to three lines, and
+    // these are compared without asking how many: the processor could not tell in advance.
     const auto address = reinterpret_cast<std::uintptr_t>(signatures + begin);
     const std::size_t before = address % 64 / 8;
-    const std::uint64_t* line = signatures + begin - before;
+    const std::uint64_t* const line = signatures + begin - before;
     const __m512i wanted = _mm512_set1_epi64(static_cast<long long>(query));
     const __m512i most = _mm512_set1_epi64(radius);
-    std::size_t at = begin - before;
-    for (std::uint64_t lanes = ((std::uint64_t{1} << size) - 1) << before; lanes != 0;
-         lanes >>= 8, line += 8, at += 8) {
+    const auto near_in = [&](const std::uint64_t* from, std::uint64_t lanes) {
         const auto mask = static_cast<__mmask8>(lanes);
         const __m512i distances =
-            _mm512_popcnt_epi64(_mm512_xor_si512(wanted, _mm512_maskz_load_epi64(mask, line)));
-        std::uint32_t near = _mm512_mask_cmple_epu64_mask(mask, distances, most);
-        for (; near != 0; near &= near - 1) {
-            const auto lane = static_cast<std::uint32_t>(__builtin_ctz(near));
-            *hits++ = {number, ones(query ^ line[lane]), static_cast<std::uint32_t>(at + lane)};
-        }
+            _mm512_popcnt_epi64(_mm512_xor_si512(wanted, _mm512_maskz_load_epi64(mask, from)));
+        return std::uint64_t{_mm512_mask_cmple_epu64_mask(mask, distances, most)};
+    };
+    const std::uint64_t lanes = ((std::uint64_t{1} << size) - 1) << before;
+    std::uint64_t near = near_in(line, lanes);
+    near |= near_in(lanes >> 8 != 0 ? line + 8 : line, lanes >> 8) << 8;
+    near |= near_in(lanes >> 16 != 0 ? line + 16 : line, lanes >> 16) << 16;
+    for (std::size_t at = 24; at < 64 && lanes >> at != 0; at += 8)
+        near |= near_in(line + at, lanes >> at) << at;
+    for (; near != 0; near &= near - 1) {
+        const auto lane = static_cast<std::size_t>(__builtin_ctzll(near));
+        *hits++ = {number, ones(query ^ line[lane]),
+                   static_cast<std::uint32_t>(begin - before + lane)};
     }
 #else
     for (std::size_t at = begin; at < begin + size; ++at) {

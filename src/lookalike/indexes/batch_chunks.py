@@ -25,7 +25,7 @@ Numbers = NDArray[np.int64]
 
 @dataclass
 class Chunk:
-    """Signatures of the file, in memory of our own, with their ids, which may be mapped."""
+    """Signatures of the file with their ids; mapped if they are of one run."""
 
     signatures: Signatures
     ids: Ids
@@ -75,10 +75,9 @@ class Chunks:
 
 
 def _joined(parts: Sequence[tuple[Signatures, Ids]]) -> Chunk:
-    # Copies, because mapped pages of files are small ones, and slow to look things up in.
-    signatures = np.concatenate([signatures for signatures, _ in parts])
     if len(parts) == 1:
-        return Chunk(signatures, parts[0][1], is_sorted=True)
+        return Chunk(*parts[0], is_sorted=True)
+    signatures = np.concatenate([signatures for signatures, _ in parts])
     return Chunk(signatures, np.concatenate([ids for _, ids in parts]), is_sorted=False)
 
 
