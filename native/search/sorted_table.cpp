@@ -156,9 +156,9 @@ void build_table(const Header& header, const Signatures& signatures, std::size_t
 
 namespace {
 
-// One piece of `find_offsets`: whoever has the first signature of a header fills in where it begins,
-// and also those of the empty headers before it. value(at) is a header, ascends(at) says whether
-// the signature there is in order behind the one before it.
+// One piece of `find_offsets`: whoever has the first signature of a header fills in where it
+// begins, and also those of the empty headers before it. value(at) is a header, ascends(at) says
+// whether the signature there is in order behind the one before it.
 template <class Value, class Ascends>
 bool fill_offsets(std::size_t begin, std::size_t end, Value value, Ascends ascends,
                   std::uint32_t* offsets) {
