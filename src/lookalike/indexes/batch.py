@@ -105,7 +105,8 @@ def match_batch(
             "same"
         )
     found = Found(len(rows), first, most, near)
-    chunks = Chunks(store, size, min(size, max(_SHORT * len(rows), _SMALL)))
+    short = min(size, max(_SHORT * len(rows), _SMALL)) if matcher.joins_runs else 0
+    chunks = Chunks(store, size, short)
     _match(chunks, matcher, found, len(store), progress)
     matches = found.matches(matcher.exact)
     if append:

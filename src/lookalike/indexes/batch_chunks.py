@@ -132,6 +132,8 @@ class Matcher(ABC):
     """A way to find the matches of queries in a chunk."""
 
     exact: bool
+    joins_runs: bool = True
+    """Whether one long chunk is better than several short ones."""
 
     def prepare(self, sizes: Sequence[int]) -> None:  # noqa: B027 (not everybody needs it)
         """Get to know how many signatures each chunk will have."""

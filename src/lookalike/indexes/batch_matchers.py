@@ -21,6 +21,7 @@ from lookalike.indexes.sorted_table import header_width
 
 __all__ = ["ByBlocks", "ByFlips", "batch_header_bits"]
 
+_LOOKED_UP = 1 << 20
 _WORTH_DROPPING = 0.75
 """Queries with a match are dropped when no more than this share is left."""
 
@@ -35,6 +36,7 @@ class ByBlocks(Matcher):
     """Tables over the queries, in which every signature of the file is looked up."""
 
     exact = True
+    joins_runs = False
 
     def __init__(
         self, queries: Signatures, radius: int, tables: SupportsIndex | None, threads: int
@@ -43,12 +45,16 @@ class ByBlocks(Matcher):
         self._index = BlockIndex(queries, radius, tables, threads=threads)
 
     def match(self, chunk: Chunk, found: Found) -> None:
-        """Look up all signatures of the chunk; a query may be anybody's match, so none is left out.
+        """Look up all signatures of the chunk, some at a time, whoever has a match already.
 
-        The paper says why: a signature that has found one query may be the only match of another.
+        With `first` too: a signature that has found one query may be the only match of another.
         """
-        matches = self._index.within(chunk.signatures, limit=found.limit, threads=self._threads)
-        found.add(matches.ids, chunk.ids[_query_of_each(matches)], matches.distances)
+        for begin in range(0, len(chunk.ids), _LOOKED_UP):
+            some = slice(begin, begin + _LOOKED_UP)
+            matches = self._index.within(
+                chunk.signatures[some], limit=found.limit, threads=self._threads
+            )
+            found.add(matches.ids, chunk.ids[some][_query_of_each(matches)], matches.distances)
 
 
 class ByFlips(Matcher):
@@ -171,4 +177,7 @@ def batch_header_bits(
 
 
 def _query_of_each(matches: Matches) -> Numbers:
-    return np.repeat(np.arange(len(matches)), np.diff(matches.offsets))
+    """Return the query of each match; few of many queries have one."""
+    counts = np.diff(matches.offsets)
+    some = np.flatnonzero(counts)
+    return np.repeat(some, counts[some])
