@@ -33,6 +33,7 @@ COSTS = MachineCosts(
     block_stream_word=0.7,
     block_accesses=4.0,
     block_fetch=10.0,
+    block_fetch_accesses=1.0,
     flip_query=70.0,
     flip_set=25.0,
     flip_heap=12.0,

@@ -322,6 +322,7 @@ std::size_t probe(const Sorted64& sorted, const std::uint64_t* queries, std::uin
         const std::uint32_t last = end != begin ? end - 1 : 0;
         __builtin_prefetch(sorted.signatures + (end != begin ? begin : 0));
         __builtin_prefetch(sorted.signatures + (begin + 8 < last ? begin + 8 : last));
+        __builtin_prefetch(sorted.signatures + (begin + 16 < last ? begin + 16 : last));
         __builtin_prefetch(sorted.signatures + last);
     }
     if (!valid) {

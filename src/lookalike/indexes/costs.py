@@ -99,6 +99,8 @@ class MachineCosts:
     """How many reads at random places looking up a table is worth, where it is not in the cache."""
     block_fetch: float
     """A signature of a compressed table, fetched from where it is."""
+    block_fetch_accesses: float
+    """How many reads at random places that is worth, where it is not in the cache."""
     flip_query: float
     """A query whose flips are ordered."""
     flip_set: float

@@ -107,6 +107,7 @@ def measure_costs() -> MachineCosts:
         block_stream_word=block.stream_word,
         block_accesses=accesses,
         block_fetch=block.fetch,
+        block_fetch_accesses=_fetch_accesses(generator, access, block, accesses),
         flip_query=flip[0],
         flip_set=flip[1],
         flip_heap=flip[2],
@@ -268,14 +269,34 @@ def _blocks(generator: np.random.Generator) -> tuple[_BlockCosts, float]:
 
 def _block_accesses(generator: np.random.Generator, access: Access, block: _BlockCosts) -> float:
     """Time tables that no second-level cache holds, and return how many random reads one takes."""
-    rows = _uniform(generator, 8 * _COUNT, 8)
-    index = BlockIndex(rows, 3, blocks=6, lead=3, threads=1)
+    index = BlockIndex(_uniform(generator, 8 * _COUNT, 8), 3, blocks=6, lead=3, threads=1)
+    a_table = _table_time(generator, index, block) - block.table - block.word
+    return float(np.clip(a_table / _missing(access, index.memory_bytes), 3.0, 8.0))
+
+
+def _fetch_accesses(
+    generator: np.random.Generator, access: Access, block: _BlockCosts, accesses: float
+) -> float:
+    """The same for the signatures of a compressed table, several to a bucket."""
+    rows = _uniform(generator, 32 * _COUNT, 8)
+    index = BlockIndex(rows, 1, blocks=2, lead=1, compressed=True, threads=1)
+    bucket = len(rows) / 2.0 ** index.stats()["header_bits"]
+    a_table = _table_time(generator, index, block) - block.stream
+    a_table -= accesses * _missing(access, index.memory_bytes)
+    far = (a_table / bucket - block.fetch) / _missing(access, rows.nbytes)
+    return float(np.clip(far, 1.0, 6.0))
+
+
+def _table_time(generator: np.random.Generator, index: BlockIndex, block: _BlockCosts) -> float:
+    """Return what looking up one table takes."""
     # Others each time: what the last ones needed is in the cache.
     batches = [_uniform(generator, 8 * _QUERIES, 8) for _ in range(4)]
-    time = min(best_time(lambda: index.within(one, 3, threads=1), 1) for one in batches)  # noqa: B023
-    a_table = (time / len(batches[0]) - block.query) / index.tables - block.table - block.word
-    missing = access_time(access, index.memory_bytes) - access[0][1]
-    return float(np.clip(a_table / max(missing, 1e-9), 2.0, 6.0))
+    time = min(best_time(lambda: index.within(one, 1, threads=1), 1) for one in batches)  # noqa: B023
+    return (time / len(batches[0]) - block.query) / index.tables
+
+
+def _missing(access: Access, size: float) -> float:
+    return max(access_time(access, size) - access[0][1], 1e-9)
 
 
 def _flips(generator: np.random.Generator) -> list[float]:

@@ -157,8 +157,9 @@ def block_options(question: Question, costs: MachineCosts) -> Iterator[Option]:
             # Many queries are asked together where buckets are short.
             together = question.bits == 64 and bucket <= _SHORT_BUCKET and not compressed
             looked_up = costs.block_table if together else costs.block_stream
-            # A signature that is elsewhere is a read at a random place.
-            fetch = costs.block_fetch + costs.missing(question.signature_bytes)
+            # A signature that is elsewhere takes reads at random places.
+            far = costs.block_fetch_accesses * costs.missing(question.signature_bytes)
+            fetch = costs.block_fetch + far
             steps = replace(
                 steps,
                 permute=looked_up + steps.permute,
@@ -227,9 +228,9 @@ def _table_costs(
 ) -> StepCosts:
     """Return the steps of looking up sorted tables that take so much memory in all.
 
-    Where a bucket begins is asked for in time, and its first three lines of 64 bytes. A longer one
-    is waited for, until the processor notices that it is read in order, and then read. Those of
-    signatures that are no single words turned out to be waited for as well.
+    Where a bucket begins is asked for in time, and its first lines of 64 bytes, of which two come
+    as one. A longer one is waited for, until the processor notices that it is read in order, and
+    then read. Those of signatures that are no single words turned out to be waited for as well.
     """
     words, reading = math.ceil(question.width / 8), costs.reading_byte * question.width
     missing = costs.missing(memory)
@@ -241,7 +242,7 @@ def _table_costs(
     return StepCosts(
         access=missing,
         permute=share * costs.waiting * waits,
-        scan=words * word + (share * reading if long else 0.0),
+        scan=words * word + (share * reading if long else missing * question.width / 128),
     )
 
 
