@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas
 import polars
 import pyarrow as pa
@@ -21,7 +22,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.corpora import Problems, format_of, json_lines, lines, open_corpus, tables
+from lookalike.corpora import (
+    Problems,
+    format_of,
+    json_lines,
+    lines,
+    open_corpus,
+    tables,
+    write_corpus,
+)
 
 Rows = list[dict[str, Any]]
 ROWS: Rows = [
@@ -242,6 +251,8 @@ def test_semicolons(tmp_path: Path) -> None:
     path = tmp_path / "c.csv"
     path.write_text("id;text\n1;a, b\n")
     assert read(path) == [("1", "a, b")]
+    assert write_corpus(open_corpus(path), tmp_path / "o.csv", keep=np.array([True])) == 1
+    assert (tmp_path / "o.csv").read_text() == "id;text\n1;a, b\n"
 
 
 @pytest.mark.parametrize(

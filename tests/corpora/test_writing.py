@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.corpora import Problems, open_corpus, write_corpus, write_table
+from lookalike.corpora import Problems, open_corpus, parquet, write_corpus, write_table
 
 LINES = [
     '{"id":1,  "text": "one", "when": "2020-01-01T00:00:00Z", "x": 1.0}',
@@ -99,14 +99,45 @@ def test_parquet_keeps_its_types(tmp_path: Path) -> None:
             "struct": [{"x": 1.5}, {"x": None}, None],
             "small": pa.array([1, 2, 3], pa.int8()),
             "blob": [b"\0", b"", None],
+            "category": pa.array(["x", "y", "x"]).dictionary_encode(),
+            "map": pa.array([[("k", 1)], [], None], pa.map_(pa.string(), pa.int32())),
+            "money": pa.array([1, 2, 3], pa.decimal128(9, 2)),
         }
-    )
+    ).replace_schema_metadata({"made by": "a test"})
     pyarrow.parquet.write_table(table, tmp_path / "s.parquet")
     write_corpus(open_corpus(tmp_path / "s.parquet"), tmp_path / "o.parquet", keep=np.ones(3, bool))
     found = pyarrow.parquet.read_table(tmp_path / "o.parquet")
     assert found.to_pylist() == table.to_pylist()
-    assert [str(kind) for kind in found.schema.types[:2]] == ["string", "timestamp[us]"]
-    assert found.schema.field("small").type == pa.int8()
+    expected = pyarrow.parquet.read_schema(tmp_path / "s.parquet")
+    assert found.schema.equals(expected, check_metadata=True)
+
+
+def test_values_of_several_types_become_text(tmp_path: Path) -> None:
+    (tmp_path / "s.jsonl").write_text('{"text": "a"}\n{"text": 1.5}\n{"text": ["b"]}\n')
+    write_corpus(open_corpus(tmp_path / "s.jsonl"), tmp_path / "o.parquet")
+    found = pyarrow.parquet.read_table(tmp_path / "o.parquet")["text"]
+    assert found.to_pylist() == ["a", "1.5", '["b"]']
+
+
+def test_parquet_files_of_several_schemas_are_united(tmp_path: Path) -> None:
+    pyarrow.parquet.write_table(pa.table({"text": ["a"], "n": [1]}), tmp_path / "1.parquet")
+    pyarrow.parquet.write_table(pa.table({"text": ["b"], "m": ["x"]}), tmp_path / "2.parquet")
+    corpus = open_corpus([tmp_path / "1.parquet", tmp_path / "2.parquet"])
+    write_corpus(corpus, tmp_path / "o.parquet")
+    assert pyarrow.parquet.read_table(tmp_path / "o.parquet").to_pylist() == [
+        {"text": "a", "n": 1, "m": None},
+        {"text": "b", "n": None, "m": "x"},
+    ]
+
+
+@pytest.mark.parametrize("size", [1, 700, 10**9])
+def test_row_groups(size: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(parquet, "_GROUP_BYTES", size)
+    table = pa.table({"text": [f"text {at}" for at in range(100)]})
+    assert write_table(iter(table.to_batches(max_chunksize=7)), tmp_path / "o.parquet") == 100
+    assert pyarrow.parquet.read_table(tmp_path / "o.parquet").equals(table)
+    groups = pyarrow.parquet.ParquetFile(tmp_path / "o.parquet").num_row_groups
+    assert groups == {1: 15, 10**9: 1}.get(size, groups)
 
 
 def test_files_of_a_folder_are_copied(tmp_path: Path) -> None:

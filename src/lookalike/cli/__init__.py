@@ -5,26 +5,17 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 from lookalike import __version__
-from lookalike.cli import (
-    collection,
-    compare,
-    dedup,
-    demo,
-    evaluate,
-    index,
-    kernels,
-    pairs,
-    plan,
-    search,
-    sign,
-)
 from lookalike.errors import LookalikeError
 
-__all__ = ["main"]
+__all__ = ["COMMANDS", "main"]
 
-COMMANDS = (dedup, compare, sign, index, search, pairs, collection, plan, demo, evaluate, kernels)
+COMMANDS = (
+    "dedup", "compare", "sign", "index", "search", "pairs", "collection", "plan", "demo",
+    "evaluate", "kernels",
+)  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,9 +26,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=f"lookalike {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in COMMANDS:
-        command.add(commands)
-    options = parser.parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    # Only the command that is asked for is imported; the others may need much.
+    for command in given[:1] if given[:1] and given[0] in COMMANDS else COMMANDS:
+        import_module(f"lookalike.cli.{command}").add(commands)
+    options = parser.parse_args(given)
     try:
         options.run(options)
     except LookalikeError as error:

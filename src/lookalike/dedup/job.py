@@ -18,7 +18,7 @@ from lookalike.corpora.duck import limited
 from lookalike.dedup.choose import choose_survivors, ranks
 from lookalike.dedup.cluster import Clusters, by_first, cluster_documents
 from lookalike.dedup.progress import Progress
-from lookalike.dedup.read import Documents, read_documents
+from lookalike.dedup.read import Documents, OldSignatures, read_documents
 from lookalike.dedup.result import DedupCounts, DedupResult
 from lookalike.dedup.settings import ALIASES, VALUE_BYTES, DedupSettings
 from lookalike.dedup.sign import Signed, collapse, sign_documents
@@ -26,7 +26,7 @@ from lookalike.dedup.verify import Verdict, VerifiedPairs, similarities, verifie
 from lookalike.dedup.work import Work
 from lookalike.errors import ArgumentError, FormatError
 from lookalike.signatures import hamming
-from lookalike.signatures.files import SavedSignatures, load_signatures
+from lookalike.signatures.files import load_signatures
 
 __all__ = ["run_job"]
 
@@ -77,7 +77,7 @@ def _run(
     work: Work,
     corpus: Corpus,
     columns: Any,
-    old: tuple[Corpus, Any] | SavedSignatures | None,
+    old: tuple[Corpus, Any] | OldSignatures | None,
     settings: DedupSettings,
     skip_bad: bool,
     limit: int | None,
@@ -85,19 +85,19 @@ def _run(
     progress: Progress,
     save_path: str | os.PathLike[str] | None,
 ) -> DedupResult:
-    signatures_only = old if isinstance(old, SavedSignatures) else None
-    old_ids = None if signatures_only is None else _ids_of(signatures_only)
+    signatures_only = old if isinstance(old, OldSignatures) else None
+    without_text = 0 if signatures_only is None else len(signatures_only)
     identity = corpus.identity()
     with progress.timed("read"):
         corpora = [(corpus, columns)]
-        if old is not None and not isinstance(old, SavedSignatures):
+        if old is not None and not isinstance(old, OldSignatures):
             corpora.insert(0, old)
         documents = read_documents(
-            work, corpora, old_ids=old_ids, skip_bad=skip_bad, progress=progress
+            work, corpora, old_signatures=signatures_only, skip_bad=skip_bad, progress=progress
         )
         _check_memory(len(documents), limit)
     with progress.timed("collapse"):
-        first = collapse(documents, len(old_ids or []), threads)
+        first = collapse(documents, without_text, threads)
     with progress.timed("sign"):
         signed = sign_documents(
             work,
@@ -113,7 +113,7 @@ def _run(
         documents,
         signed,
         settings,
-        without_text=len(old_ids or []),
+        without_text=without_text,
         most=None if limit is None else (limit - _needed(len(documents))) // _BYTES_A_PAIR,
         threads=threads,
         progress=progress,
@@ -129,7 +129,7 @@ def _run(
             clusters.labels, first, rank, documents.old, verdict.accepted
         )
         similarity = _similarity(
-            documents, signed, first, duplicate_of, settings, len(old_ids or []), threads
+            documents, signed, first, duplicate_of, settings, without_text, threads
         )
     result = _result(
         documents, signed, verdict, clusters, first, duplicate_of, similarity, settings, progress
@@ -169,15 +169,13 @@ def _open_old(against: Any, settings: DedupSettings, text: str, format: str | No
                 f"{against} was signed by {saved.signer!r}, this job would sign by "
                 f"{settings.signer()!r}; give the same method, ngram, permutations, bits and seed"
             )
-        return saved
+        state = Path(against).stat()
+        identity = [str(Path(against).resolve()), state.st_size, state.st_mtime_ns]
+        return OldSignatures(saved.signatures, saved.ids, identity)
     # The format that was given is that of the source; an old file may well tell its own.
     unnamed = isinstance(against, str | os.PathLike) and format_of(Path(against)) is None
     corpus = open_corpus(against, format if unnamed else None)
     return corpus, find_columns(corpus, text if text in corpus.columns() else None, None, None)
-
-
-def _ids_of(saved: SavedSignatures) -> list[str]:
-    return list(saved.ids or ()) or [str(row) for row in range(len(saved.signatures))]
 
 
 def _needed(documents: int) -> int:
