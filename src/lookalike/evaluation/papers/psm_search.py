@@ -24,7 +24,7 @@ __all__ = ["RADIUS", "RECALL", "about", "flips_needed", "run", "with_matches"]
 
 RADIUS = 3
 RECALL = 0.95
-SAMPLE = 2000
+SAMPLE = 5000
 """Queries that tell how many flips it takes; only such that have a match count."""
 # Table 2: (first, tables): seconds for 10 million queries.
 TABLE_2 = {
@@ -89,7 +89,12 @@ def flips_needed(
     if not len(matched):
         return 1
     tuning = index.tune_flips(
-        data.queries[matched], data.weights[matched], RADIUS, recall=RECALL, first=first
+        data.queries[matched],
+        data.weights[matched],
+        RADIUS,
+        recall=RECALL,
+        first=first,
+        sample=SAMPLE,
     )
     return max(1, tuning.flips)
 
@@ -277,14 +282,12 @@ def _growth(world: World, data: GeneratedFingerprints) -> Iterator[Section]:
 
     for size in sizes:
         part = replace(data, signatures=data.signatures[:size])
-        exact: dict[bool, int] = {}
         matched = np.empty(0, np.int64)
         for tables in BLOCK_TABLES:
             index = BlockIndex(part.signatures, RADIUS, tables=tables)
             for first, letter, _ in MODES:
                 timed = _blocks(index, part, first, rounds)
                 matched = with_matches(timed.matches)
-                exact[first] = _found(timed.matches, first)
                 each = 1e6 * timed.seconds / len(part.queries)
                 add(times, f"BPHS {letter}, {tables} tables", each)
             del index
@@ -293,9 +296,7 @@ def _growth(world: World, data: GeneratedFingerprints) -> Iterator[Section]:
             needed = flips_needed(flip_index, part, matched, first)
             timed = _flips(flip_index, part, first, needed, rounds)
             add(times, f"PSM {letter}", 1e6 * timed.seconds / len(part.queries))
-            for flips in FIXED_FLIPS:
-                matches = _flips(flip_index, part, first, flips, 1).matches
-                share = _found(matches, first) / max(1, exact[first])
+            for flips, share in _recalls(flip_index, part, matched, first).items():
                 add(recalls, f"PSM {letter}, {flips} flips", share)
     yield Section(
         "Figure 7: time as the collection grows",
@@ -316,6 +317,17 @@ def _growth(world: World, data: GeneratedFingerprints) -> Iterator[Section]:
         _rows(sizes, recalls, "{:.3f}"),
         [_draw(world, 8, "Recall with a fixed number of flips", sizes, recalls, "recall")],
     )
+
+
+def _recalls(
+    index: FlipIndex, data: GeneratedFingerprints, matched: NDArray[np.int64], first: bool
+) -> dict[int, float]:
+    """Return the recall of fixed numbers of flips, from which attempt finds each match."""
+    attempts = index.attempts(data.queries[matched], data.weights[matched], RADIUS)
+    needed = attempts.ids
+    if first and len(needed):
+        needed = np.minimum.reduceat(needed, attempts.offsets[:-1])
+    return {flips: float(np.mean(needed <= flips)) if len(needed) else 1.0 for flips in FIXED_FLIPS}
 
 
 def _sizes(smallest: int, largest: int) -> list[int]:
