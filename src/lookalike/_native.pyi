@@ -330,6 +330,12 @@ def find_offsets(
     threads: int,
     offsets: NDArray[np.uint32],
 ) -> bool: ...
+def order_by_prefix(
+    queries: NDArray[np.uint8],
+    ordered: NDArray[np.uint8],
+    rows: NDArray[np.uint32],
+    places: NDArray[np.uint32],
+) -> None: ...
 def block_within(
     tables: list[Table],
     ids: NDArray[np.int64] | None,
@@ -367,6 +373,7 @@ def flip_sets(
 ) -> None: ...
 def flip_choices(
     weights: NDArray[Any] | None,
+    places: NDArray[np.uint32] | None,
     start: int,
     bits: int,
     scale: float,
