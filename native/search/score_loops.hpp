@@ -1,10 +1,14 @@
-// Sweeps over scores and sketches, compiled once per instruction set.
+// Sweeps over scores, sketches, keys and words, compiled once per instruction set.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 namespace lookalike::search {
+
+struct WordPair {
+    std::uint32_t left, right, distance;
+};
 
 struct ScoreLoops {
     // Writes the places of scores >= least, ascending, and returns how many there are.
@@ -16,6 +20,12 @@ struct ScoreLoops {
     // ascending, and returns how many there are; at most 2^32 sketches.
     std::size_t (*near_sketches)(const std::uint16_t* sketches, std::size_t count,
                                  std::uint16_t query, std::uint16_t cutoff, std::uint32_t* places);
+
+    // Compares 64-bit words from number `first` on, each with those behind it, and writes those
+    // that differ in `cutoff` bits or fewer. Goes on with as many as there is certainly room for
+    // (`count` for each), and returns how many were written; `first` is then the next one.
+    std::size_t (*near_words)(const std::uint64_t* words, std::size_t count, std::uint32_t cutoff,
+                              std::size_t& first, WordPair* pairs, std::size_t room);
 
     // Moves keys to `marked` for which, of 2^16 bits, the one of the number above the lowest
     // `shift` bits is set, and returns how many there are. The others stay, in front, in order.

@@ -134,6 +134,61 @@ std::size_t near_sketches(const std::uint16_t* sketches, std::size_t count, std:
     return found;
 }
 
+#if defined(__AVX512VPOPCNTDQ__)
+// Bit j is set where word j is near; there are `left` of them, and no more are looked at.
+constexpr std::size_t kWords = 8;
+std::uint32_t near_of_words(const std::uint64_t* words, std::size_t left, std::uint64_t one,
+                            std::uint32_t cutoff) {
+    const __mmask8 there =
+        left >= kWords ? __mmask8{0xff} : static_cast<__mmask8>((1u << left) - 1);
+    const __m512i flips = _mm512_xor_si512(_mm512_maskz_loadu_epi64(there, words),
+                                           _mm512_set1_epi64(static_cast<long long>(one)));
+    return _mm512_mask_cmple_epu64_mask(there, _mm512_popcnt_epi64(flips),
+                                        _mm512_set1_epi64(cutoff));
+}
+#elif defined(__AVX2__)
+constexpr std::size_t kWords = 4;
+std::uint32_t near_of_words(const std::uint64_t* words, std::size_t left, std::uint64_t one,
+                            std::uint32_t cutoff) {
+    const __m256i ones =
+        _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+    const __m256i low = _mm256_set1_epi8(15);
+    const __m256i there = _mm256_cmpgt_epi64(_mm256_set1_epi64x(static_cast<long long>(left)),
+                                             _mm256_setr_epi64x(0, 1, 2, 3));
+    const __m256i flips =
+        _mm256_xor_si256(_mm256_maskload_epi64(reinterpret_cast<const long long*>(words), there),
+                         _mm256_set1_epi64x(static_cast<long long>(one)));
+    const __m256i of_bytes = _mm256_add_epi8(
+        _mm256_shuffle_epi8(ones, _mm256_and_si256(flips, low)),
+        _mm256_shuffle_epi8(ones, _mm256_and_si256(_mm256_srli_epi16(flips, 4), low)));
+    const __m256i of_words = _mm256_sad_epu8(of_bytes, _mm256_setzero_si256());
+    const __m256i near =
+        _mm256_andnot_si256(_mm256_cmpgt_epi64(of_words, _mm256_set1_epi64x(cutoff)), there);
+    return static_cast<std::uint32_t>(_mm256_movemask_pd(_mm256_castsi256_pd(near)));
+}
+#else
+constexpr std::size_t kWords = 1;
+std::uint32_t near_of_words(const std::uint64_t* words, std::size_t, std::uint64_t one,
+                            std::uint32_t cutoff) {
+    return static_cast<std::uint32_t>(__builtin_popcountll(*words ^ one)) <= cutoff ? 1 : 0;
+}
+#endif
+
+std::size_t near_words(const std::uint64_t* words, std::size_t count, std::uint32_t cutoff,
+                       std::size_t& first, WordPair* pairs, std::size_t room) {
+    std::size_t found = 0;
+    for (; first < count && found + count <= room; ++first)
+        for (std::size_t at = first + 1; at < count; at += kWords)
+            for (std::uint32_t near = near_of_words(words + at, count - at, words[first], cutoff);
+                 near != 0; near &= near - 1) {
+                const std::size_t other = at + static_cast<std::size_t>(__builtin_ctz(near));
+                pairs[found++] = {
+                    static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(other),
+                    static_cast<std::uint32_t>(__builtin_popcountll(words[first] ^ words[other]))};
+            }
+    return found;
+}
+
 // One key at a time, without branches: which way they would go cannot be foreseen.
 std::size_t set_apart_singly(std::uint32_t* keys, std::size_t from, std::size_t count,
                              std::size_t kept, std::size_t shift, const std::uint32_t* bits,
@@ -243,8 +298,8 @@ std::size_t count_up_to(const std::uint32_t* keys, std::size_t count, std::uint3
     return found;
 }
 
-constexpr ScoreLoops kLoops{collect,     count_from, near_sketches, set_apart,
-                            count_up_to, copy_near,  keep_up_to};
+constexpr ScoreLoops kLoops{collect,   count_from,  near_sketches, near_words,
+                            set_apart, count_up_to, copy_near,     keep_up_to};
 
 }  // namespace
 }  // namespace lookalike::search
