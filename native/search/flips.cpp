@@ -14,7 +14,7 @@ namespace lookalike::search {
 namespace {
 
 constexpr std::size_t kQueriesPerTask = 512;
-constexpr std::size_t kQueriesPerBlock = 64;
+constexpr std::size_t kQueriesPerBlock = 32;
 constexpr std::size_t kLikeliest = 3;
 constexpr std::size_t kPairsPerTask = 16;
 

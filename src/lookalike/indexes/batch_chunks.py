@@ -123,8 +123,8 @@ class Found:
             np.concatenate(columns) for columns in zip(none, *self.parts, strict=True)
         )
         order = np.lexsort((ids, distances, query))
-        counts = np.bincount(query, minlength=self.queries)
-        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        offsets = np.zeros(self.queries + 1, np.int64)
+        np.cumsum(np.bincount(query, minlength=self.queries), out=offsets[1:])
         return Matches(offsets, ids[order], distances[order].astype(np.int32), exact)
 
 

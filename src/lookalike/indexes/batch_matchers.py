@@ -28,8 +28,8 @@ _WORTH_DROPPING = 0.75
 # Rough costs in nanoseconds, to weigh header bits against each other: of an entry of the header
 # table, of a look-up, and of comparing with a signature, for each 8 bytes of it.
 _ENTRY = 8.0
-_LOOK_UP = 14.0
-_COMPARE = 0.75
+_LOOK_UP = 15.0
+_COMPARE = 0.3
 
 
 class ByBlocks(Matcher):

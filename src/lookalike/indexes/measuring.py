@@ -199,7 +199,7 @@ def _slice_top(generator: np.random.Generator) -> tuple[list[float], float]:
         if not times:
             build = best_time(lambda: SliceIndex(rows, slice_bits, threads=1), 1)  # noqa: B023
             build /= index.slices * _COUNT
-        queries = _uniform(generator, _QUERIES // 8, width)
+        queries = _uniform(generator, _QUERIES // 2, width)
         for expand in expands:
             found = index.search(queries, 10, expand=expand, explain=True, threads=1)
             work = found.explanation
@@ -309,7 +309,7 @@ def _flips(generator: np.random.Generator) -> list[float]:
         found = best_time(lambda: index.within(queries, 3, weights=weights, flips=flips, threads=1))
         return found / len(queries)
 
-    few = (0, 8, 16, 32, 48)
+    few = (0, 4, 8, 16, 24)
     query, one = explain_times([[1.0, float(flips)] for flips in few], [time(k) for k in few])
     many = 2 * MOST_ORDERED
     return [query, one, max(one / math.log2(many), (time(many) - query) / (many * math.log2(many)))]

@@ -198,7 +198,10 @@ def flip_options(question: Question, costs: MachineCosts) -> Iterator[Option]:
         many = flips > MOST_ORDERED
         looked_up = replace(
             steps,
-            access=2 * steps.access + steps.permute + (0.0 if many else costs.flip_set),
+            access=costs.missing(4 << header)
+            + steps.access
+            + steps.permute
+            + (0.0 if many else costs.flip_set),
             heap=costs.flip_heap if many else 0.0,
         )
         time = costs.flip_query + flip_cost(math.log2(count), header, 1 + flips, looked_up)
