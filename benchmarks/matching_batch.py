@@ -12,15 +12,14 @@ import numpy as np
 import lookalike as la
 from benchmarks.harness import Effort, WrongAnswerError
 from benchmarks.quality import Entry, Quality, QualityResult, ratio_verdict, run_entries
-from lookalike.evaluation.generated import generate_fingerprints
-from lookalike.indexes.sorted_table import header_width
+from lookalike.evaluation.generated import GeneratedFingerprints, generate_fingerprints
+from lookalike.indexes.batch_matchers import batch_header_bits
 from lookalike.storage import SignatureFile
 
 __all__ = ["batch"]
 
 RADIUS = 3
 RECALL = 0.95
-SAMPLE = 40_000
 EFFORT = Effort(rounds=3, seconds=8.0)
 
 
@@ -29,22 +28,16 @@ def batch(name: str, count: int, asked: int) -> QualityResult:
 
     Blocks make tables of the batch and look the file up in them, so they do not mind the runs.
     """
-    made = generate_fingerprints(count, asked)
-    # A header as long as that of a run, or of the whole file, over all that is in the file.
-    flips = {
-        (label, first): la.FlipIndex(made.signatures, header_width(size))
-        .tune_flips(made.queries, made.weights, RADIUS, recall=RECALL, first=first, sample=SAMPLE)
-        .flips
-        for label, size in (("runs", asked), ("one run", count))
-        for first in (False, True)
-    }
+    made = generate_fingerprints(count, 2 * asked)
+    flips = _tuned(made, asked)
+    queries, weights = made.queries[:asked], made.weights[:asked]
     with tempfile.TemporaryDirectory() as folder:
         files = {
             "runs": _file(Path(folder) / "runs", made.signatures, asked),
             "one run": _file(Path(folder) / "one", made.signatures, count),
         }
         truth = la.match_batch(
-            files["one run"], made.queries, RADIUS, method="blocks", tables=4, append=False
+            files["one run"], queries, RADIUS, method="blocks", tables=4, append=False
         )
         entries = []
         for label, path in files.items():
@@ -52,10 +45,10 @@ def batch(name: str, count: int, asked: int) -> QualityResult:
                 ask = partial(
                     la.match_batch,
                     path,
-                    made.queries,
+                    queries,
                     RADIUS,
-                    weights=made.weights,
-                    flips=flips[label, only],
+                    weights=weights,
+                    flips=flips[only],
                     first=only,
                     append=False,
                     threads=1,
@@ -67,7 +60,7 @@ def batch(name: str, count: int, asked: int) -> QualityResult:
             ask = partial(
                 la.match_batch,
                 files["runs"],
-                made.queries,
+                queries,
                 RADIUS,
                 method="blocks",
                 tables=4,
@@ -95,6 +88,29 @@ def batch(name: str, count: int, asked: int) -> QualityResult:
         for letter, what, only, target in (("a", "all", False, 7), ("b", "first", True, 14))
     ]
     return replace(result, verdicts=verdicts, notes=[f"{len(truth.ids):,} matches"])
+
+
+def _tuned(made: GeneratedFingerprints, asked: int) -> dict[bool, int]:
+    """Return the flips for all matches and for the first, learnt from queries that are not timed.
+
+    Only those with a match tell, so only these are tried with all flips. Runs as long as the batch
+    are put together, so that there is one chunk and one header either way.
+    """
+    exact = la.BlockIndex(made.signatures, RADIUS, 4).within(made.queries[asked:], RADIUS)
+    matched = asked + np.flatnonzero(np.diff(exact.offsets))
+    header = batch_header_bits([len(made.signatures)], asked, 64, RADIUS, RECALL)
+    index = la.FlipIndex(made.signatures, header)
+    return {
+        first: index.tune_flips(
+            made.queries[matched],
+            made.weights[matched],
+            RADIUS,
+            recall=RECALL,
+            first=first,
+            sample=len(matched),
+        ).flips
+        for first in (False, True)
+    }
 
 
 def _label(method: str, first: bool, file: str) -> str:

@@ -25,8 +25,8 @@ from lookalike.indexes.options import (
     flip_options,
     flips_expected,
     scan_option,
-    slice_options,
 )
+from lookalike.indexes.slice_options import slice_options
 
 __all__ = ["CASES", "prediction_table", "run_planning"]
 

@@ -64,8 +64,7 @@ def run_commands(source: str) -> None:
 def test_every_command_is_documented() -> None:
     text = "".join(page.read_text() for page in PAGES)
     for command in COMMANDS:
-        name = command.__name__.rpartition(".")[2]
-        assert f"lookalike {name}" in text
+        assert f"lookalike {command}" in text
 
 
 def test_links_lead_to_files() -> None:

@@ -159,6 +159,17 @@ void bind_signers(nb::module_& module) {
         "source"_a, "factors"_a, "terms"_a, "threads"_a, "minima"_a.noconvert());
 
     module.def(
+        "packed_minhash",
+        [](const BoundSource& source, const std::vector<std::uint32_t>& factors,
+           const std::vector<std::uint32_t>& terms, std::size_t b, std::size_t threads,
+           const OutputArray<std::uint8_t, 2>& signatures) {
+            const nb::gil_scoped_release nogil;
+            sign::packed_minhash(*source.source, factors, terms, b, work_on(threads),
+                                 signatures.data());
+        },
+        "source"_a, "factors"_a, "terms"_a, "b"_a, "threads"_a, "signatures"_a.noconvert());
+
+    module.def(
         "pack_minima",
         [](const MinimaArray& minima, std::size_t b, std::size_t threads,
            const OutputArray<std::uint8_t, 2>& signatures) {

@@ -3,6 +3,7 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <variant>
 
 #include "bindings/arrays.hpp"
@@ -120,6 +121,21 @@ void bind_building(nb::module_& module) {
                                         python_signals, offsets.data());
         },
         "sorted"_a.noconvert(), "runs"_a, "threads"_a, "offsets"_a.noconvert());
+
+    module.def(
+        "order_by_prefix",
+        [](const SignatureArray& queries, const OutputArray<std::uint8_t, 2>& ordered,
+           const OutputArray<std::uint32_t, 1>& rows, const OutputArray<std::uint32_t, 1>& places) {
+            const std::size_t count = queries.shape(0);
+            if (ordered.shape(0) != count || ordered.shape(1) != queries.shape(1) ||
+                rows.size() != count || places.size() != count || count >> 32 != 0)
+                throw search::CorruptTable();
+            const nb::gil_scoped_release nogil;
+            search::order_by_prefix(signatures(queries), ordered.data(), rows.data(),
+                                    places.data());
+        },
+        "queries"_a.noconvert(), "ordered"_a.noconvert(), "rows"_a.noconvert(),
+        "places"_a.noconvert());
 }
 
 void bind_flips(nb::module_& module) {
@@ -162,19 +178,24 @@ void bind_flips(nb::module_& module) {
 
     module.def(
         "flip_choices",
-        [](const WeightArray& weights, std::size_t from, std::size_t bits, float scale,
-           const CostArray& costs, std::size_t most, std::size_t threads,
-           const OutputArray<std::uint32_t, 2>& sets) {
+        [](const WeightArray& weights, const std::optional<NumberArray>& places, std::size_t from,
+           std::size_t bits, float scale, const CostArray& costs, std::size_t most,
+           std::size_t threads, const OutputArray<std::uint32_t, 2>& sets) {
+            const std::size_t queries = sets.shape(0);
             if (sets.shape(1) > search::Candidates::kMostSets || bits > search::Header::kMostBits ||
                 search::count_sets(bits, most, sets.shape(1)) < sets.shape(1))
                 throw search::CorruptTable();
+            if (places && (places->size() != queries ||
+                           std::any_of(places->data(), places->data() + queries,
+                                       [&](std::uint32_t place) { return place >= queries; })))
+                throw search::CorruptTable();
             const nb::gil_scoped_release nogil;
-            search::flip_choices(sets.shape(0), weights_of(weights, sets.shape(0), from, bits),
-                                 costs_of(scale, costs), bits, most, sets.shape(1), threads,
-                                 python_signals, sets.data());
+            search::flip_choices(queries, weights_of(weights, queries, from, bits),
+                                 places ? places->data() : nullptr, costs_of(scale, costs), bits,
+                                 most, sets.shape(1), threads, python_signals, sets.data());
         },
-        "weights"_a.noconvert().none(), "start"_a, "bits"_a, "scale"_a, "costs"_a.noconvert(),
-        "most"_a, "threads"_a, "sets"_a.noconvert());
+        "weights"_a.noconvert().none(), "places"_a.noconvert().none(), "start"_a, "bits"_a,
+        "scale"_a, "costs"_a.noconvert(), "most"_a, "threads"_a, "sets"_a.noconvert());
 
     module.def(
         "flip_attempts",

@@ -8,6 +8,7 @@
 #include "bindings/arrow.hpp"
 #include "bindings/module.hpp"
 #include "text/equal_texts.hpp"
+#include "text/json_lines.hpp"
 #include "text/unicode.hpp"
 
 namespace lookalike::bindings {
@@ -52,6 +53,10 @@ Documents documents_from_arrow(nb::capsule stream) {
     return documents;
 }
 
+std::string_view view_of(const ByteArray& bytes) {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 // A run of the documents, sharing what keeps them alive.
 Documents part_of(const Documents& all, std::size_t begin, std::size_t end) {
     end = std::min(end, all.texts.size());
@@ -91,6 +96,33 @@ nb::list unknown_words(const TextFeatures& features, const Documents& documents)
     return words;
 }
 
+// A list with (bytes, offsets, present) for each key, `present` being None where no value is
+// missing; None if a line is not plain.
+nb::object json_columns(const ByteArray& text, const IdArray& ends,
+                        const std::vector<std::string>& keys, std::size_t threads) {
+    std::optional<std::vector<text::JsonColumn>> columns;
+    {
+        const nb::gil_scoped_release nogil;
+        columns = text::json_values(view_of(text), ends.data(), ends.size(), keys, threads,
+                                    python_signals);
+    }
+    if (!columns)
+        return nb::none();
+    nb::list values;
+    for (text::JsonColumn& column : *columns) {
+        const auto size = static_cast<std::size_t>(column.offsets.back());
+        auto* const bytes = reinterpret_cast<std::uint8_t*>(column.bytes.release());
+        const nb::capsule owner(
+            bytes, [](void* data) noexcept { delete[] static_cast<char*>(data); });
+        const nb::object present =
+            column.missing == 0 ? nb::none() : nb::cast(to_numpy(std::move(column.present)));
+        values.append(nb::make_tuple(
+            nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(bytes, {size}, owner),
+            to_numpy(std::move(column.offsets)), present));
+    }
+    return values;
+}
+
 std::uint64_t hash_of(const std::string& word) {
     return bits::xxh64(word.data(), word.size());
 }
@@ -114,6 +146,20 @@ void bind_text(nb::module_& module) {
                 text::first_equal(documents.texts, threads, python_signals, first.data());
             },
             "threads"_a, "first"_a.noconvert());
+
+    module.def(
+        "line_ends",
+        [](const ByteArray& text) {
+            std::vector<std::int64_t> ends;
+            {
+                const nb::gil_scoped_release nogil;
+                ends = text::line_ends(view_of(text));
+            }
+            return to_numpy(std::move(ends));
+        },
+        "text"_a.noconvert());
+    module.def("json_columns", &json_columns, "text"_a.noconvert(), "ends"_a.noconvert(), "keys"_a,
+               "threads"_a);
 
     nb::class_<TextFeatures>(module, "TextFeatures")
         .def(

@@ -48,8 +48,17 @@ struct FlipLoops {
                        bool before, const FlipCosts& costs, RankedBits& ranked);
     bool (*all_finite)(const float* weights, std::size_t count);
 
-    // The first `candidates.wanted` sets, likely ones first.
-    void (*choose)(const Candidates& candidates, const RankedBits& ranked, std::uint32_t* flips);
+    // The first `candidates.wanted` sets of up to kChosenTogether queries, likely ones first, to be
+    // written to flips[0], flips[1] and so on. `weights` are those of the first query's header, of
+    // at most 32 bits; those of the next one are `stride` further on.
+    void (*choose_floats)(const Candidates& candidates, const float* weights, std::size_t stride,
+                          std::size_t bits, const FlipCosts& costs, std::size_t queries,
+                          std::uint32_t* const* flips);
+    void (*choose_units)(const Candidates& candidates, const std::int16_t* weights,
+                         std::size_t stride, std::size_t bits, const FlipCosts& costs,
+                         std::size_t queries, std::uint32_t* const* flips);
+
+    static constexpr std::size_t kChosenTogether = 32;
 
     // Compares each query with the bucket of each of its probes, whose offsets should be in a cache
     // already, and returns how many hits there are, in order of probes and places. `spare` must
@@ -57,7 +66,7 @@ struct FlipLoops {
     std::size_t (*probe)(const Sorted64& sorted, const std::uint64_t* queries, std::uint32_t radius,
                          const FlipProbe* probes, std::size_t count, FlipHit* spare, FlipHit* hits);
 
-    static constexpr std::size_t kMostHits = 32;  // in one bucket; larger ones are passed on
+    static constexpr std::size_t kMostHits = 56;  // in one bucket; larger ones are passed on
 };
 
 const FlipLoops& flip_loops();

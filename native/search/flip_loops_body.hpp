@@ -61,6 +61,19 @@ inline std::uint32_t ones(std::uint64_t word) {
 #endif
 }
 
+// Writes costs and bits of sorted keys.
+inline void write_ranked(const std::int16_t* sorted, std::size_t count, std::size_t missing,
+                         const FlipCosts& costs, RankedBits& ranked) {
+    ranked.count = static_cast<std::uint32_t>(count);
+    for (std::size_t place = 0; place < count; ++place) {
+        const auto key = static_cast<std::uint32_t>(sorted[place]);
+        ranked.costs[place] = costs.costs[key / kBits];
+        ranked.bits[place] = std::uint64_t{1} << ((key & kPlace) - missing);
+    }
+    ranked.costs[RankedBits::kMost] = 0;
+    ranked.bits[RankedBits::kMost] = 0;
+}
+
 // Ranks bits by their steps: for each one it is counted how many come before it. That is more work
 // than sorting, but all of it in vectors and without a branch. `step(lane)` is that of the bit
 // `lane - (kBits - bits)` of the header.
@@ -74,6 +87,7 @@ inline void rank(Step step, std::size_t bits, std::size_t needed, const FlipCost
                                                    static_cast<std::int32_t>(lane));
         keys[lane] = lane < missing ? std::int16_t{0x7fff} : key;
     }
+    const std::size_t count = bits < needed ? bits : needed;
     for (std::size_t begin = 0; begin < kBits; begin += 2 * kLanes) {
         const Lanes low = load_lanes(keys + begin), high = load_lanes(keys + begin + kLanes);
         Lanes low_ranks{}, high_ranks{};
@@ -87,15 +101,7 @@ inline void rank(Step step, std::size_t bits, std::size_t needed, const FlipCost
     }
     for (std::size_t lane = missing; lane < kBits; ++lane)
         sorted[ranks[lane]] = keys[lane];
-    const std::size_t count = bits < needed ? bits : needed;
-    ranked.count = static_cast<std::uint32_t>(count);
-    for (std::size_t place = 0; place < count; ++place) {
-        const auto key = static_cast<std::uint32_t>(sorted[place]);
-        ranked.costs[place] = costs.costs[key / kBits];
-        ranked.bits[place] = std::uint64_t{1} << ((key & kPlace) - missing);
-    }
-    ranked.costs[RankedBits::kMost] = 0;
-    ranked.bits[RankedBits::kMost] = 0;
+    write_ranked(sorted, count, missing, costs, ranked);
 }
 
 // The 32 weights that end with the header's; those before it are not looked at.
@@ -112,25 +118,38 @@ inline void rank_weights(const Weight* weights, std::size_t bits, std::size_t ne
     rank([=](std::size_t lane) { return step(window[lane]); }, bits, needed, costs, ranked);
 }
 
-void rank_floats(const float* weights, std::size_t bits, std::size_t needed, bool before,
-                 const FlipCosts& costs, RankedBits& ranked) {
-    constexpr float last = static_cast<float>(FlipCosts::kSteps - 1);
-    const float scale = costs.scale;
-    rank_weights(weights, bits, needed, before, costs, ranked, [=](float weight) {
+// Which step of the costs a weight is in.
+struct FloatStep {
+    float scale;
+    explicit FloatStep(const FlipCosts& costs) : scale(costs.scale) {}
+
+    std::int32_t operator()(float weight) const {
+        constexpr float last = static_cast<float>(FlipCosts::kSteps - 1);
         const float step = __builtin_fabsf(weight) * scale;
         return static_cast<std::int32_t>(step < last ? step : last);
-    });
+    }
+};
+
+struct UnitStep {
+    float scale;
+    explicit UnitStep(const FlipCosts& costs) : scale(costs.scale * (0.5f / 1024)) {}
+
+    std::int32_t operator()(std::int16_t weight) const {
+        constexpr float last = static_cast<float>(FlipCosts::kSteps - 1);
+        const std::int32_t twice = 2 * std::int32_t{weight} + 1;  // the middle of the unit
+        const float step = static_cast<float>(twice < 0 ? -twice : twice) * scale;
+        return static_cast<std::int32_t>(step < last ? step : last);
+    }
+};
+
+void rank_floats(const float* weights, std::size_t bits, std::size_t needed, bool before,
+                 const FlipCosts& costs, RankedBits& ranked) {
+    rank_weights(weights, bits, needed, before, costs, ranked, FloatStep(costs));
 }
 
 void rank_units(const std::int16_t* weights, std::size_t bits, std::size_t needed, bool before,
                 const FlipCosts& costs, RankedBits& ranked) {
-    constexpr float last = static_cast<float>(FlipCosts::kSteps - 1);
-    const float scale = costs.scale * (0.5f / 1024);
-    rank_weights(weights, bits, needed, before, costs, ranked, [=](std::int16_t weight) {
-        const std::int32_t twice = 2 * std::int32_t{weight} + 1;  // the middle of the step
-        const float step = static_cast<float>(twice < 0 ? -twice : twice) * scale;
-        return static_cast<std::int32_t>(step < last ? step : last);
-    });
+    rank_weights(weights, bits, needed, before, costs, ranked, UnitStep(costs));
 }
 
 bool all_finite(const float* weights, std::size_t count) {
@@ -144,68 +163,108 @@ bool all_finite(const float* weights, std::size_t count) {
     return largest < 0x7f800000u;
 }
 
-// From its middle on -1, before that 0: loaded from 15 - n on, -1 in all lanes behind lane n.
-alignas(64) constexpr std::int16_t kLater[32] = {0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,
-                                                 0,  0,  0,  0,  0,  -1, -1, -1, -1, -1, -1,
-                                                 -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
-
-// As many members as the largest candidate has; smaller ones have "no bit" in the others' places.
-template <std::size_t kMembers>
-void choose_of(const Candidates& candidates, const RankedBits& ranked, std::uint32_t* flips) {
+// Orders of many queries at once, one in each lane: what is done for one query is done for all with
+// the same instructions, without a branch and without a heap.
+template <class Weight, class Step>
+inline void choose_many(const Candidates& candidates, const Weight* weights, std::size_t stride,
+                        std::size_t bits, const FlipCosts& costs, std::size_t queries,
+                        std::uint32_t* const* flips, Step step) {
+    constexpr std::size_t kQueries = FlipLoops::kChosenTogether;
     constexpr std::size_t kRoom = Candidates::kMostCandidates;
-    alignas(64) std::int16_t sums[kRoom], ranks[kRoom];
-    std::uint16_t order[kRoom];
-    const std::size_t count = candidates.count;
-    const std::uint8_t* const members = candidates.ranks;
-    for (std::size_t index = 0; index < count; ++index) {
-        std::uint32_t sum = 0;
-        for (std::size_t member = 0; member < kMembers; ++member)
-            sum += ranked.costs[members[index * kMembers + member]];
-        sums[index] = static_cast<std::int16_t>(2 * sum);
+    using Row16 = std::int16_t[kQueries];
+    using Row32 = std::uint32_t[kQueries];
+    const std::size_t count = candidates.count, members = candidates.members;
+    const std::size_t ranks = bits < candidates.wanted ? bits : candidates.wanted;
+    // Least keys of each query, by insertion: a key is the step of a bit, then its position.
+    alignas(64) Row16 keys[kBits], least[kBits], prices[kBits + 1];
+    if (queries < kQueries) {  // lanes that are nobody's
+        __builtin_memset(keys, 0, sizeof keys);
+        __builtin_memset(prices, 0, sizeof prices);
     }
-    // One comes before another if its sum is less, or if it is equal and the place before: sums are
-    // doubled, and those of later places raised by one. What fills the last vector is not used.
-    for (std::size_t begin = 0; begin < count; begin += kLanes) {
-        const Lanes own = load_lanes(sums + begin), raised = minus(own, all_lanes(-1));
-        Lanes before{};
-        for (std::size_t other = 0; other < begin; ++other)
-            before = minus(before, less(all_lanes(sums[other]), raised));
-        const std::size_t end = begin + kLanes < count ? begin + kLanes : count;
-        for (std::size_t other = begin; other < end; ++other) {
-            const Lanes later = load_lanes(kLater + 15 - (other - begin));
-            before = minus(before, less(all_lanes(sums[other]), minus(own, later)));
+    for (std::size_t query = 0; query < queries; ++query) {
+        const Weight* const own = weights + query * stride;
+        std::int16_t steps[kBits];
+        for (std::size_t bit = 0; bit < bits; ++bit)
+            steps[bit] = static_cast<std::int16_t>(step(own[bit]) * std::int32_t{kBits} |
+                                                   static_cast<std::int32_t>(bit));
+        for (std::size_t bit = 0; bit < bits; ++bit)
+            keys[bit][query] = steps[bit];
+    }
+    for (std::size_t rank = 0; rank < ranks; ++rank)
+        for (std::size_t query = 0; query < kQueries; ++query)
+            least[rank][query] = 0x7fff;
+    for (std::size_t bit = 0; bit < bits; ++bit)
+        for (std::size_t rank = 0; rank < ranks; ++rank)
+            for (std::size_t query = 0; query < kQueries; ++query) {
+                const std::int16_t one = least[rank][query], two = keys[bit][query];
+                least[rank][query] = one < two ? one : two;
+                keys[bit][query] = one < two ? two : one;
+            }
+    // What a bit of each rank costs, and which it is; in the end no bit.
+    alignas(64) Row32 places[kBits + 1];
+    for (std::size_t query = 0; query < kQueries; ++query) {
+        prices[kBits][query] = 0;
+        places[kBits][query] = 0;
+    }
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+        for (std::size_t query = 0; query < queries; ++query) {
+            const auto key = static_cast<std::uint32_t>(least[rank][query]);
+            prices[rank][query] = static_cast<std::int16_t>(costs.costs[key / kBits]);
         }
-        for (std::size_t other = end; other < count; ++other)
-            before = minus(before, less(all_lanes(sums[other]), own));
-        store_lanes(ranks + begin, before);
+        for (std::size_t query = 0; query < kQueries; ++query)
+            places[rank][query] = std::uint32_t{1}
+                                  << (static_cast<std::uint32_t>(least[rank][query]) & kPlace);
     }
-    for (std::size_t index = 0; index < count; ++index)
-        order[ranks[index]] = static_cast<std::uint16_t>(index);
-    for (std::size_t place = 0; place < candidates.wanted; ++place) {
-        std::uint64_t set = 0;
-        for (std::size_t member = 0; member < kMembers; ++member)
-            set |= ranked.bits[members[order[place] * kMembers + member]];
-        flips[place] = static_cast<std::uint32_t>(set);
+    alignas(64) Row16 sums[kRoom], before[kRoom];
+    for (std::size_t one = 0; one < count; ++one) {
+        const std::uint8_t* const own = candidates.ranks + one * members;
+        for (std::size_t query = 0; query < kQueries; ++query)
+            sums[one][query] = prices[own[0]][query];
+        for (std::size_t member = 1; member < members && own[member] < kBits; ++member)
+            for (std::size_t query = 0; query < kQueries; ++query)
+                sums[one][query] =
+                    static_cast<std::int16_t>(sums[one][query] + prices[own[member]][query]);
     }
+    // One comes before another if its sum is less, or if it is equal and the place before.
+    for (std::size_t two = 0; two < count; ++two) {
+        alignas(64) Row16 ahead;
+        for (std::size_t query = 0; query < kQueries; ++query)
+            ahead[query] = static_cast<std::int16_t>(two);
+        for (std::size_t one = 0; one < two; ++one)
+            for (std::size_t query = 0; query < kQueries; ++query) {
+                const std::int16_t less = sums[two][query] < sums[one][query] ? 1 : 0;
+                before[one][query] = static_cast<std::int16_t>(before[one][query] + less);
+                ahead[query] = static_cast<std::int16_t>(ahead[query] - less);
+            }
+        for (std::size_t query = 0; query < kQueries; ++query)
+            before[two][query] = ahead[query];
+    }
+    std::uint32_t ordered[kQueries][kRoom];
+    for (std::size_t one = 0; one < count; ++one) {
+        const std::uint8_t* const own = candidates.ranks + one * members;
+        alignas(64) Row32 set;
+        for (std::size_t query = 0; query < kQueries; ++query)
+            set[query] = places[own[0]][query];
+        for (std::size_t member = 1; member < members && own[member] < kBits; ++member)
+            for (std::size_t query = 0; query < kQueries; ++query)
+                set[query] |= places[own[member]][query];
+        for (std::size_t query = 0; query < queries; ++query)
+            ordered[query][before[one][query]] = set[query];
+    }
+    for (std::size_t query = 0; query < queries; ++query)
+        __builtin_memcpy(flips[query], ordered[query], candidates.wanted * sizeof(std::uint32_t));
 }
 
-void choose(const Candidates& candidates, const RankedBits& ranked, std::uint32_t* flips) {
-    switch (candidates.members) {
-        case 0:
-            return;
-        case 1:
-            return choose_of<1>(candidates, ranked, flips);
-        case 2:
-            return choose_of<2>(candidates, ranked, flips);
-        case 3:
-            return choose_of<3>(candidates, ranked, flips);
-        case 4:
-            return choose_of<4>(candidates, ranked, flips);
-        case 5:
-            return choose_of<5>(candidates, ranked, flips);
-        default:
-            return choose_of<Candidates::kMostMembers>(candidates, ranked, flips);
-    }
+void choose_floats(const Candidates& candidates, const float* weights, std::size_t stride,
+                   std::size_t bits, const FlipCosts& costs, std::size_t queries,
+                   std::uint32_t* const* flips) {
+    choose_many(candidates, weights, stride, bits, costs, queries, flips, FloatStep(costs));
+}
+
+void choose_units(const Candidates& candidates, const std::int16_t* weights, std::size_t stride,
+                  std::size_t bits, const FlipCosts& costs, std::size_t queries,
+                  std::uint32_t* const* flips) {
+    choose_many(candidates, weights, stride, bits, costs, queries, flips, UnitStep(costs));
 }
 
 // Writes those of up to kMostHits signatures that are within the radius.
@@ -214,23 +273,29 @@ inline FlipHit* compare(const std::uint64_t* signatures, std::size_t begin, std:
                         FlipHit* hits) {
 #if defined(__AVX512VPOPCNTDQ__)
     // Whole cache lines, of which only what belongs to the bucket is loaded: a vector that crossed
-    // into a line that nobody asked for would wait for it.
+    // into a line that nobody asked for would wait for it. Most buckets have up to three lines, and
+    // these are compared without asking how many: the processor could not tell in advance.
     const auto address = reinterpret_cast<std::uintptr_t>(signatures + begin);
     const std::size_t before = address % 64 / 8;
-    const std::uint64_t* line = signatures + begin - before;
+    const std::uint64_t* const line = signatures + begin - before;
     const __m512i wanted = _mm512_set1_epi64(static_cast<long long>(query));
     const __m512i most = _mm512_set1_epi64(radius);
-    std::size_t at = begin - before;
-    for (std::uint64_t lanes = ((std::uint64_t{1} << size) - 1) << before; lanes != 0;
-         lanes >>= 8, line += 8, at += 8) {
+    const auto near_in = [&](const std::uint64_t* from, std::uint64_t lanes) {
         const auto mask = static_cast<__mmask8>(lanes);
         const __m512i distances =
-            _mm512_popcnt_epi64(_mm512_xor_si512(wanted, _mm512_maskz_load_epi64(mask, line)));
-        std::uint32_t near = _mm512_mask_cmple_epu64_mask(mask, distances, most);
-        for (; near != 0; near &= near - 1) {
-            const auto lane = static_cast<std::uint32_t>(__builtin_ctz(near));
-            *hits++ = {number, ones(query ^ line[lane]), static_cast<std::uint32_t>(at + lane)};
-        }
+            _mm512_popcnt_epi64(_mm512_xor_si512(wanted, _mm512_maskz_load_epi64(mask, from)));
+        return std::uint64_t{_mm512_mask_cmple_epu64_mask(mask, distances, most)};
+    };
+    const std::uint64_t lanes = ((std::uint64_t{1} << size) - 1) << before;
+    std::uint64_t near = near_in(line, lanes);
+    near |= near_in(lanes >> 8 != 0 ? line + 8 : line, lanes >> 8) << 8;
+    near |= near_in(lanes >> 16 != 0 ? line + 16 : line, lanes >> 16) << 16;
+    for (std::size_t at = 24; at < 64 && lanes >> at != 0; at += 8)
+        near |= near_in(line + at, lanes >> at) << at;
+    for (; near != 0; near &= near - 1) {
+        const auto lane = static_cast<std::size_t>(__builtin_ctzll(near));
+        *hits++ = {number, ones(query ^ line[lane]),
+                   static_cast<std::uint32_t>(begin - before + lane)};
     }
 #else
     for (std::size_t at = begin; at < begin + size; ++at) {
@@ -254,8 +319,11 @@ std::size_t probe(const Sorted64& sorted, const std::uint64_t* queries, std::uin
         spare[left] = {probes[at].query, end - begin, begin};
         left += end != begin ? 1 : 0;
         // An empty bucket asks for what is there already, which is cheaper than a branch.
+        const std::uint32_t last = end != begin ? end - 1 : 0;
         __builtin_prefetch(sorted.signatures + (end != begin ? begin : 0));
-        __builtin_prefetch(sorted.signatures + (end != begin ? end - 1 : 0));
+        __builtin_prefetch(sorted.signatures + (begin + 8 < last ? begin + 8 : last));
+        __builtin_prefetch(sorted.signatures + (begin + 16 < last ? begin + 16 : last));
+        __builtin_prefetch(sorted.signatures + last);
     }
     if (!valid) {
         *hits = {0, FlipHit::kCorrupt, 0};
@@ -273,7 +341,7 @@ std::size_t probe(const Sorted64& sorted, const std::uint64_t* queries, std::uin
     return static_cast<std::size_t>(next - hits);
 }
 
-constexpr FlipLoops kLoops{rank_floats, rank_units, all_finite, choose, probe};
+constexpr FlipLoops kLoops{rank_floats, rank_units, all_finite, choose_floats, choose_units, probe};
 
 }  // namespace
 }  // namespace lookalike::search

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 
 #include "search/bucket_scan.hpp"
 #include "search/probe_stream.hpp"
@@ -13,7 +14,7 @@ namespace lookalike::search {
 namespace {
 
 constexpr std::size_t kQueriesPerTask = 512;
-constexpr std::size_t kQueriesPerBlock = 64;
+constexpr std::size_t kQueriesPerBlock = 32;
 constexpr std::size_t kLikeliest = 3;
 constexpr std::size_t kPairsPerTask = 16;
 
@@ -85,6 +86,60 @@ class Ranking {
     RankedBits ranked_, all_alike_;
 };
 
+// Chooses the likeliest sets of queries, at most Candidates::kMostSets of each.
+class Chooser {
+  public:
+    Chooser(const FlipWeights& weights, const FlipCosts& costs, std::size_t bits, std::size_t most,
+            std::size_t wanted)
+        : loops_(flip_loops()),
+          weights_(weights),
+          costs_(costs),
+          bits_(bits),
+          candidates_(candidates_for(wanted, bits, std::min(most, bits))) {
+        if (weights.given())
+            return;
+        // All bits are alike, so candidates are in order.
+        for (std::size_t place = 0; place < candidates_.wanted; ++place) {
+            std::uint32_t set = 0;
+            for (std::size_t member = 0; member < candidates_.members; ++member) {
+                const std::uint8_t rank = candidates_.ranks[place * candidates_.members + member];
+                set |= rank < RankedBits::kMost ? std::uint32_t{1} << rank : 0;
+            }
+            alike_.push_back(set);
+        }
+    }
+
+    // Writes those of `count` queries to places(0), places(1) and so on.
+    template <class Places>
+    void choose(std::size_t first, std::size_t count, const Places& places) const {
+        constexpr std::size_t together = FlipLoops::kChosenTogether;
+        std::uint32_t* flips[together];
+        for (std::size_t begin = 0; begin < count; begin += together) {
+            const std::size_t some = std::min(together, count - begin);
+            for (std::size_t query = 0; query < some; ++query)
+                flips[query] = places(begin + query);
+            const std::size_t at = (first + begin) * weights_.stride + weights_.from;
+            if (weights_.floats != nullptr)
+                loops_.choose_floats(candidates_, weights_.floats + at, weights_.stride, bits_,
+                                     costs_, some, flips);
+            else if (weights_.units != nullptr)
+                loops_.choose_units(candidates_, weights_.units + at, weights_.stride, bits_,
+                                    costs_, some, flips);
+            else
+                for (std::size_t query = 0; query < some; ++query)
+                    std::copy(alike_.begin(), alike_.end(), flips[query]);
+        }
+    }
+
+  private:
+    const FlipLoops& loops_;
+    const FlipWeights& weights_;
+    const FlipCosts& costs_;
+    std::size_t bits_;
+    const Candidates& candidates_;
+    std::vector<std::uint32_t> alike_;
+};
+
 // Calls take(flips) for every set of up to `most` out of `bits` bits, in no particular order.
 template <class Take>
 void each_set(std::size_t bits, std::size_t most, std::uint64_t flips, std::size_t from,
@@ -111,9 +166,12 @@ class FlipTask {
           wanted_(std::min(settings.flips, all_)),
           few_(wanted_ <= Candidates::kMostSets),
           sets_(weights.sets),
-          ranking_(weights, costs, bits_, few_ ? wanted_ : bits_),
+          ranking_(weights, costs, bits_, bits_),
           matches_(matches),
-          scan_(queries.bytes, settings.radius) {}
+          scan_(queries.bytes, settings.radius) {
+        if (few_ && sets_ == nullptr)
+            chooser_.emplace(weights, costs, bits_, most_, wanted_);
+    }
 
     void run(std::size_t begin, std::size_t end) {
         begin_ = begin;
@@ -141,35 +199,46 @@ class FlipTask {
                               table_.offsets, table_.signatures.count};
         flips_.resize(in_block * wanted_);
         // With `first`, the query's own header, then the likeliest sets, then the others, of those
-        // queries only that have no match yet.
+        // queries only that have no match yet. Where hardly any query of the block before had one,
+        // all at once: the same matches, as they come in the order of probes.
         const std::size_t some = std::min<std::size_t>(1 + kLikeliest, probes_per_query);
-        std::vector<std::size_t> steps{0, probes_per_query};
-        if (settings_.first)
-            steps = {0, 1, some, probes_per_query};
+        const std::vector<std::size_t> at_once{0, probes_per_query};
+        const std::vector<std::size_t> one_by_one{0, 1, some, probes_per_query};
+        std::size_t found_before = settings_.first ? in_block : 0;
         for (std::size_t block = begin; block < end; block += in_block) {
             const std::size_t count = std::min(in_block, end - block);
             std::memcpy(queries, queries_.row(block), count * 8);
+            const std::vector<std::size_t>& steps =
+                found_before < in_block / 8 ? at_once : one_by_one;
+            bool chosen = sets_ != nullptr;
             for (std::size_t step = 0; step + 1 < steps.size(); ++step) {
+                if (!chosen && steps[step + 1] > 1) {
+                    chooser_->choose(block, count, [&](std::size_t query) {
+                        return flips_.data() + query * wanted_;
+                    });
+                    chosen = true;
+                }
                 std::size_t probes = 0;
                 for (std::size_t query = 0; query < count; ++query)
                     if (!settings_.first || !done_[block - begin_ + query])
-                        probes =
-                            add_probes(loops, block, query, steps[step], steps[step + 1], probes);
+                        probes = add_probes(block, query, steps[step], steps[step + 1], probes);
                 report(loops, sorted, queries, block, probes);
             }
+            if (settings_.first)
+                found_before = static_cast<std::size_t>(
+                    std::count(done_.data() + (block - begin_),
+                               done_.data() + (block - begin_) + count, std::uint8_t{1}));
         }
     }
 
     // Adds a query's probes from `from` to `to`, the first of which is its own header.
-    std::size_t add_probes(const FlipLoops& loops, std::size_t block, std::size_t query,
-                           std::size_t from, std::size_t to, std::size_t probes) {
+    std::size_t add_probes(std::size_t block, std::size_t query, std::size_t from, std::size_t to,
+                           std::size_t probes) {
         const auto header =
             static_cast<std::uint32_t>(table_.header.value(queries_.row(block + query)));
-        const std::uint32_t* flips = flips_.data() + query * wanted_;
-        if (sets_ != nullptr)
-            flips = sets_ + (block + query) * settings_.flips;
-        else if (from <= 1 && to > 1)
-            loops.choose(candidates(), ranking_.of(block + query), flips_.data() + query * wanted_);
+        const std::uint32_t* const flips = sets_ != nullptr
+                                               ? sets_ + (block + query) * settings_.flips
+                                               : flips_.data() + query * wanted_;
         for (std::size_t set = from; set < to; ++set) {
             const std::uint32_t wanted = set == 0 ? header : header ^ flips[set - 1];
             __builtin_prefetch(table_.offsets + wanted);
@@ -200,7 +269,8 @@ class FlipTask {
     void run_one_by_one(std::size_t begin, std::size_t end) {
         ProbeStream stream(32, [&](const SortedTable&, SortedTable::Range bucket,
                                    std::size_t query) { compare(bucket, query); });
-        flips_.resize(few_ ? wanted_ : 0);
+        constexpr std::size_t together = FlipLoops::kChosenTogether;
+        flips_.resize(few_ ? together * wanted_ : 0);
         for (std::size_t row = begin; row < end; ++row) {
             const std::size_t query = row - begin;
             const std::uint64_t header = table_.header.value(queries_.row(row));
@@ -212,9 +282,12 @@ class FlipTask {
                 for (std::size_t set = 0; set < wanted_; ++set)
                     push(sets_[row * settings_.flips + set]);
             } else if (few_) {
-                flip_loops().choose(candidates(), ranking_.of(row), flips_.data());
-                for (const std::uint32_t flips : flips_)
-                    push(flips);
+                if (query % together == 0)
+                    chooser_->choose(row, std::min(together, end - row), [&](std::size_t next) {
+                        return flips_.data() + next * wanted_;
+                    });
+                for (std::size_t set = 0; set < wanted_; ++set)
+                    push(flips_[query % together * wanted_ + set]);
             } else if (wanted_ == all_ && !settings_.first) {
                 each_set(bits_, most_, 0, 0, push);
             } else {
@@ -257,12 +330,6 @@ class FlipTask {
         matches_.add(query, distance, ids_ ? ids_[row] : static_cast<std::int64_t>(row));
     }
 
-    const Candidates& candidates() {
-        if (candidates_ == nullptr)
-            candidates_ = &candidates_for(static_cast<std::size_t>(wanted_), bits_, most_);
-        return *candidates_;
-    }
-
     const SortedTable& table_;
     const std::int64_t* ids_;
     const Signatures& queries_;
@@ -274,7 +341,7 @@ class FlipTask {
     Ranking ranking_;
     TaskMatches& matches_;
     BucketScan scan_;
-    const Candidates* candidates_ = nullptr;
+    std::optional<Chooser> chooser_;
     Vosh vosh_;
     std::size_t begin_ = 0;
     std::vector<std::uint8_t> done_;
@@ -320,18 +387,18 @@ void flip_sets(std::size_t queries, const FlipWeights& weights, const FlipCosts&
     });
 }
 
-void flip_choices(std::size_t queries, const FlipWeights& weights, const FlipCosts& costs,
-                  std::size_t bits, std::size_t most, std::size_t wanted, std::size_t threads,
-                  const bits::Checkpoint& checkpoint, std::uint32_t* sets) {
+void flip_choices(std::size_t queries, const FlipWeights& weights, const std::uint32_t* places,
+                  const FlipCosts& costs, std::size_t bits, std::size_t most, std::size_t wanted,
+                  std::size_t threads, const bits::Checkpoint& checkpoint, std::uint32_t* sets) {
     const std::size_t tasks = (queries + kQueriesPerTask - 1) / kQueriesPerTask;
-    const Candidates& candidates = candidates_for(wanted, bits, std::min(most, bits));
+    const Chooser chooser(weights, costs, bits, most, wanted);
     bits::share_out(tasks, threads, checkpoint, [&](std::size_t, std::size_t task) {
-        Ranking ranking(weights, costs, bits, wanted);
         const std::size_t begin = task * kQueriesPerTask;
         const std::size_t end = std::min(queries, begin + kQueriesPerTask);
-        ranking.check(begin, end);
-        for (std::size_t query = begin; query < end; ++query)
-            flip_loops().choose(candidates, ranking.of(query), sets + query * wanted);
+        Ranking(weights, costs, bits, bits).check(begin, end);
+        chooser.choose(begin, end - begin, [&](std::size_t query) {
+            return sets + (places ? places[begin + query] : begin + query) * wanted;
+        });
     });
 }
 

@@ -46,10 +46,11 @@ void flip_sets(std::size_t queries, const FlipWeights& weights, const FlipCosts&
                const bits::Checkpoint& checkpoint, std::uint64_t* sets);
 
 // The same, in the form that `flip_within` takes, for at most Candidates::kMostSets of at most 32
-// bits: for queries that are asked several times.
-void flip_choices(std::size_t queries, const FlipWeights& weights, const FlipCosts& costs,
-                  std::size_t bits, std::size_t most, std::size_t wanted, std::size_t threads,
-                  const bits::Checkpoint& checkpoint, std::uint32_t* sets);
+// bits: for queries that are asked several times, or in another order than that of their weights:
+// those of query i go to place places[i], or, without `places`, i.
+void flip_choices(std::size_t queries, const FlipWeights& weights, const std::uint32_t* places,
+                  const FlipCosts& costs, std::size_t bits, std::size_t most, std::size_t wanted,
+                  std::size_t threads, const bits::Checkpoint& checkpoint, std::uint32_t* sets);
 
 // Which attempt looks up each difference, bits `from` on of the signature: 0 if there is none,
 // 1 for the first set; -1 if it has more than `most` bits. `bits` at most 64.

@@ -154,41 +154,115 @@ void build_table(const Header& header, const Signatures& signatures, std::size_t
     offsets[header.buckets()] = static_cast<std::uint32_t>(count);
 }
 
+namespace {
+
+// Whether signatures are in order, and for each header behind which place its last one is, at
+// offsets[header + 1]; nothing is written for headers that there are none of. value(at) is a
+// header, ascends(at) says whether the signature there is in order behind the one before it.
+template <class Value, class Ascends>
+bool mark_ends(std::size_t begin, std::size_t end, Value value, Ascends ascends,
+               std::uint32_t* offsets) {
+    bool in_order = true;
+    for (std::size_t at = begin; at < end; ++at) {
+        in_order &= at == 0 || ascends(at);
+        offsets[value(at) + 1] = static_cast<std::uint32_t>(at + 1);
+    }
+    return in_order;
+}
+
+}  // namespace
+
 bool find_offsets(const Header& header, const Signatures& sorted, std::size_t threads,
                   const bits::Checkpoint& checkpoint, std::uint32_t* offsets) {
-    // Whoever has the first signature of a header fills in where it begins, and also those of the
-    // empty headers before it.
+    std::fill(offsets, offsets + header.buckets() + 1, 0);
     std::atomic<bool> ascending{true};
     const std::size_t pieces = sorted.count < (1 << 16) ? 1 : kPieces;
-    const auto begin = [&](std::size_t piece) { return piece * sorted.count / pieces; };
+    // A header is in one piece: whoever has its first signature has them all.
+    std::vector<std::size_t> begins{0};
+    for (std::size_t piece = 1; piece < pieces; ++piece) {
+        std::size_t at = std::max(begins.back(), piece * sorted.count / pieces);
+        while (at != 0 && at < sorted.count &&
+               header.value(sorted.row(at)) == header.value(sorted.row(at - 1)))
+            ++at;
+        begins.push_back(at);
+    }
+    begins.push_back(sorted.count);
     bits::share_out(pieces, threads, checkpoint, [&](std::size_t, std::size_t piece) {
-        bool in_order = true;
-        std::uint64_t last = begin(piece) == 0 ? 0 : header.value(sorted.row(begin(piece) - 1)) + 1;
-        std::uint64_t before = 0;
-        if (sorted.bytes == 8 && begin(piece) != 0)
-            std::memcpy(&before, sorted.row(begin(piece) - 1), 8);
-        for (std::size_t at = begin(piece); at < begin(piece + 1); ++at) {
-            if (sorted.bytes == 8) {
+        const std::size_t begin = begins[piece], end = begins[piece + 1];
+        bool in_order;
+        const std::size_t rest = 64 - header.bits();
+        if (sorted.bytes == 8 && rest != 64 && header.mask() == ~std::uint64_t{0} << rest) {
+            // The upper bits of single words: nothing has to be put together.
+            const std::uint8_t* const words = sorted.data;
+            const auto word = [=](std::size_t at) {
                 std::uint64_t own;
-                std::memcpy(&own, sorted.row(at), 8);
-                in_order &= before <= own;
-                before = own;
-            } else if (at != 0) {
-                in_order &=
-                    compare_signatures(sorted.row(at - 1), sorted.row(at), sorted.bytes) <= 0;
-            }
-            const std::uint64_t value = header.value(sorted.row(at));
-            for (; last <= value; ++last)
-                offsets[last] = static_cast<std::uint32_t>(at);
+                std::memcpy(&own, words + 8 * at, 8);
+                return own;
+            };
+            in_order = mark_ends(
+                begin, end, [=](std::size_t at) { return word(at) >> rest; },
+                [=](std::size_t at) { return word(at - 1) <= word(at); }, offsets);
+        } else {
+            in_order = mark_ends(
+                begin, end, [&](std::size_t at) { return header.value(sorted.row(at)); },
+                [&](std::size_t at) {
+                    return compare_signatures(sorted.row(at - 1), sorted.row(at), sorted.bytes) <=
+                           0;
+                },
+                offsets);
         }
         if (!in_order)
             ascending = false;
     });
-    const std::uint64_t last =
-        sorted.count == 0 ? 0 : header.value(sorted.row(sorted.count - 1)) + 1;
-    std::fill(offsets + last, offsets + header.buckets() + 1,
-              static_cast<std::uint32_t>(sorted.count));
+    // A header that there is none of ends where the one before it does.
+    std::uint32_t end = 0;
+    for (std::size_t at = 1; at <= header.buckets(); ++at)
+        offsets[at] = end = std::max(end, offsets[at]);
     return ascending;
+}
+
+namespace {
+
+template <class Prefix>
+void deal_out(const Signatures& signatures, std::size_t prefixes, Prefix prefix,
+              std::uint8_t* ordered, std::uint32_t* rows, std::uint32_t* places) {
+    const std::size_t bytes = signatures.bytes;
+    std::vector<std::uint32_t> next(prefixes, 0);
+    for (std::size_t row = 0; row < signatures.count; ++row)
+        ++next[prefix(row)];
+    std::exclusive_scan(next.begin(), next.end(), next.begin(), 0u);
+    for (std::size_t row = 0; row < signatures.count; ++row) {
+        const std::uint32_t place = next[prefix(row)]++;
+        if (bytes == 8)
+            std::memcpy(ordered + std::size_t{place} * 8, signatures.row(row), 8);
+        else
+            std::memcpy(ordered + place * bytes, signatures.row(row), bytes);
+        rows[place] = static_cast<std::uint32_t>(row);
+        places[row] = place;
+    }
+}
+
+}  // namespace
+
+void order_by_prefix(const Signatures& signatures, std::uint8_t* ordered, std::uint32_t* rows,
+                     std::uint32_t* places) {
+    constexpr std::size_t kPrefixBits = 11;
+    const std::size_t bytes = signatures.bytes, prefixes = std::size_t{1} << kPrefixBits;
+    const std::size_t bits = std::min<std::size_t>(8 * bytes, 64);
+    const std::size_t rest = bits - std::min(bits, kPrefixBits);
+    if (bytes == 8) {
+        const std::uint8_t* const words = signatures.data;
+        const auto prefix = [=](std::size_t row) {
+            std::uint64_t word;
+            std::memcpy(&word, words + 8 * row, 8);
+            return word >> rest;
+        };
+        return deal_out(signatures, prefixes, prefix, ordered, rows, places);
+    }
+    const auto prefix = [&](std::size_t row) {
+        return signature_word(signatures.row(row), bytes, 0) >> rest;
+    };
+    deal_out(signatures, prefixes, prefix, ordered, rows, places);
 }
 
 }  // namespace lookalike::search

@@ -98,6 +98,12 @@ void build_table(const Header& header, const Signatures& signatures, std::size_t
 bool find_offsets(const Header& header, const Signatures& sorted, std::size_t threads,
                   const bits::Checkpoint& checkpoint, std::uint32_t* offsets);
 
+// Puts signatures in the order of the uppermost bits of their first word, equal ones as they came:
+// not quite sorted, but neighbours are looked up near each other. Also writes the row of each, and
+// the place that each row went to. count < 2^32.
+void order_by_prefix(const Signatures& signatures, std::uint8_t* ordered, std::uint32_t* rows,
+                     std::uint32_t* places);
+
 // The order inside of a bucket: words of 8 bytes as little-endian numbers, the first counts most.
 inline std::uint64_t signature_word(const std::uint8_t* signature, std::size_t bytes,
                                     std::size_t word) {

@@ -22,10 +22,10 @@ std::uint32_t packed_value(const std::uint8_t* row, std::size_t index, std::size
     return value;
 }
 
-}  // namespace
-
-void minhash(const Source& source, const std::vector<std::uint32_t>& factors,
-             const std::vector<std::uint32_t>& terms, Work work, std::uint32_t* minima) {
+// Calls use(document, minima) for every document.
+template <class Use>
+void each_minima(const Source& source, const std::vector<std::uint32_t>& factors,
+                 const std::vector<std::uint32_t>& terms, Work work, Use use) {
     struct State {
         Reader reader;
         std::vector<std::uint32_t> values, minimum;
@@ -45,8 +45,53 @@ void minhash(const Source& source, const std::vector<std::uint32_t>& factors,
         state.minimum.assign(padded, UINT32_MAX);
         loop.permuted_minima(state.values.data(), state.values.size(), padded_factors.data(),
                              padded_terms.data(), padded, state.minimum.data());
-        std::copy_n(state.minimum.begin(), permutations, minima + document * permutations);
+        use(document, state.minimum.data());
     });
+}
+
+void pack_row(const std::uint32_t* minima, std::size_t permutations, std::size_t b,
+              std::uint8_t* row) {
+    // Without mixing, the low bits of factor * x + term would be those of x, up to a constant: the
+    // same elements would collide by chance in all permutations or in none.
+    const auto mixed = [minima](std::size_t index) {
+        return fmix32(minima[index] + 0x9e3779b9u * static_cast<std::uint32_t>(index + 1));
+    };
+    if (b == 16) {  // what `lookalike dedup` has; a loop that compilers vectorise
+        for (std::size_t index = 0; index < permutations; ++index) {
+            const std::uint32_t value = mixed(index);
+            row[2 * index] = static_cast<std::uint8_t>(value);
+            row[2 * index + 1] = static_cast<std::uint8_t>(value >> 8);
+        }
+        return;
+    }
+    std::fill(row, row + permutations * b / 8, std::uint8_t{0});
+    for (std::size_t index = 0; index < permutations; ++index) {
+        const std::uint32_t value = mixed(index);
+        for (std::size_t bit = 0; bit < b; ++bit) {
+            const std::size_t at = index * b + bit;
+            row[at / 8] |= static_cast<std::uint8_t>((value >> bit & 1) << (at % 8));
+        }
+    }
+}
+
+}  // namespace
+
+void minhash(const Source& source, const std::vector<std::uint32_t>& factors,
+             const std::vector<std::uint32_t>& terms, Work work, std::uint32_t* minima) {
+    each_minima(source, factors, terms, work,
+                [&](std::size_t document, const std::uint32_t* minimum) {
+                    std::copy_n(minimum, factors.size(), minima + document * factors.size());
+                });
+}
+
+void packed_minhash(const Source& source, const std::vector<std::uint32_t>& factors,
+                    const std::vector<std::uint32_t>& terms, std::size_t b, Work work,
+                    std::uint8_t* signatures) {
+    const std::size_t bytes = factors.size() * b / 8;
+    each_minima(source, factors, terms, work,
+                [&](std::size_t document, const std::uint32_t* minimum) {
+                    pack_row(minimum, factors.size(), b, signatures + document * bytes);
+                });
 }
 
 void pack_minima(const std::uint32_t* minima, std::size_t documents, std::size_t permutations,
@@ -54,23 +99,7 @@ void pack_minima(const std::uint32_t* minima, std::size_t documents, std::size_t
     const std::size_t bytes = permutations * b / 8;
     struct NoState {};
     per_document(documents, work, NoState{}, [&](NoState&, std::size_t document) {
-        std::uint8_t* const row = signatures + document * bytes;
-        std::fill(row, row + bytes, std::uint8_t{0});
-        for (std::size_t index = 0; index < permutations; ++index) {
-            // Without mixing, the low bits of factor * x + term would be those of x, up to a
-            // constant: the same elements would collide by chance in all permutations or in none.
-            const std::uint32_t value = fmix32(minima[document * permutations + index] +
-                                               0x9e3779b9u * static_cast<std::uint32_t>(index + 1));
-            if (b % 8 == 0) {  // whole bytes, lowest first
-                for (std::size_t byte = 0; byte < b / 8; ++byte)
-                    row[index * b / 8 + byte] = static_cast<std::uint8_t>(value >> (8 * byte));
-                continue;
-            }
-            for (std::size_t bit = 0; bit < b; ++bit) {
-                const std::size_t at = index * b + bit;
-                row[at / 8] |= static_cast<std::uint8_t>((value >> bit & 1) << (at % 8));
-            }
-        }
+        pack_row(minima + document * permutations, permutations, b, signatures + document * bytes);
     });
 }
 

@@ -40,6 +40,11 @@ void topsig(const Source& source, WeightKind kind, const Vocabulary* vocabulary,
 void minhash(const Source& source, const std::vector<std::uint32_t>& factors,
              const std::vector<std::uint32_t>& terms, Work work, std::uint32_t* minima);
 
+// The same, packed as `pack_minima` does.
+void packed_minhash(const Source& source, const std::vector<std::uint32_t>& factors,
+                    const std::vector<std::uint32_t>& terms, std::size_t b, Work work,
+                    std::uint8_t* signatures);
+
 // The lowest b bits of each value after mixing it with its position, packed in order of position.
 void pack_minima(const std::uint32_t* minima, std::size_t documents, std::size_t permutations,
                  std::size_t b, Work work, std::uint8_t* signatures);

@@ -4,6 +4,7 @@
 
 #include "bits/mix.hpp"
 #include "bits/xxh64.hpp"
+#include "text/ascii_words.hpp"
 #include "text/unicode.hpp"
 
 namespace lookalike::text {
@@ -24,14 +25,15 @@ constexpr std::array<unsigned char, 256> ascii_words(bool lowercase) {
 constexpr auto kAsciiLower = ascii_words(true);
 constexpr auto kAsciiSame = ascii_words(false);
 
-// Calls on_word(bytes, length) for each word that is long enough.
+// Words are followed by as many bytes as this that may be read.
+constexpr std::size_t kReadable = 16;
+
+// Calls on_word(bytes, length) for each word that is long enough, whatever the script. `begin` has
+// room for the longest word.
 template <class OnWord>
-void each_word(std::string_view text, const FeatureOptions& options, Scratch& scratch,
-               OnWord on_word) {
+void each_word_of_any_script(const unsigned char* at, const unsigned char* end,
+                             const FeatureOptions& options, unsigned char* begin, OnWord on_word) {
     const auto& ascii = options.lowercase ? kAsciiLower : kAsciiSame;
-    // Lower-casing makes some characters longer, from two bytes to three, never more than that.
-    scratch.word.resize(2 * text.size() + 4);
-    unsigned char* const begin = scratch.word.data();
     unsigned char* to = begin;
     std::size_t characters = 0;
     bool alone = false;
@@ -44,8 +46,6 @@ void each_word(std::string_view text, const FeatureOptions& options, Scratch& sc
         alone = false;
     };
 
-    const auto* at = reinterpret_cast<const unsigned char*>(text.data());
-    const auto* const end = at + text.size();
     while (at < end) {
         if (*at < 0x80) {
             if (alone)
@@ -83,6 +83,35 @@ void each_word(std::string_view text, const FeatureOptions& options, Scratch& sc
     end_word();
 }
 
+// Calls on_word(bytes, length) for each word that is long enough.
+template <class OnWord>
+void each_word(std::string_view text, const FeatureOptions& options, Scratch& scratch,
+               OnWord on_word) {
+    // Lower-casing makes some characters longer, from two bytes to three, never more than that.
+    scratch.word.resize(2 * text.size() + kMaskBytes + kReadable);
+    unsigned char* const room = scratch.word.data();
+    const auto in_word = [](unsigned char byte) { return kAsciiSame[byte] != 0; };
+    const auto long_enough = [&](const unsigned char* word, std::size_t length) {
+        if (length >= options.min_length)
+            on_word(word, length);
+    };
+    // No word goes beyond an ASCII character that belongs to none; so there a text can be cut.
+    const auto* at = reinterpret_cast<const unsigned char*>(text.data());
+    const auto* const end = at + text.size();
+    while (at < end) {
+        const unsigned char* other = end_of_ascii(at, end);
+        const unsigned char* cut = other;
+        while (other != end && cut > at && in_word(cut[-1]))
+            --cut;
+        if (cut > at)
+            each_ascii_word(at, cut, options.lowercase, room, scratch.masks, long_enough);
+        while (other < end && (*other >= 0x80 || in_word(*other)))
+            ++other;
+        each_word_of_any_script(cut, other, options, room, on_word);
+        at = other;
+    }
+}
+
 // Appends the hashes of all n-grams of `words`, each step adding one word and taking one away.
 void append_shingles(const std::vector<std::uint64_t>& words, std::size_t ngram,
                      std::vector<std::uint64_t>& features) {
@@ -106,7 +135,8 @@ void append_words(std::string_view text, const FeatureOptions& options, const St
                   Scratch& scratch, std::vector<std::uint64_t>& words) {
     const bool filtered = options.stopwords.size() != 0;
     each_word(text, options, scratch, [&](const unsigned char* word, std::size_t length) {
-        std::uint64_t hash = bits::xxh64(word, length);
+        std::uint64_t hash =
+            length < kReadable ? bits::xxh64_short(word, length) : bits::xxh64(word, length);
         if (filtered && options.stopwords.find(hash))
             return;
         if (options.stem)

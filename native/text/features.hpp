@@ -35,6 +35,7 @@ struct FeatureOptions {
 // What one thread needs while it reads texts.
 struct Scratch {
     std::vector<unsigned char> word;
+    std::vector<std::uint64_t> masks;
     std::vector<std::uint64_t> hashes;
 };
 

@@ -38,23 +38,6 @@ from lookalike.features import (
     jaccard,
     jaccard_pairs,
 )
-from lookalike.indexes import (
-    BlockIndex,
-    Explanation,
-    FlipIndex,
-    FlipTuning,
-    Index,
-    Matches,
-    Neighbors,
-    Pairs,
-    Plan,
-    ScanIndex,
-    ShardedIndex,
-    SliceIndex,
-    load_index,
-    match_batch,
-    plan,
-)
 from lookalike.later import names_from
 from lookalike.signatures import (
     BBitMinHash,
@@ -93,6 +76,23 @@ if TYPE_CHECKING:
     )
     from lookalike.dedup import DedupResult, DedupSettings
     from lookalike.evaluation.tune import Tuning, tune
+    from lookalike.indexes import (
+        BlockIndex,
+        Explanation,
+        FlipIndex,
+        FlipTuning,
+        Index,
+        Matches,
+        Neighbors,
+        Pairs,
+        Plan,
+        ScanIndex,
+        ShardedIndex,
+        SliceIndex,
+        load_index,
+        match_batch,
+        plan,
+    )
 
 __all__ = [
     "Answer",
@@ -196,6 +196,23 @@ __getattr__ = names_from(
         "lookalike.evaluation": (
             "Tuning",
             "tune",
+        ),
+        "lookalike.indexes": (
+            "BlockIndex",
+            "Explanation",
+            "FlipIndex",
+            "FlipTuning",
+            "Index",
+            "Matches",
+            "Neighbors",
+            "Pairs",
+            "Plan",
+            "ScanIndex",
+            "ShardedIndex",
+            "SliceIndex",
+            "load_index",
+            "match_batch",
+            "plan",
         ),
     },
 )

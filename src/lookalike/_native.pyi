@@ -64,6 +64,11 @@ class Documents:
     def take(self, positions: NDArray[np.int64]) -> Documents: ...
     def first_equal(self, threads: int, first: NDArray[np.int64]) -> None: ...
 
+def line_ends(text: NDArray[np.uint8]) -> NDArray[np.int64]: ...
+def json_columns(
+    text: NDArray[np.uint8], ends: NDArray[np.int64], keys: list[str], threads: int
+) -> list[tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.uint8] | None]] | None: ...
+
 class TextFeatures:
     def __init__(
         self,
@@ -144,6 +149,14 @@ def minhash(
     terms: list[int],
     threads: int,
     minima: NDArray[np.uint32],
+) -> None: ...
+def packed_minhash(
+    source: Source,
+    factors: list[int],
+    terms: list[int],
+    b: int,
+    threads: int,
+    signatures: NDArray[np.uint8],
 ) -> None: ...
 def pack_minima(
     minima: NDArray[np.uint32], b: int, threads: int, signatures: NDArray[np.uint8]
@@ -322,6 +335,12 @@ def find_offsets(
     threads: int,
     offsets: NDArray[np.uint32],
 ) -> bool: ...
+def order_by_prefix(
+    queries: NDArray[np.uint8],
+    ordered: NDArray[np.uint8],
+    rows: NDArray[np.uint32],
+    places: NDArray[np.uint32],
+) -> None: ...
 def block_within(
     tables: list[Table],
     ids: NDArray[np.int64] | None,
@@ -359,6 +378,7 @@ def flip_sets(
 ) -> None: ...
 def flip_choices(
     weights: NDArray[Any] | None,
+    places: NDArray[np.uint32] | None,
     start: int,
     bits: int,
     scale: float,

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,26 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert stop.value.code == 0
     text = capsys.readouterr().out
     for command in COMMANDS:
-        assert command.__name__.rpartition(".")[2] in text
+        assert re.search(rf"^    {command}\b", text, re.MULTILINE)
+
+
+def test_a_command_imports_none_of_the_others() -> None:
+    code = (
+        "import sys; from lookalike.cli import COMMANDS, main; main(['kernels'])\n"
+        "print(*(name for name in COMMANDS if f'lookalike.cli.{name}' in sys.modules))"
+    )
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines()[-1] == "kernels"
+
+
+def test_an_unknown_command_is_told_which_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["dedupe"])
+    assert stop.value.code == 2
+    assert "'dedupe'" in (error := capsys.readouterr().err)
+    for command in COMMANDS:
+        assert command in error
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.corpora import Problems, open_corpus, write_corpus, write_table
+from lookalike.corpora import Problems, open_corpus, parquet, write_corpus, write_table
 
 LINES = [
     '{"id":1,  "text": "one", "when": "2020-01-01T00:00:00Z", "x": 1.0}',
@@ -99,14 +99,45 @@ def test_parquet_keeps_its_types(tmp_path: Path) -> None:
             "struct": [{"x": 1.5}, {"x": None}, None],
             "small": pa.array([1, 2, 3], pa.int8()),
             "blob": [b"\0", b"", None],
+            "category": pa.array(["x", "y", "x"]).dictionary_encode(),
+            "map": pa.array([[("k", 1)], [], None], pa.map_(pa.string(), pa.int32())),
+            "money": pa.array([1, 2, 3], pa.decimal128(9, 2)),
         }
-    )
+    ).replace_schema_metadata({"made by": "a test"})
     pyarrow.parquet.write_table(table, tmp_path / "s.parquet")
     write_corpus(open_corpus(tmp_path / "s.parquet"), tmp_path / "o.parquet", keep=np.ones(3, bool))
     found = pyarrow.parquet.read_table(tmp_path / "o.parquet")
     assert found.to_pylist() == table.to_pylist()
-    assert [str(kind) for kind in found.schema.types[:2]] == ["string", "timestamp[us]"]
-    assert found.schema.field("small").type == pa.int8()
+    expected = pyarrow.parquet.read_schema(tmp_path / "s.parquet")
+    assert found.schema.equals(expected, check_metadata=True)
+
+
+def test_values_of_several_types_become_text(tmp_path: Path) -> None:
+    (tmp_path / "s.jsonl").write_text('{"text": "a"}\n{"text": 1.5}\n{"text": ["b"]}\n')
+    write_corpus(open_corpus(tmp_path / "s.jsonl"), tmp_path / "o.parquet")
+    found = pyarrow.parquet.read_table(tmp_path / "o.parquet")["text"]
+    assert found.to_pylist() == ["a", "1.5", '["b"]']
+
+
+def test_parquet_files_of_several_schemas_are_united(tmp_path: Path) -> None:
+    pyarrow.parquet.write_table(pa.table({"text": ["a"], "n": [1]}), tmp_path / "1.parquet")
+    pyarrow.parquet.write_table(pa.table({"text": ["b"], "m": ["x"]}), tmp_path / "2.parquet")
+    corpus = open_corpus([tmp_path / "1.parquet", tmp_path / "2.parquet"])
+    write_corpus(corpus, tmp_path / "o.parquet")
+    assert pyarrow.parquet.read_table(tmp_path / "o.parquet").to_pylist() == [
+        {"text": "a", "n": 1, "m": None},
+        {"text": "b", "n": None, "m": "x"},
+    ]
+
+
+@pytest.mark.parametrize("size", [1, 700, 10**9])
+def test_row_groups(size: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(parquet, "_GROUP_BYTES", size)
+    table = pa.table({"text": [f"text {at}" for at in range(100)]})
+    assert write_table(iter(table.to_batches(max_chunksize=7)), tmp_path / "o.parquet") == 100
+    assert pyarrow.parquet.read_table(tmp_path / "o.parquet").equals(table)
+    groups = pyarrow.parquet.ParquetFile(tmp_path / "o.parquet").num_row_groups
+    assert groups == {1: 15, 10**9: 1}.get(size, groups)
 
 
 def test_files_of_a_folder_are_copied(tmp_path: Path) -> None:
@@ -211,3 +242,50 @@ def test_links_stay_and_what_is_no_plain_file_is_refused(source: Path, tmp_path:
         with pytest.raises(la.FileError, match="is no plain file"):
             write_corpus(open_corpus(source), tmp_path / name)
     assert (tmp_path / "pipe.jsonl").is_fifo() and (tmp_path / "real").is_dir()
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.string_view(),
+        pa.list_(pa.string_view()),
+        pa.struct([("x", pa.string_view())]),
+        pa.list_(pa.dictionary(pa.int32(), pa.string())),
+    ],
+)
+def test_types_that_arrow_cannot_take_rows_of(kind: pa.DataType, tmp_path: Path) -> None:
+    plain: Any = {"list": ["a", "b"], "struct": {"x": "a"}}.get(str(kind).partition("<")[0], "a")
+    table = pa.table(
+        {"text": [f"text {at}" for at in range(50)], "v": pa.array([plain] * 50, kind)}
+    )
+    keep = np.arange(50) % 3 > 0
+    expected = [row for row, stays in zip(table.to_pylist(), keep, strict=True) if stays]
+    rows = 7 if "dictionary" in str(kind) else None
+    pyarrow.parquet.write_table(table, tmp_path / "s.parquet", row_group_size=rows)
+    sources = [open_corpus(tmp_path / "s.parquet")]
+    if "dictionary" not in str(kind):
+        sources.append(open_corpus(table))
+    for source in sources:
+        assert write_corpus(source, tmp_path / "o.parquet", keep=keep) == len(expected)
+        assert pyarrow.parquet.read_table(tmp_path / "o.parquet").to_pylist() == expected
+
+
+def test_half_floats_to_csv(tmp_path: Path) -> None:
+    table = pa.table({"text": ["a"], "h": pa.array([np.float16(0.5)], pa.float16())})
+    write_corpus(open_corpus(table), tmp_path / "o.csv")
+    assert (tmp_path / "o.csv").read_text() == "text,h\na,0.5\n"
+
+
+def test_keys_may_have_the_names_of_types(tmp_path: Path) -> None:
+    row = {"text": "a b", "JSON": 7, "x": {"NULL": "q", "l": [None]}, "n": None}
+    (tmp_path / "s.jsonl").write_text(json.dumps(row) + "\n")
+    write_corpus(open_corpus(tmp_path / "s.jsonl"), tmp_path / "o.parquet")
+    assert pyarrow.parquet.read_table(tmp_path / "o.parquet").to_pylist() == [row]
+
+
+@pytest.mark.parametrize("line", ['{"text":"a",}', '{"text":"a" , }', '{"text":"a,"}', "{}"])
+def test_added_keys_make_json_of_every_line(line: str, tmp_path: Path) -> None:
+    (tmp_path / "s.jsonl").write_text(f'{line}\n{{"text": "b"}}\n')
+    write_corpus(open_corpus(tmp_path / "s.jsonl"), tmp_path / "o.jsonl", added=added)
+    found = [json.loads(each) for each in (tmp_path / "o.jsonl").read_text().splitlines()]
+    assert [row["cluster"] for row in found] == [0, 1]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -297,3 +299,51 @@ def test_memory_grows_by_less_than_200_bytes_a_document(tmp_path: Path) -> None:
 def test_a_limit_that_is_too_small_is_refused() -> None:
     with pytest.raises(la.ArgumentError, match="memory_limit is"):
         la.dedup(["a"] * 4_000_000, memory_limit=650 << 20)
+
+
+INTERRUPTED = """
+import os, signal, sys
+import lookalike.cli.dedup
+from contextlib import contextmanager
+from lookalike.cli import main
+
+@contextmanager
+def bars(quiet):
+    def tell(step, share):
+        if step == sys.argv[1]:
+            os.kill(os.getpid(), signal.SIGINT)
+    yield tell
+
+lookalike.cli.dedup.progress_bars = bars
+sys.exit(main(["dedup", *sys.argv[2:]]))
+"""
+
+
+@pytest.mark.parametrize("step", ["read", "sign", "propose", "verify", "cluster", "write"])
+def test_an_interrupted_command_leaves_nothing(step: str, source: Path, tmp_path: Path) -> None:
+    temporary, target = tmp_path / "temporary", tmp_path / "target"
+    temporary.mkdir()
+    target.mkdir()
+    run = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, step, str(source), "-o", str(target / "o.jsonl")],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "TMPDIR": str(temporary)},
+    )
+    assert (run.returncode, run.stderr) == (130, "lookalike: interrupted\n")
+    assert not list(temporary.iterdir()) and not list(target.iterdir())
+
+
+def test_jobs_in_several_threads_do_not_meet(source: Path) -> None:
+    expected = la.dedup(source)
+    methods = ["minhash", "minhash", "simhash", "minhash"]
+    with ThreadPoolExecutor(4) as threads:
+        jobs = [
+            threads.submit(la.dedup, source, method=method, threads=1 + at % 2)
+            for at, method in enumerate(methods)
+        ]
+        results = [job.result() for job in jobs]
+    for result in (results[0], results[1], results[3]):
+        assert np.array_equal(result.keep, expected.keep)
+        assert np.array_equal(result.pairs.similarity, expected.pairs.similarity)
+    assert np.array_equal(results[2].keep, la.dedup(source, method="simhash").keep)

@@ -36,6 +36,8 @@ texts = st.one_of(
     st.sampled_from(SAMPLES),
     st.text(max_size=60),
     st.text("aB1 é\u0301漢かไล์Σß_", max_size=60),
+    st.text("abcdeFGH12 ,.", min_size=50, max_size=300),
+    st.text("abcdeFGHIJKLMNOP1234567890 é", min_size=50, max_size=300),
     st.lists(st.sampled_from("the a of Cat dogs running 漢字 x1".split()), max_size=20).map(
         " ".join
     ),
@@ -64,6 +66,19 @@ def test_every_character_is_what_python_says(lowercase: bool) -> None:
         if character.isalnum():
             expected.insert(1, text_oracle.lower(character) if lowercase else character)
         assert features == [text_oracle.xxh64(word) for word in expected], hex(ord(character))
+
+
+@pytest.mark.parametrize("around", ["", "é", ".", "é é"])
+def test_words_of_every_length_at_every_place(around: str) -> None:
+    """ASCII is read 64 bytes at a time; a word may begin and end anywhere in them."""
+    alphabet = "abcdefghijklmnopqrstuvwxyz0123456789"
+    word = "".join(alphabet[at * 7 % 36] for at in range(200))
+    cases = [(place, length) for place in range(70) for length in [*range(1, 36), 63, 64, 65, 150]]
+    documents = [f"{' ' * place}{word[:length]} {around} x" for place, length in cases]
+    hashes = {length: text_oracle.xxh64(word[:length]) for _, length in cases}
+    others = [text_oracle.xxh64(each) for each in (*around.replace(".", "").split(), "x")]
+    found = extracted(la.Words(), documents)
+    assert found == [[hashes[length], *others] for _, length in cases]
 
 
 @pytest.mark.skipif(not same_unicode, reason="Python has tables of another Unicode version")

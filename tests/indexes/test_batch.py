@@ -14,6 +14,9 @@ from hypothesis import strategies as st
 
 import lookalike as la
 import oracle
+from lookalike import _native
+from lookalike.indexes.batch_chunks import Chunks
+from lookalike.indexes.batch_matchers import batch_header_bits
 from lookalike.storage import SignatureFile
 from table_cases import found
 
@@ -69,7 +72,7 @@ def test_flips_agree_with_the_index_chunk_by_chunk(tmp_path: Path) -> None:
     asked = weights + noise
     queries = np.packbits(asked >= 0, axis=1, bitorder="little")
     seen: list[tuple[int, int]] = []
-    whole = la.FlipIndex(rows)
+    whole = la.FlipIndex(rows, batch_header_bits([6000], 6000, 64, 3, 0.95))
     for flips in (0, 7, 64, 90):
         expected = whole.within(queries, 3, weights=asked, flips=flips)
         matches = la.match_batch(
@@ -93,6 +96,55 @@ def test_flips_agree_with_the_index_chunk_by_chunk(tmp_path: Path) -> None:
     assert len(units.ids) > 0.8 * len(exact.ids)
     all_of_it = la.match_batch(tmp_path / "file", queries, weights=asked, recall=1, append=False)
     assert found(all_of_it) == found(exact)
+
+
+@given(st.data())
+def test_flips_find_the_same_however_the_file_is_cut(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    """What has one of the headers tried is found, in whatever chunk it is."""
+    path = tmp_path_factory.mktemp("batch") / "file"
+    width = data.draw(st.sampled_from([2, 8, 9]))
+    sizes = data.draw(st.lists(st.integers(0, 300), min_size=1, max_size=5))
+    generator = np.random.default_rng(len(sizes))
+    weights = generator.normal(size=(40, 8 * width)).astype(np.float32)
+    copies = weights[generator.integers(0, 40, sum(sizes))]
+    copies = copies + generator.normal(0, 0.3, copies.shape).astype(np.float32)
+    rows = np.packbits(copies >= 0, axis=1, bitorder="little")
+    ends = np.cumsum(sizes)
+    filled(path, [rows[end - size : end] for size, end in zip(sizes, ends, strict=True)])
+    queries = np.packbits(weights >= 0, axis=1, bitorder="little")
+    chunk = data.draw(st.one_of(st.none(), st.integers(1, 400)))
+    flips = data.draw(st.sampled_from([0, 1, 7, 64, 65, 200]))
+    threads = data.draw(st.sampled_from([1, 3]))
+    options: dict[str, Any] = {
+        "weights": weights, "flips": flips, "chunk": chunk, "threads": threads, "append": False,
+    }  # fmt: skip
+    size = 1 << 20 if chunk is None else chunk
+    chunks = Chunks(SignatureFile(path), size, min(size, 1 << 16)).sizes()
+    assert sum(chunks) == len(rows) and all(0 < each <= size for each in chunks)
+    header = batch_header_bits(chunks, 40, 8 * width, 3, 0.95)
+    expected = la.FlipIndex(rows, header).within(queries, 3, weights=weights, flips=flips)
+    matches = la.match_batch(path, queries, **options)
+    assert found(matches) == found(expected)
+    first = la.match_batch(path, queries, first=True, **options)
+    counts = [min(1, len(each)) for each in found(expected)]
+    assert [len(each) for each in found(first)] == counts
+    assert all(set(a) <= set(b) for a, b in zip(found(first), found(expected), strict=True))
+
+
+@pytest.mark.parametrize("width", [1, 8, 12])
+def test_queries_are_asked_in_the_order_of_their_upper_bits(width: int) -> None:
+    queries = oracle.collection(3000, width, "clustered", 0)
+    ordered, rows = np.empty_like(queries), np.empty(3000, np.uint32)
+    places = np.empty(3000, np.uint32)
+    _native.order_by_prefix(queries, ordered, rows, places)
+    assert np.array_equal(ordered, queries[rows])
+    assert np.array_equal(rows[places], np.arange(3000))
+    first = min(width, 8) - 1
+    assert (np.diff(ordered[:, first].astype(int)) >= 0).all()
+    with pytest.raises(_native.CorruptTable):
+        _native.order_by_prefix(queries, ordered[1:], rows, places)
 
 
 def test_reading_stops_when_every_query_has_its_match(tmp_path: Path) -> None:
@@ -209,6 +261,9 @@ def test_two_processes_append_one_after_the_other(tmp_path: Path) -> None:
     assert store.runs == [500] * 20
 
 
+WITHOUT_A_NUMBER = np.where(np.arange(3)[:, None] == 1, np.nan, np.ones((3, 64), np.float32))
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -216,7 +271,8 @@ def test_two_processes_append_one_after_the_other(tmp_path: Path) -> None:
         ({"chunk": 0}, "chunk is 0"),
         ({"radius": -1}, "radius is -1"),
         ({"weights": np.zeros((3, 8), np.float32)}, r"weights have shape \(3, 8\)"),
-        ({"weights": np.full((3, 64), np.nan), "flips": 3}, "weights of query 0 are not finite"),
+        ({"weights": WITHOUT_A_NUMBER, "flips": 3}, "weights of query 1 are not finite"),
+        ({"weights": WITHOUT_A_NUMBER, "flips": 99}, "weights of query 1 are not finite"),
         ({"ids": [1, 2]}, "there are 3 signatures"),
         ({"method": "blocks", "tables": 3}, "tables is 3"),
         ({"limit": -1}, "limit is -1"),

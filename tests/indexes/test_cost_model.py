@@ -30,7 +30,7 @@ from lookalike.indexes.cost_model import (
     pushes,
     share_near,
 )
-from lookalike.indexes.options import share_found, slice_work
+from lookalike.indexes.slice_options import SliceWork, share_found, slice_work
 from lookalike.indexes.slice_width import list_bytes
 
 costs = st.builds(
@@ -202,30 +202,45 @@ def test_equal_chunks_as_they_are_known_to_be() -> None:
     assert share_found(128, [32] * 4, 0, 0) == 1
 
 
-@given(st.integers(0, 12), st.integers(2, 3))
-def test_work_of_slices_is_complete(radius: int, wide: int) -> None:
+@given(st.integers(0, 12), st.integers(2, 3), st.booleans())
+def test_work_of_slices_is_complete(radius: int, wide: int, sketches: bool) -> None:
     """A list more, at least, for each bit of the radius; as many rows as lists hold."""
     widths = [8 * wide] * 8
-    lists, rows = slice_work(100_000_000, 8, widths, radius)
-    assert lists >= radius + 1
-    assert rows == pytest.approx(lists * 100_000_000 / 2 ** (8 * wide))
+    work = slice_work(100_000_000, 8, widths, radius, sketches)
+    assert work.lists >= radius + 1
+    assert work.postings == pytest.approx(work.lists * 100_000_000 / 2 ** (8 * wide))
+    assert 0 < work.compared <= work.postings
+    assert sketches or work.compared == work.postings
 
 
+@pytest.mark.parametrize("width", [8, 16])
 @pytest.mark.parametrize(("radius", "slice_bits"), [(0, 12), (3, 12), (5, 12), (3, 9), (9, 14)])
-def test_work_of_slices_is_what_the_index_does(radius: int, slice_bits: int) -> None:
-    """Lists read, on average. Of equally good ones the index takes those that are short."""
-    rows = np.random.default_rng(0).integers(0, 256, (20_000, 16), dtype=np.uint8)
+def test_work_of_slices_is_what_the_index_does(width: int, radius: int, slice_bits: int) -> None:
+    """Lists read, on average. Of equally good ones the index takes those that are short.
+
+    64 bits have sketches, 128 have none.
+    """
+    rows = np.random.default_rng(0).integers(0, 256, (20_000, width), dtype=np.uint8)
     index = la.SliceIndex(rows, slice_bits)
     work = index.within(rows[:200] ^ 1, radius, explain=True).explanation
     assert work is not None
-    lists, compared = slice_work(20_000, 16, _native.slice_widths(128, slice_bits), radius)
-    assert work.lists.mean() == pytest.approx(lists, rel=0.3)
-    assert 0.4 * compared < work.postings.mean() < 1.2 * compared
+    bits = 8 * width
+    expected = slice_work(
+        20_000, width, _native.slice_widths(bits, slice_bits), radius, _native.has_sketches(bits)
+    )
+    if not np.isfinite(expected.lists):
+        assert not work.lists.any()
+        return
+    assert work.lists.mean() == pytest.approx(expected.lists, rel=0.3)
+    assert 0.4 * expected.postings < work.postings.mean() < 1.2 * expected.postings
+    # Sketches leave few, and a query finds its own signature besides.
+    assert 0.4 * expected.compared - 1 < work.candidates.mean() < 1.2 * expected.compared + 1
 
 
 def test_work_of_slices_where_all_is_scanned() -> None:
-    assert slice_work(1000, 1, [4, 4], 10) == (math.inf, math.inf)
-    assert slice_work(100, 8, [8] * 8, 30) == (math.inf, math.inf)
+    endless = SliceWork(math.inf, math.inf, math.inf)
+    assert slice_work(1000, 1, [4, 4], 10, False) == endless
+    assert slice_work(100, 8, [8] * 8, 30, True) == endless
 
 
 def test_pushes_grow_with_the_logarithm() -> None:

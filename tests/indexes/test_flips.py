@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import flip_oracle
 import lookalike as la
 import oracle
-from lookalike.indexes.flips import all_sets
+from lookalike.indexes.flip_sets import all_sets
 from strategies import collections, distinct_ids
 from table_cases import damaged, found, near_collections, threads_used
 

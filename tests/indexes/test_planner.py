@@ -20,8 +20,8 @@ from lookalike.indexes.options import (
     block_options,
     flips_expected,
     scan_option,
-    slice_options,
 )
+from lookalike.indexes.slice_options import slice_options
 from planned import COSTS
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import flip_oracle
 from lookalike import _native
-from lookalike.indexes.flips import all_sets
+from lookalike.indexes.flip_sets import all_sets, likely_sets
 from lookalike.indexes.volatility import STEPS, Volatility
 
 STAIRS = np.arange(STEPS, dtype=np.uint16)
@@ -92,6 +92,37 @@ def test_the_short_way_for_few_sets_agrees_with_the_heap(
     wanted = min(wanted, all_sets(bits, most))
     expected = flip_oracle.ordered_sets(costs[:bits], min(most, bits))[:wanted]
     assert sorted(found.tolist()) == sorted([0, *expected])
+
+
+@pytest.mark.parametrize("queries", [1, 31, 32, 33, 700])
+@pytest.mark.parametrize(
+    ("bits", "most", "wanted"), [(1, 1, 1), (5, 3, 25), (20, 3, 5), (30, 4, 64)]
+)
+@pytest.mark.parametrize("units", [False, True])
+def test_sets_chosen_together_are_those_of_the_heap(
+    kernel: str, queries: int, bits: int, most: int, wanted: int, units: bool
+) -> None:
+    """In their order, with many equal costs, for any number of queries, wherever they go."""
+    generator = np.random.default_rng(queries + bits)
+    weights = generator.integers(-9, 9, (queries, 64)).astype(np.int16 if units else np.float32)
+    volatility = Volatility(STAIRS, 1024.0 if units else 1.0)
+    expected = np.empty((queries, wanted), np.uint64)
+    _native.flip_sets(
+        queries, weights, 64 - bits, bits, volatility.scale, STAIRS, most, 1, expected
+    )
+    for threads in (1, 3):
+        chosen = likely_sets(weights, None, bits, volatility, most, wanted, threads)
+        assert np.array_equal(chosen, expected)
+        places = generator.permutation(queries).astype(np.uint32)
+        moved = likely_sets(weights, places, bits, volatility, most, wanted, threads)
+        assert np.array_equal(moved[places], expected)
+
+
+def test_places_outside_are_refused() -> None:
+    weights = np.ones((2, 64), np.float32)
+    for places in (np.array([0, 2], np.uint32), np.array([0], np.uint32)):
+        with pytest.raises(_native.CorruptTable):
+            likely_sets(weights, places, 8, Volatility.normal(), 3, 2, 1)
 
 
 @given(weight_lists, st.integers(1, 4), st.data())

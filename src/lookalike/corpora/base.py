@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +17,23 @@ from lookalike.errors import ArgumentError, DocumentError
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["BATCH_BYTES", "BATCH_ROWS", "Corpus", "Problems", "arrow", "arrow_positions"]
+__all__ = [
+    "BATCH_BYTES",
+    "BATCH_ROWS",
+    "Corpus",
+    "Problems",
+    "arrow",
+    "arrow_positions",
+    "read_ahead",
+]
 
 BATCH_ROWS = 8192
 BATCH_BYTES = 16 << 20
 """About how much of a corpus is held at a time; a longer row is held whole."""
 
 _EXAMPLES = 5
+
+Batch = TypeVar("Batch")
 
 
 def arrow() -> Any:
@@ -36,6 +47,15 @@ def arrow_positions(positions: NDArray[np.int64]) -> Any:
     return pa.Array.from_buffers(
         pa.int64(), len(positions), [None, pa.py_buffer(np.ascontiguousarray(positions))]
     )
+
+
+def read_ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
+    """Yield the same; while one is worked on, another thread makes the next."""
+    with ThreadPoolExecutor(1) as background:
+        coming = background.submit(next, batches, None)
+        while (batch := coming.result()) is not None:
+            coming = background.submit(next, batches, None)
+            yield batch
 
 
 @dataclass

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from lookalike.corpora.base import Corpus, arrow
 from lookalike.errors import ArgumentError, DocumentError
 
@@ -51,6 +53,8 @@ def find_columns(
 def text_strings(column: Any, name: str, corpus: Corpus) -> Any:
     """Return a column as `large_string`; numbers are no text."""
     pa = arrow()
+    if isinstance(column.type, pa.BaseExtensionType):  # such as JSON, which is text beneath
+        column = column.storage
     kind = column.type
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
@@ -62,7 +66,22 @@ def text_strings(column: Any, name: str, corpus: Corpus) -> Any:
     )
     if not is_text:
         raise DocumentError(f"{corpus.name}: the column {name!r} is of type {kind}; expected text")
-    return undictionaried(column).cast(pa.large_string())
+    return _large(undictionaried(column))
+
+
+def _large(column: Any) -> Any:
+    """Return a column as `large_string`; strings over the same bytes, with wider offsets."""
+    pa = arrow()
+    kind = pa.large_string()
+    if column.type == kind:
+        return column
+    if column.type != pa.string() or not len(column):
+        return column.cast(kind)
+    valid, offsets, data = column.buffers()
+    wide = np.frombuffer(offsets, np.int32, column.offset + len(column) + 1).astype(np.int64)
+    return pa.Array.from_buffers(
+        kind, len(column), [valid, pa.py_buffer(wide), data], column.null_count, column.offset
+    )
 
 
 def undictionaried(column: Any) -> Any:
@@ -80,7 +99,7 @@ def id_strings(column: Any, first_row: int) -> Any:
     """Return ids as strings; a row that has none gets its number."""
     pa = arrow()
     try:
-        strings = undictionaried(column).cast(pa.large_string())
+        strings = _large(undictionaried(column))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         strings = pa.array([str(value.as_py()) for value in column], pa.large_string())
     if strings.null_count:

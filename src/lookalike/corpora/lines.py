@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from lookalike import _native
 from lookalike.corpora.base import BATCH_BYTES, arrow
 from lookalike.corpora.formats import compression_of
 from lookalike.errors import FileError
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["LineBatch", "line_batches", "open_input"]
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_NEWLINE = 10
+_NEWLINE = ord("\n")
 
 
 @dataclass(frozen=True)
@@ -30,63 +33,79 @@ class LineBatch:
     path: Path
     first: int
     """The number of the first line, counted from 1."""
-    lines: pyarrow.LargeBinaryArray
+    data: NDArray[np.uint8]
+    ends: NDArray[np.int64]
+    """Where each line ends; `data` is at least as long as the last."""
     done: float
     """Bytes of the file read so far, as they lie on disk."""
+
+    def __len__(self) -> int:
+        return len(self.ends)
 
     def where(self, index: int) -> str:
         """Return how people find line `index` of this batch."""
         return f"{self.path}, line {self.first + index}"
 
+    @cached_property
+    def lines(self) -> pyarrow.LargeBinaryArray:
+        """The lines as Arrow, over the same memory."""
+        pa = arrow()
+        offsets = np.concatenate([[0], self.ends])
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(self.data)]
+        return pa.Array.from_buffers(pa.large_binary(), len(self), buffers)
+
 
 def open_input(path: Path) -> Any:
     """Open a file for reading, decompressed; return the stream and the file beneath it."""
-    pa = arrow()
+    compression = compression_of(path)
     try:
+        if compression is None:
+            file: Any = open(path, "rb", buffering=0)  # noqa: SIM115  # the caller closes it
+            return file, file
+        pa = arrow()
         file = pa.OSFile(os.fsencode(path), "rb")
-        compression = compression_of(path)
-        stream = pa.CompressedInputStream(file, compression) if compression else file
+        return pa.CompressedInputStream(file, compression), file
     except OSError as error:
         raise FileError(f"{path}: cannot be read: {error}") from error
-    return stream, file
 
 
 def line_batches(path: Path) -> Iterator[LineBatch]:
     """Yield all lines of a file, without copying them one by one."""
     stream, file = open_input(path)
     first = 1
-    pieces: list[bytes] = []  # of a line whose end has not been seen
+    rest = np.empty(0, np.uint8)  # of a line whose end has not been seen
     with file:
-        while True:
+        begun = at_end = False
+        while not at_end:
+            # A line longer than a batch is read in ever larger steps: each byte is copied twice.
+            data = np.empty(len(rest) + max(BATCH_BYTES, len(rest)), np.uint8)
+            data[: len(rest)] = rest
             try:
-                data = stream.read(BATCH_BYTES)
+                read = _fill(stream, data[len(rest) :])
             except (OSError, EOFError) as error:
                 raise FileError(
                     f"{path}: cannot be read after line {first - 1}: {error}"
                 ) from error
-            if first == 1 and not pieces:
-                data = data.removeprefix(_BYTE_ORDER_MARK) if data else data
-            if not data:
-                break
-            end = data.rfind(b"\n") + 1
-            if end == 0:
-                pieces.append(data)
-                continue
-            lines = b"".join([*pieces, data[:end]])
-            pieces = [data[end:]] if end < len(data) else []
-            batch = LineBatch(path, first, _split(lines), file.tell())
-            first += len(batch.lines)
-            yield batch
-        if pieces:
-            yield LineBatch(path, first, _split(b"".join(pieces)), file.tell())
+            at_end = read == 0
+            data = data[: len(rest) + read]
+            if not begun and data[:3].tobytes() == _BYTE_ORDER_MARK:
+                data = data[3:]
+            begun = True
+            ends = _native.line_ends(data)
+            if len(ends) and data[-1] != _NEWLINE and not at_end:
+                ends = ends[:-1]
+            rest = data[ends[-1] :] if len(ends) else data
+            if len(ends):
+                yield LineBatch(path, first, data, ends, file.tell())
+            first += len(ends)
 
 
-def _split(data: bytes) -> Any:
-    """Return the lines of a buffer as an Arrow array over that buffer."""
-    pa = arrow()
-    ends = np.flatnonzero(np.frombuffer(data, np.uint8) == _NEWLINE) + 1
-    if not len(ends) or ends[-1] != len(data):
-        ends = np.append(ends, len(data))
-    offsets = np.concatenate([[0], ends]).astype(np.int64)
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
-    return pa.Array.from_buffers(pa.large_binary(), len(ends), buffers)
+def _fill(stream: Any, buffer: NDArray[np.uint8]) -> int:
+    """Read until a buffer is full or the stream at its end; return how many bytes came."""
+    done = 0
+    while done < len(buffer):
+        read = stream.readinto(buffer[done:])
+        if not read:
+            break
+        done += read
+    return done

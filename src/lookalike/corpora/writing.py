@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.corpora.base import Corpus, Problems, arrow, arrow_positions
+from lookalike.corpora.delimited import DelimitedCorpus
 from lookalike.corpora.duck import connection, duckdb_errors, quoted, streamed
 from lookalike.corpora.folders import FolderCorpus
 from lookalike.corpora.formats import compression_of, format_of
 from lookalike.corpora.json_array import JsonArrayCorpus
 from lookalike.corpora.json_lines import JsonLinesCorpus
+from lookalike.corpora.parquet import write_parquet
 from lookalike.corpora.text_lines import TextLinesCorpus
 from lookalike.errors import ArgumentError, DocumentError, FileError
 from lookalike.storage import check_replaceable, whole_file, whole_folder
@@ -61,7 +63,11 @@ def write_corpus(
         return _write_objects(corpus, rows, path)
     if isinstance(corpus, FolderCorpus) and same and added is None:
         return _copy_files(corpus, rows, path)
-    return write_table(rows.tables(), path, format_of(path) or corpus.format)
+    target = format_of(path) or corpus.format
+    delimiter = None
+    if isinstance(corpus, DelimitedCorpus) and target == corpus.format:
+        delimiter = corpus.delimiter
+    return write_table(rows.tables(), path, target, delimiter)
 
 
 def check_target(corpus: Corpus, path: Path, *, annotated: bool) -> None:
@@ -88,9 +94,15 @@ def check_table_target(path: Path) -> None:
 
 
 def write_table(
-    batches: Iterator[pyarrow.RecordBatch], path: Path, format: str | None = None
+    batches: Iterator[pyarrow.RecordBatch],
+    path: Path,
+    format: str | None = None,
+    delimiter: str | None = None,
 ) -> int:
-    """Write record batches of one schema to a file in the format its name tells."""
+    """Write record batches of one schema to a file in the format its name tells.
+
+    `delimiter` is that of CSV, if not a comma.
+    """
     pa = arrow()
     if format is None:
         check_table_target(path)
@@ -104,18 +116,36 @@ def write_table(
             yield batch
             batch = next(batches, None)
 
-    with whole_file(path) as temporary, connection() as database:
+    with whole_file(path) as temporary:
+        first = next(batches, None)
+        schema = first.schema if first is not None else pa.schema([("text", pa.string())])
+        if target == "parquet":
+            try:
+                write_parquet(counted(first), schema, temporary)
+            except (OSError, pa.ArrowException) as error:
+                raise FileError(f"{path} cannot be written: {error}") from error
+        else:
+            options = _copy_options(target, path, delimiter)
+            _copy_by_duckdb(counted(first), schema, path, options, temporary)
+    return written
+
+
+def _copy_by_duckdb(
+    batches: Iterator[Any], schema: Any, path: Path, options: str, temporary: Path
+) -> None:
+    half = [at for at, kind in enumerate(schema.types) if arrow().types.is_float16(kind)]
+    for at in half:  # which DuckDB does not know
+        schema = schema.set(at, schema.field(at).with_type(arrow().float32()))
+    if half:
+        batches = (batch.cast(schema) for batch in batches)
+    with connection() as database:
         try:
-            first = next(batches, None)
-            schema = first.schema if first is not None else pa.schema([("text", pa.string())])
-            with streamed(database, "rows_to_write", schema, counted(first)):
+            with streamed(database, "rows_to_write", schema, batches):
                 database.execute(
-                    f"COPY (SELECT * FROM rows_to_write) TO {quoted(str(temporary))} "
-                    f"({_copy_options(target, path)})"
+                    f"COPY (SELECT * FROM rows_to_write) TO {quoted(str(temporary))} ({options})"
                 )
         except duckdb_errors() as error:
             raise FileError(f"{path} cannot be written: {error}") from error
-    return written
 
 
 class _Rows:
@@ -228,6 +258,7 @@ def _plain_parts(file: Path) -> list[str]:
 def _extended(line: str, added: dict[str, Any]) -> str:
     """Return a JSON object's text with keys added at its end; what was there stays as it is."""
     inside = line.rstrip().removesuffix("}").rstrip()
+    inside = inside.removesuffix(",").rstrip()  # DuckDB takes objects that end so
     more = json.dumps(added, ensure_ascii=False)[1:]
     return f"{inside}{'' if inside.endswith('{') else ', '}{more}\n"
 
@@ -260,16 +291,14 @@ def _open_output(temporary: Path, path: Path) -> Iterator[Any]:
                 yield stream
 
 
-def _copy_options(format: str, path: Path) -> str:
+def _copy_options(format: str, path: Path, delimiter: str | None) -> str:
     options = [f"FORMAT {_TYPED[format]}"]
     if format == "json":
         options.append("ARRAY true")
     if format in ("csv", "tsv"):
-        delimiter = "\t" if format == "tsv" else ","
+        delimiter = "\t" if format == "tsv" else delimiter or ","
         options += ["HEADER true", f"DELIMITER {quoted(delimiter)}"]
     compression = compression_of(path)
-    if format == "parquet":
-        options.append("COMPRESSION snappy")
-    elif compression is not None:
+    if compression is not None:
         options.append(f"COMPRESSION {compression}")
     return ", ".join(options)

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.checks import thread_count, whole_number
 from lookalike.corpora import Corpus, format_of, open_corpus
-from lookalike.corpora.columns import find_columns
+from lookalike.corpora.columns import Columns, find_columns
 from lookalike.corpora.duck import limited
 from lookalike.dedup.choose import choose_survivors, ranks
 from lookalike.dedup.cluster import Clusters, by_first, cluster_documents
 from lookalike.dedup.progress import Progress
-from lookalike.dedup.read import Documents, read_documents
+from lookalike.dedup.read import Documents, OldSignatures, read_documents
 from lookalike.dedup.result import DedupCounts, DedupResult
 from lookalike.dedup.settings import ALIASES, VALUE_BYTES, DedupSettings
 from lookalike.dedup.sign import Signed, collapse, sign_documents
@@ -26,7 +26,7 @@ from lookalike.dedup.verify import Verdict, VerifiedPairs, similarities, verifie
 from lookalike.dedup.work import Work
 from lookalike.errors import ArgumentError, FormatError
 from lookalike.signatures import hamming
-from lookalike.signatures.files import SavedSignatures, load_signatures
+from lookalike.signatures.files import load_signatures
 
 __all__ = ["run_job"]
 
@@ -61,7 +61,7 @@ def run_job(
         raise ArgumentError(
             f"memory_limit is {limit:,} bytes; a job takes {_BYTES_AT_LEAST:,} at least"
         )
-    old = _open_old(against, chosen, columns.text, format)
+    old = _open_old(against, chosen, columns, format)
     steps = Progress(progress)
     folder = Work(None if work is None else Path(work))
     try:
@@ -77,7 +77,7 @@ def _run(
     work: Work,
     corpus: Corpus,
     columns: Any,
-    old: tuple[Corpus, Any] | SavedSignatures | None,
+    old: tuple[Corpus, Any] | OldSignatures | None,
     settings: DedupSettings,
     skip_bad: bool,
     limit: int | None,
@@ -85,19 +85,19 @@ def _run(
     progress: Progress,
     save_path: str | os.PathLike[str] | None,
 ) -> DedupResult:
-    signatures_only = old if isinstance(old, SavedSignatures) else None
-    old_ids = None if signatures_only is None else _ids_of(signatures_only)
+    signatures_only = old if isinstance(old, OldSignatures) else None
+    without_text = 0 if signatures_only is None else len(signatures_only)
     identity = corpus.identity()
     with progress.timed("read"):
         corpora = [(corpus, columns)]
-        if old is not None and not isinstance(old, SavedSignatures):
+        if old is not None and not isinstance(old, OldSignatures):
             corpora.insert(0, old)
         documents = read_documents(
-            work, corpora, old_ids=old_ids, skip_bad=skip_bad, progress=progress
+            work, corpora, old_signatures=signatures_only, skip_bad=skip_bad, progress=progress
         )
         _check_memory(len(documents), limit)
     with progress.timed("collapse"):
-        first = collapse(documents, len(old_ids or []), threads)
+        first = collapse(documents, without_text, threads)
     with progress.timed("sign"):
         signed = sign_documents(
             work,
@@ -113,7 +113,7 @@ def _run(
         documents,
         signed,
         settings,
-        without_text=len(old_ids or []),
+        without_text=without_text,
         most=None if limit is None else (limit - _needed(len(documents))) // _BYTES_A_PAIR,
         threads=threads,
         progress=progress,
@@ -129,7 +129,7 @@ def _run(
             clusters.labels, first, rank, documents.old, verdict.accepted
         )
         similarity = _similarity(
-            documents, signed, first, duplicate_of, settings, len(old_ids or []), threads
+            documents, signed, first, duplicate_of, settings, without_text, threads
         )
     result = _result(
         documents, signed, verdict, clusters, first, duplicate_of, similarity, settings, progress
@@ -137,7 +137,7 @@ def _run(
     result.source, result.columns, result.skip_bad = corpus, columns, skip_bad
     result.source_identity = identity
     if save_path is not None:
-        _save(save_path, result, signed, first, settings)
+        result.save_signatures(save_path)
     return result
 
 
@@ -159,7 +159,7 @@ def _settings(given: dict[str, Any]) -> DedupSettings:
     return DedupSettings(**named)
 
 
-def _open_old(against: Any, settings: DedupSettings, text: str, format: str | None) -> Any:
+def _open_old(against: Any, settings: DedupSettings, new: Columns, format: str | None) -> Any:
     if against is None:
         return None
     if isinstance(against, str | os.PathLike) and Path(against).suffix == _LOOKALIKE_SUFFIX:
@@ -169,15 +169,15 @@ def _open_old(against: Any, settings: DedupSettings, text: str, format: str | No
                 f"{against} was signed by {saved.signer!r}, this job would sign by "
                 f"{settings.signer()!r}; give the same method, ngram, permutations, bits and seed"
             )
-        return saved
+        state = Path(against).stat()
+        identity = [str(Path(against).resolve()), state.st_size, state.st_mtime_ns]
+        return OldSignatures(saved.signatures, saved.ids, identity)
     # The format that was given is that of the source; an old file may well tell its own.
     unnamed = isinstance(against, str | os.PathLike) and format_of(Path(against)) is None
     corpus = open_corpus(against, format if unnamed else None)
-    return corpus, find_columns(corpus, text if text in corpus.columns() else None, None, None)
-
-
-def _ids_of(saved: SavedSignatures) -> list[str]:
-    return list(saved.ids or ()) or [str(row) for row in range(len(saved.signatures))]
+    known = corpus.columns()
+    text, id = (name if name in known else None for name in (new.text, new.id))
+    return corpus, find_columns(corpus, text, id, None)
 
 
 def _needed(documents: int) -> int:
@@ -310,6 +310,8 @@ def _result(
         source=None,  # type: ignore[arg-type]  # the caller knows it
         columns=None,  # type: ignore[arg-type]
         documents=documents,
+        signed=signed,
+        first_equal=first,
     )
 
 
@@ -327,22 +329,3 @@ def _with_copies(
 
 def _moved(pairs: VerifiedPairs, left: int, right: int) -> VerifiedPairs:
     return VerifiedPairs(pairs.left - left, pairs.right - right, pairs.similarity, pairs.distance)
-
-
-def _save(
-    path: str | os.PathLike[str],
-    result: DedupResult,
-    signed: Signed,
-    first: NDArray[np.int64],
-    settings: DedupSettings,
-) -> None:
-    """Write the signatures of old documents and of those that stay."""
-    from lookalike.signatures.files import save_signatures
-
-    old = result.documents.old
-    stays = np.concatenate([np.ones(old, bool), result.keep])
-    # The signature is that of the first of equal texts; whoever of them stays gives the id.
-    staying = np.flatnonzero(stays & ~signed.too_short)
-    rows = np.searchsorted(signed.positions, first[staying])
-    ids = [str(result.documents.id_of(position)) for position in staying.tolist()]
-    save_signatures(path, np.ascontiguousarray(signed.signatures[rows]), settings.signer(), ids)

@@ -15,7 +15,6 @@ from lookalike.dedup.settings import VALUE_BYTES, DedupSettings
 from lookalike.dedup.sign import Signed
 from lookalike.dedup.work import Work, release
 from lookalike.errors import ResultTooLargeError
-from lookalike.indexes import SliceIndex
 from lookalike.indexes.bands import BandedPairs, choose_bands
 
 __all__ = ["Candidates", "propose_pairs"]
@@ -140,6 +139,8 @@ def _by_slices(
     """All pairs within the radius, with one exception: of equal signatures, the first stands for
     the others, which are paired with it alone.
     """
+    from lookalike.indexes import SliceIndex  # MinHash does without it
+
     radius = settings.radius or 0
     try:
         pairs = SliceIndex(signed.signatures, threads=threads).pairs(

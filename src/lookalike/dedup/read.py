@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,20 @@ from lookalike.dedup.texts import Texts, TextWriter
 from lookalike.dedup.work import Work, digest
 from lookalike.errors import ArgumentError
 
-__all__ = ["Documents", "read_documents"]
+__all__ = ["Documents", "OldSignatures", "read_documents"]
+
+
+@dataclass(frozen=True)
+class OldSignatures:
+    """Old documents of which there are only signatures."""
+
+    signatures: NDArray[np.uint8]
+    ids: Sequence[str] | None
+    identity: list[Any]
+    """Changes when the file they come from does."""
+
+    def __len__(self) -> int:
+        return len(self.signatures)
 
 
 @dataclass
@@ -26,7 +40,7 @@ class Documents:
 
     texts: Texts
     ids: Texts | None
-    old_ids: Texts | None
+    old_ids: Sequence[str] | Texts | None
     old: int
     order: NDArray[np.int64] | None
     """Ranks by the column that decides who survives, of all documents."""
@@ -51,17 +65,18 @@ def read_documents(
     work: Work,
     corpora: list[tuple[Corpus, Columns]],
     *,
-    old_ids: list[str] | None,
+    old_signatures: OldSignatures | None,
     skip_bad: bool,
     progress: Progress,
 ) -> Documents:
     """Read an old corpus, if there are two, and the one to be de-duplicated.
 
-    `old_ids`, of documents known only by their signatures, come before all others, without text.
+    Documents known only by their signatures come before all others, without text.
     """
     identities = [[corpus.identity(), corpus.format, vars(columns)] for corpus, columns in corpora]
     repeatable = all(identity[0] is not None for identity in identities)
-    key = digest("read", identities, old_ids, skip_bad)
+    known = None if old_signatures is None else old_signatures.identity
+    key = digest("read", identities, known, skip_bad)
     facts = work.facts("read", key) if repeatable else None
     if facts is not None:
         progress.reuse("read")
@@ -71,8 +86,8 @@ def read_documents(
         counts, without = [], 0
         with ExitStack() as files:
             texts = files.enter_context(TextWriter.open(work, "texts"))
-            if old_ids is not None:
-                texts.append_empty(len(old_ids))
+            if old_signatures is not None:
+                texts.append_empty(len(old_signatures))
             for number, (corpus, columns) in enumerate(corpora):
                 begin = texts.count
                 ids = (
@@ -95,13 +110,16 @@ def read_documents(
         work.complete("read", key, facts, [*made, *ordered])
     last = len(corpora) - 1
     columns = corpora[last][1]
-    old = len(old_ids) if old_ids is not None else sum(facts["counts"][:last])
-    listed = None if old_ids is None else _ListedIds(old_ids)
-    first_ids = Texts(work, "ids0") if last and corpora[0][1].id else None
+    old = sum(facts["counts"][:last]) if old_signatures is None else len(old_signatures)
+    old_ids: Sequence[str] | Texts | None = None
+    if old_signatures is not None:
+        old_ids = old_signatures.ids
+    elif last and corpora[0][1].id:
+        old_ids = Texts(work, "ids0")
     return Documents(
         Texts(work, "texts"),
         Texts(work, f"ids{last}") if columns.id else None,
-        listed or first_ids,  # type: ignore[arg-type]
+        old_ids,
         old,
         _ranks(work, old, facts["counts"][last]) if columns.order else None,
         key if repeatable else digest(key, np.random.default_rng().bytes(16).hex()),
@@ -110,10 +128,6 @@ def read_documents(
         facts["binary"],
         facts["examples"],
     )
-
-
-class _ListedIds(list[str]):
-    """Ids of documents of which there are only signatures."""
 
 
 def _read(

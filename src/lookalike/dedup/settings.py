@@ -28,10 +28,9 @@ VALUE_BYTES = 2
 
 _NGRAM = {"minhash": 5, "simhash": 3, "topsig": 2}
 _BITS = {"minhash": 0, "simhash": 128, "topsig": 1024}
-_SPREAD = {"minhash": 0.0, "simhash": 2.2, "topsig": 0.0}
-"""Standard deviations that the radius lies above the mean distance of pairs at the threshold.
-
-TopSig's pairs lie nearer than the mean: without any, 98% and more of them are found.
+_SPREAD = {"minhash": 0.0, "simhash": 2.2, "topsig": 1.2}
+"""Standard deviations that the radius lies above the mean distance of pairs at the threshold; so
+many that 99% of them are found. TopSig's lie nearer than the mean.
 """
 
 

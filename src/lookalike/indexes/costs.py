@@ -18,7 +18,7 @@ from lookalike.signatures.kernels import kernels
 
 __all__ = ["FORMAT", "Access", "MachineCosts", "access_time", "machine_costs"]
 
-FORMAT = 1
+FORMAT = 2
 """To be raised when the meaning of a cost changes: older files are then measured again."""
 
 
@@ -69,6 +69,8 @@ class MachineCosts:
     within_query: float
     within_list: float
     """A list looked up by a search within a radius."""
+    within_sketch: float
+    """A sketch of such a list, where there are some."""
     within_row: float
     """A signature of such a list, compared."""
     within_byte: float
@@ -86,15 +88,19 @@ class MachineCosts:
     """An entry of a list, written."""
     block_query: float
     block_table: float
-    """A table looked up."""
-    block_wide: float
-    """The same, what it costs more for signatures of other than 64 bits."""
+    """A table of short buckets looked up, of 64-bit signatures, many queries together."""
+    block_word: float
+    """Eight bytes of a signature of such a bucket, compared."""
+    block_stream: float
+    """A table looked up one query after the other: long buckets, other signatures, compressed."""
+    block_stream_word: float
+    """Eight bytes of a signature of such a bucket, compared."""
     block_accesses: float
     """How many reads at random places looking up a table is worth, where it is not in the cache."""
-    block_word: float
-    """Eight bytes of a signature of a table, compared."""
     block_fetch: float
     """A signature of a compressed table, fetched from where it is."""
+    block_fetch_accesses: float
+    """How many reads at random places that is worth, where it is not in the cache."""
     flip_query: float
     """A query whose flips are ordered."""
     flip_set: float

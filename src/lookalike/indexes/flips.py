@@ -18,9 +18,10 @@ from lookalike import _native
 from lookalike.checks import share, thread_count, whole_number
 from lookalike.errors import ArgumentError, CorruptIndexError
 from lookalike.indexes.base import DEFAULT_LIMIT
+from lookalike.indexes.flip_sets import all_sets, header_start, not_finite, upper_bits
 from lookalike.indexes.flip_tuning import MOST_FLIPS, FlipTuning
 from lookalike.indexes.results import NO_LIMIT, Matches, as_int64, too_many_matches
-from lookalike.indexes.sorted_table import MOST_HEADER_BITS, Runs, SortedTable, header_width
+from lookalike.indexes.sorted_table import MOST_HEADER_BITS, SortedTable, header_width
 from lookalike.indexes.tabled import TabledIndex
 from lookalike.indexes.volatility import MOST_COST, STEPS, Volatility, as_weights
 from lookalike.signatures import as_queries
@@ -28,7 +29,7 @@ from lookalike.signatures import as_queries
 if TYPE_CHECKING:
     from lookalike.storage import Container
 
-__all__ = ["FlipIndex", "all_sets", "upper_bits"]
+__all__ = ["FlipIndex"]
 
 _SAMPLE = 5000
 _ENOUGH = 50
@@ -75,17 +76,14 @@ class FlipIndex(TabledIndex):
         self.volatility = Volatility.normal()
 
     @classmethod
-    def of_chunk(cls, signatures: NDArray[np.uint8], is_sorted: bool, threads: int) -> FlipIndex:
+    def of_sorted(cls, signatures: NDArray[np.uint8], header_bits: int, threads: int) -> FlipIndex:
         """Return an index of signatures that are sorted already, used where they are.
 
-        Ids are places in them. Raises if they are not sorted; with `is_sorted=False`, sorts a copy.
+        Ids are places in them. Raises if they are not sorted.
         """
-        if not is_sorted:
-            return cls(signatures, threads=threads)
         index = cls.__new__(cls)
-        bits = 8 * signatures.shape[1]
-        index.header_bits = min(header_width(len(signatures)), bits)
-        runs = upper_bits(bits, index.header_bits)
+        index.header_bits = header_bits
+        runs = upper_bits(8 * signatures.shape[1], header_bits)
         index._tables = (SortedTable.of_sorted(signatures, runs, threads),)
         index._ids = None
         index.volatility = Volatility.normal()
@@ -198,7 +196,7 @@ class FlipIndex(TabledIndex):
                 attempts,
             )
         except _native.NotFinite as error:
-            raise _not_finite(int(query[int(str(error))])) from None
+            raise not_finite(int(query[int(str(error))])) from None
         return Matches(matches.offsets, attempts, matches.distances, exact=True)
 
     # Searching
@@ -250,46 +248,21 @@ class FlipIndex(TabledIndex):
             )
         return self._native_within(rows, values, near, tries, first, False, most, workers)
 
-    def choose_sets(
-        self,
-        weights: NDArray[Any] | None,
-        radius: int,
-        threads: int,
-        sets: NDArray[np.uint32],
-    ) -> None:
-        """Write the likeliest sets of each query, as many as there are columns, at most 64."""
-        try:
-            _native.flip_choices(
-                weights,
-                self._start,
-                self.header_bits,
-                self.volatility.scale,
-                self.volatility.costs,
-                radius,
-                threads,
-                sets,
-            )
-        except _native.NotFinite as error:
-            raise _not_finite(int(str(error))) from None
-
     def within_chunk(
         self,
         rows: NDArray[np.uint8],
         weights: NDArray[Any] | None,
-        sets: NDArray[np.uint32] | None,
         radius: int,
-        flips: int | None,
+        flips: int,
         first: bool,
         limit: int,
         threads: int,
     ) -> Matches:
-        """Return what `within` does, with sets that `choose_sets` wrote where there are some."""
-        if sets is not None:
-            return self._native_within(
-                rows, sets, radius, sets.shape[1], first, False, limit, threads
-            )
-        tries = MOST_FLIPS if flips is None else flips
-        return self._native_within(rows, weights, radius, tries, first, False, limit, threads)
+        """Return what `within` does for arguments that were checked already.
+
+        In place of weights there may be sets of `likely_sets`, `flips` of each query.
+        """
+        return self._native_within(rows, weights, radius, flips, first, False, limit, threads)
 
     def _native_within(
         self,
@@ -323,7 +296,7 @@ class FlipIndex(TabledIndex):
         except _native.CorruptTable:
             raise self._damaged() from None
         except _native.NotFinite as error:
-            raise _not_finite(int(str(error))) from None
+            raise not_finite(int(str(error))) from None
         exact = flips >= all_sets(self.header_bits, radius)
         return Matches(as_int64(offsets), as_int64(ids), distances, exact)
 
@@ -357,8 +330,7 @@ class FlipIndex(TabledIndex):
     @property
     def _start(self) -> int:
         """The first bit of the header."""
-        bits: int = min(self.bits, 64)
-        return bits - self.header_bits
+        return header_start(self.bits, self.header_bits)
 
     def _meta(self) -> dict[str, Any]:
         return {
@@ -390,23 +362,3 @@ class FlipIndex(TabledIndex):
         if (costs[1:] < costs[:-1]).any() or costs[-1] > MOST_COST:
             raise CorruptIndexError(f"{container.path}: the volatility is none; it is damaged")
         self._restore_tables(container, [upper_bits(8 * shape[1], self.header_bits)])
-
-
-def upper_bits(bits: int, header_bits: int) -> Runs:
-    """Return the header of sorted signatures: the upper bits of their first word."""
-    return [(min(bits, 64) - header_bits, header_bits)] if header_bits else []
-
-
-def all_sets(bits: int, most: int) -> int:
-    """Return how many sets of 1 to `most` out of `bits` bits there are."""
-    total, choices = 0, 1
-    for size in range(1, min(most, bits) + 1):
-        choices = choices * (bits - size + 1) // size
-        total += choices
-    return total
-
-
-def _not_finite(query: int) -> ArgumentError:
-    return ArgumentError(
-        f"the weights of query {query} are not finite (NaN or infinite); expected numbers"
-    )

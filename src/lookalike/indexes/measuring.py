@@ -91,20 +91,23 @@ def measure_costs() -> MachineCosts:
         nearest=scan.nearest,
         within_query=within[0],
         within_list=within[1],
-        within_row=within[2],
-        within_byte=within[3],
+        within_sketch=within[2],
+        within_row=within[3],
+        within_byte=within[4],
         top_query=top[0],
         top_list=top[1],
         top_posting=top[2],
         top_candidate=top[3],
         top_row=top[4],
         slice_build=build,
-        block_query=block[0],
-        block_table=block[1],
+        block_query=block.query,
+        block_table=block.table,
+        block_word=block.word,
+        block_stream=block.stream,
+        block_stream_word=block.stream_word,
         block_accesses=accesses,
-        block_wide=block[2],
-        block_word=block[3],
-        block_fetch=block[4],
+        block_fetch=block.fetch,
+        block_fetch_accesses=_fetch_accesses(generator, access, block, accesses),
         flip_query=flip[0],
         flip_set=flip[1],
         flip_heap=flip[2],
@@ -165,19 +168,22 @@ def _scan(generator: np.random.Generator) -> _ScanCosts:
 
 
 def _slice_within(generator: np.random.Generator) -> list[float]:
-    """Time searches within a radius: few lists, many lists, long lists, wide signatures."""
-    cases = [(8, 12, 0), (8, 12, 5), (8, 14, 7), (8, 9, 3), (128, 12, 30), (128, 9, 60)]
+    """Time searches within a radius: few lists, many lists, long lists, with sketches and not."""
+    cases = [(8, 12, 0), (8, 12, 5), (8, 14, 7), (8, 9, 3), (8, 7, 5), (8, 4, 1), (8, 5, 2)]
+    cases += [(16, 12, 7), (128, 12, 30), (128, 9, 60)]
     steps: list[list[float]] = []
     times: list[float] = []
     for width, slice_bits, radius in cases:
-        index = SliceIndex(_uniform(generator, _COUNT // 4, width), slice_bits, threads=1)
+        size = _COUNT if slice_bits < 8 else _COUNT // 4  # few lists have to be long
+        index = SliceIndex(_uniform(generator, size, width), slice_bits, threads=1)
         queries = _uniform(generator, _QUERIES, width)
         work = index.within(queries, radius, explain=True, threads=1).explanation
         if work is None or not work.lists.all():
             continue  # it scanned: nothing to learn about lists
         times.append(best_time(lambda: index.within(queries, radius, threads=1)))  # noqa: B023
-        rows = float(work.postings.sum())
-        steps.append([float(_QUERIES), float(work.lists.sum()), rows, rows * width])
+        sketches = float(work.postings.sum()) if _native.has_sketches(8 * width) else 0.0
+        rows = float(work.candidates.sum())
+        steps.append([float(_QUERIES), float(work.lists.sum()), sketches, rows, rows * width])
     return explain_times(steps, times)
 
 
@@ -193,7 +199,7 @@ def _slice_top(generator: np.random.Generator) -> tuple[list[float], float]:
         if not times:
             build = best_time(lambda: SliceIndex(rows, slice_bits, threads=1), 1)  # noqa: B023
             build /= index.slices * _COUNT
-        queries = _uniform(generator, _QUERIES // 8, width)
+        queries = _uniform(generator, _QUERIES // 2, width)
         for expand in expands:
             found = index.search(queries, 10, expand=expand, explain=True, threads=1)
             work = found.explanation
@@ -217,44 +223,80 @@ def _slice_top(generator: np.random.Generator) -> tuple[list[float], float]:
     return explain_times(steps, times), build
 
 
-def _blocks(generator: np.random.Generator) -> tuple[list[float], float]:
+@dataclass(frozen=True, slots=True)
+class _BlockCosts:
+    query: float
+    table: float
+    word: float
+    stream: float
+    stream_word: float
+    fetch: float
+
+
+def _blocks(generator: np.random.Generator) -> tuple[_BlockCosts, float]:
     """Time few and many tables, short and long buckets, wide signatures; and building."""
     rows = _uniform(generator, _COUNT, 8)
     build = best_time(lambda: BlockIndex(rows, 0, blocks=1, lead=1, threads=1), 2) / _COUNT
+
+    def search(
+        width: int, radius: int, blocks: int, lead: int, compressed: bool = False
+    ) -> tuple[float, float, float, float]:
+        """Return queries, tables looked up, signatures compared, and how long that took."""
+        rows = _uniform(generator, _COUNT // (width // 8), width)
+        index = BlockIndex(rows, radius, blocks=blocks, lead=lead, compressed=compressed, threads=1)
+        queries = _uniform(generator, 4 * _QUERIES, width)
+        time = best_time(lambda: index.within(queries, radius, threads=1))
+        looked_up = float(len(queries) * index.tables)
+        bucket = len(rows) / 2.0 ** index.stats()["header_bits"]
+        return float(len(queries)), looked_up, looked_up * bucket, time
+
+    short = [search(8, *case) for case in ((0, 1, 1), (3, 4, 1), (3, 5, 2), (5, 6, 1), (4, 6, 2))]
+    query, table, word = explain_times([each[:3] for each in short], [each[3] for each in short])
+    long = [(8, 7, 8, 1), (8, 11, 12, 1), (16, 3, 5, 2), (16, 7, 8, 1), (32, 3, 5, 2)]
     steps: list[list[float]] = []
     times: list[float] = []
-    cases = ((8, 0, 1, 1), (8, 3, 4, 1), (8, 3, 5, 2), (8, 7, 8, 1), (8, 11, 12, 1))
-    for width, radius, blocks, lead in (*cases, (16, 3, 5, 2), (16, 7, 8, 1), (32, 3, 5, 2)):
-        rows = _uniform(generator, _COUNT // (width // 8), width)
-        index = BlockIndex(rows, radius, blocks=blocks, lead=lead, threads=1)
-        queries = _uniform(generator, 4 * _QUERIES, width)
-        times.append(best_time(lambda: index.within(queries, radius, threads=1)))  # noqa: B023
-        bucket = len(rows) / 2.0 ** index.stats()["header_bits"]
-        asked = float(len(queries))
-        looked_up = asked * index.tables
-        steps.append([asked, looked_up, looked_up * (width > 8), looked_up * bucket * (width // 8)])
-    costs = explain_times(steps, times)
+    for width, radius, blocks, lead in long:
+        asked, looked_up, compared, time = search(width, radius, blocks, lead)
+        steps.append([looked_up, compared * (width // 8)])
+        times.append(max(time - query * asked, 0.1 * time))
+    stream, stream_word = explain_times(steps, times)
     # The same with row numbers in place of copies: what is more is fetching signatures.
-    rows, queries = _uniform(generator, _COUNT, 8), _uniform(generator, 4 * _QUERIES, 8)
-    packed = BlockIndex(rows, 3, blocks=6, lead=3, compressed=True, threads=1)
-    looked_up = len(queries) * packed.tables
-    time = best_time(lambda: packed.within(queries, 3, threads=1))
-    rest = (time - costs[0] * len(queries)) / looked_up - costs[1] - costs[3]
-    return [*costs, max(0.0, rest)], build
+    asked, looked_up, compared, time = search(8, 3, 6, 3, compressed=True)
+    rest = time - query * asked - stream * looked_up
+    fetch = max(0.0, rest / compared)
+    return _BlockCosts(query, table, word, stream, stream_word, fetch), build
 
 
-def _block_accesses(
-    generator: np.random.Generator, access: Access, block: Sequence[float]
-) -> float:
+def _block_accesses(generator: np.random.Generator, access: Access, block: _BlockCosts) -> float:
     """Time tables that no second-level cache holds, and return how many random reads one takes."""
-    rows = _uniform(generator, 8 * _COUNT, 8)
-    index = BlockIndex(rows, 3, blocks=6, lead=3, threads=1)
+    index = BlockIndex(_uniform(generator, 8 * _COUNT, 8), 3, blocks=6, lead=3, threads=1)
+    a_table = _table_time(generator, index, block) - block.table - block.word
+    return float(np.clip(a_table / _missing(access, index.memory_bytes), 3.0, 8.0))
+
+
+def _fetch_accesses(
+    generator: np.random.Generator, access: Access, block: _BlockCosts, accesses: float
+) -> float:
+    """The same for the signatures of a compressed table, several to a bucket."""
+    rows = _uniform(generator, 32 * _COUNT, 8)
+    index = BlockIndex(rows, 1, blocks=2, lead=1, compressed=True, threads=1)
+    bucket = len(rows) / 2.0 ** index.stats()["header_bits"]
+    a_table = _table_time(generator, index, block) - block.stream
+    a_table -= accesses * _missing(access, index.memory_bytes)
+    far = (a_table / bucket - block.fetch) / _missing(access, rows.nbytes)
+    return float(np.clip(far, 1.0, 6.0))
+
+
+def _table_time(generator: np.random.Generator, index: BlockIndex, block: _BlockCosts) -> float:
+    """Return what looking up one table takes."""
     # Others each time: what the last ones needed is in the cache.
     batches = [_uniform(generator, 8 * _QUERIES, 8) for _ in range(4)]
-    time = min(best_time(lambda: index.within(one, 3, threads=1), 1) for one in batches)  # noqa: B023
-    a_table = (time / len(batches[0]) - block[0]) / index.tables - block[1] - block[3]
-    missing = access_time(access, index.memory_bytes) - access[0][1]
-    return float(np.clip(a_table / max(missing, 1e-9), 2.0, 6.0))
+    time = min(best_time(lambda: index.within(one, 1, threads=1), 1) for one in batches)  # noqa: B023
+    return (time / len(batches[0]) - block.query) / index.tables
+
+
+def _missing(access: Access, size: float) -> float:
+    return max(access_time(access, size) - access[0][1], 1e-9)
 
 
 def _flips(generator: np.random.Generator) -> list[float]:
@@ -267,7 +309,7 @@ def _flips(generator: np.random.Generator) -> list[float]:
         found = best_time(lambda: index.within(queries, 3, weights=weights, flips=flips, threads=1))
         return found / len(queries)
 
-    few = (0, 8, 16, 32, 48)
+    few = (0, 4, 8, 16, 24)
     query, one = explain_times([[1.0, float(flips)] for flips in few], [time(k) for k in few])
     many = 2 * MOST_ORDERED
     return [query, one, max(one / math.log2(many), (time(many) - query) / (many * math.log2(many)))]

@@ -6,27 +6,21 @@ independent. Real ones have clusters: lists and runs are then longer for some qu
 
 from __future__ import annotations
 
-import heapq
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from lookalike import _native
 from lookalike.indexes.block_choice import MOST_TABLES, BlockChoice
 from lookalike.indexes.cost_model import (
     StepCosts,
     block_cost,
     flip_cost,
-    lists_near,
     most_flips,
     pushes,
-    share_near,
 )
 from lookalike.indexes.costs import MachineCosts
-from lookalike.indexes.slice_width import MOST_SLICE_BITS, list_bytes
 from lookalike.indexes.sorted_table import MOST_ROWS, header_width
 
 __all__ = [
@@ -37,23 +31,18 @@ __all__ = [
     "block_options",
     "flip_options",
     "flips_expected",
+    "scan_cost",
     "scan_option",
-    "share_found",
-    "slice_options",
-    "slice_work",
 ]
 
 BATCH = 1024
 """Queries that are asked at once, unless there are fewer in all."""
-_MOST_EXPAND = 4
-_RERANK = 1000
-_CANDIDATES_SHARE = 32
-"""Where more than this part of a collection are postings, all scores are looked at."""
-
 MOST_ORDERED = 64
 """So many flips are put in order without a heap."""
 _FEWER_HEADER_BITS = 5
-_ASKED_BYTES = 96
+_ASKED_BYTES = 192
+_SHORT_BUCKET = 28
+"""Buckets up to so many 64-bit signatures are compared for many queries together."""
 _FLIP_GROWTH = (
     (0.0, 0.0),
     (0.5, 0.8),
@@ -68,12 +57,6 @@ _FLIP_GROWTH = (
 Fitted to near-duplicates among 67,000 package descriptions and 120,000 abstracts, radius 1 to 6,
 headers of 8 to 26 bits: off by less than half of what it says for a radius from 2 up.
 """
-
-# How native/search/slice_within.cpp weighs a list and a signature when it shares out thresholds.
-_LIST_WEIGHT = 12.0
-_ROW_WEIGHT, _BYTE_WEIGHT = 6.0, 0.12
-_SCAN_WEIGHT = 0.03
-"""A byte of the collection, if all of it is scanned in place of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,134 +136,6 @@ def scan_cost(question: Question, costs: MachineCosts) -> float:
     return cost
 
 
-def slice_options(question: Question, costs: MachineCosts) -> Iterator[Option]:
-    """Yield slices of every width, within a radius or for the nearest.
-
-    Slices with more than about two values for each signature are left out: most lists are empty.
-    """
-    if question.bits >= 2**16:
-        return  # more than SliceIndex takes
-    widest = max(4, math.ceil(math.log2(question.count)) + 1)
-    for slice_bits in range(4, min(widest, MOST_SLICE_BITS, question.bits) + 1):
-        widths = _native.slice_widths(question.bits, slice_bits)
-        memory = question.signature_bytes + list_bytes(question.count, question.bits, slice_bits)
-        postings = question.count * len(widths)
-        entry = costs.slice_build + costs.missing(4 * question.count)
-        build = 1e-9 * postings * entry
-        parameters = {"slice_bits": slice_bits}
-        if question.radius is not None:
-            time = 1e-3 * _slice_within_cost(question, widths, costs)
-            yield Option("slices", time, build, memory, parameters=parameters)
-            continue
-        for expand in range(min(_MOST_EXPAND, slice_bits) + 1):
-            time = 1e-3 * _slice_top_cost(question, widths, expand, costs)
-            # Below 1 even where it is so near that it rounds to 1: nothing is proven.
-            found = min(share_found(question.bits, widths, expand, question.bits // 10), 1 - 1e-9)
-            settings = {"expand": expand}
-            yield Option("slices", time, build, memory, found, parameters, settings)
-
-
-def _slice_within_cost(question: Question, widths: list[int], costs: MachineCosts) -> float:
-    """Return the nanoseconds of one query within a radius: lists and their signatures."""
-    lists, rows = slice_work(question.count, question.width, widths, question.radius or 0)
-    if not math.isfinite(lists):
-        return scan_cost(question, costs)
-    offsets = 4 * sum(1 << width for width in widths)
-    postings = 4 * question.count * len(widths)
-    looked_up = costs.within_list + costs.missing(offsets) + costs.missing(postings)
-    lines = math.ceil(question.width / 64)
-    compared = costs.within_row + costs.within_byte * question.width
-    compared += lines * costs.missing(question.signature_bytes)
-    cost = costs.within_query + lists * looked_up + rows * compared
-    return min(cost, scan_cost(question, costs))  # the index scans where that is cheaper
-
-
-def slice_work(count: int, width: int, widths: list[int], radius: int) -> tuple[float, float]:
-    """Return how many lists are read, and how many signatures of them compared.
-
-    Thresholds of the positions are raised radius + 1 times in all, always where that is cheapest,
-    as the index does it. (inf, inf) where it scans in place of that.
-    """
-    row = _ROW_WEIGHT + _BYTE_WEIGHT * width
-    scanning = _SCAN_WEIGHT * width * count
-
-    def step(bits: int, ones: int) -> tuple[float, int, int]:
-        """Return what one more differing bit weighs in a slice of so many bits."""
-        lists = math.comb(bits, ones) if ones <= bits else math.inf
-        return lists * (_LIST_WEIGHT + count / 2**bits * row), bits, ones
-
-    slices = Counter(widths)
-    steps = [step(bits, 0) for bits in slices]
-    heapq.heapify(steps)
-    left, weight, total_lists, total_rows = radius + 1, 0.0, 0.0, 0.0
-    while left:
-        each, bits, ones = steps[0]
-        raised = min(left, slices[bits])
-        weight += raised * each
-        if weight > scanning:
-            return math.inf, math.inf
-        lists = raised * math.comb(bits, ones)
-        total_lists += lists
-        total_rows += lists * count / 2**bits
-        left -= raised
-        heapq.heapreplace(steps, step(bits, ones + 1))
-    return total_lists, total_rows
-
-
-def _slice_top_cost(
-    question: Question, widths: list[int], expand: int, costs: MachineCosts
-) -> float:
-    """Return the nanoseconds of one query for nearest neighbours."""
-    slices = Counter(widths)
-    lists = sum(number * lists_near(width, expand) for width, number in slices.items())
-    shares = {width: min(share_near(width, expand), 1 - 1e-12) for width in slices}
-    postings = question.count * sum(slices[width] * share for width, share in shares.items())
-    missed = sum(slices[width] * math.log1p(-share) for width, share in shares.items())
-    candidates = question.count * -math.expm1(missed)
-    reranked = min(max(_RERANK, 10 * (question.k or 1)), candidates)
-    swept = postings > question.count / _CANDIDATES_SHARE
-    list_memory = 4 * sum(1 << width for width in widths) + 4 * question.count * len(widths)
-    lines = math.ceil(question.width / 64)
-    return (
-        costs.top_query
-        + lists * (costs.top_list + 2 * costs.missing(list_memory))
-        + postings * (costs.top_posting + costs.missing(2 * question.count))
-        + (reranked if swept else candidates) * costs.top_candidate
-        + reranked * lines * costs.missing(question.signature_bytes)
-        + (question.count * costs.top_row if swept else 0.0)
-    )
-
-
-def share_found(bits: int, widths: list[int], expand: int, distance: int) -> float:
-    """Return which share of signatures at a distance has a slice with at most `expand` errors.
-
-    Exactly, for errors at random places. With each bit wrong by chance, those that have more in
-    every slice and `distance` in all are counted slice by slice; given that total, all places are
-    equally likely, whatever the chance was.
-    """
-    if not 0 < distance < bits:
-        return 1.0 if distance <= 0 else float(min(widths) <= expand)
-    chance = distance / bits
-    # Numbers of errors are the coefficients of a product of polynomials, one for each slice.
-    size = 1 << bits.bit_length()
-    product = np.ones(size // 2 + 1, complex)
-    for width, number in Counter(widths).items():
-        ones = np.arange(width + 1)
-        places = np.array([math.comb(width, one) for one in range(width + 1)], float)
-        errors = places * chance**ones * (1 - chance) ** (width - ones)
-        errors[: expand + 1] = 0
-        product *= np.fft.rfft(errors, size) ** number
-    missed = np.fft.irfft(product, size)[distance]
-    total = math.exp(
-        math.lgamma(bits + 1)
-        - math.lgamma(distance + 1)
-        - math.lgamma(bits - distance + 1)
-        + distance * math.log(chance)
-        + (bits - distance) * math.log1p(-chance)
-    )
-    return float(np.clip(1 - missed / total, 0.0, 1.0))
-
-
 def block_options(question: Question, costs: MachineCosts) -> Iterator[Option]:
     """Yield permuted sorted tables with 1, 2, ... leading blocks; radius + lead blocks are best.
 
@@ -295,12 +150,16 @@ def block_options(question: Question, costs: MachineCosts) -> Iterator[Option]:
             return
         header = choice.header_bits(count)
         build = 1e-9 * count * choice.tables * (costs.table_build + _scattered(question, costs))
-        looked_up = costs.block_table + (costs.block_wide if question.bits != 64 else 0.0)
+        bucket = count / (1 << header)
         for compressed in (False, True):
             memory = choice.bytes(count, compressed)
-            steps = _table_costs(question, costs, count / (1 << header), memory)
-            # A signature that is elsewhere is a read at a random place.
-            fetch = costs.block_fetch + costs.missing(question.signature_bytes)
+            steps = _table_costs(question, costs, bucket, memory)
+            # Many queries are asked together where buckets are short.
+            together = question.bits == 64 and bucket <= _SHORT_BUCKET and not compressed
+            looked_up = costs.block_table if together else costs.block_stream
+            # A signature that is elsewhere takes reads at random places.
+            far = costs.block_fetch_accesses * costs.missing(question.signature_bytes)
+            fetch = costs.block_fetch + far
             steps = replace(
                 steps,
                 permute=looked_up + steps.permute,
@@ -339,7 +198,10 @@ def flip_options(question: Question, costs: MachineCosts) -> Iterator[Option]:
         many = flips > MOST_ORDERED
         looked_up = replace(
             steps,
-            access=2 * steps.access + steps.permute + (0.0 if many else costs.flip_set),
+            access=costs.missing(4 << header)
+            + steps.access
+            + steps.permute
+            + (0.0 if many else costs.flip_set),
             heap=costs.flip_heap if many else 0.0,
         )
         time = costs.flip_query + flip_cost(math.log2(count), header, 1 + flips, looked_up)
@@ -369,19 +231,21 @@ def _table_costs(
 ) -> StepCosts:
     """Return the steps of looking up sorted tables that take so much memory in all.
 
-    Where a bucket begins is asked for in time, and its first two lines of 64 bytes. A longer one
-    is waited for, until the processor notices that it is read in order, and then read. Those of
-    signatures that are no single words turned out to be waited for as well.
+    Where a bucket begins is asked for in time, and its first lines of 64 bytes, of which two come
+    as one. A longer one is waited for, until the processor notices that it is read in order, and
+    then read. Those of signatures that are no single words turned out to be waited for as well.
     """
     words, reading = math.ceil(question.width / 8), costs.reading_byte * question.width
     missing = costs.missing(memory)
     share = min(1.0, missing / max(costs.missing(costs.access[-1][0]), 1e-9))
     long = bucket * question.width > _ASKED_BYTES
     waits = 0.5 * long + (question.bits != 64)
+    short = question.bits == 64 and bucket <= _SHORT_BUCKET
+    word = costs.block_word if short else costs.block_stream_word
     return StepCosts(
         access=missing,
         permute=share * costs.waiting * waits,
-        scan=words * costs.block_word + (share * reading if long else 0.0),
+        scan=words * word + (share * reading if long else missing * question.width / 128),
     )
 
 

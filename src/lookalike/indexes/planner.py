@@ -20,9 +20,9 @@ from lookalike.indexes.options import (
     block_options,
     flip_options,
     scan_option,
-    slice_options,
 )
 from lookalike.indexes.scan import ScanIndex
+from lookalike.indexes.slice_options import slice_options
 from lookalike.indexes.slices import SliceIndex
 from lookalike.signatures import as_signatures
 from lookalike.signatures.arrays import MAX_BITS

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -60,15 +59,6 @@ class MinHash(DocumentSigner):
             block = values.block(len(source))
             _native.minhash(source, self._factors, self._terms, thread_count(threads), block)
         return values.take()
-
-    def sign_batches(
-        self, documents: Any, *, threads: SupportsIndex | None = None
-    ) -> Iterator[NDArray[np.uint32]]:
-        """Yield the values batch by batch, for collections whose values are not to be kept."""
-        for source in self.features.sources(documents):
-            values = np.empty((len(source), self.permutations), np.uint32)
-            _native.minhash(source, self._factors, self._terms, thread_count(threads), values)
-            yield values
 
     def similarity(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
         """Return the estimated Jaccard similarity of rows of `a` with rows of `b`, in turn.
@@ -145,10 +135,10 @@ class BBitMinHash(DocumentSigner):
     def sign(self, documents: Any, *, threads: SupportsIndex | None = None) -> NDArray[np.uint8]:
         """Return the packed signatures, `uint8[n, bits // 8]`."""
         signatures = GrowingArray((self.bits // 8,), np.uint8, documents)
-        for values in self._minhash.sign_batches(documents, threads=threads):
-            _native.pack_minima(
-                values, self.b, thread_count(threads), signatures.block(len(values))
-            )
+        factors, terms = self._minhash._factors, self._minhash._terms
+        for source in self.features.sources(documents):
+            block = signatures.block(len(source))
+            _native.packed_minhash(source, factors, terms, self.b, thread_count(threads), block)
         return signatures.take()
 
     def pack(self, values: ArrayLike) -> NDArray[np.uint8]:

@@ -13,7 +13,7 @@ import numpy as np
 from lookalike.evaluation.papers.page import Section
 from lookalike.evaluation.papers.world import World
 from lookalike.indexes import SliceIndex
-from lookalike.indexes.options import share_found
+from lookalike.indexes.slice_options import share_found
 
 __all__ = ["run"]
 

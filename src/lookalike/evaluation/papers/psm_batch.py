@@ -17,10 +17,16 @@ from numpy.typing import NDArray
 from lookalike.evaluation.drawing import line_style, log_axis, new_figure, save_figure
 from lookalike.evaluation.generated import GeneratedFingerprints
 from lookalike.evaluation.papers.page import Section
-from lookalike.evaluation.papers.psm_search import RADIUS, about, flips_needed, with_matches
+from lookalike.evaluation.papers.psm_search import (
+    RADIUS,
+    RECALL,
+    about,
+    flips_needed,
+    with_matches,
+)
 from lookalike.evaluation.papers.world import World, count_text
 from lookalike.indexes import BlockIndex, FlipIndex, match_batch
-from lookalike.indexes.sorted_table import header_width
+from lookalike.indexes.batch_matchers import batch_header_bits
 from lookalike.storage import SignatureFile
 
 __all__ = ["run"]
@@ -69,11 +75,11 @@ def _rates(
 ) -> dict[str, float]:
     """Return queries a second of each method."""
     queries, weights = data.queries[:batch], data.weights[:batch]
-    header = header_width(min(batch, count))
-    flips = {
-        first: flips_needed(FlipIndex(data.signatures, header), data, matched, first)
-        for first in (False, True)
-    }
+    chunks = [min(batch, count - begin) for begin in range(0, count, batch)]
+    # The header that chunks of this size get, over everything.
+    index = FlipIndex(data.signatures, batch_header_bits(chunks, batch, 64, RADIUS, RECALL))
+    flips = {first: flips_needed(index, data, matched, first) for first in (False, True)}
+    del index
     rates = {}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "signatures"

@@ -20,11 +20,11 @@ from lookalike.indexes import BlockIndex, FlipIndex, Index, Matches
 from lookalike.indexes.cost_model import flip_tables
 from lookalike.indexes.sorted_table import header_width
 
-__all__ = ["RADIUS", "about", "flips_needed", "run", "with_matches"]
+__all__ = ["RADIUS", "RECALL", "about", "flips_needed", "run", "with_matches"]
 
 RADIUS = 3
 RECALL = 0.95
-SAMPLE = 2000
+SAMPLE = 5000
 """Queries that tell how many flips it takes; only such that have a match count."""
 # Table 2: (first, tables): seconds for 10 million queries.
 TABLE_2 = {
@@ -89,7 +89,12 @@ def flips_needed(
     if not len(matched):
         return 1
     tuning = index.tune_flips(
-        data.queries[matched], data.weights[matched], RADIUS, recall=RECALL, first=first
+        data.queries[matched],
+        data.weights[matched],
+        RADIUS,
+        recall=RECALL,
+        first=first,
+        sample=SAMPLE,
     )
     return max(1, tuning.flips)
 
@@ -98,8 +103,10 @@ class Timed:
     """Runs a search some times, and keeps its last answer."""
 
     def __init__(self, search: Callable[[], Matches], rounds: int) -> None:
-        self.matches = search()
-        self.seconds = median_seconds(search, rounds)
+        def run() -> None:
+            self.matches = search()
+
+        self.seconds = median_seconds(run, rounds)
 
 
 def _blocks(index: BlockIndex, data: GeneratedFingerprints, first: bool, rounds: int) -> Timed:
@@ -186,12 +193,13 @@ def _crawl(world: World) -> Section:
     data = generate_fingerprints(scale.fingerprints, scale.queries, edited=CRAWL)
     blocks, lines, base = BlockIndex(data.signatures, RADIUS, tables=4), [], {}
     found: dict[bool, int] = {}
+    matched = np.empty(0, np.int64)
     for first, letter, _ in MODES:
         timed = _blocks(blocks, data, first, scale.rounds)
         base[first], found[first] = timed.seconds, _found(timed.matches, first)
         rate = count_text(len(data.queries) / timed.seconds)
         lines.append((f"BPHS {letter}, 4 tables", "1.0", rate, "1.0", "", "1.000"))
-    matched = with_matches(blocks.within(data.queries))
+        matched = with_matches(timed.matches)
     del blocks
     index = FlipIndex(data.signatures)
     for first, letter, _ in MODES:
@@ -274,14 +282,12 @@ def _growth(world: World, data: GeneratedFingerprints) -> Iterator[Section]:
 
     for size in sizes:
         part = replace(data, signatures=data.signatures[:size])
-        exact: dict[bool, int] = {}
         matched = np.empty(0, np.int64)
         for tables in BLOCK_TABLES:
             index = BlockIndex(part.signatures, RADIUS, tables=tables)
             for first, letter, _ in MODES:
                 timed = _blocks(index, part, first, rounds)
                 matched = with_matches(timed.matches)
-                exact[first] = _found(timed.matches, first)
                 each = 1e6 * timed.seconds / len(part.queries)
                 add(times, f"BPHS {letter}, {tables} tables", each)
             del index
@@ -290,9 +296,7 @@ def _growth(world: World, data: GeneratedFingerprints) -> Iterator[Section]:
             needed = flips_needed(flip_index, part, matched, first)
             timed = _flips(flip_index, part, first, needed, rounds)
             add(times, f"PSM {letter}", 1e6 * timed.seconds / len(part.queries))
-            for flips in FIXED_FLIPS:
-                matches = _flips(flip_index, part, first, flips, 1).matches
-                share = _found(matches, first) / max(1, exact[first])
+            for flips, share in _recalls(flip_index, part, matched, first).items():
                 add(recalls, f"PSM {letter}, {flips} flips", share)
     yield Section(
         "Figure 7: time as the collection grows",
@@ -313,6 +317,17 @@ def _growth(world: World, data: GeneratedFingerprints) -> Iterator[Section]:
         _rows(sizes, recalls, "{:.3f}"),
         [_draw(world, 8, "Recall with a fixed number of flips", sizes, recalls, "recall")],
     )
+
+
+def _recalls(
+    index: FlipIndex, data: GeneratedFingerprints, matched: NDArray[np.int64], first: bool
+) -> dict[int, float]:
+    """Return the recall of fixed numbers of flips, from which attempt finds each match."""
+    attempts = index.attempts(data.queries[matched], data.weights[matched], RADIUS)
+    needed = attempts.ids
+    if first and len(needed):
+        needed = np.minimum.reduceat(needed, attempts.offsets[:-1])
+    return {flips: float(np.mean(needed <= flips)) if len(needed) else 1.0 for flips in FIXED_FLIPS}
 
 
 def _sizes(smallest: int, largest: int) -> list[int]:

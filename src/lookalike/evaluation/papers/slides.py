@@ -22,6 +22,8 @@ B_BITS = (1, 2, 4, 8)
 RADIUS = 3
 MANKU_D = 34
 SET_SIZE = 200
+MOST_BYTES = 10_000_000_000
+"""Tables that take more are not made."""
 _SEED = 23
 
 
@@ -108,21 +110,26 @@ def _parameters(world: World) -> Section:
     for lead in range(1, 5):
         choice = BlockChoice(64, lead + RADIUS, lead)
         leading = sum(sorted(choice.widths())[:lead])
-        index = BlockIndex(rows, RADIUS, blocks=choice.blocks, lead=lead)
-        seconds = median_seconds(
-            lambda: index.within(queries, RADIUS, threads=1),  # noqa: B023
-            world.scale.rounds,
-        )
+        header = choice.header_bits(len(rows))
+        time = "too large"
+        if choice.bytes(len(rows)) <= MOST_BYTES:
+            index = BlockIndex(rows, RADIUS, blocks=choice.blocks, lead=lead)
+            seconds = median_seconds(
+                lambda: index.within(queries, RADIUS, threads=1),  # noqa: B023
+                world.scale.rounds,
+            )
+            time = f"{1e6 * seconds / len(queries):.2f}"
+            del index
         lines.append(
             (
                 str(choice.tables),
                 ", ".join(map(str, choice.widths())),
                 str(leading),
                 f"{math.exp2(MANKU_D - leading):,.{0 if leading <= MANKU_D else 2}f}",
-                str(index.stats()["header_bits"]),
-                f"{math.exp2(d - index.stats()['header_bits']):,.3g}",
-                f"{1e6 * seconds / len(queries):.2f}",
-                f"{index.memory_bytes / len(rows):.1f}",
+                str(header),
+                f"{math.exp2(d - header):,.3g}",
+                time,
+                f"{choice.bytes(len(rows)) / len(rows):.1f}",
             )
         )
     return Section(
@@ -132,7 +139,7 @@ def _parameters(world: World) -> Section:
         f"at most 512; without tables all C(64, 3) = {math.comb(64, RADIUS):,} sets of bits would "
         f"be probed. Ours: {count_text(len(rows))} generated fingerprints, so that fewer leading "
         "bits are looked at, and fewer tables are better. More tables make runs shorter and "
-        "memory larger.",
+        f"memory larger; those of more than {MOST_BYTES / 1e9:.0f} GB are not tried.",
         (
             "tables",
             "blocks",
