@@ -46,6 +46,9 @@ class Pooled {
             shelf().put_back(std::move(thing_));
     }
 
+    // Frees what is in nobody's use, for things that have grown large.
+    static void free_unused() { shelf().clear(); }
+
     explicit operator bool() const { return thing_ != nullptr; }  // false after a move
     Thing& operator*() { return *thing_; }
     const Thing& operator*() const { return *thing_; }
@@ -70,6 +73,11 @@ class Pooled {
             const std::scoped_lock lock(mutex_);
             if (free_.size() < kMostKept)
                 free_.push_back(std::move(thing));
+        }
+        void clear() {
+            std::vector<std::unique_ptr<Thing>> unused;
+            const std::scoped_lock lock(mutex_);
+            unused.swap(free_);
         }
 
       private:

@@ -17,6 +17,7 @@ constexpr double kTableShare = 1.0 / 128;
 
 constexpr std::size_t kPostingsAtOnce = 1 << 24;  // of a block: 64 MB
 constexpr double kMostQueries = 1024;
+constexpr double kKeptPostings = 1 << 22;  // more are not kept for the next search
 
 // Many postings are written and read again; that pays if lists do not stay in the cache, and if so
 // many queries share a block that hardly any list is looked up for one of them alone.
@@ -96,6 +97,11 @@ PostingBlock::PostingBlock(const Segment& segment, std::span<const SlicedQuery> 
             look_up(lists, queries, near, settings);
     };
     std::visit(find, segment.lists);
+}
+
+void PostingBlock::free_unused(double postings) {
+    if (postings * kMostQueries > kKeptPostings)
+        bits::Pooled<Store>::free_unused();
 }
 
 std::size_t PostingBlock::room_for() const {

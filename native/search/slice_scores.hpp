@@ -138,6 +138,9 @@ class PostingBlock {
 
     void score(std::size_t query, SegmentScores& scores, Counters& counters);
 
+    // Frees the memory of blocks that are done with, if they have many postings.
+    static void free_unused(double postings);
+
     // Whether `choose` can take the place of `score`.
     bool can_choose() const { return few_ && narrow_ && segment_.collection.ascending; }
 

@@ -74,6 +74,15 @@ class TopSearch {
                        static_cast<double>(Reranking::kMostQueries)));
     }
 
+    // How many postings a query reads, if values were equally frequent.
+    double postings() const {
+        double all = 0;
+        for (const Segment& segment : segments_)
+            if (segment.has_lists())
+                all += postings_expected(slicing_, segment.collection.count, settings_.expand);
+        return all;
+    }
+
     // Answers queries from `first` on.
     void search_group(std::size_t first, const Signatures& queries) const {
         Reranking reranking(segments_, queries, settings_.k,
@@ -177,13 +186,11 @@ class TopSearch {
 
     // Queries whose postings are read together.
     std::size_t block_size() const {
-        double postings = 0, lists = 0;
+        double lists = 0;
         for (const Segment& segment : segments_)
-            if (segment.has_lists()) {
-                postings += postings_expected(slicing_, segment.collection.count, settings_.expand);
+            if (segment.has_lists())
                 lists += static_cast<double>(lists_read(slicing_, *near_, settings_.expand));
-            }
-        return PostingBlock::queries_at_once(postings, lists);
+        return PostingBlock::queries_at_once(postings(), lists);
     }
 
     // Hands the best candidates of a query on to be re-ranked. It is number `at` in its blocks and
@@ -300,6 +307,7 @@ void slice_top(const Slicing& slicing, const std::vector<Segment>& segments,
             top.search_group(first, {queries.row(first), std::min(at_once, queries.count - first),
                                      queries.bytes});
     });
+    PostingBlock::free_unused(top.postings());
 }
 
 }  // namespace lookalike::search
