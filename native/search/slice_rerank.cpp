@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t kPartBytes = 512 << 10;  // signatures that stay in the second-level cache
 constexpr std::size_t kMostPartBits = 10;
+constexpr double kMost = 1 << 20;       // entries that there is room for
 constexpr std::size_t kLeastRoom = 64;  // entries of a part
 constexpr std::size_t kAhead = 32;      // rows are asked for so many before they are compared
 constexpr std::size_t kLine = 64;       // bytes of the cache
@@ -41,8 +42,9 @@ Reranking::Reranking(const std::vector<Segment>& segments, const Signatures& que
             const std::size_t parts = (rows >> shift) + 1;
             // Twice what each has on average, as some have more.
             const double share = static_cast<double>(rows) / static_cast<double>(all);
-            const auto room = static_cast<std::size_t>(2 * share * static_cast<double>(expected) /
-                                                       static_cast<double>(parts)) +
+            const auto room = static_cast<std::size_t>(
+                                  2 * share * std::min(static_cast<double>(expected), kMost) /
+                                  static_cast<double>(parts)) +
                               kLeastRoom;
             strips_.push_back({&segment.collection, first, shift, room, nullptr,
                                std::vector<std::uint32_t>(parts, 0)});
