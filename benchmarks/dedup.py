@@ -31,6 +31,7 @@ from benchmarks.dedup_peers import (
 )
 from benchmarks.dedup_truth import NearPairs, confirm, feature_matrix, near_pairs
 from benchmarks.harness import Effort, Result, Verdict, WrongAnswerError
+from benchmarks.importing import compiled_environment
 from benchmarks.quality import Entry, QualityResult, at_least, quality_table, run_entries
 from benchmarks.signing_peers import word_shingles
 
@@ -92,9 +93,10 @@ def timed(
     origin = "abstracts" if folder is not None else "made-up texts"
     with tempfile.TemporaryDirectory(dir=cache) as place:
         target = Path(place) / f"unique.{form}"
+        environment = compiled_environment(place)
         runs: dict[str, Callable[[], Any]] = {
-            OURS: partial(_ours, source, target),
-            **{peer: partial(_peer, peer, source, target) for peer in TIMED},
+            OURS: partial(_ours, source, target, environment),
+            **{peer: partial(_peer, peer, source, target, environment) for peer in TIMED},
         }
         entries = [
             Entry(contender, partial(_with_processor_time, run), count, _kept)
@@ -108,7 +110,7 @@ def timed(
             Effort(rounds=5, seconds=20.0),
             unit="document",
         )
-        steps = _ours(source, target)["seconds"]
+        steps = _ours(source, target, environment)["seconds"]
     notes = ["our steps: " + ", ".join(f"{step} {passed:.2f} s" for step, passed in steps.items())]
     return replace(result, verdicts=_speed_verdicts(result, letter), notes=notes)
 
@@ -191,8 +193,10 @@ def _truth(corpus: str, texts: Sequence[str], cache: Path) -> NearPairs:
         return NearPairs(saved["left"], saved["right"], saved["similarity"])
 
 
-def _ours(source: Path, target: Path) -> Any:
-    done = subprocess.run(command(source, target), stdout=subprocess.PIPE, check=True)
+def _ours(source: Path, target: Path, environment: dict[str, str]) -> Any:
+    done = subprocess.run(
+        command(source, target), stdout=subprocess.PIPE, env=environment, check=True
+    )
     summary = json.loads(done.stdout)
     if summary["counts"]["estimated_pairs"]:
         raise WrongAnswerError("pairs were estimated, not verified")
@@ -211,10 +215,13 @@ def _processor_time() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def _peer(name: str, source: Path, target: Path, *more: str) -> Any:
+def _peer(
+    name: str, source: Path, target: Path, environment: dict[str, str] | None, *more: str
+) -> Any:
     program = [sys.executable, "-m", "benchmarks.dedup_peers", name]
     folder = Path(__file__).parent.parent
-    subprocess.run([*program, str(source), COLUMN, str(target), *more], cwd=folder, check=True)
+    arguments = [str(source), COLUMN, str(target), *more]
+    subprocess.run([*program, *arguments], cwd=folder, env=environment, check=True)
     return target
 
 
@@ -236,6 +243,6 @@ def _our_pairs(source: Path) -> NDArray[np.int64]:
 
 
 def _peer_pairs(name: str, source: Path, target: Path, pairs: Path) -> NDArray[np.int64]:
-    _peer(name, source, target, str(pairs))
+    _peer(name, source, target, None, str(pairs))
     found: NDArray[np.int64] = np.load(pairs)
     return found

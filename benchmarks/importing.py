@@ -10,7 +10,7 @@ import tempfile
 
 from benchmarks.harness import Verdict
 
-__all__ = ["NAME", "judge_import"]
+__all__ = ["NAME", "compiled_environment", "judge_import"]
 
 NAME = "import"
 RUNS = 10
@@ -24,15 +24,9 @@ print(perf_counter() - start)
 
 
 def judge_import() -> Verdict:
-    """Import in fresh interpreters, each of which times the statement itself; the best counts.
-
-    Compiled modules are kept between runs, as they are for an installed package, also where the
-    environment forbids to write them beside the source.
-    """
-    environment = {**os.environ}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    """Import in fresh interpreters, each of which times the statement itself; the best counts."""
     with tempfile.TemporaryDirectory() as compiled:
-        environment["PYTHONPYCACHEPREFIX"] = compiled
+        environment = compiled_environment(compiled)
         times = [_seconds_to_import(environment) for _ in range(RUNS)]
     best = min(times)
     return Verdict(
@@ -41,6 +35,17 @@ def judge_import() -> Verdict:
         f"{best:.3f} s (median {statistics.median(times):.3f})",
         best < TARGET_SECONDS,
     )
+
+
+def compiled_environment(folder: str) -> dict[str, str]:
+    """Return an environment in which compiled modules are kept in a folder between runs.
+
+    As they are for an installed package, also where ours is not installed but linked, or the
+    environment forbids to write them beside the source.
+    """
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": folder}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    return environment
 
 
 def _seconds_to_import(environment: dict[str, str]) -> float:

@@ -28,6 +28,7 @@ def test_names_that_come_later_are_there() -> None:
     command = [sys.executable, "-c", code]
     result = subprocess.run(command, capture_output=True, text=True, check=True)
     assert result.stdout.split() == ["lookalike.evaluation.tune", "lookalike.collection.answers"]
+    assert la.indexes.SliceIndex is la.SliceIndex
     with pytest.raises(AttributeError, match="module 'lookalike' has no attribute 'nothing'"):
         la.nothing  # noqa: B018
 

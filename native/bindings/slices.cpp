@@ -4,6 +4,7 @@
 #include "bindings/arrays.hpp"
 #include "bindings/module.hpp"
 #include "search/block_pairs.hpp"
+#include "search/equal_rows.hpp"
 #include "search/slice_search.hpp"
 
 namespace lookalike::bindings {
@@ -160,13 +161,15 @@ void bind_searching(nb::module_& module) {
 
     module.def(
         "block_pairs",
-        [](const SignatureArray& rows, std::uint32_t radius, std::size_t limit,
-           std::size_t threads) -> nb::object {
+        [](const SignatureArray& rows, const std::optional<ByteArray>& skipped,
+           std::uint32_t radius, std::size_t limit, std::size_t threads) -> nb::object {
+            if (skipped && skipped->size() != rows.shape(0))
+                throw nb::value_error("skipped needs a byte for each row");
             std::optional<search::Pairs> pairs;
             {
                 const nb::gil_scoped_release nogil;
-                pairs =
-                    search::block_pairs(signatures(rows), radius, limit, threads, python_signals);
+                pairs = search::block_pairs(signatures(rows), skipped ? skipped->data() : nullptr,
+                                            radius, limit, threads, python_signals);
             }
             if (!pairs)
                 return nb::none();
@@ -174,7 +177,20 @@ void bind_searching(nb::module_& module) {
                                   to_numpy(std::move(pairs->right)),
                                   to_numpy(std::move(pairs->distances)));
         },
-        "rows"_a.noconvert(), "radius"_a, "limit"_a, "threads"_a);
+        "rows"_a.noconvert(), "skipped"_a.noconvert().none(), "radius"_a, "limit"_a, "threads"_a);
+
+    module.def(
+        "equal_rows",
+        [](const SignatureArray& rows) {
+            search::EqualRows equal;
+            {
+                const nb::gil_scoped_release nogil;
+                equal = search::equal_rows(signatures(rows));
+            }
+            return nb::make_tuple(to_numpy(std::move(equal.rows)),
+                                  to_numpy(std::move(equal.offsets)));
+        },
+        "rows"_a.noconvert());
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 //   at_most(Distances, cutoff) -> mask    bit i set where row i is near enough
 //   store(Distances, std::uint32_t*)
 //   one<kBytes>(left, right, bytes)       the distance of a single pair
+//   of_pairs<kBytes>(left, right, bytes)  of `group` pairs, if that is quicker than one by one
 //   Sum, add_line(Sum&, line), total(Sum) the sum of the words of 64-byte lines
 // kBytes is the width, or kAnyWidth.
 //
@@ -87,7 +88,23 @@ struct Loops {
                 Isa::template one<kBytes>(left + row * bytes, right + row * bytes, bytes));
     }
 
-    static constexpr Kernels table{distances, filter<false>, filter<true>, paired};
+    static void scattered(const std::uint8_t* const* left, const std::uint8_t* const* right,
+                          std::size_t count, std::size_t bytes, std::int32_t* out) {
+        bytes = width(bytes);
+        std::size_t at = 0;
+        if constexpr (requires { Isa::template of_pairs<kBytes>(left, right, bytes); })
+            for (; at + Isa::group <= count; at += Isa::group) {
+                std::uint32_t lanes[Isa::group];
+                Isa::store(Isa::template of_pairs<kBytes>(left + at, right + at, bytes), lanes);
+                for (std::size_t lane = 0; lane < Isa::group; ++lane)
+                    out[at + lane] = static_cast<std::int32_t>(lanes[lane]);
+            }
+        for (; at < count; ++at)
+            out[at] =
+                static_cast<std::int32_t>(Isa::template one<kBytes>(left[at], right[at], bytes));
+    }
+
+    static constexpr Kernels table{distances, filter<false>, filter<true>, paired, scattered};
 };
 
 template <class Isa>

@@ -35,6 +35,10 @@ struct Kernels {
     // out[i] = distance(left[i], right[i])
     void (*paired)(const std::uint8_t* left, const std::uint8_t* right, std::size_t count,
                    std::size_t bytes, std::int32_t* out);
+
+    // The same for signatures that lie anywhere: out[i] = distance(*left[i], *right[i])
+    void (*scattered)(const std::uint8_t* const* left, const std::uint8_t* const* right,
+                      std::size_t count, std::size_t bytes, std::int32_t* out);
 };
 
 struct InstructionSet {

@@ -86,6 +86,18 @@ struct Avx512 {
         }
     };
 
+    template <std::size_t kBytes>
+        requires(kBytes != 8)
+    static __m512i of_pairs(const std::uint8_t* const* left, const std::uint8_t* const* right,
+                            std::size_t bytes) {
+        const auto pair = [&](std::size_t index) {
+            return lanes_of_pair<kBytes>(left[index], right[index], bytes);
+        };
+        const __m512i pairs03 = add_lanes(add_words(pair(0), pair(1)), add_words(pair(2), pair(3)));
+        const __m512i pairs47 = add_lanes(add_words(pair(4), pair(5)), add_words(pair(6), pair(7)));
+        return add_lanes(pairs03, pairs47);
+    }
+
     static std::uint32_t at_most(__m512i distances, std::uint32_t cutoff) {
         return _mm512_cmple_epu64_mask(distances, _mm512_set1_epi64(cutoff));
     }

@@ -19,11 +19,13 @@ struct Neighbor {
 
 // A heap with the farthest on top. Because (distance, id) is a total order over distinct ids, the
 // content does not depend on the order of pushing, hence not on the number of threads.
-class TopK {
+// `Item` is a Neighbor, perhaps with more that comes along.
+template <class Item>
+class TopItems {
   public:
-    explicit TopK(std::size_t k) : k_(k) {}
+    explicit TopItems(std::size_t k) : k_(k) {}
 
-    void push(Neighbor candidate) {
+    void push(Item candidate) {
         if (heap_.size() < k_) {
             heap_.push_back(candidate);
             std::push_heap(heap_.begin(), heap_.end());
@@ -34,8 +36,8 @@ class TopK {
         }
     }
 
-    void push_all(const TopK& other) {
-        for (const Neighbor& neighbor : other.heap_)
+    void push_all(const TopItems& other) {
+        for (const Item& neighbor : other.heap_)
             push(neighbor);
     }
 
@@ -50,14 +52,16 @@ class TopK {
     std::size_t size() const { return heap_.size(); }
 
     // Nearest first. Leaves the heap empty.
-    std::vector<Neighbor> take_sorted() {
+    std::vector<Item> take_sorted() {
         std::sort_heap(heap_.begin(), heap_.end());
         return std::move(heap_);
     }
 
   private:
     std::size_t k_;
-    std::vector<Neighbor> heap_;
+    std::vector<Item> heap_;
 };
+
+using TopK = TopItems<Neighbor>;
 
 }  // namespace lookalike::bits

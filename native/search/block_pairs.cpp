@@ -11,6 +11,7 @@
 #include "bits/pool.hpp"
 #include "search/bit_field.hpp"
 #include "search/keyed.hpp"
+#include "search/word_pairs.hpp"
 
 namespace lookalike::search {
 
@@ -66,9 +67,10 @@ struct Found {
 // Joins a collection with itself, one block after the other.
 class Join {
   public:
-    Join(const Signatures& signatures, const Blocks& blocks, std::uint32_t radius,
-         std::size_t limit)
+    Join(const Signatures& signatures, const std::uint8_t* skipped, const Blocks& blocks,
+         std::uint32_t radius, std::size_t limit)
         : signatures_(signatures),
+          skipped_(skipped),
           blocks_(blocks),
           radius_(radius),
           limit_(limit),
@@ -80,9 +82,9 @@ class Join {
         if (too_costly)
             return;
         if (signatures_.bytes == sizeof(std::uint64_t))
-            join_sorted<KeyedWord>(block);
+            join_as_words(block);
         else
-            join_sorted<Keyed>(block);
+            join_sorted(block);
     }
 
     std::vector<Found> take_sorted() {
@@ -101,54 +103,80 @@ class Join {
     std::atomic<bool> too_costly{false};  // more than comparing each with each
 
   private:
-    template <class Entry>
     struct Store {
-        bits::Room<Entry> entries, spare;
+        bits::Room<Keyed> entries, spare;
     };
 
-    template <class Entry>
+    bool is_skipped(std::size_t row) const { return skipped_ != nullptr && skipped_[row] != 0; }
+
+    // Counts work; false once it is more than comparing each with each.
+    bool may_spend(double comparisons) {
+        const auto all = static_cast<double>(signatures_.count);
+        if ((spent_ += comparisons) > all * all / 2)
+            too_costly = true;
+        return !too_costly;
+    }
+
+    void report(std::size_t block, std::uint32_t left, std::uint32_t right,
+                std::uint32_t distance) {
+        found_[block].push_back({left, right, distance});
+        if (total_.fetch_add(1, std::memory_order_relaxed) >= limit_)
+            throw TooManyResults();
+    }
+
+    // 64-bit signatures: they are sorted themselves, and need not be looked up afterwards.
+    void join_as_words(std::size_t block) {
+        may_spend(4 * static_cast<double>(signatures_.count));
+        std::vector<std::uint64_t> earlier;
+        for (std::size_t before = 0; before < block; ++before)
+            earlier.push_back(WordBlock{blocks_.begin(before), blocks_.end(before)}.mask());
+        join_words(
+            signatures_, skipped_, {blocks_.begin(block), blocks_.end(block)}, radius_,
+            [&](double comparisons) { return may_spend(comparisons); },
+            [&](const FoundWords& one) {
+                // Reported by the first block that they share, and only by that.
+                for (const std::uint64_t mask : earlier)
+                    if ((one.flips & mask) == 0)
+                        return;
+                report(block, one.left, one.right, one.distance);
+            });
+    }
+
     void join_sorted(std::size_t block) {
         const std::size_t key_bits = std::min<std::size_t>(32, blocks_.width(block));
         const std::size_t part_bits = std::min(kPartBits, key_bits), rest = key_bits - part_bits;
-        bits::Pooled<Store<Entry>> store;
-        Entry* const entries = store->entries.of(signatures_.count);
+        bits::Pooled<Store> store;
+        Keyed* const entries = store->entries.of(signatures_.count + 1);
         // First by the upper bits of the key into parts, which are then sorted by the others.
         std::vector<std::size_t> ends((std::size_t{1} << part_bits) + 1, 0);
         for (std::size_t row = 0; row < signatures_.count; ++row)
-            ++ends[(blocks_.key(signatures_.row(row), block) >> rest) + 1];
+            if (!is_skipped(row))
+                ++ends[(blocks_.key(signatures_.row(row), block) >> rest) + 1];
         std::partial_sum(ends.begin(), ends.end(), ends.begin());
         for (std::size_t row = 0; row < signatures_.count; ++row) {
-            const std::uint8_t* const signature = signatures_.row(row);
-            const std::uint32_t key = blocks_.key(signature, block);
-            Entry& entry = entries[ends[key >> rest]++];
-            entry.key = key;
-            entry.row = static_cast<std::uint32_t>(row);
-            if constexpr (std::is_same_v<Entry, KeyedWord>)
-                std::memcpy(&entry.word, signature, sizeof entry.word);
+            if (is_skipped(row))
+                continue;
+            const std::uint32_t key = blocks_.key(signatures_.row(row), block);
+            entries[ends[key >> rest]++] = {key, static_cast<std::uint32_t>(row)};
         }
-        spent_ += 8 * static_cast<double>(signatures_.count);
+        may_spend(8 * static_cast<double>(signatures_.count));
         std::size_t begin = 0;
         for (std::size_t part = 0; part + 1 < ends.size() && !too_costly; ++part) {
             const std::size_t size = ends[part] - begin;  // beginnings have become ends
-            join_part(std::span<const Entry>(
-                          sort_by_key(entries + begin, store->spare.of(size), size, rest), size),
+            join_part({sort_by_key(entries + begin, store->spare.of(size), size, rest), size},
                       block);
             begin = ends[part];
         }
     }
 
-    template <class Entry>
-    void join_part(std::span<const Entry> sorted, std::size_t block) {
+    void join_part(std::span<const Keyed> sorted, std::size_t block) {
         double comparisons = 0;
         each_group(sorted, [&](std::size_t first, std::size_t end) {
             const auto size = static_cast<double>(end - first);
             comparisons += size * (size + 8) / 2;  // gathering costs too
         });
-        const auto all = static_cast<double>(signatures_.count);
-        if ((spent_ += comparisons) > all * all / 2) {
-            too_costly = true;
+        if (!may_spend(comparisons))
             return;
-        }
         std::vector<std::uint8_t> gathered;
         std::vector<Hit> hits;
         each_group(sorted, [&](std::size_t first, std::size_t end) {
@@ -157,12 +185,6 @@ class Join {
             gather(sorted, first, end, gathered.data());
             compare(sorted.subspan(first, end - first), gathered.data(), block, hits.data());
         });
-    }
-
-    void gather(std::span<const KeyedWord> entries, std::size_t first, std::size_t end,
-                std::uint8_t* to) const {
-        for (std::size_t at = first; at < end; ++at, to += sizeof entries[at].word)
-            std::memcpy(to, &entries[at].word, sizeof entries[at].word);
     }
 
     void gather(std::span<const Keyed> entries, std::size_t first, std::size_t end,
@@ -176,8 +198,7 @@ class Join {
     }
 
     // Compares each with those behind it, all of the same key.
-    template <class Entry>
-    void compare(std::span<const Entry> group, const std::uint8_t* gathered, std::size_t block,
+    void compare(std::span<const Keyed> group, const std::uint8_t* gathered, std::size_t block,
                  Hit* hits) {
         const std::size_t bytes = signatures_.bytes;
         for (std::size_t index = 0; index + 1 < group.size(); ++index) {
@@ -192,16 +213,14 @@ class Join {
                 for (std::size_t earlier = 0; earlier < block && !before; ++earlier)
                     before = blocks_.equal(one, two, earlier);
                 // If only the hashes are equal, their own block will report them.
-                if (before || !blocks_.equal(one, two, block))
-                    continue;
-                found_[block].push_back({group[index].row, group[other].row, hits[hit].distance});
-                if (total_.fetch_add(1, std::memory_order_relaxed) >= limit_)
-                    throw TooManyResults();
+                if (!before && blocks_.equal(one, two, block))
+                    report(block, group[index].row, group[other].row, hits[hit].distance);
             }
         }
     }
 
     const Signatures& signatures_;
+    const std::uint8_t* skipped_;
     const Blocks& blocks_;
     std::uint32_t radius_;
     std::size_t limit_;
@@ -213,13 +232,13 @@ class Join {
 
 }  // namespace
 
-std::optional<Pairs> block_pairs(const Signatures& signatures, std::uint32_t radius,
-                                 std::size_t limit, std::size_t threads,
+std::optional<Pairs> block_pairs(const Signatures& signatures, const std::uint8_t* skipped,
+                                 std::uint32_t radius, std::size_t limit, std::size_t threads,
                                  const bits::Checkpoint& checkpoint) {
     const Blocks blocks{8 * signatures.bytes, std::size_t{radius} + 1};
     if (signatures.count >> 32 != 0 || blocks.count > blocks.bits)
         return std::nullopt;
-    Join join(signatures, blocks, radius, limit);
+    Join join(signatures, skipped, blocks, radius, limit);
     bits::share_out(blocks.count, threads, checkpoint,
                     [&](std::size_t, std::size_t block) { join.join(block); });
     if (join.too_costly)

@@ -9,11 +9,12 @@
 
 namespace lookalike::search {
 
-// Pairs of positions, left < right, sorted. Signatures have to be distinct: where many are equal, a
-// block that they share would make this quadratic. Nothing if that would cost more than comparing
-// all with all. Throws TooManyResults as soon as there are more than `limit`.
-std::optional<Pairs> block_pairs(const Signatures& signatures, std::uint32_t radius,
-                                 std::size_t limit, std::size_t threads,
+// Pairs of positions, left < right, sorted. Those with a byte in `skipped` that is not 0 are passed
+// over; null: none is. The others have to be distinct: where many are equal, a block that they
+// share would make this quadratic. Nothing if that would cost more than comparing all with all.
+// Throws TooManyResults as soon as there are more than `limit`.
+std::optional<Pairs> block_pairs(const Signatures& signatures, const std::uint8_t* skipped,
+                                 std::uint32_t radius, std::size_t limit, std::size_t threads,
                                  const bits::Checkpoint& checkpoint);
 
 }  // namespace lookalike::search

@@ -15,13 +15,6 @@ struct Keyed {
     std::uint32_t row;
 };
 
-// The same with the signature itself, if it has 64 bits: it need not be looked up after sorting.
-struct KeyedWord {
-    std::uint64_t word;
-    std::uint32_t key;
-    std::uint32_t row;
-};
-
 // Sorts by the lower bits of keys, so many of them, least significant digit first; rows of equal
 // keys stay in order. Returns which of the two arrays has the result.
 template <class Entry>

@@ -55,10 +55,12 @@ std::size_t collect(const std::uint8_t* scores, std::size_t count, std::uint8_t 
     return found;
 }
 
-std::size_t count_nonzero(const std::uint8_t* scores, std::size_t count) {
-    std::size_t found = 0;
-    for (std::size_t at = 0; at < count; ++at)
-        found += scores[at] != 0 ? 1 : 0;
+std::size_t count_from(const std::uint8_t* scores, std::size_t count, std::uint8_t least) {
+    std::size_t found = 0, begin = 0;
+    for (; begin + kBlock <= count; begin += kBlock)
+        found += static_cast<std::size_t>(__builtin_popcountll(reached(scores + begin, least)));
+    for (; begin < count; ++begin)
+        found += scores[begin] >= least ? 1 : 0;
     return found;
 }
 
@@ -132,7 +134,172 @@ std::size_t near_sketches(const std::uint16_t* sketches, std::size_t count, std:
     return found;
 }
 
-constexpr ScoreLoops kLoops{collect, count_nonzero, near_sketches};
+#if defined(__AVX512VPOPCNTDQ__)
+// Bit j is set where word j is near; there are `left` of them, and no more are looked at.
+constexpr std::size_t kWords = 8;
+std::uint32_t near_of_words(const std::uint64_t* words, std::size_t left, std::uint64_t one,
+                            std::uint32_t cutoff) {
+    const __mmask8 there =
+        left >= kWords ? __mmask8{0xff} : static_cast<__mmask8>((1u << left) - 1);
+    const __m512i flips = _mm512_xor_si512(_mm512_maskz_loadu_epi64(there, words),
+                                           _mm512_set1_epi64(static_cast<long long>(one)));
+    return _mm512_mask_cmple_epu64_mask(there, _mm512_popcnt_epi64(flips),
+                                        _mm512_set1_epi64(cutoff));
+}
+#elif defined(__AVX2__)
+constexpr std::size_t kWords = 4;
+std::uint32_t near_of_words(const std::uint64_t* words, std::size_t left, std::uint64_t one,
+                            std::uint32_t cutoff) {
+    const __m256i ones =
+        _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+    const __m256i low = _mm256_set1_epi8(15);
+    const __m256i there = _mm256_cmpgt_epi64(_mm256_set1_epi64x(static_cast<long long>(left)),
+                                             _mm256_setr_epi64x(0, 1, 2, 3));
+    const __m256i flips =
+        _mm256_xor_si256(_mm256_maskload_epi64(reinterpret_cast<const long long*>(words), there),
+                         _mm256_set1_epi64x(static_cast<long long>(one)));
+    const __m256i of_bytes = _mm256_add_epi8(
+        _mm256_shuffle_epi8(ones, _mm256_and_si256(flips, low)),
+        _mm256_shuffle_epi8(ones, _mm256_and_si256(_mm256_srli_epi16(flips, 4), low)));
+    const __m256i of_words = _mm256_sad_epu8(of_bytes, _mm256_setzero_si256());
+    const __m256i near =
+        _mm256_andnot_si256(_mm256_cmpgt_epi64(of_words, _mm256_set1_epi64x(cutoff)), there);
+    return static_cast<std::uint32_t>(_mm256_movemask_pd(_mm256_castsi256_pd(near)));
+}
+#else
+constexpr std::size_t kWords = 1;
+std::uint32_t near_of_words(const std::uint64_t* words, std::size_t, std::uint64_t one,
+                            std::uint32_t cutoff) {
+    return static_cast<std::uint32_t>(__builtin_popcountll(*words ^ one)) <= cutoff ? 1 : 0;
+}
+#endif
+
+std::size_t near_words(const std::uint64_t* words, std::size_t count, std::uint32_t cutoff,
+                       std::size_t& first, WordPair* pairs, std::size_t room) {
+    std::size_t found = 0;
+    for (; first < count && found + count <= room; ++first)
+        for (std::size_t at = first + 1; at < count; at += kWords)
+            for (std::uint32_t near = near_of_words(words + at, count - at, words[first], cutoff);
+                 near != 0; near &= near - 1) {
+                const std::size_t other = at + static_cast<std::size_t>(__builtin_ctz(near));
+                pairs[found++] = {
+                    static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(other),
+                    static_cast<std::uint32_t>(__builtin_popcountll(words[first] ^ words[other]))};
+            }
+    return found;
+}
+
+// One key at a time, without branches: which way they would go cannot be foreseen.
+std::size_t set_apart_singly(std::uint32_t* keys, std::size_t from, std::size_t count,
+                             std::size_t kept, std::size_t shift, const std::uint32_t* bits,
+                             std::uint32_t* marked) {
+    std::size_t apart = 0;
+    for (std::size_t at = from; at < count; ++at) {
+        const std::uint32_t key = keys[at], hash = key >> shift & 0xffff;
+        const std::uint32_t is_marked = bits[hash / 32] >> hash % 32 & 1;
+        marked[apart] = key;
+        apart += is_marked;
+        keys[kept] = key;
+        kept += is_marked ^ 1;
+    }
+    return apart;
+}
+
+std::size_t copy_near_singly(const std::uint32_t* keys, std::size_t count, std::uint32_t limit,
+                             std::uint32_t more, std::uint32_t* to) {
+    std::size_t copied = 0;
+    for (std::size_t at = 0; at < count; ++at)
+        if (keys[at] - (limit + 1) < more) [[unlikely]]
+            to[copied++] = keys[at];
+    return copied;
+}
+
+std::size_t keep_singly(std::uint32_t* keys, std::size_t from, std::size_t count, std::size_t kept,
+                        std::uint32_t limit) {
+    for (std::size_t at = from; at < count; ++at) {
+        keys[kept] = keys[at];
+        kept += keys[at] <= limit ? 1 : 0;
+    }
+    return kept;
+}
+
+#if defined(__AVX512BW__)
+std::size_t set_apart(std::uint32_t* keys, std::size_t count, std::size_t shift,
+                      const std::uint32_t* bits, std::uint32_t* marked) {
+    std::size_t at = 0, kept = 0, apart = 0;
+    for (; at + 16 <= count; at += 16) {
+        const __m512i some = _mm512_loadu_si512(keys + at);
+        const __m512i hash = _mm512_and_si512(
+            _mm512_srl_epi32(some, _mm_cvtsi64_si128(static_cast<long long>(shift))),
+            _mm512_set1_epi32(0xffff));
+        const __m512i words = _mm512_i32gather_epi32(_mm512_srli_epi32(hash, 5), bits, 4);
+        const __m512i bit =
+            _mm512_sllv_epi32(_mm512_set1_epi32(1), _mm512_and_si512(hash, _mm512_set1_epi32(31)));
+        const __mmask16 mask = _mm512_test_epi32_mask(words, bit);
+        // Stored whole, which is quicker than storing parts; what is too much is overwritten.
+        _mm512_storeu_si512(keys + kept,
+                            _mm512_maskz_compress_epi32(static_cast<__mmask16>(~mask), some));
+        kept += 16 - static_cast<std::size_t>(__builtin_popcount(mask));
+        if (mask == 0) [[likely]]
+            continue;
+        _mm512_mask_compressstoreu_epi32(marked + apart, mask, some);
+        apart += static_cast<std::size_t>(__builtin_popcount(mask));
+    }
+    return apart + set_apart_singly(keys, at, count, kept, shift, bits, marked + apart);
+}
+
+std::size_t copy_near(const std::uint32_t* keys, std::size_t count, std::uint32_t limit,
+                      std::uint32_t more, std::uint32_t* to) {
+    const __m512i first = _mm512_set1_epi32(static_cast<int>(limit + 1));
+    const __m512i size = _mm512_set1_epi32(static_cast<int>(more));
+    std::size_t at = 0, copied = 0;
+    for (; at + 16 <= count; at += 16) {
+        const __m512i some = _mm512_loadu_si512(keys + at);
+        const __mmask16 mask = _mm512_cmplt_epu32_mask(_mm512_sub_epi32(some, first), size);
+        if (mask == 0) [[likely]]
+            continue;
+        _mm512_storeu_si512(to + copied, _mm512_maskz_compress_epi32(mask, some));
+        copied += static_cast<std::size_t>(__builtin_popcount(mask));
+    }
+    return copied + copy_near_singly(keys + at, count - at, limit, more, to + copied);
+}
+
+std::size_t keep_up_to(std::uint32_t* keys, std::size_t count, std::uint32_t limit) {
+    const __m512i most = _mm512_set1_epi32(static_cast<int>(limit));
+    std::size_t at = 0, kept = 0;
+    for (; at + 16 <= count; at += 16) {
+        const __m512i some = _mm512_loadu_si512(keys + at);
+        const __mmask16 mask = _mm512_cmple_epu32_mask(some, most);
+        _mm512_storeu_si512(keys + kept, _mm512_maskz_compress_epi32(mask, some));
+        kept += static_cast<std::size_t>(__builtin_popcount(mask));
+    }
+    return keep_singly(keys, at, count, kept, limit);
+}
+#else
+std::size_t copy_near(const std::uint32_t* keys, std::size_t count, std::uint32_t limit,
+                      std::uint32_t more, std::uint32_t* to) {
+    return copy_near_singly(keys, count, limit, more, to);
+}
+
+std::size_t set_apart(std::uint32_t* keys, std::size_t count, std::size_t shift,
+                      const std::uint32_t* bits, std::uint32_t* marked) {
+    return set_apart_singly(keys, 0, count, 0, shift, bits, marked);
+}
+
+std::size_t keep_up_to(std::uint32_t* keys, std::size_t count, std::uint32_t limit) {
+    return keep_singly(keys, 0, count, 0, limit);
+}
+#endif
+
+std::size_t count_up_to(const std::uint32_t* keys, std::size_t count, std::uint32_t limit) {
+    std::uint32_t found = 0;
+    for (std::size_t at = 0; at < count; ++at)
+        found += keys[at] <= limit ? 1 : 0;
+    return found;
+}
+
+constexpr ScoreLoops kLoops{collect,   count_from,  near_sketches, near_words,
+                            set_apart, count_up_to, copy_near,     keep_up_to};
 
 }  // namespace
 }  // namespace lookalike::search

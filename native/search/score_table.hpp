@@ -45,6 +45,14 @@ class ScoreTable {
                 add_to(low, rows[at], amount);
     }
 
+    // The same for postings of different amounts; `row_of` and `amount_of` take them apart.
+    template <class Key, class RowOf, class AmountOf>
+    void add(const Key* keys, std::size_t count, RowOf row_of, AmountOf amount_of) {
+        std::uint8_t* const low = low_.data();
+        for (std::size_t at = 0; at < count; ++at)
+            add_to(low, row_of(keys[at]), amount_of(keys[at]));
+    }
+
     // Adds the scores of another table, `only_scored`: where there is a score already.
     void add_all(const ScoreTable& other, bool only_scored) {
         for (const std::uint64_t row : other.overflowed_)

@@ -1,9 +1,11 @@
-// Queries with few postings: lists are read for several at once, and added up by sorting.
+// Lists are read for several queries at once; few postings a query are added up by sorting, many
+// in a table.
 
 #include <algorithm>
 #include <bit>
 #include <numeric>
 
+#include "bits/prefetch.hpp"
 #include "search/slice_scores.hpp"
 
 namespace lookalike::search {
@@ -13,29 +15,34 @@ namespace {
 // Above this share of the collection, a table of all scores beats sorting.
 constexpr double kTableShare = 1.0 / 128;
 
-constexpr double kPostingsAtOnce = 1 << 15;  // of a block: they stay in the second-level cache
-constexpr std::size_t kMostQueries = 256;
-constexpr std::size_t kAhead = 32;  // lists looked up ahead of reading
+constexpr std::size_t kPostingsAtOnce = 1 << 24;  // of a block: 64 MB
+constexpr double kMostQueries = 1024;
 
-// A key is a posting: the row, the amount that it adds, and whether it admits the row.
-constexpr std::size_t kAmountBits = 5;
-constexpr std::size_t kLabelBits = kAmountBits + 1;
-static_assert(Slicing::kMostSliceBits < 1u << kAmountBits);
+// Many postings are written and read again; that pays if lists do not stay in the cache, and if so
+// many queries share a block that hardly any list is looked up for one of them alone.
+constexpr std::size_t kListBytes = 32 << 20;
+constexpr std::size_t kLeastQueries = 64;
+
+constexpr std::size_t kAhead = 32;       // lists looked up ahead of reading
+constexpr std::size_t kRowsAhead = 128;  // of a list; behind them the processor fetches ahead
+
+constexpr std::size_t kWrittenAhead = 32;  // keys
 
 constexpr std::size_t kDigitBits = 11;
 
-// Sorts by row, least significant digit first. The result is where `keys` were.
+// Sorts by bits of keys, `width` of them from `from` on, least significant digit first. The result
+// is where `keys` were.
 template <class Key>
-void sort_by_row(Key* keys, Key* spare, std::size_t count, std::size_t row_bits) {
+void sort_by(Key* keys, Key* spare, std::size_t count, std::size_t from, std::size_t width) {
     if (count < 128) {
         std::sort(keys, keys + count);
         return;
     }
-    const std::size_t passes = (row_bits + kDigitBits - 1) / kDigitBits;
-    const std::size_t digit = (row_bits + passes - 1) / passes, values = std::size_t{1} << digit;
+    const std::size_t passes = (width + kDigitBits - 1) / kDigitBits;
+    const std::size_t digit = (width + passes - 1) / passes, values = std::size_t{1} << digit;
     std::uint32_t places[1 << kDigitBits];
     for (std::size_t pass = 0; pass < passes; ++pass) {
-        const std::size_t shift = kLabelBits + pass * digit;
+        const std::size_t shift = from + pass * digit;
         std::fill_n(places, values, 0);
         for (std::size_t at = 0; at < count; ++at)
             ++places[keys[at] >> shift & (values - 1)];
@@ -50,15 +57,24 @@ void sort_by_row(Key* keys, Key* spare, std::size_t count, std::size_t row_bits)
 
 }  // namespace
 
-bool PostingBlock::is_for(const Segment& segment, const Slicing& slicing, std::size_t expand) {
+bool PostingBlock::is_for(const Segment& segment, const Neighbourhood& near, std::size_t expand,
+                          std::size_t queries) {
+    const Slicing& slicing = near.slicing;
     const auto rows = static_cast<double>(segment.collection.count);
-    return segment.has_lists() &&
-           postings_expected(slicing, segment.collection.count, expand) <= rows * kTableShare;
+    const double postings = postings_expected(slicing, segment.collection.count, expand);
+    if (!segment.has_lists())
+        return false;
+    if (postings <= rows * kTableShare)
+        return true;
+    const auto lists = static_cast<double>(lists_read(slicing, near, expand));
+    return queries >= kLeastQueries && queries_at_once(postings, lists) >= kLeastQueries &&
+           segment.collection.count * slicing.count() >= kListBytes / sizeof(std::uint32_t);
 }
 
-std::size_t PostingBlock::queries_at_once(double postings) {
-    return static_cast<std::size_t>(
-        std::clamp(kPostingsAtOnce / postings, 1.0, static_cast<double>(kMostQueries)));
+std::size_t PostingBlock::queries_at_once(double postings, double lists) {
+    const double bytes = sizeof(std::uint32_t) * postings + sizeof(Span) * lists;
+    return static_cast<std::size_t>(std::clamp(
+        static_cast<double>(sizeof(std::uint32_t) * kPostingsAtOnce) / bytes, 1.0, kMostQueries));
 }
 
 PostingBlock::PostingBlock(const Segment& segment, std::span<const SlicedQuery> queries,
@@ -66,18 +82,39 @@ PostingBlock::PostingBlock(const Segment& segment, std::span<const SlicedQuery> 
     : segment_(segment),
       bits_(8 * segment.collection.bytes),
       lists_(lists_read(near.slicing, near, settings.expand)),
+      few_(postings_expected(near.slicing, segment.collection.count, settings.expand) <=
+           static_cast<double>(segment.collection.count) * kTableShare),
       narrow_(segment.collection.count >> (32 - kLabelBits) == 0) {
+    const Slicing& slicing = near.slicing;
+    const std::size_t narrowest = slicing.width(slicing.count() - 1);
+    most_amount_ = static_cast<std::uint32_t>(slicing.widest());
+    least_amount_ = static_cast<std::uint32_t>(narrowest - std::min(narrowest, settings.expand));
+    all_count_ = least_amount_ > 0 && settings.expand <= settings.admit;
+    all_admit_ = settings.expand <= settings.admit;
+    const auto find = [&](const auto& lists) {
+        if constexpr (!std::is_same_v<std::decay_t<decltype(lists)>, std::monostate>)
+            look_up(lists, queries, near, settings);
+    };
+    std::visit(find, segment.lists);
+}
+
+std::size_t PostingBlock::room_for() const {
+    const std::vector<std::size_t>& ends = store_->ends;
+    const auto beyond = std::upper_bound(ends.begin(), ends.end(), kPostingsAtOnce);
+    return static_cast<std::size_t>(beyond - ends.begin()) - 1;
+}
+
+void PostingBlock::read(std::size_t queries) {
+    const std::size_t all = store_->ends[queries] + 1;
     const auto fill = [&](const auto& lists) {
         if constexpr (!std::is_same_v<std::decay_t<decltype(lists)>, std::monostate>) {
-            look_up(lists, queries, near, settings);
-            const std::size_t all = store_->ends.back();
             if (narrow_)
-                read(lists, store_->narrow.of(all + 1));
+                read(lists, queries, store_->narrow.of(all));
             else
-                read(lists, store_->wide.of(all + 1));
+                read(lists, queries, store_->wide.of(all));
         }
     };
-    std::visit(fill, segment.lists);
+    std::visit(fill, segment_.lists);
 }
 
 // Finds the lists of all queries, in the order in which they lie in memory.
@@ -85,7 +122,9 @@ template <class Row>
 void PostingBlock::look_up(const SliceLists<Row>& lists, std::span<const SlicedQuery> queries,
                            const Neighbourhood& near, const TopSettings& settings) {
     const Slicing& slicing = near.slicing;
-    auto& [probes, spans, ends, narrow, narrow_spare, wide, wide_spare] = *store_;
+    std::vector<std::uint64_t>& probes = store_->probes;
+    std::vector<Span>& spans = store_->spans;
+    std::vector<std::size_t>& ends = store_->ends;
     spans.clear();
     ends.assign(queries.size() + 1, 0);
     for (std::size_t position = 0; position < slicing.count(); ++position) {
@@ -102,7 +141,9 @@ void PostingBlock::look_up(const SliceLists<Row>& lists, std::span<const SlicedQ
                                      query << kLabelBits | label);
             }
         }
-        std::sort(probes.begin(), probes.end());
+        if (store_->probes_spare.size() < probes.size())
+            store_->probes_spare.resize(probes.size());
+        sort_by(probes.data(), store_->probes_spare.data(), probes.size(), 32, width);
         for (std::size_t at = 0; at < probes.size(); ++at) {
             if (at + kAhead < probes.size())
                 __builtin_prefetch(lists.offset_of(
@@ -121,22 +162,25 @@ void PostingBlock::look_up(const SliceLists<Row>& lists, std::span<const SlicedQ
 }
 
 template <class Row, class Key>
-void PostingBlock::read(const SliceLists<Row>& lists, Key* keys) {
-    std::vector<Span>& spans = store_->spans;
+void PostingBlock::read(const SliceLists<Row>& lists, std::size_t queries, Key* keys) {
+    const std::vector<Span>& spans = store_->spans;
     std::vector<std::size_t>& places = store_->ends;  // begins of queries, which become ends
     const auto ask_for = [&](std::size_t at) __attribute__((always_inline)) {
-        if (at >= spans.size())
+        if (at >= spans.size() || spans[at].query >= queries)
             return;
         const Row* const begin = static_cast<const Row*>(spans[at].begin);
-        __builtin_prefetch(begin);
-        __builtin_prefetch(begin + spans[at].size / 2);
-        __builtin_prefetch(begin + spans[at].size - 1);
+        bits::prefetch_all(reinterpret_cast<const std::uint8_t*>(begin),
+                           sizeof(Row) * std::min(spans[at].size, kRowsAhead));
+        // And about where they go.
+        __builtin_prefetch(keys + places[spans[at].query] + kWrittenAhead, 1);
     };
     for (std::size_t at = 0; at < kAhead; ++at)
         ask_for(at);
     for (std::size_t at = 0; at < spans.size(); ++at) {
         ask_for(at + kAhead);
         const Span& span = spans[at];
+        if (span.query >= queries)
+            continue;
         const Row* const rows = static_cast<const Row*>(span.begin);
         Key* const to = keys + places[span.query];
         bool outside = false;  // rows of a damaged file could be anywhere
@@ -156,28 +200,31 @@ void PostingBlock::score(std::size_t query, SegmentScores& scores, Counters& cou
     const std::size_t count = store_->ends[query] - begin;
     counters.lists += lists_;
     counters.postings += static_cast<std::int64_t>(count);
+    const auto add = [&](auto& keys, auto& spare) {
+        const std::span mine(keys.of(0) + begin, count);
+        if (few_)
+            add_up(mine, spare.of(count), scores);
+        else
+            add_to_table(std::span<const typename decltype(mine)::value_type>(mine),
+                         scores.begin_table(segment_.collection.count));
+    };
     if (narrow_)
-        add_up(query, store_->narrow.of(0), store_->narrow_spare.of(count), scores);
+        add(store_->narrow, store_->narrow_spare);
     else
-        add_up(query, store_->wide.of(0), store_->wide_spare.of(count), scores);
+        add(store_->wide, store_->wide_spare);
 }
 
 template <class Key>
-void PostingBlock::add_up(std::size_t query, Key* keys, Key* spare, SegmentScores& scores) {
-    const std::size_t begin = query == 0 ? 0 : store_->ends[query - 1];
-    const std::size_t end = store_->ends[query];
-    sort_by_row(keys + begin, spare, end - begin,
-                static_cast<std::size_t>(std::bit_width(segment_.collection.count)));
-    ScoredRow* const list = scores.begin_list(end - begin);
+void PostingBlock::add_up(std::span<Key> keys, Key* spare, SegmentScores& scores) {
+    sort_by(keys.data(), spare, keys.size(), kLabelBits,
+            static_cast<std::size_t>(std::bit_width(segment_.collection.count)));
+    ScoredRow* const list = scores.begin_list(keys.size());
     std::size_t count = 0;
-    const auto amount = [](Key key) {
-        return static_cast<std::uint32_t>(key >> 1) & ((1u << kAmountBits) - 1);
-    };
-    for (std::size_t at = begin; at < end;) {
+    for (std::size_t at = 0; at < keys.size();) {
         const Key row = keys[at] >> kLabelBits;
         std::uint32_t score = amount(keys[at]);
         Key admits = keys[at] & 1;
-        for (++at; at < end && keys[at] >> kLabelBits == row; ++at) [[unlikely]] {
+        for (++at; at < keys.size() && keys[at] >> kLabelBits == row; ++at) [[unlikely]] {
             score += amount(keys[at]);
             admits |= keys[at] & 1;
         }
@@ -187,6 +234,22 @@ void PostingBlock::add_up(std::size_t query, Key* keys, Key* spare, SegmentScore
         count += admits != 0 && score != 0 && !segment_.is_removed(row) ? 1 : 0;
     }
     scores.end_list(count);
+}
+
+template <class Key>
+void PostingBlock::add_to_table(std::span<const Key> keys, ScoreTable& table) {
+    const auto row_of = [](Key key) { return static_cast<std::size_t>(key >> kLabelBits); };
+    if (all_admit_) {
+        table.add(keys.data(), keys.size(), row_of, amount<Key>);
+        return;
+    }
+    // First what admits rows, then what only adds to those.
+    for (const Key key : keys)
+        if ((key & 1) != 0)
+            table.add(&key, 1, row_of, amount<Key>);
+    for (const Key key : keys)
+        if ((key & 1) == 0 && !table.is_zero(row_of(key)))
+            table.add(&key, 1, row_of, amount<Key>);
 }
 
 }  // namespace lookalike::search

@@ -1,4 +1,4 @@
-// One query at one expansion: which candidates are best by score, and their true distances.
+// One query at one expansion: which candidates are best by score, to be re-ranked.
 #pragma once
 
 #include <algorithm>
@@ -6,9 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "bits/kernels.hpp"
-#include "bits/prefetch.hpp"
-#include "bits/top_k.hpp"
+#include "search/slice_rerank.hpp"
 #include "search/slice_scores.hpp"
 
 namespace lookalike::search {
@@ -67,44 +65,50 @@ class Histogram {
 };
 
 // A score that at least `wanted` candidates are likely to reach, and not many more: from a sample
-// of the tables.
-inline std::uint32_t likely_threshold(std::vector<SegmentScores>& scored, std::size_t wanted,
-                                      std::size_t bits) {
+// of the tables, of scores up to 255.
+inline std::uint32_t likely_threshold(std::vector<SegmentScores>& scored, std::size_t wanted) {
     constexpr std::size_t kRun = 64, kStep = 32;
-    Histogram histogram(bits);
-    double sampled = 0, all = 0;
+    std::vector<std::uint8_t> sample;
+    double all = 0;
     for (SegmentScores& part : scored) {
         if (!part.dense()) {
             for (const ScoredRow& one : part.list())
-                histogram.add(one.score);
-            sampled += static_cast<double>(part.list().size());
+                sample.push_back(static_cast<std::uint8_t>(std::min(one.score, 255u)));
             all += static_cast<double>(part.list().size());
             continue;
         }
         const ScoreTable& table = part.table();
         const std::size_t step = table.rows() > 64 * kRun * kStep ? kRun * kStep : kRun;
         for (std::size_t begin = 0; begin < table.rows(); begin += step)
-            for (std::size_t row = begin; row < std::min(table.rows(), begin + kRun); ++row)
-                histogram.add(table.score(row));
-        sampled += static_cast<double>(table.rows()) * static_cast<double>(kRun) /
-                   static_cast<double>(step);
+            sample.insert(sample.end(), table.low() + begin,
+                          table.low() + std::min(table.rows(), begin + kRun));
         all += static_cast<double>(table.rows());
     }
-    const double target = all == 0 ? 0 : static_cast<double>(wanted) * sampled / all * 1.3 + 8;
-    std::size_t above;
-    return histogram.reached_by(target, above);
+    if (sample.empty())
+        return 1;
+    const double target =
+        static_cast<double>(wanted) * static_cast<double>(sample.size()) / all * 1.3 + 8;
+    // The largest score that so many reach, by halves; 1 if fewer do.
+    std::uint32_t least = 1;
+    for (std::uint32_t step = 128; step != 0; step /= 2)
+        if (least + step <= UINT8_MAX &&
+            static_cast<double>(score_loops().count_from(
+                sample.data(), sample.size(), static_cast<std::uint8_t>(least + step))) >= target)
+            least += step;
+    return least;
 }
 
-// One query at one expansion: the scored segments, and what has been re-ranked of them so far.
+// One query at one expansion: the scored segments, and what was chosen of them.
 class Round {
   public:
-    Round(const std::vector<Segment>& segments, const SlicedQuery& query,
-          const TopSettings& settings, const bits::Kernels& kernels)
+    // `place` is the number of the query among those that are re-ranked together.
+    Round(const std::vector<Segment>& segments, const SlicedQuery& query, std::size_t place,
+          const TopSettings& settings, Reranking& reranking)
         : segments_(segments),
           query_(query),
+          place_(place),
           settings_(settings),
-          kernels_(kernels),
-          nearest_(settings.k) {}
+          reranking_(reranking) {}
 
     // Scores all segments; `blocks` has the postings of those where they are few, at `place`.
     void score(const Neighbourhood& near, std::vector<std::optional<PostingBlock>>& blocks,
@@ -120,29 +124,29 @@ class Round {
         }
     }
 
-    // Re-ranks the best `rerank` candidates. Afterwards `rest` is the best score among the others,
-    // or more, or nothing if there are no others.
-    void rerank_best(Counters& counters) {
+    // Hands the best `rerank` candidates on to be re-ranked, and returns how many that are.
+    // Afterwards `rest` is the best score among the others, or more, or nothing if there are none.
+    std::size_t choose_best(Counters& counters) {
         const bool exactly_known = std::none_of(scored_.begin(), scored_.end(),
                                                 [](const auto& part) { return part.dense(); });
         if (exactly_known)
             choose_listed();
         else
             choose_from_tables();
-        rerank(candidates_, counters);
+        return hand_on(candidates_, counters);
     }
 
-    // Re-ranks all other candidates with a score from `least` up.
-    void rerank_rest(std::uint32_t least, Counters& counters) {
-        // Those re-ranked before are the best by (score, id), so the others come after the last.
+    // Hands on all other candidates with a score from `least` up.
+    std::size_t choose_rest(std::uint32_t least, Counters& counters) {
+        // Those chosen before are the best by (score, id), so the others come after the last.
         const Candidate last = candidates_.empty()
                                    ? Candidate{UINT32_MAX, 0, 0, -1}
                                    : *std::max_element(candidates_.begin(), candidates_.end());
         std::vector<Candidate> more;
         collect(least, more);
         std::erase_if(more, [&](const Candidate& one) { return !(last < one); });
-        rerank(more, counters);
         rest = least > 1 ? std::optional(least - 1) : std::nullopt;
+        return hand_on(more, counters);
     }
 
     std::int64_t count_candidates() {
@@ -152,24 +156,9 @@ class Round {
         return total;
     }
 
-    // The k-th distance so far, or nothing if there are fewer than k.
-    std::optional<std::int64_t> kth() const {
-        const std::int64_t cutoff = nearest_.cutoff(false);
-        return cutoff == UINT32_MAX ? std::nullopt : std::optional(cutoff);
-    }
-
     std::optional<std::uint32_t> rest;
-    bits::TopK& nearest() { return nearest_; }
-    std::size_t reranked() const { return reranked_; }
-    std::uint32_t score_of(std::int64_t id) const {
-        const auto found = std::find_if(entered_.begin(), entered_.end(),
-                                        [&](const Candidate& one) { return one.id == id; });
-        return found == entered_.end() ? 0 : found->score;
-    }
 
   private:
-    static constexpr std::size_t kRowsAhead = 64;
-
     // Appends candidates with a score from `least` up.
     void collect(std::uint32_t least, std::vector<Candidate>& candidates) {
         const std::size_t bits = query_.slicing.bits();
@@ -180,7 +169,6 @@ class Round {
                     throw CorruptLists();
                 candidates.push_back(
                     {score, static_cast<std::uint32_t>(number), row, segment.collection.id(row)});
-                return true;
             });
         }
     }
@@ -216,8 +204,7 @@ class Round {
     }
 
     void choose_from_tables() {
-        const auto bits = static_cast<std::uint32_t>(query_.slicing.bits());
-        std::uint32_t least = likely_threshold(scored_, settings_.rerank, bits);
+        std::uint32_t least = likely_threshold(scored_, settings_.rerank);
         while (true) {
             candidates_.clear();
             if (segments_.size() == 1 && segments_[0].collection.ascending && least < UINT8_MAX) {
@@ -237,21 +224,29 @@ class Round {
     // with just that score are taken from the first row on. There may be very many of them, as
     // most candidates have no more than one slice near. Returns whether that completed the answer.
     bool choose_in_order(std::uint32_t least) {
-        collect(least + 1, candidates_);
+        const Segment& segment = segments_[0];
+        const std::size_t bits = query_.slicing.bits();
+        std::vector<Candidate> ties;
+        std::uint32_t wanted = least;
+        scored_[0].each(segment, wanted, [&](std::uint64_t row, std::uint32_t score) {
+            if (score > bits)
+                throw CorruptLists();
+            const Candidate one{score, 0, row, segment.collection.id(row)};
+            if (score > least)
+                candidates_.push_back(one);
+            else if (ties.size() <= settings_.rerank)
+                ties.push_back(one);
+            else
+                wanted = least + 1;  // there are more than enough
+        });
         if (candidates_.size() > settings_.rerank) {
             keep_best(least + 1);
             return true;
         }
-        bool more = false;
-        const auto take = [&](std::uint64_t row, std::uint32_t score) {
-            if (score != least)
-                return true;
-            more = candidates_.size() == settings_.rerank;
-            if (!more)
-                candidates_.push_back({score, 0, row, segments_[0].collection.id(row)});
-            return !more;
-        };
-        scored_[0].each(segments_[0], least, take);
+        const std::size_t missing = settings_.rerank - candidates_.size();
+        const bool more = ties.size() > missing;
+        candidates_.insert(candidates_.end(), ties.begin(),
+                           more ? ties.begin() + static_cast<std::ptrdiff_t>(missing) : ties.end());
         if (more)
             rest = least;
         return more;
@@ -282,41 +277,20 @@ class Round {
         candidates_.erase(last, candidates_.end());
     }
 
-    void rerank(const std::vector<Candidate>& candidates, Counters& counters) {
-        const std::size_t bytes = query_.slicing.bits() / 8;
-        const auto row_of = [&](const Candidate& one) {
-            return segments_[one.segment].collection.row(one.row);
-        };
-        const auto ask_for = [&](std::size_t at) __attribute__((always_inline)) {
-            if (at < candidates.size())
-                bits::prefetch_all(row_of(candidates[at]), bytes);
-        };
-        for (std::size_t at = 0; at < kRowsAhead; ++at)
-            ask_for(at);
-        for (std::size_t at = 0; at < candidates.size(); ++at) {
-            ask_for(at + kRowsAhead);
-            const Candidate& one = candidates[at];
-            std::int32_t distance;
-            kernels_.paired(query_.signature, row_of(one), 1, bytes, &distance);
-            const auto far = static_cast<std::uint32_t>(distance);
-            if (static_cast<std::int64_t>(far) <= nearest_.cutoff(false)) {
-                nearest_.push({far, one.id});
-                entered_.push_back(one);
-            }
-        }
+    std::size_t hand_on(const std::vector<Candidate>& candidates, Counters& counters) {
+        for (const Candidate& one : candidates)
+            reranking_.adder(place_, one.segment).add(one.row, one.score);
         counters.reranked += static_cast<std::int64_t>(candidates.size());
-        reranked_ += candidates.size();
+        return candidates.size();
     }
 
     const std::vector<Segment>& segments_;
     const SlicedQuery& query_;
+    std::size_t place_;
     const TopSettings& settings_;
-    const bits::Kernels& kernels_;
+    Reranking& reranking_;
     std::vector<SegmentScores> scored_;
     std::vector<Candidate> candidates_;
-    bits::TopK nearest_;
-    std::size_t reranked_ = 0;
-    std::vector<Candidate> entered_;  // whatever got among the nearest, if only for a while
 };
 
 }  // namespace lookalike::search

@@ -3,6 +3,8 @@
 #include <atomic>
 #include <cstring>
 
+#include "bits/prefetch.hpp"
+
 namespace lookalike::search {
 
 namespace {
@@ -84,8 +86,8 @@ class ListScorer {
         const auto ask_for = [&](std::size_t at) __attribute__((always_inline)) {
             if (at >= count_)
                 return;
-            __builtin_prefetch(spans_[at].begin);
-            __builtin_prefetch(spans_[at].begin + spans_[at].size - 1);
+            bits::prefetch_all(reinterpret_cast<const std::uint8_t*>(spans_[at].begin),
+                               sizeof(Row) * std::min(spans_[at].size, kLong));
         };
         for (std::size_t at = 0; at < kAhead; ++at)
             ask_for(at);
@@ -221,7 +223,7 @@ std::int64_t SegmentScores::candidates(const Segment& segment) {
     if (!dense_)
         return static_cast<std::int64_t>(listed_);
     const ScoreTable& scores = store_->table;
-    std::size_t count = score_loops().count_nonzero(scores.low(), scores.rows());
+    std::size_t count = score_loops().count_from(scores.low(), scores.rows(), 1);
     if (segment.removed != nullptr)
         for (std::size_t row = 0; row < scores.rows(); ++row)
             count -= segment.is_removed(row) && !scores.is_zero(row) ? 1 : 0;

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "bits/pool.hpp"
 #include "search/score_loops.hpp"
 #include "search/score_table.hpp"
+#include "search/slice_rerank.hpp"
 #include "search/slice_search.hpp"
 
 namespace lookalike::search {
@@ -70,21 +72,21 @@ class SegmentScores {
     // How many rows that were not removed have a score.
     std::int64_t candidates(const Segment& segment);
 
-    // Calls visit(row, score) for rows that were not removed and have a score of `least` or more,
-    // until it returns false. Rows ascend, but for scores above 255, which come first.
+    // Calls visit(row, score) for rows that were not removed and have a score of `least` or more.
+    // Rows ascend, but for scores above 255, which come first. What is visited may raise `least`,
+    // which holds for all rows that come some thousands later.
     template <class Visit>
-    void each(const Segment& segment, std::uint32_t least, Visit visit) {
+    void each(const Segment& segment, const std::uint32_t& least, Visit visit) {
         if (!dense_) {
             for (const ScoredRow& one : list())
-                if (one.score >= least && !visit(one.row, one.score))
-                    return;
+                if (one.score >= least)
+                    visit(one.row, one.score);
             return;
         }
         const ScoreTable& scores = store_->table;
         for (const std::uint64_t row : scores.overflowed())
-            if (scores.score(row) >= least && !segment.is_removed(row) &&
-                !visit(row, scores.score(row)))
-                return;
+            if (scores.score(row) >= least && !segment.is_removed(row))
+                visit(row, scores.score(row));
         if (least > UINT8_MAX)
             return;  // the others have no more than that
         std::vector<std::uint64_t>& places = store_->places;
@@ -95,15 +97,14 @@ class SegmentScores {
                 static_cast<std::uint8_t>(std::max(1u, least)), places.data());
             for (std::size_t index = 0; index < found; ++index) {
                 const std::uint64_t row = begin + places[index];
-                if (!scores.has_overflowed(row) && !segment.is_removed(row) &&
-                    !visit(row, scores.score(row)))
-                    return;
+                if (!scores.has_overflowed(row) && !segment.is_removed(row))
+                    visit(row, scores.score(row));
             }
         }
     }
 
   private:
-    static constexpr std::size_t kSwept = 1 << 16;  // rows at a time
+    static constexpr std::size_t kSwept = 1 << 13;  // rows at a time
 
     struct Store {
         ScoreTable table;
@@ -116,21 +117,48 @@ class SegmentScores {
     bits::Pooled<Store> store_;
 };
 
-// The postings of a few queries in a segment with lists. Probes are sorted, so that each list is
-// read once for all of them; for so few postings a query that adding them up by sorting is quicker
-// than with a table.
+// The postings of a block of queries in a segment with lists. Probes are sorted, so that each list
+// comes from memory once for all queries that want it. How many postings there are is known once
+// lists are looked up; those of as many queries as there is room for are then read.
 class PostingBlock {
   public:
-    static bool is_for(const Segment& segment, const Slicing& slicing, std::size_t expand);
-    // How many queries of that many postings should share a block.
-    static std::size_t queries_at_once(double postings);
+    // Whether a block of so many queries is quicker than one query after the other.
+    static bool is_for(const Segment& segment, const Neighbourhood& near, std::size_t expand,
+                       std::size_t queries);
+    // How many queries should share a block, if each reads so many postings of so many lists.
+    static std::size_t queries_at_once(double postings, double lists);
 
     PostingBlock(const Segment& segment, std::span<const SlicedQuery> queries,
                  const Neighbourhood& near, const TopSettings& settings);
 
+    // Of how many queries, from the first on, the postings can be held. 0: not even of one.
+    std::size_t room_for() const;
+    // Reads the postings of the first so many queries, one or more; they can then be scored.
+    void read(std::size_t queries);
+
     void score(std::size_t query, SegmentScores& scores, Counters& counters);
 
+    // Whether `choose` can take the place of `score`.
+    bool can_choose() const { return few_ && narrow_ && segment_.collection.ascending; }
+
+    // Hands the `wanted` best by (score, id) on to be re-ranked, as number `place` there: what
+    // scoring and choosing by score come to, without putting all rows in order. Returns the best
+    // score of the others, or more, or nothing if there are none.
+    std::optional<std::uint32_t> choose(std::size_t query, std::size_t place, std::size_t wanted,
+                                        Reranking& reranking, Counters& counters);
+
   private:
+    // A key is a posting: the row, the amount that it adds, and whether it admits the row.
+    static constexpr std::size_t kAmountBits = 5;
+    static constexpr std::size_t kLabelBits = kAmountBits + 1;
+    static_assert(Slicing::kMostSliceBits < 1u << kAmountBits);
+
+    template <class Key>
+    static std::uint32_t amount(Key key) {
+        return static_cast<std::uint32_t>(key >> 1) & ((1u << kAmountBits) - 1);
+    }
+    static std::uint64_t row(std::uint32_t key) { return key >> kLabelBits; }
+
     struct Span {
         const void* begin;
         std::uint32_t query;
@@ -138,9 +166,11 @@ class PostingBlock {
         std::size_t size;
     };
     struct Store {
-        std::vector<std::uint64_t> probes;
+        std::vector<std::uint64_t> probes, probes_spare;
         std::vector<Span> spans;
         std::vector<std::size_t> ends;  // of each query's keys
+        std::vector<ScoredRow> several;
+        std::vector<std::uint32_t> counts, rows;
         bits::Room<std::uint32_t> narrow, narrow_spare;
         bits::Room<std::uint64_t> wide, wide_spare;
     };
@@ -149,14 +179,28 @@ class PostingBlock {
     void look_up(const SliceLists<Row>& lists, std::span<const SlicedQuery> queries,
                  const Neighbourhood& near, const TopSettings& settings);
     template <class Row, class Key>
-    void read(const SliceLists<Row>& lists, Key* keys);
+    void read(const SliceLists<Row>& lists, std::size_t queries, Key* keys);
     template <class Key>
-    void add_up(std::size_t query, Key* keys, Key* spare, SegmentScores& scores);
+    void add_up(std::span<Key> keys, Key* spare, SegmentScores& scores);
+    template <class Key>
+    void add_to_table(std::span<const Key> keys, ScoreTable& table);
+    // Parts of `choose`.
+    using Keys = std::span<std::uint32_t>;
+    std::size_t set_apart(Keys keys, std::uint32_t* several) const;
+    void add_up_several(std::span<const std::uint32_t> keys);
+    Keys without_uncounted(Keys singles) const;
+    std::uint32_t least_score(std::size_t wanted, Keys singles, std::size_t& above);
+    std::uint64_t row_of_rank(std::span<const std::uint32_t> ties, std::uint32_t score,
+                              std::size_t rank);
 
     const Segment& segment_;
     std::size_t bits_;
     std::int64_t lists_ = 0;  // read for each query
-    bool narrow_ = false;
+    bool few_;                // postings a query: they are sorted, and not added to a table
+    bool narrow_;             // keys
+    std::uint32_t least_amount_ = 0, most_amount_ = 0;  // that a posting adds
+    bool all_admit_ = false;                            // postings
+    bool all_count_ = false;                            // and add something
     bits::Pooled<Store> store_;
 };
 

@@ -16,22 +16,25 @@ class Slicing {
     static constexpr std::size_t kMostSliceBits = 28;
 
     Slicing(std::size_t bits, std::size_t slice_bits)
-        : bits_(bits), count_((bits + slice_bits - 1) / slice_bits), wide_(bits % count_) {}
+        : bits_(bits),
+          count_((bits + slice_bits - 1) / slice_bits),
+          wide_(bits % count_),
+          narrow_width_(bits / count_) {}
 
     std::size_t bits() const { return bits_; }
     std::size_t count() const { return count_; }
     std::size_t width(std::size_t position) const {
-        return bits_ / count_ + (position < wide_ ? 1 : 0);
+        return narrow_width_ + (position < wide_ ? 1 : 0);
     }
     std::size_t widest() const { return width(0); }
     std::size_t start(std::size_t position) const {
-        return position * (bits_ / count_) + (position < wide_ ? position : wide_);
+        return position * narrow_width_ + (position < wide_ ? position : wide_);
     }
 
     // How many lists there are at positions before this one.
     std::size_t lists_before(std::size_t position) const {
         const std::size_t wide = position < wide_ ? position : wide_;
-        return (wide << widest()) + ((position - wide) << (bits_ / count_));
+        return (wide << widest()) + ((position - wide) << narrow_width_);
     }
 
     std::uint32_t value(const std::uint8_t* signature, std::size_t position) const {
@@ -55,7 +58,9 @@ class Slicing {
     }
 
   private:
-    std::size_t bits_, count_, wide_;
+    std::size_t bits_, count_;
+    std::size_t wide_;          // so many have a bit more
+    std::size_t narrow_width_;  // than this
 };
 
 // All values of `width` bits with up to `most` ones, by number of ones: xor one with a slice's

@@ -269,8 +269,13 @@ def slice_within(
     threads: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]: ...
 def block_pairs(
-    rows: NDArray[np.uint8], radius: int, limit: int, threads: int
+    rows: NDArray[np.uint8],
+    skipped: NDArray[np.uint8] | None,
+    radius: int,
+    limit: int,
+    threads: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]] | None: ...
+def equal_rows(rows: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
 def band_keys(
     rows: NDArray[np.uint8], band_bytes: int, first: int, keys: NDArray[np.uint32]
 ) -> None: ...

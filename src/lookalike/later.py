@@ -10,7 +10,8 @@ __all__ = ["names_from"]
 
 
 def names_from(package: dict[str, Any], later: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
-    """Return a package's `__getattr__` (PEP 562): names that come from these modules.
+    """Return a package's `__getattr__` (PEP 562): names that come from these modules, and those
+    of its own that are among them.
 
     `package` is its `globals()`, where a name is kept once it was asked for.
     """
@@ -20,6 +21,8 @@ def names_from(package: dict[str, Any], later: Mapping[str, Sequence[str]]) -> C
             if name in names:
                 value = package[name] = getattr(import_module(module), name)
                 return value
+            if module == f"{package['__name__']}.{name}":
+                return import_module(module)
         raise AttributeError(f"module {package['__name__']!r} has no attribute {name!r}")
 
     return attribute

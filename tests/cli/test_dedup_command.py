@@ -162,3 +162,59 @@ def test_a_folder_is_not_written_into_another(tmp_path: Path, corpus: str) -> No
     Path("in/one").write_text("one")
     assert main(["dedup", "in", "-o", "out", "--work", "work"]) == 1
     assert not Path("work").exists()
+
+
+def test_signatures_are_saved_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A document whose output failed must not be known when the job is tried again."""
+    monkeypatch.chdir(tmp_path)
+    Path("day0.jsonl").write_text('{"text": "first day document one two three four"}\n')
+    assert main(["dedup", "day0.jsonl", "--save-signatures", "seen.lookalike", "--quiet"]) == 0
+    row = '{"text": "second day document five six seven", "Text": 1}\n'
+    Path("day1.jsonl").write_text(row)
+    job = ["dedup", "day1.jsonl", "--against", "seen.lookalike", "--quiet"]
+    job += ["--save-signatures", "seen.lookalike", "-o"]
+    assert main([*job, "new.parquet"]) == 1  # two keys that a table cannot tell apart
+    assert main([*job, "new.jsonl"]) == 0
+    assert Path("new.jsonl").read_text() == row
+    assert main([*job, "again.jsonl"]) == 0
+    assert Path("again.jsonl").read_text() == ""
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["--pairs", "in.jsonl"],
+        ["--report", "in.jsonl"],
+        ["--against", "old.jsonl", "-o", "old.jsonl"],
+        ["--against", "old.jsonl", "--report", "./old.jsonl"],
+    ],
+)
+def test_what_is_read_is_not_written_over(
+    more: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("in.jsonl", "old.jsonl"):
+        Path(name).write_text('{"text": "a document"}\n')
+    assert main(["dedup", "in.jsonl", *more]) == 1
+    assert "which is read; give another name" in capsys.readouterr().err
+    assert Path("in.jsonl").read_text() == Path("old.jsonl").read_text()
+
+
+def test_survivors_may_take_the_place_of_the_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("in.jsonl").write_text('{"text": "a document"}\n' * 3)
+    assert main(["dedup", "in.jsonl", "-o", "in.jsonl", "--quiet"]) == 0
+    assert Path("in.jsonl").read_text() == '{"text": "a document"}\n'
+
+
+def test_an_unknown_option_is_told_by_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["dedup", "in.jsonl", "--threshhold", "0.5"])
+    assert stop.value.code == 2
+    error = capsys.readouterr().err
+    assert "usage: lookalike dedup" in error and "--threshhold 0.5" in error

@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas
 import polars
@@ -28,6 +29,7 @@ from lookalike.corpora import (
     json_lines,
     lines,
     open_corpus,
+    parquet,
     tables,
     write_corpus,
 )
@@ -412,3 +414,87 @@ def test_what_can_be_read_once_gives_whole_rows_back(make: Any) -> None:
     rows = [{"n": 1, "content": "one"}, {"n": 2, "content": "two"}, {"n": 3, "content": "one"}]
     found = la.dedup(make(rows), keep="max:n").survivors()
     assert (found if isinstance(found, list) else found.to_pylist()) == rows[1:]
+
+
+@pytest.mark.parametrize("name", ["c.jsonl", "c.txt"])
+def test_an_empty_file_has_nothing_left_of_another(name: str, tmp_path: Path) -> None:
+    """Memory that was used before may begin with a byte order mark."""
+    full, empty = tmp_path / f"full-{name}", tmp_path / name
+    full.write_bytes(b'\xef\xbb\xbf{"text": "a"}\n')
+    empty.write_bytes(b"")
+    for _ in range(20):
+        assert len(read(full, ["text"])) == 1
+        assert read(empty, ["text"]) == []
+
+
+def test_a_byte_order_mark_goes_only_where_it_is_one(tmp_path: Path) -> None:
+    path = tmp_path / "c.txt"
+    path.write_bytes(b"\xef\xbb\xbf\xef\xbb\xbfa\n\xef\xbb\xbfb")
+    assert read(path, ["text"]) == [("\ufeffa",), ("\ufeffb",)]
+    path.write_bytes(b"\xef\xbb\xbf")
+    assert read(path, ["text"]) == []
+
+
+def test_lines_longer_than_a_batch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    texts = ["x" * length for length in (1, 9, 10, 11, 100, 1000, 3, 50)]
+    path = tmp_path / "c.txt"
+    path.write_text("\n".join(texts))
+    monkeypatch.setattr(lines, "BATCH_BYTES", 10)
+    assert [text for (text,) in read(path, ["text"])] == texts
+
+
+def not_unicode() -> pa.Array:
+    strings = pa.array([b"good", b"ab\xff cd"], pa.binary())
+    return pa.Array.from_buffers(pa.string(), 2, strings.buffers())
+
+
+def test_parquet_that_is_not_unicode_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "c.parquet"
+    pyarrow.parquet.write_table(pa.table({"text": not_unicode()}), path)
+    with pytest.raises(la.FileError, match="cannot be read after row 0: .*UTF8"):
+        read(path, ["text"])
+
+
+@pytest.mark.parametrize("name", [b"x\xff.parquet", b"s3:y.parquet", b"file:x.parquet"])
+def test_parquet_of_any_name(name: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    with open(name, "wb") as file:
+        pyarrow.parquet.write_table(pa.table({"text": ["a"]}), file)
+    corpus = open_corpus(Path(os.fsdecode(name)))
+    target = Path(os.fsdecode(b"o" + name))
+    assert write_corpus(corpus, target, keep=np.array([True])) == 1
+    assert target.exists()
+
+
+def test_long_rows_of_parquet_make_small_batches(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "c.parquet"
+    texts = [f"{at:08}" * 1000 for at in range(100)]
+    pyarrow.parquet.write_table(pa.table({"text": texts}), path, use_dictionary=False)
+    monkeypatch.setattr(parquet, "BATCH_BYTES", 100_000)
+    batches = list(open_corpus(path).read(["text"], Problems()))
+    assert max(map(len, batches)) == 12
+    assert [text for batch in batches for text in batch["text"].to_pylist()] == texts
+
+
+def test_json_in_parquet_is_text(tmp_path: Path) -> None:
+    path = tmp_path / "c.parquet"
+    duckdb.execute(f"COPY (SELECT '\"a b\"'::JSON AS text) TO '{path}'")
+    result = la.dedup(path)
+    assert result.text(0) == '"a b"'
+
+
+def test_keys_that_cannot_be_utf_8(tmp_path: Path) -> None:
+    path = tmp_path / "c.jsonl"
+    path.write_text('{"\\ud800": "hello"}\n')
+    with pytest.raises(la.DocumentError, match="line 1: is not JSON"):
+        la.dedup(path)
+
+
+def test_a_file_that_is_gone(tmp_path: Path) -> None:
+    path = write(tmp_path / "c.jsonl", ROWS)
+    corpus = open_corpus(path)
+    path.unlink()
+    with pytest.raises(la.FileError, match="cannot be read"):
+        la.dedup(corpus)

@@ -242,3 +242,50 @@ def test_links_stay_and_what_is_no_plain_file_is_refused(source: Path, tmp_path:
         with pytest.raises(la.FileError, match="is no plain file"):
             write_corpus(open_corpus(source), tmp_path / name)
     assert (tmp_path / "pipe.jsonl").is_fifo() and (tmp_path / "real").is_dir()
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.string_view(),
+        pa.list_(pa.string_view()),
+        pa.struct([("x", pa.string_view())]),
+        pa.list_(pa.dictionary(pa.int32(), pa.string())),
+    ],
+)
+def test_types_that_arrow_cannot_take_rows_of(kind: pa.DataType, tmp_path: Path) -> None:
+    plain: Any = {"list": ["a", "b"], "struct": {"x": "a"}}.get(str(kind).partition("<")[0], "a")
+    table = pa.table(
+        {"text": [f"text {at}" for at in range(50)], "v": pa.array([plain] * 50, kind)}
+    )
+    keep = np.arange(50) % 3 > 0
+    expected = [row for row, stays in zip(table.to_pylist(), keep, strict=True) if stays]
+    rows = 7 if "dictionary" in str(kind) else None
+    pyarrow.parquet.write_table(table, tmp_path / "s.parquet", row_group_size=rows)
+    sources = [open_corpus(tmp_path / "s.parquet")]
+    if "dictionary" not in str(kind):
+        sources.append(open_corpus(table))
+    for source in sources:
+        assert write_corpus(source, tmp_path / "o.parquet", keep=keep) == len(expected)
+        assert pyarrow.parquet.read_table(tmp_path / "o.parquet").to_pylist() == expected
+
+
+def test_half_floats_to_csv(tmp_path: Path) -> None:
+    table = pa.table({"text": ["a"], "h": pa.array([np.float16(0.5)], pa.float16())})
+    write_corpus(open_corpus(table), tmp_path / "o.csv")
+    assert (tmp_path / "o.csv").read_text() == "text,h\na,0.5\n"
+
+
+def test_keys_may_have_the_names_of_types(tmp_path: Path) -> None:
+    row = {"text": "a b", "JSON": 7, "x": {"NULL": "q", "l": [None]}, "n": None}
+    (tmp_path / "s.jsonl").write_text(json.dumps(row) + "\n")
+    write_corpus(open_corpus(tmp_path / "s.jsonl"), tmp_path / "o.parquet")
+    assert pyarrow.parquet.read_table(tmp_path / "o.parquet").to_pylist() == [row]
+
+
+@pytest.mark.parametrize("line", ['{"text":"a",}', '{"text":"a" , }', '{"text":"a,"}', "{}"])
+def test_added_keys_make_json_of_every_line(line: str, tmp_path: Path) -> None:
+    (tmp_path / "s.jsonl").write_text(f'{line}\n{{"text": "b"}}\n')
+    write_corpus(open_corpus(tmp_path / "s.jsonl"), tmp_path / "o.jsonl", added=added)
+    found = [json.loads(each) for each in (tmp_path / "o.jsonl").read_text().splitlines()]
+    assert [row["cluster"] for row in found] == [0, 1]

@@ -119,3 +119,19 @@ def test_the_format_that_was_given_is_that_of_nameless_old_files_too(tmp_path: P
         (tmp_path / name).write_text('{"text": "one two three"}\n{"text": "four five six"}\n')
     result = la.dedup(tmp_path / "new", against=tmp_path / "old", format="jsonl")
     assert result.matched_old.tolist() == [0, 1]
+
+
+def test_the_ids_of_the_old_corpus_have_the_name_of_the_new(tmp_path: Path) -> None:
+    text = "the same words of a text that is long enough to be compared"
+    for name, id in (("old", "o7"), ("new", "n7")):
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps({"ref": id, "text": text}) + "\n")
+    result = la.dedup(tmp_path / "new.jsonl", id="ref", against=tmp_path / "old.jsonl")
+    assert result.matched_old.tolist() == [0] and result.old_id(0) == "o7"
+
+
+def test_old_signatures_may_have_no_ids(tmp_path: Path) -> None:
+    text = "the same words of a text that is long enough to be compared"
+    signer = la.dedup([text]).settings.signer()
+    la.save_signatures(tmp_path / "old.lookalike", signer.sign(["another", text]), signer)
+    result = la.dedup([text, "different"], against=tmp_path / "old.lookalike")
+    assert result.matched_old.tolist() == [1, -1] and result.old_id(1) == 1

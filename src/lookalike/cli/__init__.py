@@ -27,11 +27,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"lookalike {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     given = sys.argv[1:] if arguments is None else list(arguments)
-    # Only the command that is asked for is imported; the others may need much.
-    for command in given[:1] if given[:1] and given[0] in COMMANDS else COMMANDS:
-        import_module(f"lookalike.cli.{command}").add(commands)
-    options = parser.parse_args(given)
     try:
+        # Only the command that is asked for is imported; the others may need much.
+        for command in given[:1] if given[:1] and given[0] in COMMANDS else COMMANDS:
+            import_module(f"lookalike.cli.{command}").add(commands)
+        options, unknown = parser.parse_known_args(given)
+        if unknown:  # said by the command's own parser, if there is one: it shows its options
+            named = [commands.choices[name] for name in given if name in commands.choices]
+            [*named, parser][0].error(f"unrecognized arguments: {' '.join(unknown)}")
         options.run(options)
     except LookalikeError as error:
         print(f"lookalike: {error}", file=sys.stderr)

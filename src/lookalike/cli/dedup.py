@@ -187,7 +187,6 @@ def run(options: argparse.Namespace) -> None:
             skip_bad=options.skip_bad,
             threads=options.threads,
             progress=progress,
-            save_signatures=options.save_signatures,
             **{name: getattr(options, name) for name in _SETTINGS},
         )
         written = _write(options, result, progress)
@@ -214,6 +213,7 @@ def _check_outputs(options: argparse.Namespace, corpus: Corpus) -> None:
         check_folder(path)
     if len({path.resolve() for path in paths}) < len(paths):
         raise ArgumentError("two outputs have the same name; give each its own")
+    _check_inputs_stay(options, corpus)
     if options.output is not None:
         check_target(corpus, options.output, annotated=options.annotate)
     if options.pairs is not None:
@@ -228,6 +228,24 @@ def _check_outputs(options: argparse.Namespace, corpus: Corpus) -> None:
         )
 
 
+def _check_inputs_stay(options: argparse.Namespace, corpus: Corpus) -> None:
+    """Refuse to write over what is read; only the documents that stay may take their input's place,
+    and new signatures that of the old.
+    """
+    inputs = {path.resolve() for path in getattr(corpus, "paths", ())}
+    old = None if options.against is None else Path(options.against).resolve()
+    forbidden = {
+        "-o": {old},
+        "--pairs": {*inputs, old},
+        "--report": {*inputs, old},
+        "--save-signatures": inputs,
+    }
+    outputs = (options.output, options.pairs, options.report, options.save_signatures)
+    for (name, paths), output in zip(forbidden.items(), outputs, strict=True):
+        if output is not None and output.resolve() in paths:
+            raise ArgumentError(f"{name} is {output}, which is read; give another name")
+
+
 def _write(options: argparse.Namespace, result: Any, progress: Any) -> dict[str, str]:
     """Write the files, timing it as one step; return what is where."""
     jobs = [
@@ -236,6 +254,8 @@ def _write(options: argparse.Namespace, result: Any, progress: Any) -> dict[str,
         ("documents that stay", None if options.annotate else options.output, result.write),
         ("pairs", options.pairs, result.write_pairs),
         ("report", options.report, result.report),
+        # Last: documents whose output failed must not be known when the job is tried again.
+        ("signatures", options.save_signatures, result.save_signatures),
     ]  # fmt: skip
     wanted = [(kind, path, job) for kind, path, job in jobs if path is not None]
     written: dict[str, str] = {}
@@ -249,6 +269,4 @@ def _write(options: argparse.Namespace, result: Any, progress: Any) -> dict[str,
         result.seconds["write"] = time.perf_counter() - start
         if progress is not None:
             progress("write", 1.0)
-    if options.save_signatures is not None:
-        written["signatures"] = str(options.save_signatures)
     return written

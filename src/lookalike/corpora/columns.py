@@ -53,6 +53,8 @@ def find_columns(
 def text_strings(column: Any, name: str, corpus: Corpus) -> Any:
     """Return a column as `large_string`; numbers are no text."""
     pa = arrow()
+    if isinstance(column.type, pa.BaseExtensionType):  # such as JSON, which is text beneath
+        column = column.storage
     kind = column.type
     if pa.types.is_dictionary(kind):
         kind = kind.value_type

@@ -39,7 +39,10 @@ class FileCorpus(Corpus):
 
     def identity(self) -> list[Any]:
         """Return names, sizes and times of change."""
-        return [
-            [str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns]
-            for path in self.paths
-        ]
+        try:
+            return [
+                [str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns]
+                for path in self.paths
+            ]
+        except OSError as error:
+            raise FileError(f"{error.filename}: cannot be read: {error.strerror}") from error

@@ -8,7 +8,6 @@ imported.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -100,10 +99,9 @@ class JsonLinesCorpus(FileCorpus):
                 found = database.sql(
                     "SELECT json_group_structure(line::JSON) FROM every_line"
                 ).fetchall()
-            # What has no type, or several, becomes text.
-            structure = re.sub('"(NULL|JSON)"', '"VARCHAR"', found[0][0] or "")
-            if not structure:
+            if found[0][0] is None:
                 return
+            structure = json.dumps(_with_types(json.loads(found[0][0])))
             for lines in self.lines(silent):
                 yield from self._typed(lines, structure, database)
 
@@ -117,8 +115,8 @@ class JsonLinesCorpus(FileCorpus):
             yield from rows.to_arrow_table().to_batches(max_chunksize=BATCH_ROWS)
         except duckdb_errors() as error:
             raise FormatError(
-                f"{self.name}: cannot become a table, perhaps because two keys differ in upper and "
-                f"lower case only ({error}); write .jsonl instead"
+                f"{self.name}: cannot become a table, perhaps because it has no keys, an empty one "
+                f"or two that differ in upper and lower case only ({error}); write .jsonl instead"
             ) from error
 
     def _batches(self) -> Iterator[LineBatch]:
@@ -162,6 +160,8 @@ class JsonLinesCorpus(FileCorpus):
 def _plain_values(batch: LineBatch, columns: Sequence[str], threads: int) -> Any:
     """Return the values as the core finds them; None where a line is not plain JSON."""
     keys = list(dict.fromkeys(columns))
+    if any(map(_has_surrogates, keys)):
+        return None
     found = _native.json_columns(batch.data, batch.ends, keys, threads)
     if found is None:
         return None
@@ -190,9 +190,23 @@ def _values(lines: Any, columns: Sequence[str], database: duckdb.DuckDBPyConnect
     )
 
 
+def _with_types(structure: Any) -> Any:
+    """Return a structure as DuckDB has it, in which all that has no type, or several, is text."""
+    if isinstance(structure, dict):
+        return {key: _with_types(inner) for key, inner in structure.items()}
+    if isinstance(structure, list):
+        return [_with_types(inner) for inner in structure]
+    return "VARCHAR" if structure in ("NULL", "JSON") else structure
+
+
 def _in_one(column: Any) -> Any:
     """Return a column in one piece, whatever its length in bytes."""
     return column.cast(arrow().large_string()).combine_chunks()
+
+
+def _has_surrogates(text: str) -> bool:
+    """Return whether a string cannot be UTF-8."""
+    return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _pointer(column: str) -> str:

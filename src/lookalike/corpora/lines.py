@@ -75,7 +75,7 @@ def line_batches(path: Path) -> Iterator[LineBatch]:
     first = 1
     rest = np.empty(0, np.uint8)  # of a line whose end has not been seen
     with file:
-        at_end = False
+        begun = at_end = False
         while not at_end:
             # A line longer than a batch is read in ever larger steps: each byte is copied twice.
             data = np.empty(len(rest) + max(BATCH_BYTES, len(rest)), np.uint8)
@@ -87,9 +87,10 @@ def line_batches(path: Path) -> Iterator[LineBatch]:
                     f"{path}: cannot be read after line {first - 1}: {error}"
                 ) from error
             at_end = read == 0
-            if first == 1 and not len(rest) and data[:3].tobytes() == _BYTE_ORDER_MARK:
-                data, read = data[3:], read - 3
             data = data[: len(rest) + read]
+            if not begun and data[:3].tobytes() == _BYTE_ORDER_MARK:
+                data = data[3:]
+            begun = True
             ends = _native.line_ends(data)
             if len(ends) and data[-1] != _NEWLINE and not at_end:
                 ends = ends[:-1]

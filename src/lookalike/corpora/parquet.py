@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lookalike.checks import optional_module
-from lookalike.corpora.base import BATCH_ROWS, Problems, arrow, read_ahead
+from lookalike.corpora.base import BATCH_BYTES, BATCH_ROWS, Problems, arrow, read_ahead
 from lookalike.corpora.duck import (
     connection,
     duckdb_errors,
@@ -43,8 +44,7 @@ class ParquetCorpus(FileCorpus):
                 if not any(schema.equals(file.schema_arrow) for schema in schemas):
                     schemas.append(file.schema_arrow)
         self._columns: list[str] = schemas[0].names
-        plain = len(schemas) == 1 and len(set(self._columns)) == len(self._columns)
-        self._united = None if plain else _united(self.paths)
+        self._united = None if _is_plain(schemas) else _united(self.paths)
         if self._united is not None:
             try:
                 with connection() as database:
@@ -60,15 +60,17 @@ class ParquetCorpus(FileCorpus):
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[pyarrow.RecordBatch]:
         """Yield batches of these columns, with their types."""
         seen = 0
-        batches = (
-            read_ahead(self._plain(columns)) if self._united is None else self._by_duckdb(columns)
-        )
+        if self._united is None:
+            batches = read_ahead(self._plain(columns))
+            errors: tuple[type[Exception], ...] = (OSError, arrow().ArrowException)
+        else:
+            batches, errors = self._by_duckdb(columns), (duckdb_errors(),)
         try:
             for batch in batches:
                 yield batch
                 seen += len(batch)
                 self.done = seen / max(1, self._count)
-        except _read_errors(self._united is not None) as error:
+        except errors as error:
             raise FileError(f"{self.name}: cannot be read after row {seen}: {error}") from error
 
     def rows(self, problems: Problems) -> Iterator[pyarrow.RecordBatch]:
@@ -80,13 +82,12 @@ class ParquetCorpus(FileCorpus):
         present = [column for column in dict.fromkeys(columns) if column in self._columns]
         for path in self.paths:
             with _opened(path) as file:
-                schema = file.schema_arrow
                 some = None
-                for some in file.iter_batches(BATCH_ROWS, columns=present):
+                for some in file.iter_batches(_rows_at_a_time(file.metadata), columns=present):
+                    some.validate(full=True)  # a file may say that anything is UTF-8
                     yield _arranged(some, columns)
                 if some is None:
-                    empty = pa.RecordBatch.from_pylist([], schema)
-                    yield _arranged(empty, columns)
+                    yield _arranged(pa.RecordBatch.from_pylist([], file.schema_arrow), columns)
 
     def _by_duckdb(self, columns: Sequence[str]) -> Iterator[pyarrow.RecordBatch]:
         names = ", ".join(
@@ -104,8 +105,12 @@ def write_parquet(batches: Iterator[pyarrow.RecordBatch], schema: Any, path: Pat
 
     A group of rows is encoded by another thread while the next one is gathered.
     """
-    parquet = _parquet()
-    with parquet.ParquetWriter(path, schema) as writer, ThreadPoolExecutor(1) as background:
+    pa = arrow()
+    with (
+        pa.OSFile(os.fsencode(path), "wb") as file,
+        _parquet().ParquetWriter(file, schema) as writer,
+        ThreadPoolExecutor(1) as background,
+    ):
         writing: Future[None] | None = None
         for group in _groups(batches):
             if writing is not None:
@@ -137,13 +142,50 @@ def _parquet() -> Any:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
+    pa = arrow()
     try:
-        # Without buffering ahead, so that a large row group is not in memory as a whole.
-        file = _parquet().ParquetFile(path, pre_buffer=False)
-    except (OSError, arrow().ArrowInvalid) as error:
-        raise FileError(f"{path}: is not readable Parquet: {error}") from error
-    with file:
-        yield file
+        # Opened here: pyarrow would take some names for addresses, and refuse those that are not
+        # Unicode.
+        source = pa.OSFile(os.fsencode(path), "rb")
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error}") from error
+    with source:
+        try:
+            # Without buffering ahead, so that a large row group is not in memory as a whole.
+            file = _parquet().ParquetFile(source, pre_buffer=False)
+        except (OSError, pa.ArrowException) as error:
+            raise FileError(f"{path}: is not readable Parquet: {error}") from error
+        with file:
+            yield file
+
+
+def _rows_at_a_time(metadata: Any) -> int:
+    """Return how many rows make a batch, so that long ones do not fill the memory."""
+    groups = range(metadata.num_row_groups)
+    size: int = sum(metadata.row_group(at).total_byte_size for at in groups)
+    rows: int = metadata.num_rows
+    return max(1, min(BATCH_ROWS, BATCH_BYTES * rows // max(1, size)))
+
+
+def _is_plain(schemas: Sequence[Any]) -> bool:
+    """Return whether pyarrow reads files with these schemas as one, and can choose rows of them."""
+    names = schemas[0].names
+    return (
+        len(schemas) == 1
+        and len(set(names)) == len(names)
+        and not any(map(_is_awkward, schemas[0].types))
+    )
+
+
+def _is_awkward(kind: Any, *, nested: bool = False) -> bool:
+    """Return whether a type has a view, or a dictionary inside of something else."""
+    types = arrow().types
+    if types.is_string_view(kind) or types.is_binary_view(kind):
+        return True
+    if types.is_dictionary(kind):
+        return nested
+    fields = range(kind.num_fields if types.is_nested(kind) else 0)
+    return any(_is_awkward(kind.field(at).type, nested=True) for at in fields)
 
 
 def _united(paths: Sequence[Path]) -> str:
@@ -161,7 +203,3 @@ def _arranged(batch: Any, columns: Sequence[str]) -> Any:
         for column in columns
     ]
     return pa.record_batch(found, names=list(columns))
-
-
-def _read_errors(by_duckdb: bool) -> tuple[type[Exception], ...]:
-    return (duckdb_errors(),) if by_duckdb else (OSError, arrow().ArrowException)

@@ -57,7 +57,7 @@ class TableCorpus(Corpus):
 
     def rows(self, problems: Problems) -> Iterator[pyarrow.RecordBatch]:
         """Yield batches of all columns."""
-        return self.read(self.columns(), problems)
+        return map(_without_views, self.read(self.columns(), problems))
 
     def identity(self) -> None:
         """Nothing tells whether a table in memory is that of another run."""
@@ -72,11 +72,35 @@ class TableCorpus(Corpus):
         if type(source).__module__.partition(".")[0] == "polars":
             return source[positions.tolist()]
         if hasattr(source, "take") and hasattr(source, "schema"):  # an Arrow table
-            return source.take(positions)
+            return _without_views(source).take(positions)
         if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__"):
-            taken = self._table.take(positions)
+            taken = _without_views(self._table).take(positions)
             return taken["text"] if not hasattr(source, "columns") else taken
         return [source[position] for position in positions.tolist()]
+
+
+def _without_views(table: Any) -> Any:
+    """Return a table or batch without Arrow's views, of which it cannot take rows."""
+    pa = arrow()
+    fields = [field.with_type(_without_view(field.type)) for field in table.schema]
+    if all(field.type == old.type for field, old in zip(fields, table.schema, strict=True)):
+        return table
+    return table.cast(pa.schema(fields, table.schema.metadata))
+
+
+def _without_view(kind: Any) -> Any:
+    pa = arrow()
+    if pa.types.is_string_view(kind):
+        return pa.large_string()
+    if pa.types.is_binary_view(kind):
+        return pa.large_binary()
+    if pa.types.is_struct(kind):
+        inner = [kind.field(at) for at in range(kind.num_fields)]
+        return pa.struct([field.with_type(_without_view(field.type)) for field in inner])
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        make = pa.list_ if pa.types.is_list(kind) else pa.large_list
+        return make(kind.value_field.with_type(_without_view(kind.value_type)))
+    return kind
 
 
 def _is_plain_iterable(source: Any) -> bool:

@@ -133,6 +133,11 @@ def write_table(
 def _copy_by_duckdb(
     batches: Iterator[Any], schema: Any, path: Path, options: str, temporary: Path
 ) -> None:
+    half = [at for at, kind in enumerate(schema.types) if arrow().types.is_float16(kind)]
+    for at in half:  # which DuckDB does not know
+        schema = schema.set(at, schema.field(at).with_type(arrow().float32()))
+    if half:
+        batches = (batch.cast(schema) for batch in batches)
     with connection() as database:
         try:
             with streamed(database, "rows_to_write", schema, batches):
@@ -253,6 +258,7 @@ def _plain_parts(file: Path) -> list[str]:
 def _extended(line: str, added: dict[str, Any]) -> str:
     """Return a JSON object's text with keys added at its end; what was there stays as it is."""
     inside = line.rstrip().removesuffix("}").rstrip()
+    inside = inside.removesuffix(",").rstrip()  # DuckDB takes objects that end so
     more = json.dumps(added, ensure_ascii=False)[1:]
     return f"{inside}{'' if inside.endswith('{') else ', '}{more}\n"
 

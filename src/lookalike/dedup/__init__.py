@@ -66,7 +66,8 @@ def dedup(
     `num_perm`, `ngram_size` and `bit_diff` are known too.
 
     `against` is a corpus, or a file that `save_signatures` wrote: what is already there goes.
-    `save_signatures` writes a file for that: the signatures of `against` and of what stays.
+    `save_signatures` writes a file for that: the signatures of `against` and of what stays. If the
+    result is to be written first, leave it to `DedupResult.save_signatures`.
 
     Pairs are proposed by signatures and decided by the exact similarity of the documents, so each
     verified pair is one; a pair at the threshold is proposed with a chance of at least 99.5%

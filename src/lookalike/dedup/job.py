@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.checks import thread_count, whole_number
 from lookalike.corpora import Corpus, format_of, open_corpus
-from lookalike.corpora.columns import find_columns
+from lookalike.corpora.columns import Columns, find_columns
 from lookalike.corpora.duck import limited
 from lookalike.dedup.choose import choose_survivors, ranks
 from lookalike.dedup.cluster import Clusters, by_first, cluster_documents
@@ -61,7 +61,7 @@ def run_job(
         raise ArgumentError(
             f"memory_limit is {limit:,} bytes; a job takes {_BYTES_AT_LEAST:,} at least"
         )
-    old = _open_old(against, chosen, columns.text, format)
+    old = _open_old(against, chosen, columns, format)
     steps = Progress(progress)
     folder = Work(None if work is None else Path(work))
     try:
@@ -137,7 +137,7 @@ def _run(
     result.source, result.columns, result.skip_bad = corpus, columns, skip_bad
     result.source_identity = identity
     if save_path is not None:
-        _save(save_path, result, signed, first, settings)
+        result.save_signatures(save_path)
     return result
 
 
@@ -159,7 +159,7 @@ def _settings(given: dict[str, Any]) -> DedupSettings:
     return DedupSettings(**named)
 
 
-def _open_old(against: Any, settings: DedupSettings, text: str, format: str | None) -> Any:
+def _open_old(against: Any, settings: DedupSettings, new: Columns, format: str | None) -> Any:
     if against is None:
         return None
     if isinstance(against, str | os.PathLike) and Path(against).suffix == _LOOKALIKE_SUFFIX:
@@ -175,7 +175,9 @@ def _open_old(against: Any, settings: DedupSettings, text: str, format: str | No
     # The format that was given is that of the source; an old file may well tell its own.
     unnamed = isinstance(against, str | os.PathLike) and format_of(Path(against)) is None
     corpus = open_corpus(against, format if unnamed else None)
-    return corpus, find_columns(corpus, text if text in corpus.columns() else None, None, None)
+    known = corpus.columns()
+    text, id = (name if name in known else None for name in (new.text, new.id))
+    return corpus, find_columns(corpus, text, id, None)
 
 
 def _needed(documents: int) -> int:
@@ -308,6 +310,8 @@ def _result(
         source=None,  # type: ignore[arg-type]  # the caller knows it
         columns=None,  # type: ignore[arg-type]
         documents=documents,
+        signed=signed,
+        first_equal=first,
     )
 
 
@@ -325,22 +329,3 @@ def _with_copies(
 
 def _moved(pairs: VerifiedPairs, left: int, right: int) -> VerifiedPairs:
     return VerifiedPairs(pairs.left - left, pairs.right - right, pairs.similarity, pairs.distance)
-
-
-def _save(
-    path: str | os.PathLike[str],
-    result: DedupResult,
-    signed: Signed,
-    first: NDArray[np.int64],
-    settings: DedupSettings,
-) -> None:
-    """Write the signatures of old documents and of those that stay."""
-    from lookalike.signatures.files import save_signatures
-
-    old = result.documents.old
-    stays = np.concatenate([np.ones(old, bool), result.keep])
-    # The signature is that of the first of equal texts; whoever of them stays gives the id.
-    staying = np.flatnonzero(stays & ~signed.too_short)
-    rows = np.searchsorted(signed.positions, first[staying])
-    ids = [str(result.documents.id_of(position)) for position in staying.tolist()]
-    save_signatures(path, np.ascontiguousarray(signed.signatures[rows]), settings.signer(), ids)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +16,7 @@ from lookalike.corpora.columns import Columns
 from lookalike.corpora.tables import TableCorpus
 from lookalike.dedup.read import Documents
 from lookalike.dedup.settings import DedupSettings
+from lookalike.dedup.sign import Signed
 from lookalike.dedup.verify import VerifiedPairs
 
 __all__ = ["DedupCounts", "DedupResult"]
@@ -77,6 +79,9 @@ class DedupResult:
     source: Corpus = field(repr=False)
     columns: Columns = field(repr=False)
     documents: Documents = field(repr=False)
+    signed: Signed = field(repr=False)
+    first_equal: NDArray[np.int64] = field(repr=False)
+    """For each document, old ones first, the first with the same text."""
     skip_bad: bool = field(default=False, repr=False)
     source_identity: list[Any] | None = field(default=None, repr=False)
     """What the source was when it was read; see `Corpus.identity`."""
@@ -130,6 +135,15 @@ class DedupResult:
         from lookalike.dedup.write import write_pairs
 
         return write_pairs(self, Path(path))
+
+    def save_signatures(self, path: str | os.PathLike[str]) -> None:
+        """Write a file for `against`: the signatures of old documents and of the rows that stay.
+
+        To be done last: whoever comes back after a failure must not find these rows known.
+        """
+        from lookalike.dedup.write import write_signatures
+
+        write_signatures(self, Path(path))
 
     def report(self, path: str | Path) -> None:
         """Write a page that shows what was found: one HTML file that needs nothing else."""

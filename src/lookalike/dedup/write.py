@@ -13,11 +13,18 @@ from lookalike.corpora import Problems, write_corpus, write_table
 from lookalike.corpora.base import BATCH_ROWS, arrow, arrow_positions
 from lookalike.dedup.verify import VerifiedPairs
 from lookalike.errors import DocumentError
+from lookalike.signatures import save_signatures
 
 if TYPE_CHECKING:
     from lookalike.dedup.result import DedupResult
 
-__all__ = ["survivors_table", "write_annotated", "write_pairs", "write_survivors"]
+__all__ = [
+    "survivors_table",
+    "write_annotated",
+    "write_pairs",
+    "write_signatures",
+    "write_survivors",
+]
 
 
 def write_survivors(result: DedupResult, path: Path) -> int:
@@ -55,6 +62,18 @@ def write_annotated(result: DedupResult, path: Path) -> int:
 def write_pairs(result: DedupResult, path: Path) -> int:
     """Write the verified pairs by id; with an old corpus, `old` tells that left is one of it."""
     return write_table(_pair_batches(result), path)
+
+
+def write_signatures(result: DedupResult, path: Path) -> None:
+    """Write the signatures of old documents and of those that stay, with their ids."""
+    documents, signed = result.documents, result.signed
+    stays = np.concatenate([np.ones(documents.old, bool), result.keep])
+    # The signature is that of the first of equal texts; whoever of them stays gives the id.
+    staying = np.flatnonzero(stays & ~signed.too_short)
+    rows = np.searchsorted(signed.positions, result.first_equal[staying])
+    ids = [str(documents.id_of(position)) for position in staying.tolist()]
+    signatures = np.ascontiguousarray(signed.signatures[rows])
+    save_signatures(path, signatures, result.settings.signer(), ids)
 
 
 def survivors_table(result: DedupResult) -> Any:

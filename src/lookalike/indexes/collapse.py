@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from lookalike.indexes.results import NO_LIMIT, Pairs, as_int64
 
 __all__ = ["pairs_of_rows"]
 
-_TABLE_BITS = 20
+Columns = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]
 
 
 def pairs_of_rows(
@@ -29,133 +29,130 @@ def pairs_of_rows(
     Equal signatures form a group; one of each group is compared with those of other groups, by
     blocks where that is cheaper than each with each. Time beside that: sorting, and the output.
     """
-    groups = _groups(signatures, ids)
-    sizes = np.diff(groups.offsets)
+    rows = np.ascontiguousarray(signatures)
+    groups = _Groups.of(rows, ids)
+    sizes = groups.sizes
     inside = sizes - 1 if collapse else sizes * (sizes - 1) // 2
     within_groups = int(inside.sum())  # less than 2**63 for fewer than 2**32 signatures
     if within_groups > limit:
         raise _too_many(limit, radius, len(ids))
-    left, right, distances = _compare(signatures[groups.first], radius, limit, threads)
-    if collapse:
-        parts = [
-            _star(groups, sizes),
-            (groups.ids[groups.offsets[left]], groups.ids[groups.offsets[right]], distances),
-        ]
-    else:
-        if within_groups + int((sizes[left] * sizes[right]).sum()) > limit:
-            raise _too_many(limit, radius, len(ids))
-        parts = [_cliques(groups, sizes), _products(groups, sizes, left, right, distances)]
-    one, two, far = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    one, two = np.minimum(one, two), np.maximum(one, two)
-    if len(one) > limit:
+    found = _compare(rows, groups, radius, limit, threads)
+    between = [found] if collapse else groups.products(found, limit - within_groups)
+    if between is None or within_groups + sum(len(part[0]) for part in between) > limit:
         raise _too_many(limit, radius, len(ids))
-    order = np.lexsort((two, one))
+    parts = [groups.stars() if collapse else groups.cliques(), *between]
+    one, two, far = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    one, two = ids[one], ids[two]
+    one, two = np.minimum(one, two), np.maximum(one, two)
+    # One number for both is sorted much faster.
+    small = not len(two) or int(two.max()) < 2**31
+    order = np.argsort(one << 32 | two) if small else np.lexsort((two, one))
     return Pairs(one[order], two[order], far[order].astype(np.int32), exact=True)
 
 
+@dataclass(eq=False)
 class _Groups:
-    """Equal signatures: group g has the ids at offsets[g] to offsets[g + 1], ascending."""
+    """Equal signatures: group g has the rows at offsets[g] to offsets[g + 1], by ascending id.
 
-    def __init__(
-        self, ids: NDArray[np.int64], offsets: NDArray[np.int64], first: NDArray[np.int64]
-    ) -> None:
-        self.ids = ids
-        self.offsets = offsets
-        self.first = first
-        """A row of each group."""
+    Those that stand alone are in no group. All that is found are rows, not ids.
+    """
+
+    count: int
+    """Rows of the collection."""
+    rows: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, signatures: NDArray[np.uint8], ids: NDArray[np.int64]) -> _Groups:
+        rows, offsets = _native.equal_rows(signatures)
+        group = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        return cls(len(ids), rows[np.lexsort((ids[rows], group))], offsets)
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        return np.diff(self.offsets)
+
+    @property
+    def firsts(self) -> NDArray[np.int64]:
+        """Return the row that stands for each group."""
+        return self.rows[self.offsets[:-1]]
+
+    def skipped(self) -> NDArray[np.uint8] | None:
+        """Return 1 for rows that another stands for, 0 for all others; None if there are none."""
+        if not len(self.rows):
+            return None
+        skipped = np.zeros(self.count, np.uint8)
+        skipped[self.rows] = 1
+        skipped[self.firsts] = 0
+        return skipped
+
+    def stars(self) -> Columns:
+        """Pair the members of each group with its first."""
+        others = np.ones(len(self.rows), bool)
+        others[self.offsets[:-1]] = False
+        firsts = np.repeat(self.firsts, self.sizes)
+        return firsts[others], self.rows[others], np.zeros(int(others.sum()), np.int32)
+
+    def cliques(self) -> Columns:
+        """Pair the members of each group with each other."""
+        sizes = self.sizes
+        left, right = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        for size in np.unique(sizes):
+            members = self.rows[self.offsets[:-1][sizes == size][:, None] + np.arange(size)]
+            one, two = np.triu_indices(size, 1)
+            left.append(members[:, one].reshape(-1))
+            right.append(members[:, two].reshape(-1))
+        return np.concatenate(left), np.concatenate(right), np.zeros(sum(map(len, left)), np.int32)
+
+    def numbers(self) -> NDArray[np.int64]:
+        """Return, for each row, which group it stands for, or -1."""
+        numbers = np.full(self.count, -1)
+        numbers[self.firsts] = np.arange(len(self.offsets) - 1)
+        return numbers
+
+    def products(self, found: Columns, most: int) -> list[Columns] | None:
+        """Pair all that each of two rows stands for; None if that makes more than `most`."""
+        if not len(self.rows):
+            return [found]
+        left, right, distances = found
+        group = self.numbers()
+        several = (group[left] >= 0) | (group[right] >= 0)
+        alone = left[~several], right[~several], distances[~several]
+        left, right, distances = left[several], right[several], distances[several]
+        sizes = np.append(self.sizes, 1)  # the last one for those that stand alone
+        counts = sizes[group[left]] * sizes[group[right]]
+        if len(alone[0]) + int(counts.sum()) > most:
+            return None
+        pair = np.repeat(np.arange(len(left)), counts)
+        place = np.arange(len(pair)) - np.repeat(np.cumsum(counts) - counts, counts)
+        width = sizes[group[right]][pair]
+        one = self._members(left[pair], group, place // width)
+        two = self._members(right[pair], group, place % width)
+        return [alone, (one, two, distances[pair])]
+
+    def _members(
+        self, rows: NDArray[np.int64], group: NDArray[np.int64], number: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Return, of what each row stands for, the one of that number."""
+        begins = np.append(self.offsets[:-1], 0)[group[rows]]
+        return np.where(group[rows] < 0, rows, self.rows[begins + number])
 
 
-Columns = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]
-
-
-def _groups(signatures: NDArray[np.uint8], ids: NDArray[np.int64]) -> _Groups:
-    if not len(signatures):
-        none = np.empty(0, np.int64)
-        return _Groups(none, np.zeros(1, np.int64), none)
-    keys = _keys(np.ascontiguousarray(signatures))
-    ordered = np.sort(keys)
-    repeated = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
-    if not len(repeated):
-        return _Groups(ids, np.arange(len(ids) + 1), np.arange(len(ids)))
-    # Most signatures stand alone; only the others have to be put in order, by key and id. A table
-    # of the keys' upper bits tells most of them apart without looking each one up.
-    table = np.zeros(1 << _TABLE_BITS, bool)
-    table[repeated >> np.uint64(64 - _TABLE_BITS)] = True
-    likely = np.flatnonzero(table[keys >> np.uint64(64 - _TABLE_BITS)])
-    places = np.searchsorted(repeated, keys[likely]).clip(max=len(repeated) - 1)
-    members = likely[repeated[places] == keys[likely]]
-    several = np.zeros(len(keys), bool)
-    several[members] = True
-    alone = np.flatnonzero(~several)
-    members = members[np.lexsort((ids[members], keys[members]))]
-    begins = np.flatnonzero(np.append(True, keys[members][1:] != keys[members][:-1]))
-    starts = np.concatenate([np.arange(len(alone)), len(alone) + begins])
-    order = np.concatenate([alone, members])
-    return _Groups(ids[order], np.append(starts, len(ids)), order[starts])
-
-
-def _keys(signatures: NDArray[np.uint8]) -> NDArray[Any]:
-    """Return numbers that are equal for equal signatures only: mixed, or hashes."""
-    if signatures.shape[1] == 8:
-        return signatures.view(np.uint64)[:, 0] * np.uint64(0x9E3779B97F4A7C15)  # no two become one
-    hashes = np.empty(len(signatures), np.uint64)
-    _native.hash_rows(signatures, hashes)
-    order = np.argsort(hashes)
-    same = np.flatnonzero(hashes[order][1:] == hashes[order][:-1])
-    if (signatures[order[same]] == signatures[order[same + 1]]).all():
-        return hashes
-    # Two that differ have the same hash: number the signatures themselves.
-    whole = signatures.view(f"V{signatures.shape[1]}")[:, 0]
-    return np.unique(whole, return_inverse=True)[1].astype(np.uint64)
-
-
-def _compare(signatures: NDArray[np.uint8], radius: int, limit: int, threads: int) -> Columns:
-    """Return the pairs of distinct signatures, by position."""
-    rows = np.ascontiguousarray(signatures)
+def _compare(
+    rows: NDArray[np.uint8], groups: _Groups, radius: int, limit: int, threads: int
+) -> Columns:
+    """Return the pairs of distinct signatures: of rows that stand alone or for their group."""
+    skipped = groups.skipped()
     try:
-        found = _native.block_pairs(rows, radius, min(limit, NO_LIMIT), threads)
+        found = _native.block_pairs(rows, skipped, radius, min(limit, NO_LIMIT), threads)
         if found is None:
-            found = _native.scan_pairs(rows, None, True, radius, min(limit, NO_LIMIT), threads)
+            kept = None if skipped is None else np.flatnonzero(skipped == 0)
+            some = rows if kept is None else rows[kept]
+            found = _native.scan_pairs(some, kept, True, radius, min(limit, NO_LIMIT), threads)
     except _native.TooManyResults:
         raise _too_many(limit, radius, len(rows)) from None
     left, right, distances = found
     return as_int64(left), as_int64(right), distances
-
-
-def _star(groups: _Groups, sizes: NDArray[np.int64]) -> Columns:
-    """Pair the members of each group with its first."""
-    firsts = np.repeat(groups.ids[groups.offsets[:-1]], sizes)
-    others = np.ones(len(groups.ids), bool)
-    others[groups.offsets[:-1]] = False
-    return firsts[others], groups.ids[others], np.zeros(int(others.sum()), np.int32)
-
-
-def _cliques(groups: _Groups, sizes: NDArray[np.int64]) -> Columns:
-    """Pair the members of each group with each other."""
-    left, right = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for size in np.unique(sizes[sizes > 1]):
-        members = groups.ids[groups.offsets[:-1][sizes == size][:, None] + np.arange(size)]
-        one, two = np.triu_indices(size, 1)
-        left.append(members[:, one].reshape(-1))
-        right.append(members[:, two].reshape(-1))
-    return np.concatenate(left), np.concatenate(right), np.zeros(sum(map(len, left)), np.int32)
-
-
-def _products(
-    groups: _Groups,
-    sizes: NDArray[np.int64],
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
-    distances: NDArray[np.int32],
-) -> Columns:
-    """Pair every member of one group with every member of the other."""
-    counts = sizes[left] * sizes[right]
-    pair = np.repeat(np.arange(len(left)), counts)
-    place = np.arange(len(pair)) - np.repeat(np.cumsum(counts) - counts, counts)
-    width = sizes[right][pair]
-    one = groups.ids[groups.offsets[left][pair] + place // width]
-    two = groups.ids[groups.offsets[right][pair] + place % width]
-    return one, two, distances[pair]
 
 
 def _too_many(limit: int, radius: int, count: int) -> ResultTooLargeError:

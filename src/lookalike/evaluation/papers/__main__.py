@@ -22,6 +22,7 @@ from lookalike.evaluation.papers import (
 from lookalike.evaluation.papers.page import Section
 from lookalike.evaluation.papers.scale import SCALES
 from lookalike.evaluation.papers.world import World
+from lookalike.storage import whole_file
 
 Experiments = Callable[[World], Iterator[Section]]
 
@@ -65,7 +66,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def write(folder: Path, scale: str, data: Path | None, only: str = "") -> None:
-    """Run the documents with `only` in their name, and write the page and its pictures."""
+    """Run the documents with `only` in their name, and write the page and its pictures.
+
+    The page is written anew after each section: a long run that is stopped leaves what it had.
+    """
     pictures = folder / PICTURES
     pictures.mkdir(parents=True, exist_ok=True)
     world = World(SCALES[scale], data, pictures)
@@ -79,8 +83,9 @@ def write(folder: Path, scale: str, data: Path | None, only: str = "") -> None:
             for section in run(world):
                 parts.append(section.markdown(PICTURES))
                 seconds, start = perf_counter() - start, perf_counter()
+                with whole_file(folder / PAGE) as page:
+                    page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
                 print(f"{name}: {section.title} ({seconds:.0f} s)", flush=True)
-    (folder / PAGE).write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     print(f"wrote {folder / PAGE}")
 
 
