@@ -112,13 +112,13 @@ nb::object json_columns(const ByteArray& text, const IdArray& ends,
     for (text::JsonColumn& column : *columns) {
         const auto size = static_cast<std::size_t>(column.offsets.back());
         auto* const bytes = reinterpret_cast<std::uint8_t*>(column.bytes.release());
-        const nb::capsule owner(
-            bytes, [](void* data) noexcept { delete[] static_cast<char*>(data); });
+        const nb::capsule owner(bytes,
+                                [](void* data) noexcept { delete[] static_cast<char*>(data); });
         const nb::object present =
             column.missing == 0 ? nb::none() : nb::cast(to_numpy(std::move(column.present)));
-        values.append(nb::make_tuple(
-            nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(bytes, {size}, owner),
-            to_numpy(std::move(column.offsets)), present));
+        values.append(
+            nb::make_tuple(nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(bytes, {size}, owner),
+                           to_numpy(std::move(column.offsets)), present));
     }
     return values;
 }

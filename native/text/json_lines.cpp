@@ -31,10 +31,9 @@ Bytes end_of_plain(Bytes at, Bytes end) {
             std::memcpy(&word, at, 8);
             // A zero byte borrows; so the lowest mark of these is true, whatever stands above it.
             const auto zero = [](std::uint64_t bytes) { return (bytes - kOnes) & ~bytes; };
-            const std::uint64_t marks =
-                (zero(word ^ kOnes * '"') | zero(word ^ kOnes * '\\') |
-                 ((word - kOnes * 0x20) & ~word) | word) &
-                kHigh;
+            const std::uint64_t marks = (zero(word ^ kOnes * '"') | zero(word ^ kOnes * '\\') |
+                                         ((word - kOnes * 0x20) & ~word) | word) &
+                                        kHigh;
             if (marks != 0)
                 return at + std::countr_zero(marks) / 8;
         }
@@ -105,7 +104,7 @@ struct Found {
 
 // Reads one line. Each function returns false where something is not plain, and then all stops.
 class Line {
-public:
+  public:
     Line(Bytes begin, Bytes end, const std::vector<std::string>& keys, Found* found)
         : at_(begin), end_(end), keys_(keys), found_(found) {}
 
@@ -117,7 +116,7 @@ public:
         return at_ == end_;
     }
 
-private:
+  private:
     Bytes at_, end_;
     const std::vector<std::string>& keys_;
     Found* found_;

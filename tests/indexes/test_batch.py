@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import lookalike as la
 import oracle
 from lookalike import _native
-from lookalike.indexes.batch_chunks import Chunks
+from lookalike.indexes.batch import chunks_for
 from lookalike.indexes.batch_matchers import batch_header_bits
 from lookalike.storage import SignatureFile
 from table_cases import found
@@ -120,9 +120,8 @@ def test_flips_find_the_same_however_the_file_is_cut(
     options: dict[str, Any] = {
         "weights": weights, "flips": flips, "chunk": chunk, "threads": threads, "append": False,
     }  # fmt: skip
-    size = 1 << 20 if chunk is None else chunk
-    chunks = Chunks(SignatureFile(path), size, min(size, 1 << 16)).sizes()
-    assert sum(chunks) == len(rows) and all(0 < each <= size for each in chunks)
+    chunks = chunks_for(SignatureFile(path), 40, chunk).sizes()
+    assert sum(chunks) == len(rows) and all(0 < each <= (chunk or 1 << 20) for each in chunks)
     header = batch_header_bits(chunks, 40, 8 * width, 3, 0.95)
     expected = la.FlipIndex(rows, header).within(queries, 3, weights=weights, flips=flips)
     matches = la.match_batch(path, queries, **options)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import lookalike as la
 import oracle
 from lookalike.indexes.block_choice import BlockChoice, choose_blocks
+from lookalike.indexes.large_pages import empty_in_large_pages
 from strategies import distinct_ids
 from table_cases import damaged, found, near_collections, threads_used
 
@@ -282,3 +283,14 @@ def test_what_the_index_says_of_itself() -> None:
     }
     with pytest.raises(la.SignatureError, match="queries have 128 bits, the index has 64"):
         index.within(np.zeros((1, 16), np.uint8))
+
+
+@pytest.mark.parametrize("count", [0, 1, 1 << 19, (1 << 19) + 1, 3_000_001])
+def test_arrays_in_large_pages_are_arrays(count: int) -> None:
+    array = empty_in_large_pages((count, 1), np.uint32)
+    assert array.shape == (count, 1) and array.dtype == np.uint32
+    assert array.flags.c_contiguous and array.flags.writeable
+    array[:] = np.arange(count, dtype=np.uint32)[:, None]
+    other = empty_in_large_pages((count, 1), np.uint32)
+    other[:] = 7
+    assert (array[:, 0] == np.arange(count)).all()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import SupportsFloat, SupportsIndex
+from typing import TYPE_CHECKING, SupportsFloat, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,7 +26,10 @@ from lookalike.indexes.sorted_table import SortedTable, header_width
 from lookalike.indexes.volatility import as_weights
 from lookalike.signatures import as_signatures
 
-__all__ = ["Progress", "match_batch"]
+if TYPE_CHECKING:
+    from lookalike.storage import SignatureFile
+
+__all__ = ["Progress", "chunks_for", "match_batch"]
 
 Progress = Callable[[int, int], None]
 """Called with how many signatures of the file have been read, and how many there are."""
@@ -83,9 +86,7 @@ def match_batch(
     near = min(whole_number("radius", radius, at_least=0), bits)
     most = whole_number("limit", limit, at_least=0)
     workers = thread_count(threads)
-    size = max(len(rows), _CHUNK_BYTES // rows.shape[1], 1)
-    if chunk is not None:
-        size = whole_number("chunk", chunk, at_least=1)
+    size = None if chunk is None else whole_number("chunk", chunk, at_least=1)
     names = None if ids is None else Rows.of(rows, ids).all_ids()
     if method == "blocks":
         matcher: Matcher = ByBlocks(rows, near, tables, workers)
@@ -105,8 +106,7 @@ def match_batch(
             "same"
         )
     found = Found(len(rows), first, most, near)
-    short = min(size, max(_SHORT * len(rows), _SMALL)) if matcher.joins_runs else 0
-    chunks = Chunks(store, size, short)
+    chunks = chunks_for(store, len(rows), size, matcher.joins_runs)
     _match(chunks, matcher, found, len(store), progress)
     matches = found.matches(matcher.exact)
     if append:
@@ -115,6 +115,15 @@ def match_batch(
         own = np.arange(len(rows)) if names is None else names
         store.append(table.signatures, own[table.rows], number_on=names is None)
     return matches
+
+
+def chunks_for(
+    store: SignatureFile, queries: int, size: int | None = None, join: bool = True
+) -> Chunks:
+    """Return how a file is read for so many queries, in chunks of at most `size`."""
+    if size is None:
+        size = max(queries, _CHUNK_BYTES * 8 // store.bits, 1)
+    return Chunks(store, size, min(size, max(_SHORT * queries, _SMALL)) if join else 0)
 
 
 def _match(

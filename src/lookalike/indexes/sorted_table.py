@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.errors import ArgumentError, CorruptIndexError
+from lookalike.indexes.large_pages import empty_in_large_pages
 
 if TYPE_CHECKING:
     from lookalike.storage import Container
@@ -55,12 +56,12 @@ class SortedTable:
                 f"there are {count} signatures; a table takes at most {MOST_ROWS}: make several "
                 "indexes and put them together with ShardedIndex"
             )
-        rows = np.empty(count, np.uint32)
+        rows = empty_in_large_pages((count,), np.uint32)
         offsets = _empty_offsets(runs)
         if compressed:
             _native.build_table(signatures, list(runs), threads, None, rows, offsets)
             return cls(runs, signatures, rows, offsets, True)
-        ordered = np.empty(signatures.shape, np.uint8)
+        ordered = empty_in_large_pages(signatures.shape, np.uint8)
         _native.build_table(signatures, list(runs), threads, ordered, rows, offsets)
         return cls(runs, ordered, rows, offsets)
 
@@ -111,4 +112,4 @@ class SortedTable:
 
 def _empty_offsets(runs: Runs) -> NDArray[np.uint32]:
     bits = sum(width for _, width in runs)
-    return np.empty((1 << bits) + 1, np.uint32)
+    return empty_in_large_pages(((1 << bits) + 1,), np.uint32)
