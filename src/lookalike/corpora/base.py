@@ -23,6 +23,7 @@ __all__ = [
     "Corpus",
     "Problems",
     "arrow",
+    "arrow_compute",
     "arrow_positions",
     "read_ahead",
 ]
@@ -39,6 +40,11 @@ Batch = TypeVar("Batch")
 def arrow() -> Any:
     """Return pyarrow, or say how to install it."""
     return optional_module("pyarrow", "reading and writing corpora", extra="dedup")
+
+
+def arrow_compute() -> Any:
+    """Return `pyarrow.compute`; importing it takes so long that only those do who need it."""
+    return optional_module("pyarrow.compute", "reading and writing corpora", extra="dedup")
 
 
 def arrow_positions(positions: NDArray[np.int64]) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lookalike.corpora.base import Corpus, arrow
+from lookalike.corpora.base import Corpus, arrow, arrow_compute
 from lookalike.errors import ArgumentError, DocumentError
 
 __all__ = ["Columns", "find_columns", "id_strings", "text_strings", "undictionaried"]
@@ -104,5 +104,5 @@ def id_strings(column: Any, first_row: int) -> Any:
         strings = pa.array([str(value.as_py()) for value in column], pa.large_string())
     if strings.null_count:
         rows = pa.array(range(first_row, first_row + len(strings)), pa.int64())
-        strings = pa.compute.coalesce(strings, rows.cast(pa.large_string()))
+        strings = arrow_compute().coalesce(strings, rows.cast(pa.large_string()))
     return strings

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lookalike import _native
-from lookalike.corpora.base import BATCH_ROWS, Problems, arrow
+from lookalike.corpora.base import BATCH_ROWS, Problems, arrow, arrow_compute
 from lookalike.corpora.duck import (
     connection,
     connection_threads,
@@ -154,7 +154,9 @@ class JsonLinesCorpus(FileCorpus):
                 problems.report(
                     batch.where(index), f"is JSON of type {kind.lower()}; expected an object"
                 )
-        return lines.filter(pa.compute.fill_null(pa.compute.equal(kinds, "OBJECT"), False))
+        return lines.filter(
+            arrow_compute().fill_null(arrow_compute().equal(kinds, "OBJECT"), False)
+        )
 
 
 def _plain_values(batch: LineBatch, columns: Sequence[str], threads: int) -> Any:

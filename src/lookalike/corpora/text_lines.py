@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lookalike.corpora.base import Problems, arrow
+from lookalike.corpora.base import Problems, arrow, arrow_compute
 from lookalike.corpora.files import FileCorpus
 from lookalike.corpora.lines import LineBatch, line_batches
 
@@ -43,7 +43,7 @@ class TextLinesCorpus(FileCorpus):
         """Yield batches of lines without their ends."""
         pa = arrow()
         for lines in self.lines(problems):
-            texts = pa.compute.utf8_rtrim(lines, characters="\r\n")
+            texts = arrow_compute().utf8_rtrim(lines, characters="\r\n")
             nulls = pa.nulls(len(lines), pa.large_string())
             yield pa.record_batch(
                 [texts if column == "text" else nulls for column in columns], names=list(columns)

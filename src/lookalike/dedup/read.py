@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.corpora import Corpus, Problems
-from lookalike.corpora.base import arrow
+from lookalike.corpora.base import arrow, arrow_compute
 from lookalike.corpora.columns import Columns, id_strings, text_strings, undictionaried
 from lookalike.dedup.progress import Progress
 from lookalike.dedup.texts import Texts, TextWriter
@@ -170,7 +170,7 @@ def _comparable(column: Any) -> Any:
     if pa.types.is_string_view(column.type):
         return column.cast(pa.large_string())
     if pa.types.is_floating(column.type):  # what is not a number is no value
-        return pa.compute.if_else(pa.compute.is_nan(column), None, column)
+        return arrow_compute().if_else(arrow_compute().is_nan(column), None, column)
     return column
 
 
@@ -193,7 +193,7 @@ def _ranks(work: Work, old: int, count: int) -> NDArray[np.int64]:
                 except pa.ArrowInvalid:
                     pass
         try:
-            dense = pa.compute.rank(values, tiebreaker="dense")
+            dense = arrow_compute().rank(values, tiebreaker="dense")
         except pa.ArrowNotImplementedError as error:
             raise ArgumentError(
                 f"the column to keep by is of type {values.type}, which has no order"
