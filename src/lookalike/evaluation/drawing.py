@@ -101,7 +101,8 @@ def save_figure(figure: Any, axes: Any, path: str | os.PathLike[str]) -> None:
 
 
 def short_count(count: float) -> str:
-    """Return 1000 as 1K and 2,500,000 as 2.5M."""
-    if count >= 1e6:
-        return f"{count / 1e6:g}M"
-    return f"{count / 1e3:g}K" if count >= 1e3 else f"{count:g}"
+    """Return a count to three digits, with K, M or B: 2,500,000 as 2.5M."""
+    for unit, size in (("B", 1e9), ("M", 1e6), ("K", 1e3)):
+        if count >= 0.9995 * size:
+            return f"{count / size:.3g}{unit}"
+    return f"{count:.3g}"

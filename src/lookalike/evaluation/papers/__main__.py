@@ -119,7 +119,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--scale",
         choices=tuple(SCALES),
         default=os.environ.get("SCALE") or "quick",
-        help="tiny (seconds), quick (minutes) or paper (an hour and 16 GB); default: the "
+        help="tiny (seconds), quick (minutes) or paper (two hours and 16 GB); default: the "
         "environment variable SCALE, or quick",
     )
     parser.add_argument(

@@ -14,7 +14,7 @@ from time import process_time
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.evaluation.drawing import line_style, log_axis, new_figure, save_figure
+from lookalike.evaluation.drawing import line_style, log_axis, new_figure, save_figure, short_count
 from lookalike.evaluation.generated import GeneratedFingerprints
 from lookalike.evaluation.papers.page import Section
 from lookalike.evaluation.papers.psm_search import (
@@ -24,7 +24,7 @@ from lookalike.evaluation.papers.psm_search import (
     flips_needed,
     with_matches,
 )
-from lookalike.evaluation.papers.world import World, count_text
+from lookalike.evaluation.papers.world import World
 from lookalike.indexes import BlockIndex, FlipIndex, match_batch
 from lookalike.indexes.batch import chunks_for
 from lookalike.indexes.batch_matchers import batch_header_bits
@@ -48,7 +48,7 @@ def run(world: World) -> Iterator[Section]:
     by_batch = [_rates(data, matched, len(data.signatures), batch) for batch in batches]
     yield Section(
         "Figure 9(a): throughput in batch mode, by the size of the batch",
-        f"{about(data)} A batch against a file of {count_text(len(data.signatures))} in runs of "
+        f"{about(data)} A batch against a file of {short_count(len(data.signatures))} in runs of "
         "that size, queries a second; in brackets, times the blocks (4 tables over the batch). "
         "The paper: from the smallest batch to one of 10 million, against 60 million, in chunks as "
         "long as the batch. Ours puts such runs together to chunks of 128 MB, so that small "
@@ -65,7 +65,7 @@ def run(world: World) -> Iterator[Section]:
     by_size = [_rates(data, matched, size, batches[1]) for size in sizes]
     yield Section(
         "Figure 9(b): throughput in batch mode, by the size of the file",
-        f"{about(data)} Batches of {count_text(batches[1])}. The paper: all fall like 1/n, PSM at "
+        f"{about(data)} Batches of {short_count(batches[1])}. The paper: all fall like 1/n, PSM at "
         "7 times the blocks for all matches, 14 times for the first.",
         ("file", *METHODS),
         _rows(sizes, by_size),
@@ -122,9 +122,9 @@ def _write(path: Path, signatures: NDArray[np.uint64], run: int) -> None:
 def _rows(sizes: Sequence[int], rates: Sequence[dict[str, float]]) -> list[tuple[str, ...]]:
     return [
         (
-            count_text(size),
+            short_count(size),
             *(
-                f"{count_text(each[method])} ({each[method] / each[BLOCKS]:.1f})"
+                f"{short_count(each[method])} ({each[method] / each[BLOCKS]:.1f})"
                 for method in METHODS
             ),
         )
@@ -143,7 +143,7 @@ def _draw(
         values = [each[method] / 1e3 for each in rates]
         axes.plot(sizes, values, label=method, **line_style(number))
     axes.set_xscale("log", base=2)
-    axes.set_xticks(sizes, [count_text(size) for size in sizes])
+    axes.set_xticks(sizes, [short_count(size) for size in sizes])
     axes.minorticks_off()
     log_axis(axes)
     axes.set_xlabel(what)

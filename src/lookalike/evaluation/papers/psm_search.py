@@ -12,10 +12,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.evaluation.drawing import line_style, log_axis, new_figure, save_figure
+from lookalike.evaluation.drawing import line_style, log_axis, new_figure, save_figure, short_count
 from lookalike.evaluation.generated import GeneratedFingerprints, generate_fingerprints
 from lookalike.evaluation.papers.page import Section
-from lookalike.evaluation.papers.world import World, count_text, median_seconds
+from lookalike.evaluation.papers.world import World, median_seconds
 from lookalike.indexes import BlockIndex, FlipIndex, Index, Matches
 from lookalike.indexes.cost_model import flip_tables
 from lookalike.indexes.sorted_table import header_width
@@ -66,8 +66,8 @@ def about(data: GeneratedFingerprints) -> str:
     """Say what was searched."""
     edited = len(np.unique(data.partners[:, 0])) / max(1, len(data.queries))
     return (
-        f"{count_text(len(data.signatures))} generated fingerprints, "
-        f"{count_text(len(data.queries))} queries, {edited:.1%} of them edited copies, within "
+        f"{short_count(len(data.signatures))} generated fingerprints, "
+        f"{short_count(len(data.queries))} queries, {edited:.1%} of them edited copies, within "
         f"{RADIUS} bits, processor time of one thread."
     )
 
@@ -140,9 +140,9 @@ def _comparison(world: World, data: GeneratedFingerprints) -> Section:
         lines[first].append(
             (
                 f"{name}, {tables:.4g} tables",
-                f"{count_text(PAPER_QUERIES / paper)}",
+                f"{short_count(PAPER_QUERIES / paper)}",
                 f"{TABLE_2[first, 4.0] / paper:.1f}",
-                f"{count_text(asked / timed.seconds)}",
+                f"{short_count(asked / timed.seconds)}",
                 f"{base[first] / timed.seconds:.1f}",
                 f"{bytes_each:.1f}",
                 flips,
@@ -197,7 +197,7 @@ def _crawl(world: World) -> Section:
     for first, letter, _ in MODES:
         timed = _blocks(blocks, data, first, scale.rounds)
         base[first], found[first] = timed.seconds, _found(timed.matches, first)
-        rate = count_text(len(data.queries) / timed.seconds)
+        rate = short_count(len(data.queries) / timed.seconds)
         lines.append((f"BPHS {letter}, 4 tables", "1.0", rate, "1.0", "", "1.000"))
         matched = with_matches(timed.matches)
     del blocks
@@ -209,7 +209,7 @@ def _crawl(world: World) -> Section:
             (
                 f"PSM {letter}, 2 tables",
                 f"{TABLE_2[first, 4.0] / TABLE_2[first, 2.0]:.1f}",
-                count_text(len(data.queries) / timed.seconds),
+                short_count(len(data.queries) / timed.seconds),
                 f"{base[first] / timed.seconds:.1f}",
                 str(flips),
                 f"{_found(timed.matches, first) / max(1, found[first]):.3f}",
@@ -337,7 +337,7 @@ def _sizes(smallest: int, largest: int) -> list[int]:
 
 def _rows(sizes: Sequence[int], series: dict[str, list[float]], form: str) -> list[tuple[str, ...]]:
     return [
-        (count_text(size), *(form.format(values[at]) for values in series.values()))
+        (short_count(size), *(form.format(values[at]) for values in series.values()))
         for at, size in enumerate(sizes)
     ]
 
@@ -357,7 +357,7 @@ def _draw(
     for line, (label, values) in enumerate(series.items()):
         axes.plot(sizes, values, label=label, **line_style(line))
     axes.set_xscale("log", base=2)
-    axes.set_xticks(sizes, [count_text(size) for size in sizes])
+    axes.set_xticks(sizes, [short_count(size) for size in sizes])
     axes.minorticks_off()
     axes.margins(y=0.25)  # room for the legend
     if unit != "recall":

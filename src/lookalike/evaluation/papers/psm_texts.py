@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.errors import NotFittedError
-from lookalike.evaluation.drawing import line_style, new_figure, save_figure
+from lookalike.evaluation.drawing import line_style, new_figure, save_figure, short_count
 from lookalike.evaluation.papers.page import Section
-from lookalike.evaluation.papers.world import World, count_text, median_seconds
+from lookalike.evaluation.papers.world import World, median_seconds
 from lookalike.features import cosine_pairs
 from lookalike.features.weights import VOCABULARY_ARRAYS, decode_array
 from lookalike.indexes import ScanIndex
@@ -87,7 +87,7 @@ def _pair_times(world: World) -> Section:
         every = size * size / 2
         lines.append(
             (
-                count_text(size),
+                short_count(size),
                 *TABLE_1[size][:2],
                 _duration(every * cosine_time),
                 _bytes(size * features * FEATURE_BYTES),
@@ -100,8 +100,8 @@ def _pair_times(world: World) -> Section:
         "Table 1: all pairs, by cosine and by Hamming distance, extrapolated",
         f"One core. The paper has 141 features a page, 70 thousand cosines and 268 million "
         f"distances a second. Ours: {features:.0f} features a text ({texts.origin}, without exact "
-        f"duplicates, stemmed, without stop words), {count_text(1 / cosine_time)} cosines and "
-        f"{count_text(1 / hamming_time)} distances a second, {cosine_time / hamming_time:,.0f} "
+        f"duplicates, stemmed, without stop words), {short_count(1 / cosine_time)} cosines and "
+        f"{short_count(1 / hamming_time)} distances a second, {cosine_time / hamming_time:,.0f} "
         "times as many (the paper: 3,800). All lines are n² / 2 pairs, but for the paper's last "
         "one, which is some 60 times less than that in both columns.",
         (
@@ -357,7 +357,7 @@ def _duration(seconds: float) -> str:
     ):
         if seconds >= 2 * length:
             value = seconds / length
-            return f"{value:,.0f} {unit}" if value < 1e4 else f"{count_text(value)} {unit}"
+            return f"{value:,.0f} {unit}" if value < 1e4 else f"{short_count(value)} {unit}"
     return f"{seconds:.0f} s"
 
 

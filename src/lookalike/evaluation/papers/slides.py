@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lookalike.evaluation.drawing import line_style, new_figure, save_figure
+from lookalike.evaluation.drawing import line_style, new_figure, save_figure, short_count
 from lookalike.evaluation.papers.page import Section
-from lookalike.evaluation.papers.world import World, count_text, median_seconds
+from lookalike.evaluation.papers.world import World, median_seconds
 from lookalike.features import Features
 from lookalike.indexes import BlockIndex
 from lookalike.indexes.block_choice import BlockChoice
@@ -137,7 +137,7 @@ def _parameters(world: World) -> Section:
         f"64 bits, within {RADIUS}. The slides: 8 billion fingerprints (2^34) in 10 tables, 5 "
         "blocks of 13, 13, 13, 13 and 12 bits of which 2 lead, 25 or 26 bits: a probe retrieves "
         f"at most 512; without tables all C(64, 3) = {math.comb(64, RADIUS):,} sets of bits would "
-        f"be probed. Ours: {count_text(len(rows))} generated fingerprints, so that fewer leading "
+        f"be probed. Ours: {short_count(len(rows))} generated fingerprints, so that fewer leading "
         "bits are looked at, and fewer tables are better. More tables make runs shorter and "
         f"memory larger; those of more than {MOST_BYTES / 1e9:.0f} GB are not tried.",
         (

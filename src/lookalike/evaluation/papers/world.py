@@ -18,7 +18,7 @@ from lookalike.evaluation.papers.texts import ABSTRACTS, DESCRIPTIONS, Texts, re
 from lookalike.features import Words
 from lookalike.signatures import SimHash, TopSig
 
-__all__ = ["World", "count_text", "median_seconds"]
+__all__ = ["World", "median_seconds"]
 
 _SEED = 22
 
@@ -89,11 +89,3 @@ def median_seconds(run: Callable[[], object], rounds: int) -> float:
         run()
         times.append(process_time() - start)
     return median(times)
-
-
-def count_text(count: float) -> str:
-    """Return a count with K, M or B, to three digits."""
-    for unit, size in (("B", 1e9), ("M", 1e6), ("K", 1e3)):
-        if count >= size:
-            return f"{count / size:.3g}{unit}"
-    return f"{count:.3g}"
