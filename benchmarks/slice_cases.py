@@ -50,6 +50,9 @@ __all__ = ["WideCases"]
 
 WIDTH = 16
 """Slices of 16 bits, as the paper has them for a million signatures."""
+WIDER = 18
+"""Shorter lists, so that more of them can be read in the same time: better where expand is 2."""
+WIDER_EXPAND_2 = f"slices of {WIDER}, expand 2"
 NEAR = BITS // 10
 """Neighbours within a tenth of the bits are near-duplicates."""
 LISTS, FEW_LISTS = 1024, 256
@@ -105,8 +108,10 @@ class WideCases:
         truth = la.ScanIndex(self.collection.signatures).search(queries, K).distances
         hashes = build_multi_hash(self.collection.signatures, BITS // WIDTH, WIDTH)
         slices, flat = self.slices, self.flat
+        wider = build_slices(self.collection.signatures, WIDER)
         entries = [
             *(ours(slices, queries, truth, expand) for expand in (0, 1, 2)),
+            ours(wider, queries, truth, 2, WIDER_EXPAND_2),
             ours(slices, queries[:FEW], truth, 3),
             ours_singly(slices, queries[:FEW], truth, 0),
             exact(FLAT, flat, flat.search, queries, truth),
@@ -121,17 +126,13 @@ class WideCases:
         result = run_entries(name, title, entries, len(queries), EFFORT)
         times, quality = result.times(), result.quality
         verdicts = []
-        for number, expand, speed, cdr in (("10", 0, 300, 0.88), ("11", 2, 10, 0.93)):
-            what = f"{self.size} expand {expand}, batch, 1 thread"
+        gates = (("10", EXPAND[0], 300, 0.88), ("11", WIDER_EXPAND_2, 10, 0.93))
+        for number, contender, speed, cdr in gates:
+            what = f"{self.size} {contender}, batch, 1 thread"
             verdicts += [
-                ratio_verdict(
-                    f"{number}a. {what}: {FLAT} / ours", times, FLAT, EXPAND[expand], speed
-                ),
+                ratio_verdict(f"{number}a. {what}: {FLAT} / ours", times, FLAT, contender, speed),
                 at_least(
-                    f"{number}b. {what}: CDR@{K}",
-                    quality[EXPAND[expand]][f"CDR@{K}"],
-                    cdr,
-                    digits=4,
+                    f"{number}b. {what}: CDR@{K}", quality[contender][f"CDR@{K}"], cdr, digits=4
                 ),
             ]
         return replace(result, verdicts=verdicts, notes=self._distribution(truth[:, 0]))

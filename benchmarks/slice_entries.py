@@ -44,10 +44,12 @@ EXPAND = [f"slices, expand {expand}" for expand in range(4)]
 FLAT = "faiss Flat"
 
 
-def ours(built: Built, queries: Signatures, truth: Distances, expand: int) -> Entry:
+def ours(
+    built: Built, queries: Signatures, truth: Distances, expand: int, name: str | None = None
+) -> Entry:
     """Ask our index, with all queries at once."""
     run = partial(_search, built, queries, expand)
-    return entry(EXPAND[expand], built, run, len(queries), nearest_quality(truth))
+    return entry(name or EXPAND[expand], built, run, len(queries), nearest_quality(truth))
 
 
 def ours_singly(built: Built, queries: Signatures, truth: Distances, expand: int) -> Entry:
