@@ -65,14 +65,15 @@ void join_words(const Signatures& signatures, const std::uint8_t* skipped, WordB
     const std::size_t largest = *std::max_element(ends.begin(), ends.end());
     std::partial_sum(ends.begin(), ends.end(), ends.begin());
     bits::Pooled<Store> store;
-    Entry* const entries = store->entries.of(ends.back() + 1);
+    Entry* const entries = store->entries.of(ends.back());
     for (std::size_t row = 0; row < signatures.count; ++row) {
+        if (!is_there(row))
+            continue;
         const std::uint64_t word = word_of(signatures, row);
         std::size_t& place = ends[part_of(word)];
         // The next cache line of the part, which is far away by now.
         __builtin_prefetch(entries + place + 64 / sizeof(Entry), 1);
-        entries[place] = {word, row};
-        place += is_there(row) ? 1 : 0;
+        entries[place++] = {word, row};
     }
 
     std::uint64_t* const words = store->words.of(largest);

@@ -167,3 +167,17 @@ def test_equal_rows_are_found(draw: st.DataObject, width: int) -> None:
     assert sorted(group.tolist() for group in np.split(found, offsets[1:-1]) if len(group)) == (
         expected
     )
+
+
+def test_pairs_of_many_words_with_copies() -> None:
+    """So many that they are joined part by part; copies lie anywhere among the others."""
+    random = np.random.default_rng(8)
+    rows = random.integers(0, 256, (20_000, 8), np.uint8)
+    near = rows[:5000] ^ (random.integers(0, 256, (5000, 8)) < 3).astype(np.uint8)
+    rows = np.concatenate([rows, near, rows[::4], near[::2]])
+    rows = rows[random.permutation(len(rows))]
+    expected = la.ScanIndex(rows).pairs(3)
+    found = la.SliceIndex(rows).pairs(3)
+    assert len(found.left) > 10_000
+    for name in ("left", "right", "distances"):
+        assert np.array_equal(getattr(found, name), getattr(expected, name))
