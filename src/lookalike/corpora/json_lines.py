@@ -78,10 +78,12 @@ class JsonLinesCorpus(FileCorpus):
         for batch in self._batches():
             values = _plain_values(batch, columns, connection_threads())
             if values is None:
+                values = _values_of_objects(batch, columns)
+            if values is not None:
+                self._clean.add((batch.path, batch.first))
+            else:
                 with connection() as database:
                     values = _values(self._objects(batch, problems, database), columns, database)
-            else:
-                self._clean.add((batch.path, batch.first))
             yield values
             self.done = batch.done
 
@@ -176,6 +178,21 @@ def _plain_values(batch: LineBatch, columns: Sequence[str], threads: int) -> Any
         buffers = [valid, pa.py_buffer(offsets), pa.py_buffer(data)]
         made[key] = pa.Array.from_buffers(pa.large_string(), len(batch), buffers)
     return pa.record_batch([made[column] for column in columns], names=list(columns))
+
+
+def _values_of_objects(batch: LineBatch, columns: Sequence[str]) -> Any:
+    """Return the values as DuckDB finds them, where every line is surely an object; None elsewhere.
+
+    That is where a value is a fraction or a list, for example; no line is looked at by itself.
+    """
+    pa = arrow()
+    try:
+        with connection() as database:
+            values = _values(batch.lines.cast(pa.large_string()), columns, database)
+    except (pa.ArrowInvalid, duckdb_errors()):
+        return None
+    # A line that has none of the values may be no object at all.
+    return None if all(column.null_count for column in values.columns) else values
 
 
 def _values(lines: Any, columns: Sequence[str], database: duckdb.DuckDBPyConnection) -> Any:
