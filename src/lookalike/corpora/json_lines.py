@@ -186,6 +186,8 @@ def _values_of_objects(batch: LineBatch, columns: Sequence[str]) -> Any:
     That is where a value is a fraction or a list, for example; no line is looked at by itself.
     """
     pa = arrow()
+    if any(map(_has_surrogates, columns)):
+        return None
     try:
         with connection() as database:
             values = _values(batch.lines.cast(pa.large_string()), columns, database)
