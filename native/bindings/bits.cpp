@@ -65,6 +65,17 @@ void bind_bits(nb::module_& module) {
             return bits::xxh64(data.data(), data.size(), seed);
         },
         "data"_a.noconvert(), "seed"_a = 0);
+
+    nb::class_<bits::Xxh64>(module, "Xxh64")
+        .def(nb::init<>())
+        .def(
+            "add",
+            [](bits::Xxh64& hash, const ByteArray& data) {
+                const nb::gil_scoped_release nogil;
+                hash.add(data.data(), data.size());
+            },
+            "data"_a.noconvert())
+        .def("value", &bits::Xxh64::value);
 }
 
 }  // namespace lookalike::bindings

@@ -2,6 +2,7 @@
 // Reads about 10 GB/s with one thread; not meant to resist an attacker.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +11,19 @@
 namespace lookalike::bits {
 
 std::uint64_t xxh64(const void* data, std::size_t length, std::uint64_t seed = 0);
+
+// The same, with the seed 0, of bytes that come in pieces.
+class Xxh64 {
+  public:
+    Xxh64();
+    void add(const void* data, std::size_t length);
+    std::uint64_t value() const;
+
+  private:
+    std::array<std::uint64_t, 4> lanes_;
+    std::array<unsigned char, 32> rest_{};  // its first length_ % 32 bytes count
+    std::uint64_t length_ = 0;
+};
 
 // The steps of which the hash consists.
 namespace xxh64_steps {

@@ -58,6 +58,14 @@ def test_xxh64_equals_the_reference_library(data: bytes, seed: int) -> None:
     assert _native.xxh64(np.frombuffer(data, np.uint8), seed) == expected
 
 
+@given(st.lists(st.binary(max_size=100), max_size=8))
+def test_xxh64_of_pieces_equals_that_of_the_whole(pieces: list[bytes]) -> None:
+    found = _native.Xxh64()
+    for piece in pieces:
+        found.add(np.frombuffer(piece, np.uint8))
+    assert found.value() == xxhash.xxh64_intdigest(b"".join(pieces))
+
+
 @pytest.mark.parametrize("size", [0, 63, 64, 65, 128, 200, 3 << 20])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_reading_reads_every_line(kernel: str, size: int, threads: int) -> None:

@@ -89,6 +89,11 @@ def add(commands: Subparsers) -> None:
     )
     add_threads(group)
     group.add_argument(
+        "--no-verify",
+        action="store_true",
+        help="do not read the whole index first to see whether it is damaged",
+    )
+    group.add_argument(
         "--json", action="store_true", help="print an object for each query, as JSON Lines"
     )
     parser.set_defaults(run=run)
@@ -111,7 +116,7 @@ def run(options: argparse.Namespace) -> None:
         raise ArgumentError(
             "expected either texts to look for, or --file CORPUS, or --signatures FILE"
         )
-    index = open_index(options.index)
+    index = open_index(options.index, verify=not options.no_verify)
     settings = _settings(options, index)
     show = _Lines(index) if options.json else _Table(index)
     for queries in _queries(options, index):

@@ -61,9 +61,13 @@ class Index(ABC):
     def next_id(self) -> int:
         """One more than the largest id there has been."""
 
-    @abstractmethod
     def living(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """Return all signatures and their ids."""
+        """Return all signatures that have not been removed, and their ids."""
+        self._verify_rest()
+        return self._living()
+
+    @abstractmethod
+    def _living(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]: ...
 
     @abstractmethod
     def search(
@@ -123,6 +127,7 @@ class Index(ABC):
         """
         from lookalike.storage import Strings, write_container  # not needed to search
 
+        self._verify_rest()
         meta, arrays = self._contents()
         if notes is not None:
             meta = {**meta, "notes": dict(notes)}
@@ -153,9 +158,18 @@ class Index(ABC):
         if self._container:
             self._container.verify()
 
+    def _verify_rest(self) -> None:
+        """Verify what has not been verified so far, of a file opened with `verify=False`.
+
+        Searches do without it. To be called before signatures leave the index in any other way, so
+        that damage is not written to a new file with checksums that fit.
+        """
+        if self._container:
+            self._container.verify_rest()
+
     @classmethod
     def from_container(cls, container: Container) -> Self:
-        """Return the index that a container holds, its arrays mapped and not read."""
+        """Return the index that a container holds, its arrays mapped."""
         from lookalike.storage import Strings
 
         index = cls.__new__(cls)

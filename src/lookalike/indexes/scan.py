@@ -43,11 +43,13 @@ class ScanIndex(Index):
     @property
     def signatures(self) -> NDArray[np.uint8]:
         """The signatures, where the caller has them."""
+        self._verify_rest()
         return self._rows.signatures
 
     @property
     def ids(self) -> NDArray[np.int64] | None:
         """The caller's ids; None if positions are the ids."""
+        self._verify_rest()
         return self._rows.ids
 
     @property
@@ -68,8 +70,7 @@ class ScanIndex(Index):
     def __len__(self) -> int:
         return len(self._rows)
 
-    def living(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """Return all signatures and their ids."""
+    def _living(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         return self._rows.signatures, self._rows.all_ids()
 
     def search(
@@ -82,8 +83,8 @@ class ScanIndex(Index):
         ids = np.empty((len(rows), found), np.int64)
         distances = np.empty((len(rows), found), np.int32)
         _native.scan_top(
-            self.signatures,
-            self.ids,
+            self._rows.signatures,
+            self._rows.ids,
             self._rows.ascending,
             rows,
             found,
@@ -113,8 +114,8 @@ class ScanIndex(Index):
         most = whole_number("limit", limit, at_least=0)
         try:
             offsets, ids, distances = _native.scan_within(
-                self.signatures,
-                self.ids,
+                self._rows.signatures,
+                self._rows.ids,
                 self._rows.ascending,
                 rows,
                 self._radius(radius),
@@ -139,8 +140,8 @@ class ScanIndex(Index):
         most = whole_number("limit", limit, at_least=0)
         try:
             left, right, distances = _native.scan_pairs(
-                self.signatures,
-                self.ids,
+                self._rows.signatures,
+                self._rows.ids,
                 self._rows.ascending,
                 self._radius(radius),
                 min(most, NO_LIMIT),

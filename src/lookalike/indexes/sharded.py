@@ -60,7 +60,7 @@ class ShardedIndex(Index):
         return [int(start) for start in starts[:-1]]
 
     def _refuse_shared_ids(self) -> None:
-        ids = np.sort(np.concatenate([shard.living()[1] for shard in self.shards]))
+        ids = np.sort(np.concatenate([shard._living()[1] for shard in self.shards]))
         repeated = ids[1:][ids[1:] == ids[:-1]]
         if len(repeated):
             raise ArgumentError(f"the id {repeated[0]} is in more than one shard, or twice in one")
@@ -85,8 +85,7 @@ class ShardedIndex(Index):
     def __len__(self) -> int:
         return sum(len(shard) for shard in self.shards)
 
-    def living(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """Return all signatures and their ids."""
+    def _living(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         parts = [shard.living() for shard in self.shards]
         ids = [own + shift for (_, own), shift in zip(parts, self._shifts, strict=True)]
         return np.concatenate([signatures for signatures, _ in parts]), np.concatenate(ids)

@@ -122,7 +122,8 @@ class SliceIndex(Index):
             write_with_lists(path, meta, rows, width, most, thread_count(threads))
         else:
             cls(rows.signatures, width, rows.ids, threads=threads).save(path)
-        return cls.from_container(open_container(path))
+        # Checksums are of what the file was read to hold, a moment ago.
+        return cls.from_container(open_container(path, verify=False))
 
     @classmethod
     def merge(
@@ -147,6 +148,7 @@ class SliceIndex(Index):
         merged._writing = threading.Lock()
         segments, shift = [], 0
         for part in parts:
+            part._verify_rest()
             segments += [renumbered(segment, shift) for segment in part._segments]
             shift += 0 if part.own_ids else part.next_id
         whole = merged_segments(segments, thread_count(threads))
@@ -192,8 +194,7 @@ class SliceIndex(Index):
             "removed": sum(segment.removals for segment in self._segments),
         }
 
-    def living(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """Return all signatures that have not been removed, and their ids."""
+    def _living(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         rows = [segment.living() for segment in self._segments]
         if len(rows) == 1:
             return rows[0].signatures, rows[0].all_ids()

@@ -56,7 +56,7 @@ class TabledIndex(Index):
     def __len__(self) -> int:
         return len(self._tables[0].signatures)
 
-    def living(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    def _living(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         """Return copies of all signatures, in the order they were given in, and their ids."""
         table = self._tables[0]
         signatures = np.empty_like(table.signatures)

@@ -34,7 +34,7 @@ class SavedSignatures:
     """What `save_signatures` wrote."""
 
     signatures: NDArray[np.uint8]
-    """Mapped and not read."""
+    """Mapped."""
     signer: Signer
     ids: Sequence[str] | None
     """Of the documents; None: they are known by their position."""
@@ -62,7 +62,10 @@ def save_signatures(
 
 
 def load_signatures(path: str | os.PathLike[str]) -> SavedSignatures:
-    """Open a file that `save_signatures` wrote."""
+    """Open a file that `save_signatures` wrote, after its checksums have been compared.
+
+    That reads it once, which whoever compares signatures does anyway.
+    """
     from lookalike.storage import open_container
 
     return signatures_in(open_container(path))
@@ -78,6 +81,7 @@ def signatures_in(container: Container) -> SavedSignatures:
         raise FormatError(
             f"{path} holds {what}; expected signatures, as `lookalike sign` writes them"
         )
+    container.verify_ahead()
     rows: NDArray[np.uint8] = container.array("signatures", np.uint8, 2)
     signer = signer_in(container)
     if signer is None:

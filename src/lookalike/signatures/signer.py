@@ -217,7 +217,7 @@ def signer_in(container: Container) -> Signer | None:
         raise CorruptIndexError(f"{container.path}: the signer is {description!r}; it is damaged")
     learnt = _learnt(description)
     for name in VOCABULARY_ARRAYS if learnt else ():
-        container.verify(f"{_PREFIX}{name}")
+        container.verify_rest(f"{_PREFIX}{name}")
         learnt[name] = encode_array(container.array(f"{_PREFIX}{name}", np.uint64, 1))
     return signer_from_dict(description)
 

@@ -12,9 +12,10 @@ The first section is `meta`, a JSON object. A vector has 0 columns. Checksums ar
 
 Writing is atomic: a new name in the same folder, synced to disk, then renamed; readers of the old
 file keep it. Opening checks the header, the table, that every section lies where it should and that
-the file has its whole length, and the checksum of `meta`; its cost does not grow with the file.
-`Container.verify` reads everything and checks every checksum. The parser is Python, because bytes
-from a file are hostile until checked and Python cannot be made to read outside of them.
+the file has its whole length, and the checksum of `meta`; its cost does not grow with the file. The
+checksum of a section is verified before `Container.array` hands it out for the first time, unless
+the container was opened with `verify=False`. The parser is Python, because bytes from a file are
+hostile until checked and Python cannot be made to read outside of them.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.errors import CorruptIndexError, FileError, FormatError
 from lookalike.storage.atomic import whole_file
+from lookalike.storage.checksums import checksums
 
 __all__ = [
     "FORMAT_VERSION",
@@ -77,17 +79,21 @@ class _Section:
 class Container:
     """An open container file. Arrays stay valid after the container itself is gone."""
 
-    def __init__(self, path: Path, mapping: mmap.mmap, sections: dict[str, _Section]) -> None:
+    def __init__(
+        self, path: Path, mapping: mmap.mmap, sections: dict[str, _Section], verify: bool
+    ) -> None:
         self.path = path
+        self._verifies = verify
         self._mapping = mapping
         self._sections = sections
+        self._unverified = set(sections)
         self.meta: dict[str, Any] = self._read_meta()
 
     def __contains__(self, name: str) -> bool:
         return name in self._sections
 
     def array(self, name: str, dtype: type[np.generic], ndim: int) -> NDArray[Any]:
-        """Return a section as a read-only array of that type, mapped and not read.
+        """Return a section as a read-only array of that type, mapped, and verified if need be.
 
         Where the file has the other byte order, a converted copy.
         """
@@ -101,36 +107,48 @@ class Container:
                 f"{self.path}: the section {name!r} holds {section.dtype} of shape "
                 f"{section.shape}; expected {np.dtype(dtype)} with {ndim} dimensions"
             )
+        if self._verifies:
+            self.verify_rest(name)
         array = self._raw(section).view(section.dtype).reshape(section.shape)
         if not section.dtype.isnative:
             array = array.astype(dtype)
             array.flags.writeable = False
         return array
 
-    def verify(self, *names: str) -> None:
-        """Read every section, or those named, and raise `CorruptIndexError` if one is damaged."""
-        for section in self._sections.values():
-            if not names or section.name in names:
-                self._check(section)
+    def verify(self) -> None:
+        """Read every section and raise `CorruptIndexError` if one is damaged."""
+        self._check(list(self._sections.values()))
+
+    def verify_rest(self, *names: str) -> None:
+        """Verify those of the sections, or of those named, that have not been verified so far."""
+        wanted = self._unverified.intersection(names) if names else self._unverified
+        self._check([section for section in self._sections.values() if section.name in wanted])
+
+    def verify_ahead(self) -> None:
+        """Verify all that `array` would, on several threads; for those who want every section."""
+        if self._verifies:
+            self.verify_rest()
 
     def _raw(self, section: _Section) -> NDArray[np.uint8]:
         if section.nbytes == 0:
             return np.frombuffer(b"", np.uint8)
         return np.frombuffer(self._mapping, np.uint8, section.nbytes, section.offset)
 
-    def _check(self, section: _Section) -> None:
-        checksum = _native.xxh64(self._raw(section))
-        if checksum != section.checksum:
-            raise CorruptIndexError(
-                f"{self.path}: the section {section.name!r} has the checksum {checksum:016x}, "
-                f"the file says {section.checksum:016x}; it is damaged, restore or rebuild it"
-            )
+    def _check(self, sections: Sequence[_Section]) -> None:
+        found = checksums(self._mapping, [(each.offset, each.nbytes) for each in sections])
+        for section, checksum in zip(sections, found, strict=True):
+            if checksum != section.checksum:
+                raise CorruptIndexError(
+                    f"{self.path}: the section {section.name!r} has the checksum {checksum:016x}, "
+                    f"the file says {section.checksum:016x}; it is damaged, restore or rebuild it"
+                )
+        self._unverified.difference_update(section.name for section in sections)
 
     def _read_meta(self) -> dict[str, Any]:
         section = self._sections.get("meta")
         if section is None or section.dtype != np.uint8:
             raise CorruptIndexError(f"{self.path}: the section 'meta' is missing")
-        self._check(section)
+        self._check([section])
         try:
             meta = json.loads(self._raw(section).tobytes())
         except (ValueError, RecursionError) as error:
@@ -148,9 +166,9 @@ def write_container(
     for name, array in arrays.items():
         contents[name] = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
     sections = _laid_out({name: (array.dtype, array.shape) for name, array in contents.items()})
-    checksums = [_native.xxh64(_as_raw(array)) for array in contents.values()]
+    found = [_native.xxh64(_as_raw(array)) for array in contents.values()]
     with whole_file(path) as temporary, open(temporary, "x+b") as file:
-        file.write(_head(sections, checksums))
+        file.write(_head(sections, found))
         for section, array in zip(sections, contents.values(), strict=True):
             file.write(bytes(section.offset - file.tell()))
             file.write(_as_raw(array).data)
@@ -177,9 +195,9 @@ class ContainerWriter:
         self._file.truncate(sections[-1].offset + sections[-1].nbytes)
         self._file.flush()
         with mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ) as mapping:
-            checksums = [_checksum_of(mapping, section) for section in sections]
+            found = checksums(mapping, [(each.offset, each.nbytes) for each in sections])
         self._file.seek(0)
-        self._file.write(_head(sections, checksums))
+        self._file.write(_head(sections, found))
 
 
 @contextlib.contextmanager
@@ -231,14 +249,11 @@ def _head(sections: Sequence[_Section], checksums: Sequence[int]) -> bytes:
     return header + struct.pack("<Q", _checksum(header)) + table
 
 
-def _checksum_of(mapping: mmap.mmap, section: _Section) -> int:
-    if section.nbytes == 0:
-        return _checksum(b"")
-    return _native.xxh64(np.frombuffer(mapping, np.uint8, section.nbytes, section.offset))
+def open_container(path: str | os.PathLike[str], *, verify: bool = True) -> Container:
+    """Open a container and check everything that can be checked without reading all of it.
 
-
-def open_container(path: str | os.PathLike[str]) -> Container:
-    """Open a container and check everything that can be checked without reading all of it."""
+    Sections are verified when they are first asked for, unless `verify` is False.
+    """
     source = Path(path)
     try:
         with open(source, "rb") as file:
@@ -247,7 +262,7 @@ def open_container(path: str | os.PathLike[str]) -> Container:
             mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except OSError as error:
         raise FileError(f"{source} cannot be read: {error}") from error
-    return Container(source, mapping, sections)
+    return Container(source, mapping, sections, verify)
 
 
 def _read_table(source: Path, file: BinaryIO, length: int) -> dict[str, _Section]:

@@ -23,10 +23,15 @@ class Strings(Sequence[str]):
     would lie outside of the bytes raises `CorruptIndexError`.
     """
 
-    def __init__(self, ends: NDArray[np.int64], data: NDArray[np.uint8], name: str = "") -> None:
+    def __init__(
+        self,
+        ends: NDArray[np.int64],
+        data: NDArray[np.uint8],
+        container: Container | None = None,
+    ) -> None:
         self._ends = ends
         self._data = data
-        self._name = name
+        self._container = container
 
     @classmethod
     def of(cls, strings: Iterable[str]) -> Strings:
@@ -52,10 +57,12 @@ class Strings(Sequence[str]):
             return None
         ends = container.array(f"{prefix}_ends", np.int64, 1)
         data = container.array(f"{prefix}_bytes", np.uint8, 1)
-        return cls(ends, data, str(container.path))
+        return cls(ends, data, container)
 
     def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
-        """Return what has to be saved, by name."""
+        """Return what has to be saved, by name; verified, if it comes from a file."""
+        if self._container:
+            self._container.verify_rest()
         return {f"{prefix}_ends": self._ends, f"{prefix}_bytes": self._data}
 
     def __len__(self) -> int:
@@ -74,8 +81,9 @@ class Strings(Sequence[str]):
         begin = int(self._ends[position - 1]) if position else 0
         end = int(self._ends[position])
         if not 0 <= begin <= end <= len(self._data):
+            where = self._container.path if self._container else "strings"
             raise CorruptIndexError(
-                f"{self._name}: the string {position} would lie at {begin} to {end} of "
+                f"{where}: the string {position} would lie at {begin} to {end} of "
                 f"{len(self._data)} bytes; it is damaged"
             )
         return self._data[begin:end].tobytes().decode("utf-8", "replace")

@@ -1,0 +1,78 @@
+"""Checksums of mapped files: at the speed of memory, on several threads, and interruptible."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import threading
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+
+from lookalike import _native
+from lookalike.checks import thread_count
+
+__all__ = ["checksums"]
+
+_PIECE = 1 << 26
+"""Bytes between two looks at whether somebody wants to stop, a few milliseconds."""
+
+_WORTH_A_THREAD = 1 << 23
+
+
+def checksums(mapping: mmap.mmap, ranges: Sequence[tuple[int, int]]) -> list[int]:
+    """Return the XXH64 of each (offset, length); ranges share the threads, one has one.
+
+    Reads 5 to 10 GB/s a thread where the file is in memory, else what the disk gives.
+    """
+    waiting = deque(sorted(range(len(ranges)), key=lambda at: -ranges[at][1]))  # longest first
+    found: list[int | None] = [None] * len(ranges)
+    stop = threading.Event()
+
+    def work() -> None:
+        with contextlib.suppress(IndexError):
+            while not stop.is_set():
+                at = waiting.popleft()
+                found[at] = _checksum(mapping, *ranges[at], stop)
+
+    large = sum(length >= _WORTH_A_THREAD for _, length in ranges)
+    helpers = []
+    try:
+        with contextlib.suppress(RuntimeError):  # no more threads: those there are do all
+            for _ in range(1, min(thread_count(None), large)):
+                helper = threading.Thread(target=work, daemon=True)
+                helper.start()
+                helpers.append(helper)
+        work()
+        for helper in helpers:
+            helper.join()
+    except BaseException:
+        stop.set()
+        for helper in helpers:
+            helper.join()
+        raise
+    # A helper may have run out of memory.
+    return [
+        _checksum(mapping, *ranges[at], stop) if value is None else value
+        for at, value in enumerate(found)
+    ]
+
+
+def _checksum(mapping: mmap.mmap, offset: int, length: int, stop: threading.Event) -> int:
+    found = _native.Xxh64()
+    for begin in range(offset, offset + length, _PIECE):
+        end = min(begin + _PIECE, offset + length)
+        _ask_for(mapping, end, min(end + _PIECE, offset + length))
+        found.add(np.frombuffer(mapping, np.uint8, end - begin, begin))
+        if stop.is_set():
+            break
+    return found.value()
+
+
+def _ask_for(mapping: mmap.mmap, begin: int, end: int) -> None:
+    """Let the system read what comes next meanwhile: twice as fast where it is on disk."""
+    first = begin // mmap.PAGESIZE * mmap.PAGESIZE
+    if begin < end and hasattr(mmap, "MADV_WILLNEED"):
+        with contextlib.suppress(OSError):
+            mapping.madvise(mmap.MADV_WILLNEED, first, end - first)
