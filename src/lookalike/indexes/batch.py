@@ -97,9 +97,12 @@ def match_batch(
     else:
         raise ArgumentError(f"method is {method!r}; expected 'flips' or 'blocks'")
 
-    if not append and not Path(file).exists():
+    if Path(file).exists():
+        store = SignatureFile(file)
+    elif append:
+        store = SignatureFile.create(file, bits, exist_ok=True)  # another process may be quicker
+    else:
         raise ArgumentError(f"there is no file {file}; with append=True it is made")
-    store = SignatureFile(file) if Path(file).exists() else SignatureFile.create(file, bits)
     if store.bits != bits:
         raise ArgumentError(
             f"queries have {bits} bits, the signatures of {store.path} {store.bits}; expected the "

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lookalike.errors import FileError
 
-__all__ = ["check_replaceable", "whole_file", "whole_folder"]
+__all__ = ["check_replaceable", "new_file", "whole_file", "whole_folder"]
 
 
 def check_replaceable(path: str | os.PathLike[str]) -> None:
@@ -44,6 +44,32 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         if isinstance(error, OSError):
             raise FileError(f"{path} cannot be written: {error}") from error
         raise
+    _sync_folder(target.parent)
+
+
+def new_file(path: str | os.PathLike[str], content: bytes) -> None:
+    """Make a small file, whole or not at all; `FileExistsError` if the name is taken.
+
+    Of several that make the same file at once, one does, and the others find it complete.
+    """
+    target = Path(path)
+    temporary = _beside(target)
+    try:
+        with open(temporary, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(temporary, target)
+        except FileExistsError:
+            raise
+        except OSError:  # a file system without links
+            if target.exists():
+                raise FileExistsError(f"[Errno 17] File exists: {str(target)!r}") from None
+            temporary.rename(target)
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
     _sync_folder(target.parent)
 
 

@@ -8,15 +8,28 @@ Layout, all numbers little-endian, every part at a multiple of 4096 bytes, zeros
                    signatures, sorted by their words of 8 bytes (little-endian, the first counts
                    most), then ids, int64
     run ...
+    end            magic, number of runs, largest id, where this page begins, checksum of these
 
-Appending is atomic: a run is written behind the last one with an empty header and synced; then its
-header is written and synced. What lies behind the last header was never finished: it is not read,
-and the next append overwrites it. Checksums are XXH64; signatures are checked when a run is read,
-ids when they are verified.
+Appending is atomic: behind the end, the parts of a new run and a new end are written and synced;
+then the header of the run takes the place of the old end, within one sector of the disk, and is
+synced. So nothing but an end says that a file ends there: a header that was lost is damage, and so
+is a file that was cut between runs. What lies behind the end was never finished; it is not read,
+and the next append overwrites it.
+
+One process appends at a time, under a lock. Readers need none: they see an end or the header in its
+place, and what a header tells of was synced before. Only one that meets something else, perhaps a
+header half written, looks again under the lock before it says that the file is damaged.
+
+Version 1 had no end, and an empty header before a run that was being appended. Such files are read,
+and become version 2 when they are appended to; but one that does not end with its last run may be
+damaged or may have been interrupted, nobody can tell, and is refused.
+
+Checksums are XXH64, and compared whenever a run is read.
 """
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import mmap
 import os
@@ -24,22 +37,24 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.errors import ArgumentError, CorruptIndexError, FileError, FormatError
+from lookalike.storage.atomic import new_file
+from lookalike.storage.checksums import checksums
 
 __all__ = ["SignatureFile"]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 _MAGIC = b"\x89LKRUNS\n"
 _RUN_MAGIC = b"LKSORTED"
+_END_MAGIC = b"LKFINISH"
 _HEADER = struct.Struct("<8s H 2x I Q")
-_RUN = struct.Struct("<8s Q q Q Q Q")
+_RUN = struct.Struct("<8s Q q Q Q Q")  # that of the end has the same length
 _PAGE = 4096
 _LONGEST = 2**48
 
@@ -53,83 +68,117 @@ class _Run:
     ids_checksum: int
 
 
+@dataclass(frozen=True)
+class _Layout:
+    """What the headers of a file say, all at one time."""
+
+    version: int
+    width: int
+    """Bytes of a signature."""
+    runs: tuple[_Run, ...]
+    end: int
+    """Where the last run ends."""
+
+    @property
+    def largest_id(self) -> int:
+        return max((run.largest_id for run in self.runs), default=-1)
+
+
 class SignatureFile:
     """A file of sorted runs of signatures, for `match_batch`.
 
     `SignatureFile.create` makes an empty one. Opening reads the headers of runs; signatures are
-    read run by run, and checked then. Appending from several processes waits its turn.
+    read run by run, and verified then. Appending from several threads or processes waits its turn;
+    reading meanwhile sees the file as it was before or after an append.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         try:
-            with open(self.path, "rb") as file:
-                self._read(file)
+            descriptor = os.open(self.path, os.O_RDONLY)
+            try:
+                self._layout = self._read(descriptor)
+            finally:
+                os.close(descriptor)
         except OSError as error:
             raise FileError(f"{self.path} cannot be read: {error}") from error
 
     @classmethod
-    def create(cls, path: str | os.PathLike[str], bits: int) -> SignatureFile:
-        """Make an empty file for signatures of so many bits; raise if there is one already."""
+    def create(
+        cls, path: str | os.PathLike[str], bits: int, *, exist_ok: bool = False
+    ) -> SignatureFile:
+        """Make an empty file for signatures of so many bits; raise if there is one already.
+
+        With `exist_ok` that one is opened.
+        """
         if bits < 8 or bits % 8:
             raise ArgumentError(f"bits is {bits}; expected a multiple of 8")
-        head = _sealed(_HEADER.pack(_MAGIC, FORMAT_VERSION, bits // 8, 0))
+        content = _file_header(bits // 8) + _end_page(_PAGE, ())
         try:
-            with open(path, "xb") as file:
-                file.write(head.ljust(_PAGE, b"\0"))
-                file.flush()
-                os.fsync(file.fileno())
+            new_file(path, content)
+        except FileExistsError as error:
+            if not exist_ok:
+                raise FileError(f"{path} cannot be written: {error}") from error
         except OSError as error:
             raise FileError(f"{path} cannot be written: {error}") from error
         return cls(path)
 
     def __len__(self) -> int:
-        return sum(run.count for run in self._runs)
+        return sum(self.runs)
 
     def __repr__(self) -> str:
-        return f"SignatureFile({len(self)} signatures of {self.bits} bits, {len(self._runs)} runs)"
+        return f"SignatureFile({len(self)} signatures of {self.bits} bits, {len(self.runs)} runs)"
 
     @property
     def bits(self) -> int:
         """How many bits each signature has."""
-        return 8 * self._bytes
+        return 8 * self._layout.width
 
     @property
     def runs(self) -> list[int]:
         """How many signatures each run has."""
-        return [run.count for run in self._runs]
+        return [run.count for run in self._layout.runs]
 
     @property
     def largest_id(self) -> int:
         """The largest id there is; -1 if there are none."""
-        return max((run.largest_id for run in self._runs), default=-1)
+        return self._layout.largest_id
 
     def read(self, run: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """Return signatures and ids of a run, mapped.
-
-        Raises if the signatures are not what was written; for ids, `verify` does.
-        """
-        own = self._runs[run]
-        signatures, ids = self._map(own)
-        self._check(run, "signatures", signatures, own.signatures_checksum)
-        return signatures, ids
+        """Return signatures and ids of a run, mapped; raise if they are not what was written."""
+        own, width = self._layout.runs[run], self._layout.width
+        size = own.count * width
+        begin = own.offset + _PAGE
+        parts = [(begin, size), (begin + _pages(size), 8 * own.count)]
+        if not own.count:
+            return np.empty((0, width), np.uint8), np.empty(0, np.int64)
+        try:
+            with open(self.path, "rb") as file:
+                mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except (OSError, ValueError) as error:
+            raise FileError(f"{self.path} cannot be read: {error}") from error
+        if len(mapping) < sum(parts[1]):
+            raise self._cut_short(len(mapping), own.offset, sum(parts[1]))
+        wanted = (own.signatures_checksum, own.ids_checksum)
+        found = checksums(mapping, parts)
+        for name, one, other in zip(("signatures", "ids"), found, wanted, strict=True):
+            if one != other:
+                raise CorruptIndexError(
+                    f"{self.path}: the {name} of run {run} have the checksum {one:016x}, the file "
+                    f"says {other:016x}; it is damaged, restore it"
+                )
+        signatures = np.frombuffer(mapping, np.uint8, size, begin).reshape(own.count, width)
+        ids = np.frombuffer(mapping, "<i8", own.count, parts[1][0])
+        return signatures, ids.astype(np.int64, copy=False)
 
     def each_run(self) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int64]]]:
         """Yield signatures and ids of all runs, one after the other."""
-        return (self.read(run) for run in range(len(self._runs)))
+        return (self.read(run) for run in range(len(self.runs)))
 
     def verify(self) -> None:
         """Read everything and raise `CorruptIndexError` if it is damaged."""
-        for number, (_, ids) in enumerate(self.each_run()):
-            self._check(number, "ids", ids, self._runs[number].ids_checksum)
-
-    def _check(self, run: int, name: str, array: NDArray[Any], expected: int) -> None:
-        found = _native.xxh64(_bytes(array))
-        if found != expected:
-            raise CorruptIndexError(
-                f"{self.path}: the {name} of run {run} have the checksum {found:016x}, the file "
-                f"says {expected:016x}; it is damaged, restore it"
-            )
+        for _ in SignatureFile(self.path).each_run():
+            pass
 
     def append(
         self, signatures: NDArray[np.uint8], ids: NDArray[np.int64], *, number_on: bool = False
@@ -138,101 +187,168 @@ class SignatureFile:
 
         With `number_on`, ids count from 0 and are raised by what follows the largest one there is.
         """
-        if signatures.shape != (len(ids), self._bytes):
-            raise ArgumentError(
-                f"signatures have shape {signatures.shape} and there are {len(ids)} ids; expected "
-                f"({len(ids)}, {self._bytes})"
-            )
         try:
-            with open(self.path, "r+b") as file:
-                fcntl.flock(file, fcntl.LOCK_EX)
-                self._read(file)  # another process may have appended meanwhile
-                names = ids + (self.largest_id + 1) if number_on else ids
-                self._write_run(file, signatures, np.ascontiguousarray(names, "<i8"))
-                self._read(file)
+            descriptor = os.open(self.path, os.O_RDWR)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                layout = self._read_once(descriptor)  # somebody may have appended meanwhile
+                if signatures.shape != (len(ids), layout.width):
+                    raise ArgumentError(
+                        f"signatures have shape {signatures.shape} and there are {len(ids)} ids; "
+                        f"expected ({len(ids)}, {layout.width})"
+                    )
+                if layout.version == 1:
+                    self._give_an_end(descriptor, layout)
+                names = ids + (layout.largest_id + 1) if number_on else ids
+                run = self._write_parts(
+                    descriptor, layout, signatures, np.ascontiguousarray(names, "<i8")
+                )
+                try:
+                    _write(descriptor, layout.end, _run_header(run))
+                    os.fsync(descriptor)
+                except OSError as error:
+                    raise FileError(
+                        f"{self.path} may have been appended to, or not: {error}; open it again "
+                        "and look before you append once more"
+                    ) from error
+                self._layout = self._read_once(descriptor)
+            finally:
+                os.close(descriptor)
         except OSError as error:
             raise FileError(f"{self.path} cannot be written: {error}") from error
 
-    def _write_run(self, file: BinaryIO, signatures: NDArray[np.uint8], ids: NDArray[Any]) -> None:
-        begin = self._end
-        file.truncate(begin)  # of what was never finished
-        file.seek(begin)
-        file.write(bytes(_PAGE))
-        checksums = []
+    def _write_parts(
+        self,
+        descriptor: int,
+        layout: _Layout,
+        signatures: NDArray[np.uint8],
+        ids: NDArray[np.int64],
+    ) -> _Run:
+        """Write a run and a new end behind the old one, which stays where it is."""
+        at = layout.end + _PAGE
+        os.ftruncate(descriptor, at)  # of what was never finished
+        found = []
         for part in (_bytes(np.ascontiguousarray(signatures)), _bytes(ids)):
-            file.write(part.data)
-            file.write(bytes(-len(part) % _PAGE))
-            checksums.append(_native.xxh64(part))
-        file.flush()
-        os.fsync(file.fileno())
-        largest = int(ids.max(initial=-1))
-        file.seek(begin)
-        file.write(_sealed(_RUN.pack(_RUN_MAGIC, len(ids), largest, *checksums, 0)))
-        file.flush()
-        os.fsync(file.fileno())
+            _write(descriptor, at, part.data)
+            found.append(_native.xxh64(part))
+            at += _pages(len(part))
+        run = _Run(layout.end, len(ids), int(ids.max(initial=-1)), found[0], found[1])
+        _write(descriptor, at, _end_page(at, (*layout.runs, run)))
+        os.fsync(descriptor)
+        return run
 
-    def _read(self, file: BinaryIO) -> None:
-        """Read all headers."""
-        file.seek(0)
-        head = file.read(_HEADER.size)
-        length = os.fstat(file.fileno()).st_size
+    def _give_an_end(self, descriptor: int, layout: _Layout) -> None:
+        """Turn a file of version 1 into one of version 2; it can be read at any time."""
+        _write(descriptor, layout.end, _end_page(layout.end, layout.runs))
+        os.fsync(descriptor)
+        _write(descriptor, 0, _file_header(layout.width))
+        os.fsync(descriptor)
+
+    def _read(self, descriptor: int) -> _Layout:
+        """Read all headers; if they seem damaged, once more while nobody can be appending."""
+        try:
+            return self._read_once(descriptor)
+        except CorruptIndexError:
+            with contextlib.suppress(OSError):  # some file systems have no locks
+                fcntl.flock(descriptor, fcntl.LOCK_SH)
+            return self._read_once(descriptor)
+
+    def _read_once(self, descriptor: int) -> _Layout:
+        head = os.pread(descriptor, _HEADER.size, 0)
         if head[:8] != _MAGIC:
             raise FormatError(
                 f"{self.path} is not a signature file: it begins with {head[:8]!r}, expected "
                 f"{_MAGIC!r}"
             )
-        if len(head) < _HEADER.size or length < _PAGE:
-            raise CorruptIndexError(f"{self.path} ends inside its header")
+        if len(head) < _HEADER.size or os.fstat(descriptor).st_size < _PAGE:
+            raise CorruptIndexError(f"{self.path} ends inside its header; restore it")
         _, version, width, checksum = _HEADER.unpack(head)
-        if version != FORMAT_VERSION:
+        if version not in (1, FORMAT_VERSION):
             raise FormatError(
-                f"{self.path} has format version {version}; this lookalike reads {FORMAT_VERSION}"
+                f"{self.path} has format version {version}; this lookalike reads {FORMAT_VERSION}, "
+                "and 1"
             )
         if _checksum(head) != checksum or not width:
-            raise CorruptIndexError(f"{self.path}: the header does not match its checksum")
-        self._bytes = int(width)
-        self._runs: list[_Run] = []
-        self._end = _PAGE
-        while self._end + _PAGE <= length:
-            file.seek(self._end)
-            head = file.read(_RUN.size)
-            if not any(head):
-                break  # an append that was never finished
-            magic, count, largest, first, second, checksum = _RUN.unpack(head)
-            if magic != _RUN_MAGIC or _checksum(head) != checksum or count > _LONGEST:
-                raise CorruptIndexError(
-                    f"{self.path}: the run at byte {self._end} has a damaged header"
-                )
-            run = _Run(self._end, count, largest, first, second)
-            end = self._end + _PAGE + _pages(count * self._bytes) + _pages(count * 8)
-            if end > length:
-                raise CorruptIndexError(
-                    f"{self.path} has {length} bytes, but its run at byte {self._end} ends at "
-                    f"{end}; it was cut short: restore it"
-                )
-            self._runs.append(run)
-            self._end = end
+            raise CorruptIndexError(
+                f"{self.path}: the header does not match its checksum; it is damaged, restore it"
+            )
+        runs: list[_Run] = []
+        end = _PAGE
+        while (run := self._read_run(descriptor, version, width, end, len(runs))) is not None:
+            runs.append(run)
+            end += _PAGE + _pages(run.count * width) + _pages(run.count * 8)
+        return _Layout(version, width, tuple(runs), end)
 
-    def _map(self, run: _Run) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        if not run.count:
-            return np.empty((0, self._bytes), np.uint8), np.empty(0, np.int64)
-        try:
-            with open(self.path, "rb") as file:
-                mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        except (OSError, ValueError) as error:
-            raise FileError(f"{self.path} cannot be read: {error}") from error
-        size = run.count * self._bytes
-        begin = run.offset + _PAGE
-        ids: NDArray[Any] = np.frombuffer(mapping, "<i8", run.count, begin + _pages(size))
-        signatures = np.frombuffer(mapping, np.uint8, size, begin).reshape(run.count, self._bytes)
-        return signatures, ids.astype(np.int64, copy=False)
+    def _read_run(
+        self, descriptor: int, version: int, width: int, begin: int, number: int
+    ) -> _Run | None:
+        """Return the run whose header is there; None if the file ends there."""
+        head = os.pread(descriptor, _RUN.size, begin)
+        length = os.fstat(descriptor).st_size  # not before: the file may have grown since
+        if version == 1 and begin == length:
+            return None
+        if len(head) < _RUN.size or begin + _PAGE > length:
+            raise self._cut_short(length, begin, begin + _PAGE)
+        magic, count, largest, first, second, checksum = _RUN.unpack(head)
+        sound = _checksum(head) == checksum
+        if sound and magic == _END_MAGIC and (count, first) == (number, begin):
+            return None
+        if not sound or magic != _RUN_MAGIC or count > _LONGEST:
+            raise self._damaged_header(head, version, begin, length)
+        end = begin + _PAGE + _pages(count * width) + _pages(count * 8)
+        if end > length:
+            raise self._cut_short(length, begin, end)
+        return _Run(begin, count, largest, first, second)
+
+    def _cut_short(self, length: int, begin: int, end: int) -> CorruptIndexError:
+        return CorruptIndexError(
+            f"{self.path} has {length} bytes, but what begins at byte {begin} ends at {end}; "
+            "it was cut short: restore it"
+        )
+
+    def _damaged_header(
+        self, head: bytes, version: int, begin: int, length: int
+    ) -> CorruptIndexError:
+        if version == 1 and not any(head):
+            return CorruptIndexError(
+                f"{self.path}: {length - begin} bytes follow the last run, at byte {begin}, and "
+                "have no header. Either an append by an older version was interrupted there; then "
+                f"cut the file to {begin} bytes (truncate -s {begin}). Or the header of a run was "
+                "lost; then restore the file"
+            )
+        return CorruptIndexError(
+            f"{self.path}: there is no sound header at byte {begin}; it is damaged, restore it"
+        )
+
+
+def _file_header(width: int) -> bytes:
+    return _sealed(_HEADER.pack(_MAGIC, FORMAT_VERSION, width, 0)).ljust(_PAGE, b"\0")
+
+
+def _run_header(run: _Run) -> bytes:
+    checksums = (run.signatures_checksum, run.ids_checksum)
+    return _sealed(_RUN.pack(_RUN_MAGIC, run.count, run.largest_id, *checksums, 0))
+
+
+def _end_page(offset: int, runs: tuple[_Run, ...]) -> bytes:
+    largest = max((run.largest_id for run in runs), default=-1)
+    head = _sealed(_RUN.pack(_END_MAGIC, len(runs), largest, offset, 0, 0))
+    return head.ljust(_PAGE, b"\0")
+
+
+def _write(descriptor: int, offset: int, data: bytes | memoryview) -> None:
+    """Write all of it; the system may take less at a time."""
+    left = memoryview(data)
+    while len(left):
+        written = os.pwrite(descriptor, left, offset)
+        left, offset = left[written:], offset + written
 
 
 def _pages(size: int) -> int:
     return -(-size // _PAGE) * _PAGE
 
 
-def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
+def _bytes(array: NDArray[np.generic]) -> NDArray[np.uint8]:
     return array.reshape(-1).view(np.uint8)
 
 
