@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike.dedup.growing import GrowingFiles, growing_files
 from lookalike.dedup.progress import Progress
 from lookalike.dedup.read import Documents
 from lookalike.dedup.settings import DedupSettings
@@ -66,14 +67,11 @@ def sign_documents(
     if work.facts("sign", key) is not None:
         progress.reuse("sign")
     else:
-        done = _unfinished(work, key, len(candidates))
-        if done:
-            progress.reuse("sign")
-        else:
-            _begin(work, key, old_signatures, signer.bits // 8)
-        _sign(work, documents, candidates, done, known, settings, threads, progress)
+        work.begin("sign")
+        with growing_files(work, "signing", key, ("signatures", "enough")) as files:
+            _sign(files, documents, candidates, old_signatures, settings, threads, progress)
         work.complete("sign", key, {}, ["signatures", "enough"])
-        work.begin("signing")  # complete files that were damaged since are not to be taken up
+        work.begin("signing")
     enough: NDArray[np.bool_] = np.asarray(work.array("enough", np.uint8), bool)
     too_short = np.zeros(len(documents), bool)
     too_short[candidates[~enough]] = True
@@ -84,50 +82,33 @@ def sign_documents(
     return Signed(signatures, positions, first_new, too_short, key)
 
 
-def _unfinished(work: Work, key: str, candidates: int) -> int:
-    """Return how many documents an interrupted run with the same key has signed."""
-    if work.facts("signing", key) is None or not work.path("enough").exists():
-        return 0
-    return min(candidates, work.path("enough").stat().st_size)
-
-
-def _begin(work: Work, key: str, old_signatures: NDArray[np.uint8] | None, row_bytes: int) -> None:
-    """Begin the files anew: with old signatures, if there are any."""
-    for step in ("sign", "signing"):
-        work.begin(step)
-    with work.writer("signatures") as file, work.writer("enough"):
-        known = np.empty((0, row_bytes), np.uint8) if old_signatures is None else old_signatures
-        for begin in range(0, len(known), _AT_A_TIME):
-            file.write(np.ascontiguousarray(known[begin : begin + _AT_A_TIME]).data)
-    work.complete("signing", key, {})
-
-
 def _sign(
-    work: Work,
+    files: GrowingFiles,
     documents: Documents,
     candidates: NDArray[np.int64],
-    done: int,
-    known: int,
+    old_signatures: NDArray[np.uint8] | None,
     settings: DedupSettings,
     threads: int,
     progress: Progress,
 ) -> None:
-    """Append signatures, and after them whether each document has enough features for one."""
+    """Append signatures, old ones first, and whether each document has enough features for one."""
     signer = settings.signer()
-    kept = known + int(np.count_nonzero(work.array("enough", np.uint8)[:done])) if done else known
-    with (
-        work.writer("signatures", keep_bytes=kept * signer.bits // 8) as file,
-        work.writer("enough", keep_bytes=done) as flags,
-    ):
-        for begin in range(done, len(candidates), _AT_A_TIME):
-            part = documents.texts.documents.take(candidates[begin : begin + _AT_A_TIME])
-            signatures = signer.sign(part, threads=threads)
-            enough = signer.with_features(
-                part, signatures, least=settings.min_features, threads=threads
-            )
-            file.write(signatures.data if enough.all() else signatures[enough].data)
-            file.flush()
-            flags.write(enough.tobytes())
-            flags.flush()
-            documents.texts.release()
-            progress.step("sign", (begin + len(part)) / len(candidates))
+    if files.facts is not None:
+        progress.reuse("sign")
+        done = int(files.facts["documents"])
+    else:
+        done = 0
+        if old_signatures is not None:
+            for begin in range(0, len(old_signatures), _AT_A_TIME):
+                files.write("signatures", old_signatures[begin : begin + _AT_A_TIME])
+    for begin in range(done, len(candidates), _AT_A_TIME):
+        part = documents.texts.documents.take(candidates[begin : begin + _AT_A_TIME])
+        signatures = signer.sign(part, threads=threads)
+        enough = signer.with_features(
+            part, signatures, least=settings.min_features, threads=threads
+        )
+        files.write("signatures", signatures if enough.all() else signatures[enough])
+        files.write("enough", enough)
+        files.mark({"documents": begin + len(part)})
+        documents.texts.release()
+        progress.step("sign", (begin + len(part)) / len(candidates))

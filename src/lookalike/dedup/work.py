@@ -1,8 +1,10 @@
 """The folder a job works in: what a step has made stays there, so that nothing is done twice.
 
-A step writes its files, then a stamp, `STEP.json`, with the key it was made for; a step whose stamp
-has the same key is not repeated. Keys contain the keys of the steps before. Files without a stamp
-are what an interrupted run has left; signing goes on from them, the others are made anew.
+A step writes its files and syncs them, then a stamp, `STEP.json`: the key it was made for, what is
+to be known of the files, their lengths and checksums, and a checksum of all that. A step whose
+stamp has the same key and whose files are what it says is not repeated. Keys contain the keys of
+the steps before. Everything else in the folder, what an interrupted run has left and what was
+damaged since, is made anew.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import mmap
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -25,18 +27,19 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.errors import CorruptIndexError, FileError
-from lookalike.storage import whole_file
+from lookalike.storage import checksums, whole_file
 
 __all__ = ["Work", "release"]
 
-_STAMP_VERSION = 1
+_STAMP_VERSION = 2
 
 
 class Work:
     """A folder of arrays and stamps; a temporary one unless named. One job at a time has it."""
 
     def __init__(self, folder: Path | None) -> None:
-        self._temporary = folder is None
+        self.temporary = folder is None
+        """Whether nobody can come back to it."""
         try:
             if folder is None:
                 folder = Path(tempfile.mkdtemp(prefix="lookalike-"))
@@ -56,7 +59,7 @@ class Work:
     def close(self) -> None:
         """Let others have the folder; remove it if it is temporary."""
         self._lock.close()
-        if self._temporary:
+        if self.temporary:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def path(self, name: str) -> Path:
@@ -65,38 +68,69 @@ class Work:
 
     def facts(self, step: str, key: str) -> dict[str, Any] | None:
         """Return what a completed step with this key noted, or None if it has to be done."""
+        stamp = self.read_stamp(step, key)
+        if stamp is None:
+            return None
         try:
-            stamp = json.loads(self.path(f"{step}.json").read_text())
-            same = stamp["version"] == _STAMP_VERSION and stamp["key"] == key
-            if same and stamp["files"] == self._fingerprints(stamp["files"]):
-                facts: dict[str, Any] = stamp["facts"]
-                return facts
-        except (OSError, ValueError, KeyError, TypeError):
-            pass
-        return None
+            for name, fingerprint in stamp["files"].items():
+                if self._fingerprint(name) != fingerprint:
+                    return None
+        except OSError:
+            return None
+        facts: dict[str, Any] = stamp["facts"]
+        return facts
 
     def begin(self, step: str) -> None:
         """Forget that the step was ever completed."""
-        self.path(f"{step}.json").unlink(missing_ok=True)
+        try:
+            self.path(f"{step}.json").unlink(missing_ok=True)
+        except OSError as error:
+            raise FileError(f"{self.folder}: cannot work here: {error}") from error
 
     def complete(
         self, step: str, key: str, facts: dict[str, Any], files: Sequence[str] = ()
     ) -> None:
-        """Note that the step's files are all there, and what is in them."""
-        # Nobody comes back to a temporary folder, so its files need not be read for that.
-        fingerprints = {} if self._temporary else self._fingerprints(files)
-        stamp = {"version": _STAMP_VERSION, "key": key, "facts": facts, "files": fingerprints}
-        with whole_file(self.path(f"{step}.json")) as temporary:
-            temporary.write_text(json.dumps(stamp))
-
-    def _fingerprints(self, files: Iterable[str]) -> dict[str, list[int]]:
-        """Return the length and checksum of files; damaged ones are made anew, not believed."""
-        found = {}
+        """Note that the step's files are all there, synced, and what is in them."""
+        if self.temporary:  # nobody comes back, so they need not be read for that
+            return
         for name in files:
-            data = self.array(Path(name).name, np.uint8)
-            found[name] = [len(data), _native.xxh64(data)]
-            release(data)
-        return found
+            self._sync(name)
+        self.stamp(step, key, facts, {name: self._fingerprint(name) for name in files})
+
+    def stamp(
+        self, step: str, key: str, facts: dict[str, Any], files: dict[str, list[int]]
+    ) -> None:
+        """Write a stamp that vouches for files: the length and checksum of each."""
+        stamp = {"version": _STAMP_VERSION, "key": key, "facts": facts, "files": files}
+        with whole_file(self.path(f"{step}.json")) as temporary:
+            temporary.write_text(json.dumps({"stamp": stamp, "checksum": digest(stamp)}))
+
+    def read_stamp(self, step: str, key: str) -> dict[str, Any] | None:
+        """Return a stamp with this key, as it was written; its files may be anything."""
+        try:
+            sealed = json.loads(self.path(f"{step}.json").read_text())
+            stamp: dict[str, Any] = sealed["stamp"]
+            if sealed["checksum"] == digest(stamp) and stamp["version"] == _STAMP_VERSION:
+                return stamp if stamp["key"] == key else None
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            pass
+        return None
+
+    def _fingerprint(self, name: str) -> list[int]:
+        """Return the length and checksum of a file."""
+        with open(self.path(name), "rb") as file:
+            length = os.fstat(file.fileno()).st_size
+            if not length:
+                return [0, _native.Xxh64().value()]
+            with mmap.mmap(file.fileno(), length, access=mmap.ACCESS_READ) as mapping:
+                return [length, *checksums(mapping, [(0, length)])]
+
+    def _sync(self, name: str) -> None:
+        try:
+            with open(self.path(name), "rb") as file:
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise FileError(f"{self.path(name)} cannot be written: {error}") from error
 
     @contextmanager
     def writer(self, name: str, *, keep_bytes: int = 0) -> Iterator[BinaryIO]:

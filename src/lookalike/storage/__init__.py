@@ -8,6 +8,7 @@ from lookalike.storage.container import (
     open_container,
     write_container,
 )
+from lookalike.storage.mapped import checksums
 from lookalike.storage.signature_file import SignatureFile
 from lookalike.storage.strings import Strings
 
@@ -17,6 +18,7 @@ __all__ = [
     "SignatureFile",
     "Strings",
     "check_replaceable",
+    "checksums",
     "new_container",
     "open_container",
     "whole_file",

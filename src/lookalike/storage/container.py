@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.errors import CorruptIndexError, FileError, FormatError
 from lookalike.storage.atomic import whole_file
-from lookalike.storage.checksums import checksums
+from lookalike.storage.mapped import checksums
 
 __all__ = [
     "FORMAT_VERSION",

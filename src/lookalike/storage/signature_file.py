@@ -44,7 +44,7 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.errors import ArgumentError, CorruptIndexError, FileError, FormatError
 from lookalike.storage.atomic import new_file
-from lookalike.storage.checksums import checksums
+from lookalike.storage.mapped import checksums
 
 __all__ = ["SignatureFile"]
 
