@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
+from copy import copy, deepcopy
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lookalike.errors import ArgumentError
 from lookalike.indexes.results import Matches, Neighbors, Pairs
 from lookalike.signatures import Signer
 from lookalike.signatures.signer import signer_contents, signer_in
@@ -21,6 +23,9 @@ __all__ = ["DEFAULT_LIMIT", "Index"]
 
 DEFAULT_LIMIT = 100_000_000
 """Results that `within` and `pairs` return at most unless told otherwise: some 2 GB."""
+
+_SHARED = ("_container", "_writing", "signer")
+"""What a deep copy has of the original: what never changes; a copy's lock is its own already."""
 
 
 class Index(ABC):
@@ -100,6 +105,27 @@ class Index(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self)} signatures of {self.bits} bits)"
+
+    def __copy__(self) -> Self:
+        """Return another index over the same arrays; what changes one does not change the other."""
+        twin = type(self).__new__(type(self))
+        vars(twin).update(vars(self))
+        return twin
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Return the same with arrays of its own, in memory; the file and the signer are shared."""
+        twin = copy(self)
+        for name, value in vars(twin).items():
+            if name not in _SHARED:
+                vars(twin)[name] = deepcopy(value, memo)
+        return twin
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        raise ArgumentError(
+            f"a {type(self).__name__} is not pickled: it may be larger than memory; write it with "
+            "index.save(path) and open it with la.load_index(path) wherever it is needed, which "
+            "maps the file, so that all processes share it"
+        )
 
     @property
     def memory_bytes(self) -> int:

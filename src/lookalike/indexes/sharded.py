@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, SupportsIndex
+from copy import copy
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -50,6 +51,11 @@ class ShardedIndex(Index):
             raise ArgumentError("some shards have ids of the caller's and some do not")
         if True in own:
             self._refuse_shared_ids()
+
+    def __copy__(self) -> Self:
+        twin = super().__copy__()
+        twin.shards = tuple(map(copy, self.shards))
+        return twin
 
     @property
     def _shifts(self) -> list[int]:

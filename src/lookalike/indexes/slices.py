@@ -11,7 +11,7 @@ import math
 import os
 import threading
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -143,7 +143,7 @@ class SliceIndex(Index):
         if len(own) > 1:
             raise ArgumentError("some indexes have ids of the caller's and some do not")
         merged = cls.__new__(cls)
-        merged._bits, merged.slice_bits, merged._own_ids = parts[0]._bits, parts[0].slice_bits, True
+        merged._bits, merged.slice_bits = parts[0]._bits, parts[0].slice_bits
         merged._writing = threading.Lock()
         segments, shift = [], 0
         for part in parts:
@@ -154,10 +154,15 @@ class SliceIndex(Index):
             Rows.of(whole.rows.signatures, whole.rows.ids)  # raises if an id is there twice
         merged._own_ids = own == {True}
         merged._segments = (whole,)
-        merged._next_id = int(whole.rows.all_ids().max(initial=-1)) + 1
-        if not merged._own_ids:
-            merged._next_id = shift
+        merged._next_id = max(part.next_id for part in parts) if own == {True} else shift
         return merged
+
+    def __copy__(self) -> Self:
+        with self._writing:
+            twin = super().__copy__()
+        twin._segments = tuple(segment.without_room() for segment in twin._segments)
+        twin._writing = threading.Lock()
+        return twin
 
     @property
     def bits(self) -> int:
@@ -323,7 +328,7 @@ class SliceIndex(Index):
                 new = Rows(new.signatures, np.arange(start, start + len(new), dtype=np.int64))
             self._next_id = max(self._next_id, int(new.all_ids().max(initial=-1)) + 1)
             self._append(new, thread_count(threads))
-        return new.all_ids()
+        return new.all_ids().copy()  # what the caller does with it is not the index's business
 
     def remove(self, ids: ArrayLike) -> None:
         """Take signatures out, by id; raises if one is not there, and then removes none.
