@@ -67,8 +67,9 @@ def match_batch(
     file that are not much longer than the batch are put together to chunks of that size.
 
     `method="flips"`: each chunk is a `FlipIndex`, asked with `weights` as `FlipIndex.within` is;
-    how many flips reach the `recall` is found out on the first chunk. Runs of the file are sorted
-    already, so that one by itself needs no more than its header table; larger chunks are quicker.
+    how many flips reach the `recall` is found out on the first chunk, for this call alone, if that
+    has 50 matches or more to tell. Runs of the file are sorted already, so that one by itself needs
+    no more than its header table; larger chunks are quicker.
     `method="blocks"`: the batch becomes a `BlockIndex` of `tables` tables, and every signature of
     the file is looked up in it; exact.
 

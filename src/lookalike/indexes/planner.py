@@ -78,8 +78,8 @@ class Plan:
         if not chosen.exact:
             why += f" It is expected to find {chosen.recall:.1%}"
             if chosen.index == "flips":
-                why += ", and finds out on your data how many flips that takes; queries need the"
-                why += " weights behind their bits."
+                why += "; FlipIndex.tune_flips finds out on your data how many flips that takes."
+                why += " Queries need the weights behind their bits."
             else:
                 why += " of neighbours within a tenth of the bits; la.tune measures that."
         return (
