@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lookalike.checks import file_path, shown
 from lookalike.errors import ArgumentError
 from lookalike.indexes.results import Matches, Neighbors, Pairs
 from lookalike.signatures import Signer
@@ -149,15 +151,16 @@ class Index(ABC):
         """
         from lookalike.storage import Strings, write_container  # not needed to search
 
+        target = file_path("path", path)
         meta, arrays = self._contents()
         if notes is not None:
-            meta = {**meta, "notes": dict(notes)}
+            meta = {**meta, "notes": _plain(notes)}
         if self.signer is not None:
             description, learnt = signer_contents(self.signer)
             meta, arrays = {**meta, **description}, {**arrays, **learnt}
         if self.names is not None:
             arrays = {**arrays, **Strings.of(self.names).arrays("name")}
-        write_container(path, meta, arrays)
+        write_container(target, meta, arrays)
 
     @property
     def notes(self) -> dict[str, Any]:
@@ -167,6 +170,8 @@ class Index(ABC):
 
     def name(self, id: int) -> str | int:
         """Return what a document is called: its name, or its id where it has none."""
+        if not isinstance(id, int | np.integer):
+            raise ArgumentError(f"id is {shown(id)}; expected a whole number")
         if self.names is None or not 0 <= id < len(self.names):
             return id
         return self.names[id]
@@ -205,3 +210,14 @@ class Index(ABC):
     @abstractmethod
     def _restore(self, container: Container) -> None:
         """Take over what `_meta` and `_arrays` saved."""
+
+
+def _plain(notes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return notes that a file can keep, or say why it cannot."""
+    try:
+        plain: dict[str, Any] = json.loads(json.dumps(dict(notes)))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ArgumentError(
+            f"notes are {shown(notes)}; expected a dictionary of plain values ({error})"
+        ) from error
+    return plain

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from lookalike.checks import file_path, flag
 from lookalike.errors import FormatError
 from lookalike.indexes.base import Index
 from lookalike.indexes.blocks import BlockIndex
@@ -31,8 +32,9 @@ def load_index(path: str | os.PathLike[str], *, verify: bool = False) -> Index:
     """
     from lookalike.storage import open_container  # not needed to search, so not at import
 
-    index = _index_in(open_container(path))
-    if verify:
+    checked = flag("verify", verify)
+    index = _index_in(open_container(file_path("path", path)))
+    if checked:
         index.verify()
     return index
 
@@ -45,6 +47,7 @@ def open_index(path: str | os.PathLike[str]) -> Index:
     """
     from lookalike.storage import open_container
 
+    path = file_path("path", path)
     if is_npy(path):
         return ScanIndex(read_npy(path))
     try:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
-from lookalike.checks import share, thread_count, whole_number
+from lookalike.checks import flag, share, thread_count, whole_number
 from lookalike.errors import ArgumentError, CorruptIndexError
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.indexes.flip_sets import all_sets, header_start, not_finite, upper_bits
@@ -139,7 +139,8 @@ class FlipIndex(TabledIndex):
         near = min(whole_number("radius", radius, at_least=0), self.bits)
         target = share("recall", recall)
         most = whole_number("sample", sample, at_least=1)
-        tuning = self.measured(rows, values, near, target, first, thread_count(threads), most)
+        one, workers = flag("first", first), thread_count(threads)
+        tuning = self.measured(rows, values, near, target, one, workers, most)
         if not tuning.matches:
             raise ArgumentError(
                 f"none of the {tuning.queries} queries tried has a match within radius {near}; "
@@ -238,14 +239,14 @@ class FlipIndex(TabledIndex):
         near = min(whole_number("radius", radius, at_least=0), self.bits)
         most = whole_number("limit", limit, at_least=0)
         target = share("recall", recall)
-        workers = thread_count(threads)
+        one, workers = flag("first", first), thread_count(threads)
         values = None if weights is None else as_weights(weights, len(rows), self.bits)
         if flips is not None:
             tries = min(whole_number("flips", flips, at_least=0), MOST_FLIPS)
         elif values is None or target == 1:
             tries = MOST_FLIPS
         else:
-            tries = self._flips_for(near, target, first)
+            tries = self._flips_for(near, target, one)
         if values is None and tries < all_sets(self.header_bits, near):
             warnings.warn(
                 f"FlipIndex.within has no weights: {tries} flips are tried in the order of their "
@@ -253,7 +254,7 @@ class FlipIndex(TabledIndex):
                 "allow all flips",
                 stacklevel=2,
             )
-        return self._native_within(rows, values, near, tries, first, False, most, workers)
+        return self._native_within(rows, values, near, tries, one, False, most, workers)
 
     def within_chunk(
         self,

@@ -8,7 +8,7 @@ from typing import Any, SupportsFloat, SupportsIndex
 
 from numpy.typing import ArrayLike
 
-from lookalike.checks import share, whole_number
+from lookalike.checks import instance, share, whole_number
 from lookalike.errors import ArgumentError
 from lookalike.indexes.base import Index
 from lookalike.indexes.blocks import BlockIndex
@@ -174,6 +174,8 @@ def plan(
     ones, `la.tune` and `lookalike evaluate` tell.
     """
     question = _question(count, bits, radius, k, recall, memory, queries)
+    if costs is not None:
+        instance("costs", costs, MachineCosts, "what machine_costs() returned, or None")
     prices = machine_costs() if costs is None else costs
     sorts = (
         [scan_option(question, prices)],
