@@ -18,6 +18,7 @@ test: $(VENV)/package $(VENV)/test
 # Kills a thousand writers of collections, which takes a few minutes; `make test` kills 220.
 crash: $(VENV)/package $(VENV)/test
 	LOOKALIKE_CRASHES=1000 $(BIN)/python -m pytest -s tests/collection/test_crashes.py
+	LOOKALIKE_STATES=2000 $(BIN)/python -m pytest tests/indexes/test_slice_states.py
 
 check: $(VENV)/package $(VENV)/check
 	$(BIN)/ruff check .

@@ -17,13 +17,13 @@ from benchmarks.harness import Measurement, Result, Verdict
 from benchmarks.report import table
 from benchmarks.signatures import uniform
 from lookalike.indexes.costs import MachineCosts, machine_costs
+from lookalike.indexes.flip_tuning import flips_expected
 from lookalike.indexes.options import (
     BATCH,
     Option,
     Question,
     block_options,
     flip_options,
-    flips_expected,
     scan_option,
 )
 from lookalike.indexes.slice_options import slice_options

@@ -1,22 +1,77 @@
-"""Small checks of arguments that every layer needs."""
+"""Small checks of arguments that every layer needs.
+
+What counts as a number, a flag, a share, a path, and how large a number may be, is decided here
+once. Each returns the argument in the form that everything behind it relies on.
+"""
 
 from __future__ import annotations
 
+import errno
 import importlib
 import math
 import operator
 import os
-from typing import Any, SupportsFloat, SupportsIndex
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Any, SupportsFloat, SupportsIndex, TypeVar
 
-from lookalike.errors import ArgumentError, MissingDependencyError
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["optional_module", "share", "thread_count", "whole_number"]
+from lookalike.errors import (
+    ArgumentError,
+    FileError,
+    MissingDependencyError,
+    ResultTooLargeError,
+)
+
+__all__ = [
+    "LARGEST",
+    "as_array",
+    "callback",
+    "file_path",
+    "flag",
+    "instance",
+    "instances",
+    "neighbor_count",
+    "one_of",
+    "optional_module",
+    "real_array",
+    "seed_number",
+    "share",
+    "shown",
+    "thread_count",
+    "whole_number",
+    "whole_numbers",
+]
+
+T = TypeVar("T")
+
+LARGEST = 2**63 - 1
+"""More than there is of anything, and what the core can count to."""
+
+_MOST_EMPTY_PLACES = 1 << 26
+"""Places of an answer, 12 bytes each, that may stay empty for want of signatures."""
+
+_MOST_SHOWN = 200
+
+
+def shown(value: object) -> str:
+    """Return a value as an error message shows it: never long, whatever it is."""
+    try:
+        text = repr(value)
+    except Exception:  # numbers of more than 4300 digits have none, and what else there may be
+        return f"something of type {type(value).__name__} that cannot be shown"
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 
 def whole_number(
     name: str, value: SupportsIndex, *, at_least: int, at_most: int | None = None
 ) -> int:
-    """Return `value` as an int between the bounds, or raise an error that names it."""
+    """Return `value` as an int between the bounds, or raise an error that names it.
+
+    Without an upper bound, whatever is beyond `LARGEST` is taken for it.
+    """
     expected = f"a whole number of at least {at_least}"
     if at_most is not None:
         expected = f"a whole number from {at_least} to {at_most}"
@@ -24,22 +79,142 @@ def whole_number(
         number = operator.index(value)
     except TypeError:
         raise ArgumentError(
-            f"{name} is {value!r} of type {type(value).__name__}; expected {expected}"
+            f"{name} is {shown(value)} of type {type(value).__name__}; expected {expected}"
         ) from None
     if isinstance(value, bool) or number < at_least or (at_most is not None and number > at_most):
-        raise ArgumentError(f"{name} is {value!r}; expected {expected}")
-    return number
+        raise ArgumentError(f"{name} is {shown(value)}; expected {expected}")
+    return number if at_most is not None else min(number, LARGEST)
+
+
+def seed_number(seed: SupportsIndex) -> int:
+    """Return a valid seed of random numbers: 64 bits."""
+    return whole_number("seed", seed, at_least=0, at_most=2**64 - 1)
+
+
+def neighbor_count(k: SupportsIndex, queries: int, count: int) -> int:
+    """Return k, valid for an answer to so many queries from `count` signatures.
+
+    The answer has k places for each query, those beyond `count` empty. A few that are do no harm;
+    so many that they would fill the memory are refused.
+    """
+    wanted = whole_number("k", k, at_least=1)
+    if wanted > count and queries * wanted > _MOST_EMPTY_PLACES:
+        raise ResultTooLargeError(
+            f"k is {shown(k)}, but there are {count} signatures: nearly all places of the answer "
+            f"to {queries} queries would be empty; k={max(1, count)} returns all there are"
+        )
+    return wanted
+
+
+def flag(name: str, value: object) -> bool:
+    """Return `value` if it is True or False, or raise an error that names it."""
+    if not isinstance(value, bool | np.bool_):
+        raise ArgumentError(f"{name} is {shown(value)}; expected True or False")
+    return bool(value)
 
 
 def share(name: str, value: SupportsFloat) -> float:
     """Return `value` as a number above 0 and at most 1, or raise an error that names it."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
+    number = math.nan
+    if not isinstance(value, str | bytes | bool | np.bool_ | np.ndarray):
+        try:
+            number = float(value)
+        except (TypeError, ValueError, ArithmeticError):
+            number = math.nan
     if not 0 < number <= 1:
-        raise ArgumentError(f"{name} is {value!r}; expected a number above 0 and at most 1")
+        raise ArgumentError(f"{name} is {shown(value)}; expected a number above 0 and at most 1")
     return number
+
+
+def instance(name: str, value: object, kind: type[T] | tuple[type[T], ...], expected: str) -> T:
+    """Return `value` if it is one of that kind, or raise an error that says what was expected."""
+    if not isinstance(value, kind):
+        raise ArgumentError(
+            f"{name} is {shown(value)} of type {type(value).__name__}; expected {expected}"
+        )
+    return value
+
+
+def whole_numbers(
+    name: str, values: Iterable[SupportsIndex], *, at_least: int, at_most: int | None = None
+) -> list[int]:
+    """Return all `values`, each once and in order, or raise an error; there must be one."""
+    try:
+        several = list(values)
+    except TypeError:
+        several = []
+    if not several or isinstance(values, str | bytes):
+        raise ArgumentError(f"{name} is {shown(values)}; expected a list of whole numbers")
+    return sorted({whole_number(name, one, at_least=at_least, at_most=at_most) for one in several})
+
+
+def instances(name: str, values: Iterable[object], kind: type[T], expected: str) -> list[T]:
+    """Return all `values` in a list if they are of that kind, or raise an error."""
+    try:
+        several = list(values)
+    except TypeError:
+        raise ArgumentError(
+            f"{name} are {shown(values)} of type {type(values).__name__}; expected a list of "
+            f"{expected}"
+        ) from None
+    return [instance(f"{name}[{at}]", value, kind, expected) for at, value in enumerate(several)]
+
+
+def one_of(name: str, value: object, choices: Collection[str]) -> str:
+    """Return `value` if it is one of these words, or raise an error that lists them."""
+    if not isinstance(value, str) or value not in choices:
+        raise ArgumentError(f"{name} is {shown(value)}; expected one of: {', '.join(choices)}")
+    return value
+
+
+def callback(name: str, value: T | None) -> T | None:
+    """Return `value` if it can be called, or is None: nobody wants to hear; or raise an error."""
+    if value is not None and not callable(value):
+        raise ArgumentError(f"{name} is {shown(value)}; expected a function, or None")
+    return value
+
+
+def as_array(name: str, values: ArrayLike) -> NDArray[Any]:
+    """Return `values` as NumPy sees them, or raise an error where it cannot make an array."""
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ArgumentError(
+            f"{name} cannot be read as an array: {shown(values)} ({error})"
+        ) from error
+
+
+def real_array(
+    name: str, values: ArrayLike, *, at_least: float = -math.inf, at_most: float = math.inf
+) -> NDArray[np.float64]:
+    """Return real numbers between the bounds as float64, or raise; NaN is between none."""
+    array = as_array(name, values)
+    if array.size and array.dtype.kind not in "fiu":
+        raise ArgumentError(f"{name} are {array.dtype}, {shown(values)}; expected real numbers")
+    numbers = array.astype(np.float64)
+    if not ((at_least <= numbers) & (numbers <= at_most)).all():
+        raise ArgumentError(f"{name} are {shown(values)}; expected {at_least:g} to {at_most:g}")
+    return numbers
+
+
+def file_path(name: str, path: str | os.PathLike[str]) -> Path:
+    """Return the path of a file, or raise an error that names it: numbers are no names."""
+    try:
+        text = os.fspath(path)
+    except TypeError:
+        text = None
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise ArgumentError(
+            f"{name} is {shown(path)} of type {type(path).__name__}; expected the name of a file"
+        )
+    try:
+        os.lstat(text)
+    except UnicodeEncodeError:
+        raise ArgumentError(f"{name} is {shown(path)}, which cannot be a file's name") from None
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:  # other troubles are for those who open it
+            raise FileError(f"{name} is {shown(path)}: {error.strerror}") from error
+    return Path(text)
 
 
 def thread_count(threads: SupportsIndex | None) -> int:

@@ -80,7 +80,7 @@ def test_learnt_weights_have_to_be_learnt() -> None:
         with pytest.raises(la.NotFittedError):
             la.cosine("a", "b", weights=kind)
     with pytest.raises(
-        la.ArgumentError, match="weights are 'idf'; expected one of: uniform, count"
+        la.ArgumentError, match="the kind of weights is 'idf'; expected one of: uniform, count"
     ):
         la.SimHash(weights="idf")
 

@@ -266,7 +266,7 @@ WITHOUT_A_NUMBER = np.where(np.arange(3)[:, None] == 1, np.nan, np.ones((3, 64),
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"method": "scan"}, "method is 'scan'; expected 'flips' or 'blocks'"),
+        ({"method": "scan"}, "method is 'scan'; expected one of: flips, blocks"),
         ({"chunk": 0}, "chunk is 0"),
         ({"radius": -1}, "radius is -1"),
         ({"weights": np.zeros((3, 8), np.float32)}, r"weights have shape \(3, 8\)"),

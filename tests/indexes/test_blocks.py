@@ -294,3 +294,28 @@ def test_arrays_in_large_pages_are_arrays(count: int) -> None:
     other = empty_in_large_pages((count, 1), np.uint32)
     other[:] = 7
     assert (array[:, 0] == np.arange(count)).all()
+
+
+@pytest.mark.parametrize("blocks", [65, 257, 2**31, 2**63 - 1])
+@pytest.mark.parametrize("lead", [None, 2**31])
+def test_more_blocks_than_bits_are_refused_at_once(blocks: int, lead: int | None) -> None:
+    with pytest.raises(la.ArgumentError, match=f"blocks is {blocks} and signatures have 64 bits"):
+        la.BlockIndex(oracle.collection(3, 8, "uniform", 0), blocks=blocks, lead=lead)
+
+
+def test_blocks_of_wide_signatures_are_chosen_at_once() -> None:
+    """C(60000, 30000) has 18,000 digits, and there are as many such numbers as blocks may lead."""
+    rows = oracle.collection(3, 8192, "uniform", 0)
+    for lead in (None, 30_000):
+        with pytest.raises(la.ArgumentError, match="at most 256; expected 4, 5, 6"):
+            la.BlockIndex(rows, 3, blocks=60_000, lead=lead)
+    assert la.BlockIndex(rows, 0, blocks=60_000).lead == 60_000
+
+
+def test_a_description_of_too_many_tables_is_refused_at_once(tmp_path: Path) -> None:
+    index = la.BlockIndex(oracle.collection(3, 8192, "uniform", 0))
+    for change in ({"blocks": 60_000, "lead": 30_000}, {"blocks": 2**62, "lead": 2**61}):
+        index.save(tmp_path / "x")
+        damaged(tmp_path / "x", **change)
+        with pytest.raises(la.CorruptIndexError, match="blocks lead"):
+            la.load_index(tmp_path / "x")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -120,8 +122,9 @@ def test_recall_is_measured_and_reached() -> None:
     queries, asked = near_duplicates(weights[:8000], 0.1)
     index = la.FlipIndex(rows)
     exact = index.within(queries, 3)
+    tuning = index.tune_flips(queries, asked, 3, recall=0.95)
     few = index.within(queries, 3, weights=asked, recall=0.95)
-    tuning = index.tunings[-1]
+    assert index.tunings == (tuning,)
     assert (tuning.radius, tuning.first, tuning.target) == (3, False, 0.95)
     assert tuning.recall >= 0.95
     assert 0 < tuning.flips < 60
@@ -340,11 +343,41 @@ def test_what_the_index_says_of_itself() -> None:
     assert not index.own_ids
 
 
-def test_too_little_to_learn_from_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few matches tell nothing; then a fixed number of flips is tried, and not learnt again."""
-    rows, weights = edited(3000, 0)
-    index = la.FlipIndex(~rows)
-    index.within(rows, 3, weights=weights)
+def test_searching_does_not_change_the_index() -> None:
+    """The same call has the same answer, whatever others have asked, also at the same time."""
+    rows, weights = edited(20_000, 0)
+    queries, asked = near_duplicates(weights[:3000], 0.2)
+    index, fresh = la.FlipIndex(rows), la.FlipIndex(rows)
+
+    def ask(index: la.FlipIndex, recall: float, first: bool) -> list[list[tuple[int, int]]]:
+        return found(index.within(queries, 3, weights=asked, recall=recall, first=first))
+
+    cases = [(recall, first) for recall in (0.5, 0.95, 0.99, 1.0) for first in (False, True)]
+    expected = {case: ask(copy.copy(fresh), *case) for case in cases}
+    with ThreadPoolExecutor(4) as pool:
+        for order in (cases, cases[::-1]):
+            answers = pool.map(lambda case: ask(index, *case), order)
+            assert dict(zip(order, answers, strict=True)) == expected
+    assert vars(index).keys() == vars(fresh).keys()
     assert index.tunings == ()
-    monkeypatch.setattr(la.FlipIndex, "attempts", None)  # calling it would fail
-    index.within(rows, 3, weights=weights)
+    # Fewer queries have the same matches, and the flips that are expected find what is expected.
+    assert found(index.within(queries[:9], 3, weights=asked[:9])) == expected[0.95, False][:9]
+    few, more, every = (sum(map(len, expected[r, False])) for r in (0.95, 0.99, 1.0))
+    assert 0.95 * every <= few < more <= every
+
+
+def test_an_index_that_was_tuned_by_many_at_once_remembers_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def slow_key(tuning: la.FlipTuning) -> tuple[int, bool, float]:
+        time.sleep(0.001)  # another thread's turn, in the middle of remembering
+        return tuning.radius, tuning.first, tuning.target
+
+    monkeypatch.setattr(la.FlipTuning, "key", property(slow_key))
+    rows, weights = edited(5000, 0)
+    queries, asked = near_duplicates(weights[:1000], 0.1)
+    index = la.FlipIndex(rows)
+    recalls = [0.5 + i / 100 for i in range(24)]
+    with ThreadPoolExecutor(8) as pool:
+        tuned = list(pool.map(lambda r: index.tune_flips(queries, asked, 3, recall=r), recalls))
+    assert sorted(index.tunings, key=lambda each: each.target) == tuned

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 import lookalike as la
 import oracle
 from lookalike.indexes.cost_model import most_flips
+from lookalike.indexes.flip_tuning import flips_expected
 from lookalike.indexes.options import (
     Option,
     Question,
     block_options,
-    flips_expected,
     scan_option,
 )
 from lookalike.indexes.slice_options import slice_options

@@ -678,3 +678,29 @@ def test_near_duplicates_are_found() -> None:
     flips = np.packbits(rng.random((500, 1024)) < 0.1, axis=1)
     found = la.SliceIndex(rows, 12).search(rows[:500] ^ flips, 1, expand=1).ids[:, 0]
     assert math.isclose(np.mean(found == np.arange(500)), 1.0)
+
+
+def test_what_was_added_is_the_index_s_own() -> None:
+    """A caller that fills the same arrays again and again changes nothing that was added."""
+    index = la.SliceIndex(oracle.collection(10, 8, "uniform", 0), 6)
+    rows, ids = np.empty((1500, 8), np.uint8), np.empty(1500, np.int64)
+    expected = dict(zip(range(10), map(bytes, index.living()[0]), strict=True))
+    for turn, size in enumerate((3, 1500, 700)):
+        rows[:size] = oracle.collection(size, 8, "uniform", turn)
+        ids[:size] = np.random.default_rng(turn).permutation(size) + 2000 * (turn + 1)
+        returned = index.add(rows[:size], ids[:size])
+        expected |= dict(zip(ids[:size].tolist(), map(bytes, rows[:size]), strict=True))
+        returned[:] = 0
+    signatures, names = index.living()
+    assert dict(zip(names.tolist(), map(bytes, signatures), strict=True)) == expected
+
+
+def test_ids_of_a_shard_that_come_later_do_not_meet_those_of_another() -> None:
+    rows = oracle.collection(20, 8, "uniform", 0)
+    shards = [la.SliceIndex(rows[:10], 6), la.SliceIndex(rows[10:], 6)]
+    index = la.ShardedIndex(shards)
+    shards[0].add(rows[:1], [15])
+    assert not index.own_ids
+    assert index.next_id == 26
+    assert sorted(index.living()[1].tolist()) == [*range(10), 15, *range(16, 26)]
+    assert index.search(rows, 1, exact=True).ids[:, 0].tolist() == [*range(10), *range(16, 26)]

@@ -133,7 +133,9 @@ def test_bad_arguments_are_named() -> None:
         la.BBitMinHash(64, 17)
     with pytest.raises(la.ArgumentError, match="permutations=3 of b=1 bits are 3 bits"):
         la.BBitMinHash(3, 1)
-    with pytest.raises(la.ArgumentError, match="features are 'words'; expected la.Words"):
+    with pytest.raises(
+        la.ArgumentError, match="features is 'words' of type str; expected la.Words"
+    ):
         la.MinHash(8, "words")  # type: ignore[arg-type]
     with pytest.raises(la.ArgumentError, match="seed is -1"):
         la.MinHash(8, seed=-1)

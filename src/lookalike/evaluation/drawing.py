@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from lookalike.checks import optional_module
+from lookalike.checks import file_path, optional_module
 from lookalike.errors import FileError
 
 __all__ = [
@@ -94,10 +94,11 @@ def save_figure(figure: Any, axes: Any, path: str | os.PathLike[str]) -> None:
     if labels:
         columns = 1 if len(labels) <= 4 else 2
         axes.legend(framealpha=0.9, edgecolor="none", fontsize=9, ncols=columns)
+    target = file_path("path", path)
     try:
-        figure.savefig(path, format="png")
+        figure.savefig(target, format="png")
     except OSError as error:
-        raise FileError(f"{os.fspath(path)} cannot be written: {error}") from error
+        raise FileError(f"{target} cannot be written: {error}") from error
 
 
 def short_count(count: float) -> str:

@@ -24,7 +24,7 @@ from typing import SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.checks import share, whole_number
+from lookalike.checks import seed_number, share, whole_number
 
 __all__ = ["GeneratedFingerprints", "generate_fingerprints"]
 
@@ -70,7 +70,7 @@ def generate_fingerprints(
     size = whole_number("count", count, at_least=1)
     asked = whole_number("queries", queries, at_least=0)
     part = share("edited", edited)
-    generator = np.random.default_rng(whole_number("seed", seed, at_least=0))
+    generator = np.random.default_rng(seed_number(seed))
     means = generator.normal(0, MEAN_SPREAD, BITS).astype(np.float32)
     signatures = np.empty(size, np.uint64)
     for begin in range(0, size, _CHUNK):

@@ -8,7 +8,7 @@ from typing import Any, Literal, SupportsIndex
 
 from numpy.typing import ArrayLike
 
-from lookalike.checks import thread_count, whole_number
+from lookalike.checks import callback, shown, thread_count, whole_numbers
 from lookalike.errors import ArgumentError
 from lookalike.evaluation.measurement import (
     Measurement,
@@ -79,6 +79,7 @@ def evaluate(
     rows = as_signatures(signatures)
     count, bits = rows.shape[0], 8 * rows.shape[1]
     pairs = setting_pairs(expand, admit)
+    hear = callback("progress", progress)
     workers = thread_count(threads)
     widths = [slice_width(count, bits)] if slice_bits is None else width_list(slice_bits)
     questions = Questions.of(rows, queries, k=k, sample=sample, seed=seed, threads=workers)
@@ -86,8 +87,8 @@ def evaluate(
     for width in widths:
         for measurement in measure_slices(questions, rows, width, pairs):
             measured.append(measurement)
-            if progress:
-                progress(len(measured) - 1, len(widths) * len(pairs))
+            if hear:
+                hear(len(measured) - 1, len(widths) * len(pairs))
     return Evaluation(
         count,
         bits,
@@ -101,29 +102,19 @@ def evaluate(
 
 def width_list(slice_bits: Iterable[SupportsIndex]) -> list[int]:
     """Return slice widths in order, each once."""
-    widths = {
-        whole_number("slice_bits", width, at_least=1, at_most=MOST_SLICE_BITS)
-        for width in slice_bits
-    }
-    if not widths:
-        raise ArgumentError("slice_bits is empty; expected at least one slice width")
-    return sorted(widths)
+    return whole_numbers("slice_bits", slice_bits, at_least=1, at_most=MOST_SLICE_BITS)
 
 
 def setting_pairs(
     expand: Iterable[SupportsIndex], admit: Iterable[SupportsIndex] | Literal["all"] | None
 ) -> Sequence[tuple[int, int]]:
     """Return every (expand, admit) with admit at most expand, in order, each once."""
-    wide = sorted({whole_number("expand", value, at_least=0) for value in expand})
-    if not wide:
-        raise ArgumentError("expand is empty; expected at least one number")
+    wide = whole_numbers("expand", expand, at_least=0, at_most=MOST_SLICE_BITS)
     if admit is None:
         return [(most, most) for most in wide]
     if isinstance(admit, str):
         if admit != "all":
-            raise ArgumentError(f"admit is {admit!r}; expected numbers, 'all' or None")
+            raise ArgumentError(f"admit is {shown(admit)}; expected numbers, 'all' or None")
         return [(most, narrow) for most in wide for narrow in range(most + 1)]
-    narrow_ones = {whole_number("admit", value, at_least=0) for value in admit}
-    if not narrow_ones:
-        raise ArgumentError("admit is empty; expected at least one number, 'all' or None")
+    narrow_ones = whole_numbers("admit", admit, at_least=0)
     return [(most, n) for most in wide for n in sorted({min(one, most) for one in narrow_ones})]

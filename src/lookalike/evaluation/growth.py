@@ -8,7 +8,7 @@ from typing import SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lookalike.checks import thread_count, whole_number
+from lookalike.checks import callback, seed_number, thread_count, whole_number, whole_numbers
 from lookalike.errors import ArgumentError
 from lookalike.evaluation.grid import Progress
 from lookalike.evaluation.measurement import Measurement, measure_scan, measure_slices
@@ -47,10 +47,11 @@ def growth(
     held_out = min(whole_number("sample", sample, at_least=1), max(1, len(rows) // 10))
     left = len(rows) - held_out
     counts = _doublings(left) if sizes is None else _chosen(sizes, left)
+    hear = callback("progress", progress)
     wide = whole_number("expand", expand, at_least=0)
     narrow = wide if admit is None else whole_number("admit", admit, at_least=0)
     workers, bits = thread_count(threads), 8 * rows.shape[1]
-    order = np.random.default_rng(whole_number("seed", seed, at_least=0)).permutation(len(rows))
+    order = np.random.default_rng(seed_number(seed)).permutation(len(rows))
     queries, pool = rows[np.sort(order[:held_out])], order[held_out:]
     measured: list[Measurement] = []
     for count in counts:
@@ -61,8 +62,8 @@ def growth(
         if slice_bits is not None:
             width = whole_number("slice_bits", slice_bits, at_least=1)
         measured += measure_slices(questions, part, width, [(wide, min(narrow, wide))])
-        if progress:
-            progress(len(measured) // 2, len(counts))
+        if hear:
+            hear(len(measured) // 2, len(counts))
     return measured
 
 
@@ -77,8 +78,8 @@ def _doublings(most: int) -> list[int]:
 
 
 def _chosen(sizes: Iterable[SupportsIndex], most: int) -> list[int]:
-    counts = sorted({whole_number("sizes", size, at_least=1) for size in sizes})
-    if not counts or counts[-1] > most:
+    counts = whole_numbers("sizes", sizes, at_least=1)
+    if counts[-1] > most:
         raise ArgumentError(
             f"sizes are {counts}; expected whole numbers up to {most}, which is the collection "
             "without the queries"

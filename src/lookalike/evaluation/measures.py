@@ -14,7 +14,7 @@ from typing import SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lookalike.checks import whole_number
+from lookalike.checks import as_array, instance, whole_number
 from lookalike.errors import ArgumentError
 from lookalike.indexes import Matches, Neighbors
 
@@ -113,6 +113,8 @@ def near_duplicate_recall(
     neighbour that near, so that nothing can be said.
     """
     near = whole_number("radius", radius, at_least=0)
+    for name, given in (("found", found), ("truth", truth)):
+        instance(name, given, (Neighbors, Matches), "what a search returned")
     if len(found) != len(truth):
         raise ArgumentError(
             f"found has {len(found)} queries, truth has {len(truth)}; expected the same queries"
@@ -132,7 +134,7 @@ def _count_within(result: Neighbors | Matches, radius: int) -> NDArray[np.int64]
 
 def _rows(array: ArrayLike, name: str) -> NDArray[np.int64]:
     """Return whole numbers, one row per query; a single row may come without its first axis."""
-    rows = np.atleast_2d(np.asarray(array))
+    rows = np.atleast_2d(as_array(name, array))
     if rows.ndim != 2 or (rows.size and rows.dtype.kind not in "iu"):
         raise ArgumentError(
             f"{name} are {rows.dtype} of shape {rows.shape}; "

@@ -9,6 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lookalike.checks import file_path, instance, instances, shown, thread_count
 from lookalike.errors import ArgumentError
 from lookalike.evaluation.drawing import (
     GREY,
@@ -30,6 +31,7 @@ def plot_trade_off(evaluation: Evaluation, path: str | os.PathLike[str]) -> None
 
     Settings whose `admit` is smaller than `expand` are small and hollow beside the lines.
     """
+    _check(evaluation, path)
     partial = any(row.admit != row.expand for row in evaluation.rows)
     hollow = "; hollow: admit smaller than expand" if partial else ""
     figure, axes = new_figure(
@@ -67,6 +69,7 @@ def plot_trade_off(evaluation: Evaluation, path: str | os.PathLike[str]) -> None
 
 def plot_touched(evaluation: Evaluation, path: str | os.PathLike[str]) -> None:
     """Draw which share of the collection becomes candidates with each `expand`."""
+    _check(evaluation, path)
     figure, axes = new_figure("How much of the collection is touched", _about(evaluation))
     widths = _by_width(evaluation.rows)
     ticks: set[int] = set()
@@ -95,6 +98,11 @@ def plot_growth(
     Each series is what `growth` returned. The exhaustive scan, and the slice widths written under
     the sizes, are those of the first.
     """
+    file_path("path", path)
+    workers = thread_count(threads)
+    for name, rows in instance("series", series, Mapping, "results of growth() by name").items():
+        instance("a name in series", name, str, "a str")
+        instances(f"series[{shown(name)}]", rows, Measurement, "a Measurement")
     if not any(series.values()):
         raise ArgumentError("series is empty; expected at least one result of growth()")
     figure, axes = new_figure(
@@ -122,10 +130,16 @@ def plot_growth(
     axes.set_xscale("log", base=2)
     axes.set_xticks(list(widths), [f"{short_count(n)}\n{bits}-bit" for n, bits in widths.items()])
     axes.minorticks_off()
-    _log_times(axes, threads)
+    _log_times(axes, workers)
     axes.margins(x=0.06, y=0.12)
     axes.set_xlabel("signatures in the collection")
     save_figure(figure, axes, path)
+
+
+def _check(evaluation: Evaluation, path: str | os.PathLike[str]) -> None:
+    """Raise before anything is drawn."""
+    instance("evaluation", evaluation, Evaluation, "what evaluate() returned")
+    file_path("path", path)
 
 
 def _by_width(rows: Sequence[Measurement]) -> dict[int, list[Measurement]]:

@@ -10,7 +10,7 @@ from typing import SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lookalike.checks import whole_number
+from lookalike.checks import seed_number, whole_number
 from lookalike.errors import ArgumentError
 from lookalike.indexes import Neighbors, ScanIndex
 from lookalike.signatures import as_queries, as_signatures
@@ -85,7 +85,7 @@ class Questions:
                     f"the collection has {count} signatures; expected at least 2, because a "
                     "sampled signature is looked for among the others"
                 )
-            rng = np.random.default_rng(whole_number("seed", seed, at_least=0))
+            rng = np.random.default_rng(seed_number(seed))
             members = np.sort(rng.choice(count, min(size, count), replace=False))
             rows = collection[members]
         index = ScanIndex(collection)

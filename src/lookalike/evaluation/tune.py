@@ -7,7 +7,7 @@ from typing import Any, SupportsFloat, SupportsIndex, TypedDict
 
 from numpy.typing import ArrayLike
 
-from lookalike.checks import share, thread_count, whole_number
+from lookalike.checks import callback, share, thread_count, whole_number
 from lookalike.errors import ArgumentError
 from lookalike.evaluation.grid import Progress, setting_pairs
 from lookalike.evaluation.measurement import Measurement, measure_scan, measure_slices
@@ -127,12 +127,13 @@ def tune(
     target = share("target_cdr", target_cdr)
     count, bits, workers = rows.shape[0], 8 * rows.shape[1], thread_count(threads)
     budget = None if memory is None else whole_number("memory", memory, at_least=0)
+    hear = callback("progress", progress)
     questions = Questions.of(rows, queries, k=k, sample=sample, seed=seed, threads=workers)
     widths = _widths(count, bits, budget)
     measured: list[Measurement] = []
     for done, width in enumerate(widths):
-        if progress:
-            progress(done, len(widths))
+        if hear:
+            hear(done, len(widths))
         settings = setting_pairs(range(min(MOST_EXPAND, width) + 1), "all")
         enough = MOST_EXPAND
         for row in measure_slices(questions, rows, width, settings):

@@ -1,6 +1,6 @@
 """From documents to weighted features: words, characters, or whatever the caller has."""
 
-from lookalike.features.base import FeatureKind, feature_kind_from_dict
+from lookalike.features.base import FeatureKind, as_features, feature_kind_from_dict
 from lookalike.features.ready import Features
 from lookalike.features.similarity import cosine, cosine_pairs, jaccard, jaccard_pairs
 from lookalike.features.text import Chars, Words
@@ -13,6 +13,7 @@ __all__ = [
     "Vocabulary",
     "Weights",
     "Words",
+    "as_features",
     "cosine",
     "cosine_pairs",
     "feature_kind_from_dict",

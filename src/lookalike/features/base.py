@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.checks import thread_count
+from lookalike.checks import instance, one_of, thread_count
 from lookalike.errors import ArgumentError
 from lookalike.features.growing import GrowingArray
 
-__all__ = ["BATCH", "FeatureKind", "feature_kind_from_dict"]
+__all__ = ["BATCH", "FeatureKind", "as_features", "feature_kind_from_dict"]
 
 BATCH = 8192
 """Documents that are read at a time; what is learnt may depend on it, so it never changes."""
@@ -78,14 +78,15 @@ class FeatureKind(ABC):
         return cls(**settings)
 
 
+def as_features(features: object) -> FeatureKind:
+    """Return features if they are some, or raise an error that says what came instead."""
+    return instance("features", features, FeatureKind, "la.Words(), la.Chars() or la.Features()")
+
+
 def feature_kind_from_dict(description: dict[str, Any]) -> FeatureKind:
     """Return the features that `FeatureKind.to_dict` described."""
-    settings = dict(description)
-    name = settings.pop("kind", None)
-    if name not in FeatureKind._kinds:
-        raise ArgumentError(
-            f"features of kind {name!r} are not known; expected {sorted(FeatureKind._kinds)}"
-        )
+    settings = dict(instance("the description of features", description, dict, "a dict"))
+    name = one_of("the kind of features", settings.pop("kind", None), sorted(FeatureKind._kinds))
     try:
         return FeatureKind._kinds[name].from_settings(settings)
     except TypeError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sized
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,10 @@ class GrowingArray:
     """
 
     def __init__(self, shape: tuple[int, ...], dtype: type[np.generic], source: Any = ()) -> None:
-        length = len(source) if isinstance(source, Sized) else 0
+        try:
+            length = len(source)
+        except TypeError:  # arrays of no dimension have a method for it, and no length
+            length = 0
         self._array: NDArray[Any] = np.empty((length, *shape), dtype)
         self._count = 0
         self._row = math.prod(shape)

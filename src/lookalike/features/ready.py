@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lookalike import _native
+from lookalike.checks import flag
 from lookalike.errors import DocumentError
 from lookalike.features.base import BATCH, FeatureKind
 from lookalike.features.documents import list_batches
@@ -29,7 +30,7 @@ class Features(FeatureKind):
     """
 
     def __init__(self, hashed: bool = False) -> None:
-        self.hashed = bool(hashed)
+        self.hashed = flag("hashed", hashed)
 
     def settings(self) -> dict[str, Any]:
         """Return what this was made with, in plain values."""

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
-from lookalike.checks import thread_count
+from lookalike.checks import as_array, thread_count
 from lookalike.errors import ArgumentError, DocumentError
-from lookalike.features.base import FeatureKind
+from lookalike.features.base import FeatureKind, as_features
 from lookalike.features.text import Words
 from lookalike.features.weights import Weights
 
@@ -95,7 +95,7 @@ def _cosine_with(weights: str | Weights) -> Compare:
 def _paired(
     a: Any, b: Any, features: FeatureKind | None, threads: SupportsIndex | None, compare: Compare
 ) -> Any:
-    kind = Words() if features is None else features
+    kind = Words() if features is None else as_features(features)
     single = kind.is_document(a) and kind.is_document(b)
     if single:
         a, b = [a], [b]
@@ -121,7 +121,7 @@ def _by_position(
     threads: SupportsIndex | None,
     compare: Compare,
 ) -> NDArray[np.float64]:
-    kind = Words() if features is None else features
+    kind = Words() if features is None else as_features(features)
     source = kind.source(documents)
     first = _positions("left", left, len(source))
     second = _positions("right", right, len(source))
@@ -135,7 +135,7 @@ def _by_position(
 
 
 def _positions(name: str, values: ArrayLike, count: int) -> NDArray[np.int64]:
-    array = np.asarray(values)
+    array = as_array(name, values)
     if array.ndim != 1 or (array.dtype.kind not in "iu" and len(array)):
         raise ArgumentError(
             f"{name} has shape {array.shape} and type {array.dtype}; expected a list of positions"

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, SupportsIndex
 
 from lookalike import _native
-from lookalike.checks import optional_module, whole_number
+from lookalike.checks import flag, instance, optional_module, shown, whole_number
 from lookalike.errors import ArgumentError
 from lookalike.features.base import BATCH, FeatureKind
 from lookalike.features.documents import text_batches
@@ -24,6 +24,7 @@ from lookalike.features.stopwords import ENGLISH
 __all__ = ["Chars", "Words"]
 
 _MOST_STEMS = 1 << 20
+_LONGEST_LANGUAGE = 100
 
 
 class _TextKind(FeatureKind):
@@ -54,9 +55,9 @@ class Words(_TextKind):
         min_length: SupportsIndex = 1,
     ) -> None:
         self.ngram = whole_number("ngram", ngram, at_least=1, at_most=1024)
-        self.lowercase = bool(lowercase)
+        self.lowercase = flag("lowercase", lowercase)
         self.stopwords = stopwords if isinstance(stopwords, str) else _word_list(stopwords)
-        self.stem = stem
+        self.stem = stem if stem is None else instance("stem", stem, str, "a language or None")
         self.min_length = whole_number("min_length", min_length, at_least=1)
         self._stemmer = _stemmer(stem)
         self._native = _native.TextFeatures(
@@ -102,7 +103,8 @@ class Words(_TextKind):
         if isinstance(self.stopwords, str):
             if self.stopwords != "english":
                 raise ArgumentError(
-                    f"stopwords is {self.stopwords!r}; expected 'english', a list of words or None"
+                    f"stopwords is {shown(self.stopwords)}; expected 'english', a list of words or "
+                    "None"
                 )
             return list(ENGLISH)
         if not self.lowercase:
@@ -118,7 +120,7 @@ class Chars(_TextKind):
 
     def __init__(self, ngram: SupportsIndex = 5, lowercase: bool = False) -> None:
         self.ngram = whole_number("ngram", ngram, at_least=1, at_most=1024)
-        self.lowercase = bool(lowercase)
+        self.lowercase = flag("lowercase", lowercase)
         self._native = _native.TextFeatures(True, self.ngram, self.lowercase, 1, [], False)
 
     def settings(self) -> dict[str, Any]:
@@ -139,7 +141,9 @@ def _word_list(words: Iterable[str] | None) -> list[str] | None:
     except TypeError:
         unique = None
     if unique is None or not all(isinstance(word, str) for word in unique):
-        raise ArgumentError(f"stopwords are {words!r}; expected 'english', a list of str or None")
+        raise ArgumentError(
+            f"stopwords are {shown(words)}; expected 'english', a list of str or None"
+        )
     return unique
 
 
@@ -147,6 +151,8 @@ def _stemmer(language: str | None) -> Any:
     """Return PyStemmer's stemmer for a language, or None."""
     if language is None:
         return None
+    if len(language) > _LONGEST_LANGUAGE or not language.isascii():
+        raise ArgumentError(f"stem is {shown(language)}; expected a language such as 'english'")
     module = optional_module("Stemmer", f"stem={language!r}", extra="stem")
     try:
         return module.Stemmer(language)

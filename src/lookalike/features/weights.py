@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.checks import thread_count, whole_number
+from lookalike.checks import instance, instances, one_of, thread_count, whole_number
 from lookalike.errors import ArgumentError, NotFittedError
-from lookalike.features.base import FeatureKind
+from lookalike.features.base import FeatureKind, as_features
 
 __all__ = ["Vocabulary", "Weights"]
 
@@ -76,7 +76,7 @@ class Vocabulary:
 
         The same as counting them at once, as long as nothing was forgotten.
         """
-        parts = list(vocabularies)
+        parts = instances("vocabularies", vocabularies, Vocabulary, "a la.Vocabulary")
         if not parts:
             raise ArgumentError("there are no vocabularies to merge; expected at least one")
         merged = cls(max(part.most for part in parts))
@@ -99,6 +99,7 @@ class Vocabulary:
     @classmethod
     def from_dict(cls, description: dict[str, Any]) -> Vocabulary:
         """Return the vocabulary that `to_dict` described."""
+        instance("description", description, dict, "what Vocabulary.to_dict returned")
         try:
             vocabulary = cls(description["most"])
             arrays = [decode_array(description[name]) for name in VOCABULARY_ARRAYS]
@@ -120,9 +121,9 @@ class Weights:
     """One of the weightings above, with what it has learnt."""
 
     def __init__(self, kind: str = "count", vocabulary: Vocabulary | None = None) -> None:
-        if kind not in _KINDS:
-            raise ArgumentError(f"weights are {kind!r}; expected one of: {', '.join(_KINDS)}")
-        self.kind = kind
+        self.kind = one_of("the kind of weights", kind, _KINDS)
+        if vocabulary is not None:
+            instance("vocabulary", vocabulary, Vocabulary, "a la.Vocabulary or None")
         self.vocabulary = vocabulary
 
     def __repr__(self) -> str:
@@ -149,7 +150,7 @@ class Weights:
         """
         vocabulary = Vocabulary(most_features)
         count = thread_count(threads)
-        for source in features.sources(documents):
+        for source in as_features(features).sources(documents):
             vocabulary.observe(source, count)
         self.vocabulary = vocabulary
         return self
@@ -173,8 +174,10 @@ class Weights:
     @classmethod
     def from_dict(cls, description: dict[str, Any]) -> Weights:
         """Return the weights that `to_dict` described."""
+        instance("description", description, dict, "what Weights.to_dict returned")
         learnt = description.get("vocabulary")
-        return cls(description.get("kind", ""), Vocabulary.from_dict(learnt) if learnt else None)
+        vocabulary = None if learnt is None else Vocabulary.from_dict(learnt)
+        return cls(description.get("kind", ""), vocabulary)
 
 
 def encode_array(array: NDArray[np.uint64]) -> str:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
+from copy import copy, deepcopy
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lookalike.checks import file_path, shown
+from lookalike.errors import ArgumentError
 from lookalike.indexes.results import Matches, Neighbors, Pairs
 from lookalike.signatures import Signer
 from lookalike.signatures.signer import signer_contents, signer_in
@@ -21,6 +25,9 @@ __all__ = ["DEFAULT_LIMIT", "Index"]
 
 DEFAULT_LIMIT = 100_000_000
 """Results that `within` and `pairs` return at most unless told otherwise: some 2 GB."""
+
+_SHARED = ("_container", "_writing", "signer")
+"""What a deep copy has of the original: what never changes; a copy's lock is its own already."""
 
 
 class Index(ABC):
@@ -105,6 +112,27 @@ class Index(ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self)} signatures of {self.bits} bits)"
 
+    def __copy__(self) -> Self:
+        """Return another index over the same arrays; what changes one does not change the other."""
+        twin = type(self).__new__(type(self))
+        vars(twin).update(vars(self))
+        return twin
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Return the same with arrays of its own, in memory; the file and the signer are shared."""
+        twin = copy(self)
+        for name, value in vars(twin).items():
+            if name not in _SHARED:
+                vars(twin)[name] = deepcopy(value, memo)
+        return twin
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        raise ArgumentError(
+            f"a {type(self).__name__} is not pickled: it may be larger than memory; write it with "
+            "index.save(path) and open it with la.load_index(path) wherever it is needed, which "
+            "maps the file, so that all processes share it"
+        )
+
     @property
     def memory_bytes(self) -> int:
         """How many bytes the arrays take, in memory or mapped from a file."""
@@ -127,16 +155,17 @@ class Index(ABC):
         """
         from lookalike.storage import Strings, write_container  # not needed to search
 
+        target = file_path("path", path)
         self._verify_rest()
         meta, arrays = self._contents()
         if notes is not None:
-            meta = {**meta, "notes": dict(notes)}
+            meta = {**meta, "notes": _plain(notes)}
         if self.signer is not None:
             description, learnt = signer_contents(self.signer)
             meta, arrays = {**meta, **description}, {**arrays, **learnt}
         if self.names is not None:
             arrays = {**arrays, **Strings.of(self.names).arrays("name")}
-        write_container(path, meta, arrays)
+        write_container(target, meta, arrays)
 
     @property
     def notes(self) -> dict[str, Any]:
@@ -146,6 +175,8 @@ class Index(ABC):
 
     def name(self, id: int) -> str | int:
         """Return what a document is called: its name, or its id where it has none."""
+        if not isinstance(id, int | np.integer):
+            raise ArgumentError(f"id is {shown(id)}; expected a whole number")
         if self.names is None or not 0 <= id < len(self.names):
             return id
         return self.names[id]
@@ -193,3 +224,14 @@ class Index(ABC):
     @abstractmethod
     def _restore(self, container: Container) -> None:
         """Take over what `_meta` and `_arrays` saved."""
+
+
+def _plain(notes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return notes that a file can keep, or say why it cannot."""
+    try:
+        plain: dict[str, Any] = json.loads(json.dumps(dict(notes)))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ArgumentError(
+            f"notes are {shown(notes)}; expected a dictionary of plain values ({error})"
+        ) from error
+    return plain

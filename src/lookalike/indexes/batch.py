@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, SupportsFloat, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lookalike.checks import share, thread_count, whole_number
+from lookalike.checks import callback, file_path, flag, one_of, share, thread_count, whole_number
 from lookalike.errors import ArgumentError
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.indexes.batch_chunks import Chunks, Found, Matcher
@@ -67,8 +66,9 @@ def match_batch(
     file that are not much longer than the batch are put together to chunks of that size.
 
     `method="flips"`: each chunk is a `FlipIndex`, asked with `weights` as `FlipIndex.within` is;
-    how many flips reach the `recall` is found out on the first chunk. Runs of the file are sorted
-    already, so that one by itself needs no more than its header table; larger chunks are quicker.
+    how many flips reach the `recall` is found out on the first chunk, for this call alone, if that
+    has 50 matches or more to tell. Runs of the file are sorted already, so that one by itself needs
+    no more than its header table; larger chunks are quicker.
     `method="blocks"`: the batch becomes a `BlockIndex` of `tables` tables, and every signature of
     the file is looked up in it; exact.
 
@@ -88,31 +88,33 @@ def match_batch(
     workers = thread_count(threads)
     size = None if chunk is None else whole_number("chunk", chunk, at_least=1)
     names = None if ids is None else Rows.of(rows, ids).all_ids()
-    if method == "blocks":
+    one, keep = flag("first", first), flag("append", append)
+    hear = callback("progress", progress)
+    values = None if weights is None else as_weights(weights, len(rows), bits)
+    tries = None if flips is None else whole_number("flips", flips, at_least=0)
+    target = share("recall", recall)
+    if one_of("method", method, ("flips", "blocks")) == "blocks":
         matcher: Matcher = ByBlocks(rows, near, tables, workers)
-    elif method == "flips":
-        values = None if weights is None else as_weights(weights, len(rows), bits)
-        tries = None if flips is None else whole_number("flips", flips, at_least=0)
-        matcher = ByFlips(rows, near, workers, values, tries, share("recall", recall), first)
     else:
-        raise ArgumentError(f"method is {method!r}; expected 'flips' or 'blocks'")
+        matcher = ByFlips(rows, near, workers, values, tries, target, one)
 
-    if Path(file).exists():
-        store = SignatureFile(file)
-    elif append:
-        store = SignatureFile.create(file, bits, exist_ok=True)  # another process may be quicker
+    path = file_path("file", file)
+    if path.exists():
+        store = SignatureFile(path)
+    elif keep:
+        store = SignatureFile.create(path, bits, exist_ok=True)  # another process may be quicker
     else:
-        raise ArgumentError(f"there is no file {file}; with append=True it is made")
+        raise ArgumentError(f"there is no file {path}; with append=True it is made")
     if store.bits != bits:
         raise ArgumentError(
             f"queries have {bits} bits, the signatures of {store.path} {store.bits}; expected the "
             "same"
         )
-    found = Found(len(rows), first, most, near)
+    found = Found(len(rows), one, most, near)
     chunks = chunks_for(store, len(rows), size, matcher.joins_runs)
-    _match(chunks, matcher, found, len(store), progress)
+    _match(chunks, matcher, found, len(store), hear)
     matches = found.matches(matcher.exact)
-    if append:
+    if keep:
         header = upper_bits(bits, min(header_width(len(rows)), bits))
         table = SortedTable.build(rows, header, workers)
         own = np.arange(len(rows)) if names is None else names

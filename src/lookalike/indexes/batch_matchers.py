@@ -13,9 +13,8 @@ from lookalike import _native
 from lookalike.indexes.batch_chunks import Chunk, Found, Matcher, Numbers, Signatures
 from lookalike.indexes.blocks import BlockIndex
 from lookalike.indexes.flip_sets import MOST_CHOSEN, all_sets, likely_sets
-from lookalike.indexes.flip_tuning import MOST_FLIPS
+from lookalike.indexes.flip_tuning import ENOUGH, MOST_FLIPS, flips_expected
 from lookalike.indexes.flips import FlipIndex
-from lookalike.indexes.options import flips_expected
 from lookalike.indexes.results import Matches
 from lookalike.indexes.sorted_table import header_width
 
@@ -121,9 +120,7 @@ class ByFlips(Matcher):
         if weights is None or (self._flips is None and self._recall == 1):
             self._flips = every if self._flips is None else self._flips
         elif self._flips is None:
-            self._flips = index.flips_for(
-                self._queries, weights, self._radius, self._recall, self._first, self._threads
-            )
+            self._flips = self._flips_needed(index, weights)
         asked = np.arange(len(self._queries), dtype=np.uint32)
         if weights is None or self._flips <= MOST_CHOSEN:
             self._rows, places = np.empty_like(self._queries), np.empty_like(asked)
@@ -141,6 +138,17 @@ class ByFlips(Matcher):
                 )
         self._asked = asked
         return asked
+
+    def _flips_needed(self, index: FlipIndex, weights: NDArray[Any]) -> int:
+        """Return what the recall takes: as measured on this chunk, or as expected if it is poor."""
+        if len(self._queries) >= ENOUGH:
+            tuning = index.measured(
+                self._queries, weights, self._radius, self._recall, self._first, self._threads
+            )
+            if tuning.matches >= ENOUGH:
+                return tuning.flips
+        bits = 8 * self._queries.shape[1]
+        return flips_expected(bits, self._radius, self._header_bits, self._recall)
 
     def _drop_found(self, found: Found, asked: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Leave out queries that have their match, if so many do that it pays to copy the rest."""

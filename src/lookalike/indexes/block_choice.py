@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import accumulate, combinations
 
 from lookalike.errors import ArgumentError
 from lookalike.indexes.sorted_table import Runs, header_width
@@ -47,6 +47,18 @@ class BlockChoice:
         """How many tables there are."""
         return math.comb(self.blocks, self.lead)
 
+    @property
+    def is_possible(self) -> bool:
+        """Whether so many blocks can be cut and lead, without more tables than are ever made.
+
+        Quick for any numbers: of more blocks than tables, all lead or there are too many tables.
+        """
+        if not 1 <= self.lead <= self.blocks <= self.bits:
+            return False
+        return self.lead == self.blocks or (
+            self.blocks <= MOST_TABLES and self.tables <= MOST_TABLES
+        )
+
     def widths(self) -> list[int]:
         """Return how many bits each block has: 13, 13, 13, 13 and 12 for 64 bits in 5 blocks."""
         least, wider = divmod(self.bits, self.blocks)
@@ -58,7 +70,7 @@ class BlockChoice:
         Bits of leading blocks beyond that would only leave most buckets empty.
         """
         widths = self.widths()
-        starts = [sum(widths[:block]) for block in range(self.blocks)]
+        starts = [0, *accumulate(widths)]
         headers: list[Runs] = []
         for leading in combinations(range(self.blocks), self.lead):
             left, runs = header_width(count), list[tuple[int, int]]()
@@ -126,12 +138,13 @@ def choose_blocks(
 
 def _choices(bits: int, radius: int, blocks: int | None, lead: int | None) -> Iterator[BlockChoice]:
     most = min(bits, radius + _MOST_BLOCKS)
-    for number in range(radius + 1, most + 1) if blocks is None else [blocks]:
-        for leading in range(1, number - radius + 1) if lead is None else [lead]:
-            if leading <= number - radius and number <= bits:
-                choice = BlockChoice(bits, number, leading)
-                if choice.tables <= MOST_TABLES:
-                    yield choice
+    for number in range(radius + 1, most + 1) if blocks is None else [min(blocks, bits + 1)]:
+        # Of more blocks than there may be tables, only all can lead.
+        possible = range(1, number + 1) if number <= MOST_TABLES else [number]
+        for leading in possible if lead is None else [lead]:
+            choice = BlockChoice(bits, number, leading)
+            if leading <= number - radius and choice.is_possible:
+                yield choice
 
 
 def _impossible(

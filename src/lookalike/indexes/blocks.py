@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
-from lookalike.checks import thread_count, whole_number
+from lookalike.checks import flag, neighbor_count, thread_count, whole_number
 from lookalike.errors import CorruptIndexError, ResultTooLargeError
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.indexes.block_choice import BlockChoice, choose_blocks
@@ -62,6 +62,7 @@ class BlockIndex(TabledIndex):
         rows = self._take_rows(signatures, ids)
         self.radius = whole_number("radius", radius, at_least=0)
         """What `within` searches unless told."""
+        small = flag("compressed", compressed)
         self._choice = choose_blocks(
             len(rows),
             8 * rows.shape[1],
@@ -70,11 +71,11 @@ class BlockIndex(TabledIndex):
             None if blocks is None else whole_number("blocks", blocks, at_least=1),
             None if lead is None else whole_number("lead", lead, at_least=1),
             None if memory is None else whole_number("memory", memory, at_least=0),
-            compressed,
+            small,
         )
         workers = thread_count(threads)
         self._tables = tuple(
-            SortedTable.build(rows, runs, workers, compressed)
+            SortedTable.build(rows, runs, workers, small)
             for runs in self._choice.headers(len(rows))
         )
 
@@ -136,10 +137,10 @@ class BlockIndex(TabledIndex):
         rows = as_queries(queries, self.bits)
         most = whole_number("limit", limit, at_least=0)
         near = self.radius if radius is None else whole_number("radius", radius, at_least=0)
-        workers = thread_count(threads)
+        one, workers = flag("first", first), thread_count(threads)
         if near > self.widest:
             matches = self._scan_within(rows, min(near, self.bits), most, workers)
-            return first_of_each(matches) if first else matches
+            return first_of_each(matches) if one else matches
         # With one leading block, radius + 1 tables are enough: not all of them can differ.
         tables = self._tables[: near + 1] if self.lead == 1 else self._tables
         try:
@@ -148,7 +149,7 @@ class BlockIndex(TabledIndex):
                 self._ids,
                 rows,
                 near,
-                first,
+                one,
                 min(most, NO_LIMIT),
                 workers,
             )
@@ -167,7 +168,7 @@ class BlockIndex(TabledIndex):
         others by a scan over all signatures.
         """
         rows = as_queries(queries, self.bits)
-        wanted, workers = whole_number("k", k, at_least=1), thread_count(threads)
+        wanted, workers = neighbor_count(k, len(rows), len(self)), thread_count(threads)
         try:
             near = self.within(rows, limit=_WORTH_A_LOOK, threads=workers)
         except ResultTooLargeError:
@@ -197,7 +198,7 @@ class BlockIndex(TabledIndex):
             meta = container.meta
             self._choice = BlockChoice(int(meta["bits"]), int(meta["blocks"]), int(meta["lead"]))
             self.radius, count = int(meta["radius"]), int(meta["signatures"])
-            if not (1 <= self.lead <= self.blocks <= self._choice.bits):
+            if not self._choice.is_possible:
                 raise ValueError(f"{self.lead} of {self.blocks} blocks lead")
             if count < 0 or not 0 <= self.radius <= self.widest:
                 raise ValueError(f"a radius of {self.radius} and {count} signatures")

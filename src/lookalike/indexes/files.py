@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from lookalike.checks import file_path, flag
 from lookalike.errors import FormatError
 from lookalike.indexes.base import Index
 from lookalike.indexes.blocks import BlockIndex
@@ -35,7 +36,8 @@ def load_index(path: str | os.PathLike[str], *, verify: bool = True) -> Index:
     """
     from lookalike.storage import open_container  # not needed to search, so not at import
 
-    return _index_in(open_container(path, verify=verify))
+    checked = flag("verify", verify)
+    return _index_in(open_container(file_path("path", path), verify=checked))
 
 
 def open_index(path: str | os.PathLike[str], *, verify: bool = True) -> Index:
@@ -47,6 +49,7 @@ def open_index(path: str | os.PathLike[str], *, verify: bool = True) -> Index:
     """
     from lookalike.storage import open_container
 
+    path = file_path("path", path)
     if is_npy(path):
         return ScanIndex(read_npy(path))
     try:

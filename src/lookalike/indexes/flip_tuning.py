@@ -1,4 +1,4 @@
-"""How many flips reach a recall: what `FlipIndex.tune_flips` finds out."""
+"""How many flips reach a recall: what is expected, and what `FlipIndex.tune_flips` finds out."""
 
 from __future__ import annotations
 
@@ -9,11 +9,40 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike.indexes.flip_sets import all_sets
 from lookalike.indexes.results import Matches
 
-__all__ = ["MOST_FLIPS", "FlipTuning"]
+__all__ = ["ENOUGH", "MOST_FLIPS", "SAMPLE", "FlipTuning", "flips_expected"]
 
 MOST_FLIPS = 2**63 - 1
+SAMPLE = 5000
+"""Queries that are tried with all flips unless told."""
+ENOUGH = 50
+"""Matches that a sample must have to be believed unasked."""
+
+_FLIP_GROWTH = (
+    (0.0, 0.0),
+    (0.5, 0.8),
+    (0.8, 1.8),
+    (0.9, 2.5),
+    (0.95, 3.1),
+    (0.99, 4.0),
+    (0.999, 5.2),
+)
+"""(recall, a): that share of matches is found with exp(a · radius · header bits / bits) flips.
+
+Fitted to near-duplicates among 67,000 package descriptions and 120,000 abstracts, radius 1 to 6,
+headers of 8 to 26 bits: off by less than half of what it says for a radius from 2 up.
+"""
+
+
+def flips_expected(bits: int, radius: int, header_bits: int, recall: float) -> int:
+    """Return how many flips find a share of near-duplicates, as measured on text (k(t), (20))."""
+    shares, growths = zip(*_FLIP_GROWTH, strict=True)
+    misses = [-math.log1p(-share) for share in shares]
+    growth = float(np.interp(-math.log1p(-min(recall, shares[-1])), misses, growths))
+    flips = math.exp(growth * radius * header_bits / bits)
+    return min(max(1, round(flips)), max(1, all_sets(header_bits, radius)))
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ headers that a near-duplicate may have are tried in the order of their probabili
 
 from __future__ import annotations
 
+import threading
 import warnings
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex
@@ -15,11 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
-from lookalike.checks import share, thread_count, whole_number
+from lookalike.checks import flag, share, thread_count, whole_number
 from lookalike.errors import ArgumentError, CorruptIndexError
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.indexes.flip_sets import all_sets, header_start, not_finite, upper_bits
-from lookalike.indexes.flip_tuning import MOST_FLIPS, FlipTuning
+from lookalike.indexes.flip_tuning import MOST_FLIPS, SAMPLE, FlipTuning, flips_expected
 from lookalike.indexes.results import NO_LIMIT, Matches, as_int64, too_many_matches
 from lookalike.indexes.sorted_table import MOST_HEADER_BITS, SortedTable, header_width
 from lookalike.indexes.tabled import TabledIndex
@@ -31,10 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FlipIndex"]
 
-_SAMPLE = 5000
-_ENOUGH = 50
-"""Matches that a sample must have to tell how many flips it takes."""
-_DEFAULT_FLIPS = 24
+_LEARNING = threading.Lock()
+"""Held while what was learnt is put in place, which takes no time, so one is enough for all."""
 
 
 class FlipIndex(TabledIndex):
@@ -46,13 +45,13 @@ class FlipIndex(TabledIndex):
     b - header_bits to b - 1. The caller's array is not kept.
 
     Answers are a part of what there is, and `exact` is False, unless all flips were allowed.
+    Searching changes nothing: `fit_volatility` and `tune_flips` do, and whoever shares the index
+    has the answers that follow from them.
     """
 
     kind = "flips"
 
     _tunings: tuple[FlipTuning, ...] = ()
-    _in_vain: frozenset[tuple[int, bool, float]] = frozenset()
-    """What could not be found out for want of matches."""
 
     def __init__(
         self,
@@ -112,8 +111,9 @@ class FlipIndex(TabledIndex):
         weights differ. Without: from the differences of random pairs, as the paper does. Only the
         order of attempts depends on it. What was tuned before is forgotten.
         """
-        self.volatility = Volatility.fitted(weights, others)
-        self._tunings, self._in_vain = (), frozenset()
+        fitted = Volatility.fitted(weights, others)
+        with _LEARNING:
+            self.volatility, self._tunings = fitted, ()
 
     def tune_flips(
         self,
@@ -123,39 +123,45 @@ class FlipIndex(TabledIndex):
         *,
         recall: SupportsFloat = 0.95,
         first: bool = False,
-        sample: SupportsIndex = _SAMPLE,
+        sample: SupportsIndex = SAMPLE,
         threads: SupportsIndex | None = None,
     ) -> FlipTuning:
         """Find out how many flips it takes to find a share `recall` of all matches.
 
         Searches exactly, with all flips, for up to `sample` of the queries, evenly spaced, and
         looks at which attempt finds each match. With `first`, the share of queries with a match
-        that find one. The result is remembered and used by `within` when it is asked for the same.
+        that find one. The result is remembered, saved with the index, and used by `within` from now
+        on when it is asked for the same radius, recall and `first`; to leave the index as it is,
+        tune a copy (`copy.copy`), and give `flips`.
         """
         rows = as_queries(queries, self.bits)
         values = as_weights(weights, len(rows), self.bits)
         near = min(whole_number("radius", radius, at_least=0), self.bits)
         target = share("recall", recall)
         most = whole_number("sample", sample, at_least=1)
-        tuning = self._measure(rows, values, near, target, first, most, thread_count(threads))
+        one, workers = flag("first", first), thread_count(threads)
+        tuning = self.measured(rows, values, near, target, one, workers, most)
         if not tuning.matches:
             raise ArgumentError(
                 f"none of the {tuning.queries} queries tried has a match within radius {near}; "
                 "tune_flips needs queries that have some, or a larger sample"
             )
-        self._remember(tuning)
+        with _LEARNING:
+            others = [each for each in self._tunings if each.key != tuning.key]
+            self._tunings = (*others, tuning)
         return tuning
 
-    def _measure(
+    def measured(
         self,
         rows: NDArray[np.uint8],
         weights: NDArray[Any],
         radius: int,
         recall: float,
         first: bool,
-        sample: int,
         threads: int,
+        sample: int = SAMPLE,
     ) -> FlipTuning:
+        """Return what `tune_flips` does, without keeping it, for arguments that were checked."""
         size = min(sample, len(rows))
         chosen = np.unique(np.linspace(0, len(rows) - 1, size).astype(np.int64))
         attempts = self.attempts(rows[chosen], weights[chosen], radius, threads=threads)
@@ -183,14 +189,15 @@ class FlipIndex(TabledIndex):
         query = matches.columns()["query"]
         values = None if weights is None else as_weights(weights, len(rows), self.bits)
         attempts = np.empty(len(matches.ids), np.int64)
+        volatility = self.volatility
         try:
             _native.flip_attempts(
                 matches.ids.view(np.uint64),
                 None if values is None else values[query],
                 self._start,
                 self.header_bits,
-                self.volatility.scale,
-                self.volatility.costs,
+                volatility.scale,
+                volatility.costs,
                 near,
                 workers,
                 attempts,
@@ -217,8 +224,9 @@ class FlipIndex(TabledIndex):
 
         `weights` are those behind the queries' bits, `(queries, bits)`, float32 or quantized. The
         query's own header is looked up, and `flips` more, likely ones first. Without `flips`: as
-        many as `tune_flips` found to give the `recall`; where it has not been called, it is, if
-        there are queries enough to learn from; else 24. A recall of 1 takes all flips.
+        many as `tune_flips` found to give the `recall`; where that was not called, as many as gave
+        it for near-duplicates among texts of ours, which may be more or less than yours need. A
+        recall of 1 takes all flips.
 
         Without weights all flips are tried, which is exact and slow; if `flips` limits them, those
         of fewer bits come first, then those of lower bits, and a warning says so.
@@ -231,14 +239,14 @@ class FlipIndex(TabledIndex):
         near = min(whole_number("radius", radius, at_least=0), self.bits)
         most = whole_number("limit", limit, at_least=0)
         target = share("recall", recall)
-        workers = thread_count(threads)
+        one, workers = flag("first", first), thread_count(threads)
         values = None if weights is None else as_weights(weights, len(rows), self.bits)
         if flips is not None:
             tries = min(whole_number("flips", flips, at_least=0), MOST_FLIPS)
         elif values is None or target == 1:
             tries = MOST_FLIPS
         else:
-            tries = self.flips_for(rows, values, near, target, first, workers)
+            tries = self._flips_for(near, target, one)
         if values is None and tries < all_sets(self.header_bits, near):
             warnings.warn(
                 f"FlipIndex.within has no weights: {tries} flips are tried in the order of their "
@@ -246,7 +254,7 @@ class FlipIndex(TabledIndex):
                 "allow all flips",
                 stacklevel=2,
             )
-        return self._native_within(rows, values, near, tries, first, False, most, workers)
+        return self._native_within(rows, values, near, tries, one, False, most, workers)
 
     def within_chunk(
         self,
@@ -275,6 +283,7 @@ class FlipIndex(TabledIndex):
         limit: int,
         threads: int,
     ) -> Matches:
+        volatility = self.volatility  # once: another thread may be learning another one
         try:
             offsets, ids, distances = _native.flip_within(
                 self._tables[0].native(),
@@ -282,8 +291,8 @@ class FlipIndex(TabledIndex):
                 rows,
                 weights,
                 self._start,
-                self.volatility.scale,
-                self.volatility.costs,
+                volatility.scale,
+                volatility.costs,
                 radius,
                 flips,
                 first,
@@ -300,32 +309,12 @@ class FlipIndex(TabledIndex):
         exact = flips >= all_sets(self.header_bits, radius)
         return Matches(as_int64(offsets), as_int64(ids), distances, exact)
 
-    def flips_for(
-        self,
-        rows: NDArray[np.uint8],
-        weights: NDArray[Any],
-        radius: int,
-        recall: float,
-        first: bool,
-        threads: int,
-    ) -> int:
-        """Return how many flips `within` takes for a recall."""
-        for tuning in reversed(self._tunings):
+    def _flips_for(self, radius: int, recall: float, first: bool) -> int:
+        """Return how many flips a recall takes: as was found out, or else as is expected."""
+        for tuning in self._tunings:
             if tuning.key == (radius, first, recall):
                 return tuning.flips
-        key = (radius, first, recall)
-        if len(rows) < _ENOUGH or key in self._in_vain:
-            return _DEFAULT_FLIPS
-        tuning = self._measure(rows, weights, radius, recall, first, _SAMPLE, threads)
-        if tuning.matches < _ENOUGH:
-            self._in_vain |= {key}  # or every search would begin with trying
-            return _DEFAULT_FLIPS
-        self._remember(tuning)
-        return tuning.flips
-
-    def _remember(self, tuning: FlipTuning) -> None:
-        others = [each for each in self._tunings if each.key != tuning.key]
-        self._tunings = (*others, tuning)
+        return flips_expected(self.bits, radius, self.header_bits, recall)
 
     @property
     def _start(self) -> int:

@@ -10,17 +10,15 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from lookalike.indexes.block_choice import MOST_TABLES, BlockChoice
 from lookalike.indexes.cost_model import (
     StepCosts,
     block_cost,
     flip_cost,
-    most_flips,
     pushes,
 )
 from lookalike.indexes.costs import MachineCosts
+from lookalike.indexes.flip_tuning import flips_expected
 from lookalike.indexes.sorted_table import MOST_ROWS, header_width
 
 __all__ = [
@@ -30,7 +28,6 @@ __all__ = [
     "Question",
     "block_options",
     "flip_options",
-    "flips_expected",
     "scan_cost",
     "scan_option",
 ]
@@ -43,20 +40,6 @@ _FEWER_HEADER_BITS = 5
 _ASKED_BYTES = 192
 _SHORT_BUCKET = 28
 """Buckets up to so many 64-bit signatures are compared for many queries together."""
-_FLIP_GROWTH = (
-    (0.0, 0.0),
-    (0.5, 0.8),
-    (0.8, 1.8),
-    (0.9, 2.5),
-    (0.95, 3.1),
-    (0.99, 4.0),
-    (0.999, 5.2),
-)
-"""(recall, a): that share of matches is found with exp(a · radius · header bits / bits) flips.
-
-Fitted to near-duplicates among 67,000 package descriptions and 120,000 abstracts, radius 1 to 6,
-headers of 8 to 26 bits: off by less than half of what it says for a radius from 2 up.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,15 +198,6 @@ def flip_options(question: Question, costs: MachineCosts) -> Iterator[Option]:
             {"recall": recall},
             f"about {flips} flip{'' if flips == 1 else 's'}, needs weights",
         )
-
-
-def flips_expected(bits: int, radius: int, header_bits: int, recall: float) -> int:
-    """Return how many flips find a share of near-duplicates, as measured on text (k(t), (20))."""
-    shares, growths = zip(*_FLIP_GROWTH, strict=True)
-    misses = [-math.log1p(-share) for share in shares]
-    growth = float(np.interp(-math.log1p(-min(recall, shares[-1])), misses, growths))
-    flips = math.exp(growth * radius * header_bits / bits)
-    return min(max(1, round(flips)), max(1, most_flips(header_bits, radius)))
 
 
 def _table_costs(

@@ -8,7 +8,7 @@ from typing import Any, SupportsFloat, SupportsIndex
 
 from numpy.typing import ArrayLike
 
-from lookalike.checks import share, whole_number
+from lookalike.checks import instance, share, whole_number
 from lookalike.errors import ArgumentError
 from lookalike.indexes.base import Index
 from lookalike.indexes.blocks import BlockIndex
@@ -78,8 +78,8 @@ class Plan:
         if not chosen.exact:
             why += f" It is expected to find {chosen.recall:.1%}"
             if chosen.index == "flips":
-                why += ", and finds out on your data how many flips that takes; queries need the"
-                why += " weights behind their bits."
+                why += "; FlipIndex.tune_flips finds out on your data how many flips that takes."
+                why += " Queries need the weights behind their bits."
             else:
                 why += " of neighbours within a tenth of the bits; la.tune measures that."
         return (
@@ -174,6 +174,8 @@ def plan(
     ones, `la.tune` and `lookalike evaluate` tell.
     """
     question = _question(count, bits, radius, k, recall, memory, queries)
+    if costs is not None:
+        instance("costs", costs, MachineCosts, "what machine_costs() returned, or None")
     prices = machine_costs() if costs is None else costs
     sorts = (
         [scan_option(question, prices)],

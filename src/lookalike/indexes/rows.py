@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lookalike.checks import as_array
 from lookalike.errors import ArgumentError, CorruptIndexError
 from lookalike.signatures import as_signatures
 from lookalike.signatures.arrays import MAX_BITS
@@ -93,7 +94,7 @@ def as_ids(ids: NDArray[Any]) -> NDArray[np.int64]:
 
 def _check_ids(ids: ArrayLike, count: int) -> tuple[NDArray[np.int64], bool]:
     """Return valid ids and whether they ascend."""
-    array = np.asarray(ids)
+    array = as_array("ids", ids)
     if array.ndim != 1 or len(array) != count:
         raise ArgumentError(
             f"ids have shape {array.shape}, but there are {count} signatures; expected ({count},)"

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
-from lookalike.checks import thread_count, whole_number
+from lookalike.checks import neighbor_count, thread_count, whole_number
 from lookalike.errors import ResultTooLargeError
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
 from lookalike.indexes.results import (
@@ -78,7 +78,7 @@ class ScanIndex(Index):
     ) -> Neighbors:
         """Return the k nearest signatures of each query, nearest first, ties by id; exact."""
         rows = as_queries(queries, self.bits)
-        wanted = whole_number("k", k, at_least=1)
+        wanted = neighbor_count(k, len(rows), len(self))
         found = min(wanted, len(self))
         ids = np.empty((len(rows), found), np.int64)
         distances = np.empty((len(rows), found), np.int32)

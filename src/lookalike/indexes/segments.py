@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -104,8 +104,11 @@ class Segment:
 
     @cached_property
     def _order(self) -> NDArray[np.int64] | None:
-        """Positions by ascending id, where ids do not ascend by themselves."""
-        return None if self.rows.ascending else np.argsort(self.rows.all_ids())
+        """Positions by ascending id, where ids do not ascend by themselves.
+
+        An id that was removed and added again has several positions, in this order.
+        """
+        return None if self.rows.ascending else np.argsort(self.rows.all_ids(), kind="stable")
 
     def find(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the position of each id, or -1 where it is not here or was removed."""
@@ -115,8 +118,9 @@ class Segment:
             found = np.where((ids >= 0) & (ids < len(self)), ids, -1)
         else:
             order = self._order
-            places = np.searchsorted(self.rows.ids, ids, sorter=order).clip(max=len(self) - 1)
-            positions = places if order is None else order[places]
+            # The last position that an id was given is the only one that can be alive.
+            places = np.searchsorted(self.rows.ids, ids, side="right", sorter=order) - 1
+            positions = places.clip(min=0) if order is None else order[places.clip(min=0)]
             found = np.where(self.rows.ids[positions] == ids, positions, -1)
         if self.removed is not None:
             found = np.where((found >= 0) & (self.removed[found] == 0), found, -1)
@@ -137,6 +141,10 @@ class Segment:
         if "_order" in vars(self):
             vars(segment)["_order"] = self._order  # the rows are the same
         return segment
+
+    def without_room(self) -> Segment:
+        """Return the segment for a second owner: whoever adds next copies the rows first."""
+        return replace(self, store=None)
 
     def living(self) -> Rows:
         """Return the rows that have not been removed."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, SupportsIndex
+from copy import copy
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
-from lookalike.checks import thread_count, whole_number
+from lookalike.checks import flag, instances, neighbor_count, thread_count, whole_number
 from lookalike.errors import ArgumentError
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
 from lookalike.indexes.collapse import pairs_of_rows
@@ -36,7 +37,9 @@ class ShardedIndex(Index):
     kind: ClassVar[str] = "sharded"
 
     def __init__(self, shards: Iterable[Index]) -> None:
-        self.shards = tuple(shards)
+        self.shards = tuple(
+            instances("shards", shards, Index, "an index")  # type: ignore[type-abstract]
+        )
         if not self.shards:
             raise ArgumentError("there are no shards; expected at least one index")
         widths = sorted({shard.bits for shard in self.shards})
@@ -48,8 +51,14 @@ class ShardedIndex(Index):
         own = {shard.own_ids for shard in self.shards}
         if len(own) > 1:
             raise ArgumentError("some shards have ids of the caller's and some do not")
-        if True in own:
+        self._own_ids = True in own  # for ever: numbers of shards must not meet later on
+        if self._own_ids:
             self._refuse_shared_ids()
+
+    def __copy__(self) -> Self:
+        twin = super().__copy__()
+        twin.shards = tuple(map(copy, self.shards))
+        return twin
 
     @property
     def _shifts(self) -> list[int]:
@@ -73,7 +82,7 @@ class ShardedIndex(Index):
     @property
     def own_ids(self) -> bool:
         """Whether ids are the caller's."""
-        return self.shards[0].own_ids
+        return self._own_ids
 
     @property
     def next_id(self) -> int:
@@ -108,26 +117,29 @@ class ShardedIndex(Index):
         propose candidates by score, and the best of all shards together are re-ranked.
         """
         rows = as_queries(queries, self.bits)
-        wanted = whole_number("k", k, at_least=1)
+        wanted = neighbor_count(k, len(rows), len(self))
+        prove, tell = flag("exact", exact), flag("explain", explain)
         sliced = [shard for shard in self.shards if isinstance(shard, SliceIndex)]
-        if len(sliced) < len(self.shards) or exact:
+        if len(sliced) < len(self.shards) or prove:
             options: dict[str, Any] = {"expand": expand, "admit": admit, "rerank": rerank}
-            options |= {"explain": explain}
-            found = self._each(
-                lambda shard, share: (
-                    shard.search(rows, wanted, exact=exact, threads=share, **options)
-                    if isinstance(shard, SliceIndex)
-                    else shard.search(rows, wanted, threads=share)
-                ),
-                threads,
-            )
+            options |= {"explain": tell, "exact": prove}
+            for shard in sliced[:1]:
+                shard.search_settings(wanted, expand, admit, rerank)  # raises what it would for all
+
+            def ask(shard: Index, share: int) -> Neighbors:
+                most = min(wanted, max(1, len(shard)))
+                if isinstance(shard, SliceIndex):
+                    return shard.search(rows, most, threads=share, **options)
+                return shard.search(rows, most, threads=share)
+
+            found = self._each(ask, threads)
             ids = self._shifted([result.ids for result in found])
             distances = np.concatenate([result.distances for result in found], axis=1)
             ids, distances = nearest_of(ids, distances, wanted)
             proven = all(result.exact for result in found)
-            return Neighbors(ids, distances, proven, _together(found) if explain else None)
+            return Neighbors(ids, distances, proven, _together(found) if tell else None)
         settings = sliced[0].search_settings(wanted, expand, admit, rerank)
-        return self._by_score(sliced, rows, wanted, settings, explain, threads)
+        return self._by_score(sliced, rows, wanted, settings, tell, threads)
 
     def _by_score(
         self,
@@ -231,7 +243,8 @@ class ShardedIndex(Index):
         """Return every pair over all shards within the radius; see `SliceIndex.pairs`."""
         near = min(whole_number("radius", radius, at_least=0), self.bits)
         most = whole_number("limit", limit, at_least=0)
-        return pairs_of_rows(*self.living(), near, most, collapse, thread_count(threads))
+        together = flag("collapse", collapse)
+        return pairs_of_rows(*self.living(), near, most, together, thread_count(threads))
 
     def verify(self) -> None:
         """Verify the file behind each shard."""

@@ -11,13 +11,22 @@ import math
 import os
 import threading
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
-from lookalike.checks import thread_count, whole_number
+from lookalike.checks import (
+    LARGEST,
+    as_array,
+    file_path,
+    flag,
+    instances,
+    neighbor_count,
+    thread_count,
+    whole_number,
+)
 from lookalike.errors import ArgumentError, CorruptIndexError
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
 from lookalike.indexes.collapse import pairs_of_rows
@@ -108,6 +117,7 @@ class SliceIndex(Index):
         from lookalike.indexes.slice_file import write_with_lists
         from lookalike.storage import open_container
 
+        target = file_path("path", path)
         rows = Rows.of(signatures, ids)
         width = _checked_width(rows, slice_bits, None)
         most = whole_number("memory", memory, at_least=1)
@@ -119,11 +129,11 @@ class SliceIndex(Index):
                 "next_id": _next_id(rows),
                 "own_ids": ids is not None,
             }
-            write_with_lists(path, meta, rows, width, most, thread_count(threads))
+            write_with_lists(target, meta, rows, width, most, thread_count(threads))
         else:
-            cls(rows.signatures, width, rows.ids, threads=threads).save(path)
+            cls(rows.signatures, width, rows.ids, threads=threads).save(target)
         # Checksums are of what the file was read to hold, a moment ago.
-        return cls.from_container(open_container(path, verify=False))
+        return cls.from_container(open_container(target, verify=False))
 
     @classmethod
     def merge(
@@ -134,7 +144,7 @@ class SliceIndex(Index):
         Their lists are laid end to end, which is quicker than building anew. Indexes whose ids are
         positions are numbered on; otherwise ids must be distinct.
         """
-        parts = list(indexes)
+        parts = instances("indexes", indexes, SliceIndex, "a SliceIndex")
         if not parts:
             raise ArgumentError("there are no indexes to merge; expected at least one")
         if len({(part.bits, part.slice_bits) for part in parts}) > 1:
@@ -144,7 +154,7 @@ class SliceIndex(Index):
         if len(own) > 1:
             raise ArgumentError("some indexes have ids of the caller's and some do not")
         merged = cls.__new__(cls)
-        merged._bits, merged.slice_bits, merged._own_ids = parts[0]._bits, parts[0].slice_bits, True
+        merged._bits, merged.slice_bits = parts[0]._bits, parts[0].slice_bits
         merged._writing = threading.Lock()
         segments, shift = [], 0
         for part in parts:
@@ -156,10 +166,15 @@ class SliceIndex(Index):
             Rows.of(whole.rows.signatures, whole.rows.ids)  # raises if an id is there twice
         merged._own_ids = own == {True}
         merged._segments = (whole,)
-        merged._next_id = int(whole.rows.all_ids().max(initial=-1)) + 1
-        if not merged._own_ids:
-            merged._next_id = shift
+        merged._next_id = max(part.next_id for part in parts) if own == {True} else shift
         return merged
+
+    def __copy__(self) -> Self:
+        with self._writing:
+            twin = super().__copy__()
+        twin._segments = tuple(segment.without_room() for segment in twin._segments)
+        twin._writing = threading.Lock()
+        return twin
 
     @property
     def bits(self) -> int:
@@ -232,11 +247,12 @@ class SliceIndex(Index):
         them, with the same result; that takes up to some 200 MB for each thread meanwhile.
         """
         rows = as_queries(queries, self.bits)
-        wanted = whole_number("k", k, at_least=1)
+        wanted = neighbor_count(k, len(rows), len(self))
         settings = self.search_settings(wanted, expand, admit, rerank)
-        top = self.top(rows, wanted, settings, exact, explain, thread_count(threads))
+        prove, tell = flag("exact", exact), flag("explain", explain)
+        top = self.top(rows, wanted, settings, prove, tell, thread_count(threads))
         proven = top.proven.astype(bool)
-        explanation = top.explanation(self.bits, self.slice_bits, wanted) if explain else None
+        explanation = top.explanation(self.bits, self.slice_bits, wanted) if tell else None
         ids, distances = (padded(array, wanted) for array in (top.ids, top.distances))
         return Neighbors(ids, distances, bool(proven.all()), explanation)
 
@@ -257,6 +273,7 @@ class SliceIndex(Index):
         rows = as_queries(queries, self.bits)
         most = whole_number("limit", limit, at_least=0)
         near = min(whole_number("radius", radius, at_least=0), self.bits)
+        tell = flag("explain", explain)
         try:
             offsets, ids, distances, work = _native.slice_within(
                 [segment.native() for segment in self._segments],
@@ -271,7 +288,7 @@ class SliceIndex(Index):
         except _native.CorruptLists:
             raise self._damaged() from None
         explanation = None
-        if explain:
+        if tell:
             lists, postings, verified = work.reshape(-1, 3).T
             always = np.ones(len(rows), bool)
             explanation = Explanation(always, lists, postings, verified, verified)
@@ -293,7 +310,8 @@ class SliceIndex(Index):
         """
         near = min(whole_number("radius", radius, at_least=0), self.bits)
         most = whole_number("limit", limit, at_least=0)
-        return pairs_of_rows(*self.living(), near, most, collapse, thread_count(threads))
+        together = flag("collapse", collapse)
+        return pairs_of_rows(*self.living(), near, most, together, thread_count(threads))
 
     # Changing
 
@@ -306,7 +324,7 @@ class SliceIndex(Index):
     ) -> NDArray[np.int64]:
         """Add signatures and return their ids: the given ones, or the next free numbers.
 
-        Costs microseconds a signature: new ones are kept in a small segment, and segments of
+        Costs microseconds a signature: new ones are copied to a small segment, and segments of
         similar size are merged from time to time.
         """
         new = Rows.of(as_queries(signatures, self.bits, "the new signatures"), ids)
@@ -331,7 +349,7 @@ class SliceIndex(Index):
 
         They are only marked; `compact` frees their place.
         """
-        wanted = np.unique(as_ids(np.atleast_1d(np.asarray(ids))))
+        wanted = np.unique(as_ids(np.atleast_1d(as_array("ids", ids))))
         with self._writing:
             segments = list(self._segments)
             missing = np.ones(len(wanted), bool)
@@ -360,7 +378,8 @@ class SliceIndex(Index):
         elif len(new) <= BUFFER // 2:
             segments.append(extended(Segment(Rows(new.signatures[:0]), self.slice_bits), new))
         else:
-            segments.append(Segment.build(new, self.slice_bits, threads))
+            own = Rows(new.signatures.copy(), new.all_ids().copy(), new.ascending)
+            segments.append(Segment.build(own, self.slice_bits, threads))
         if len(segments[-1]) >= BUFFER and segments[-1].lists is None:
             segments[-1] = merged_segments(segments[-1:], threads)
         # Merge while the last two are of similar size, so that their number stays logarithmic.
@@ -398,7 +417,7 @@ class SliceIndex(Index):
         best = max(1000, 10 * k)
         if rerank is not None:
             best = whole_number("rerank", rerank, at_least=k)
-        return wide, narrow, best
+        return wide, narrow, min(best, LARGEST)
 
     def top(
         self,
@@ -468,6 +487,8 @@ class SliceIndex(Index):
             self._next_id, self._own_ids = int(meta["next_id"]), bool(meta["own_ids"])
             if not 1 <= self.slice_bits <= MOST_SLICE_BITS or not 8 <= self._bits < 2**16:
                 raise ValueError(f"slices of {self.slice_bits} of {self._bits} bits")
+            if not 0 <= self._next_id <= 2**63:
+                raise ValueError(f"the next id is {self._next_id}")
             self._segments = tuple(
                 Segment.restored(container, f"{number}.", self.slice_bits, dict(segment))
                 for number, segment in enumerate(meta["segments"])

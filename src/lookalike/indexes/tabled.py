@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
-from lookalike.checks import thread_count, whole_number
+from lookalike.checks import flag, neighbor_count, thread_count, whole_number
 from lookalike.errors import CorruptIndexError
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
 from lookalike.indexes.collapse import pairs_of_rows
@@ -71,7 +71,8 @@ class TabledIndex(Index):
         Tables serve to search by radius, not for this: it scans all signatures.
         """
         rows = as_queries(queries, self.bits)
-        return self._scan_top(rows, whole_number("k", k, at_least=1), thread_count(threads))
+        wanted = neighbor_count(k, len(rows), len(self))
+        return self._scan_top(rows, wanted, thread_count(threads))
 
     def pairs(
         self,
@@ -87,7 +88,8 @@ class TabledIndex(Index):
         """
         near = min(whole_number("radius", radius, at_least=0), self.bits)
         most = whole_number("limit", limit, at_least=0)
-        return pairs_of_rows(*self.living(), near, most, collapse, thread_count(threads))
+        together = flag("collapse", collapse)
+        return pairs_of_rows(*self.living(), near, most, together, thread_count(threads))
 
     # Scanning
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lookalike.checks import as_array
 from lookalike.errors import ArgumentError
 from lookalike.signatures.simhash import restore_weights
 
@@ -107,7 +108,7 @@ def _as_costs(odds: Any) -> NDArray[np.uint16]:
 
 
 def _as_sample(name: str, weights: ArrayLike) -> NDArray[np.float32]:
-    array = np.asarray(weights)
+    array = as_array(name, weights)
     if array.ndim != 2 or not array.shape[1]:
         raise ArgumentError(f"{name} have shape {array.shape}; expected (documents, bits)")
     if array.dtype == np.int16:
@@ -122,7 +123,7 @@ def _as_sample(name: str, weights: ArrayLike) -> NDArray[np.float32]:
 
 def as_weights(weights: ArrayLike, queries: int, bits: int) -> NDArray[Any]:
     """Return weights of queries as the core takes them: `float32` or `int16`, (queries, bits)."""
-    array = np.asarray(weights)
+    array = as_array("weights", weights)
     if array.ndim == 1 and queries == 1:
         array = array[None]
     if array.shape != (queries, bits):

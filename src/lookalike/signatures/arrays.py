@@ -76,7 +76,7 @@ def _as_words(array: ArrayLike, name: str) -> NDArray[Any]:
     """Return an array of uint8 or uint64, or say what came instead."""
     try:
         words = np.asarray(array)
-    except ValueError as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise SignatureError(f"{name} cannot be read as an array: {error}") from error
     if words.dtype.kind == "u" and words.dtype.itemsize in (1, 8):
         return words

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
-from lookalike.checks import thread_count
+from lookalike.checks import flag, thread_count
 from lookalike.errors import SignatureError
 from lookalike.signatures.arrays import as_signatures, same_width
 
@@ -27,10 +27,11 @@ def hamming(
     left = as_signatures(a, "the first signatures", single=True)
     right = as_signatures(b, "the second signatures", single=True)
     same_width(left, right)
-    if all_pairs or 1 in (len(left), len(right)):
+    matrix_wanted = flag("all_pairs", all_pairs)
+    if matrix_wanted or 1 in (len(left), len(right)):
         matrix = np.empty((len(left), len(right)), np.int32)
         _native.scan_all(left, right, thread_count(threads), matrix)
-        return matrix if all_pairs else matrix.reshape(-1)
+        return matrix if matrix_wanted else matrix.reshape(-1)
     if len(left) != len(right):
         raise SignatureError(
             f"there are {len(left)} first signatures and {len(right)} second ones; "

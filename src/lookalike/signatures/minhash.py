@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
-from lookalike.checks import thread_count, whole_number
+from lookalike.checks import as_array, real_array, thread_count, whole_number
 from lookalike.errors import ArgumentError, SignatureError
 from lookalike.features import FeatureKind, Words
 from lookalike.features.growing import GrowingArray
@@ -78,11 +78,11 @@ class MinHash(DocumentSigner):
 
     def standard_error(self, similarity: ArrayLike) -> NDArray[np.float64]:
         """Return the standard error of an estimate where the truth is `similarity`."""
-        truth = np.asarray(similarity, np.float64)
+        truth = real_array("similarity", similarity, at_least=0, at_most=1)
         return np.sqrt(truth * (1 - truth) / self.permutations)
 
     def _values(self, array: ArrayLike, name: str) -> NDArray[np.uint32]:
-        values = np.asarray(array)
+        values = as_array(name, array)
         if values.ndim == 1:
             values = values[None]
         if values.dtype != np.uint32 or values.ndim != 2 or values.shape[1] != self.permutations:
@@ -170,7 +170,8 @@ class BBitMinHash(DocumentSigner):
     def standard_error(self, similarity: ArrayLike) -> NDArray[np.float64]:
         """Return the standard error of an estimate where the truth is `similarity`."""
         chance = 2.0**-self.b
-        agreeing = chance + (1 - chance) * np.asarray(similarity, np.float64)
+        truth = real_array("similarity", similarity, at_least=0, at_most=1)
+        agreeing = chance + (1 - chance) * truth
         return np.sqrt(agreeing * (1 - agreeing) / self.permutations) / (1 - chance)
 
     def _rows(self, array: ArrayLike, name: str) -> NDArray[np.uint8]:

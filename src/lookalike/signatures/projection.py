@@ -8,13 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
-from lookalike.checks import thread_count, whole_number
+from lookalike.checks import as_array, thread_count, whole_number
 from lookalike.errors import DocumentError
 from lookalike.signatures.random import random_normals
 from lookalike.signatures.signer import Signer
 from lookalike.signatures.simhash import signature_bits
 
 __all__ = ["Projection"]
+
+_MOST_NORMALS = 1 << 28
+"""Random numbers of a signer, one for each bit and dimension: a gigabyte of them."""
 
 
 class Projection(Signer):
@@ -31,7 +34,9 @@ class Projection(Signer):
     ) -> None:
         super().__init__(seed)
         self.bits = signature_bits(bits)
-        self.dimensions = whole_number("dimensions", dimensions, at_least=1)
+        self.dimensions = whole_number(
+            "dimensions", dimensions, at_least=1, at_most=_MOST_NORMALS // self.bits
+        )
         normals = random_normals(self.seed, self.dimensions * self.bits)
         self._matrix = normals.reshape(self.dimensions, self.bits)
 
@@ -46,7 +51,7 @@ class Projection(Signer):
 
         Other real numbers are converted to float32 first. The zero vector has all bits set.
         """
-        array = np.asarray(vectors)
+        array = as_array("vectors", vectors)
         if array.ndim != 2 or array.shape[1] != self.dimensions:
             raise DocumentError(
                 f"vectors have shape {array.shape}; expected (count, {self.dimensions})"

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.checks import whole_number
+from lookalike.checks import file_path, instance, one_of, seed_number, shown
 from lookalike.errors import ArgumentError, CorruptIndexError, FormatError
-from lookalike.features import FeatureKind, Weights, feature_kind_from_dict
+from lookalike.features import FeatureKind, Weights, as_features, feature_kind_from_dict
 from lookalike.features.weights import (
     MOST_FEATURES,
     VOCABULARY_ARRAYS,
@@ -42,7 +42,7 @@ class Signer(ABC):
         Signer._signers[cls.__name__] = cls
 
     def __init__(self, seed: SupportsIndex) -> None:
-        self.seed = whole_number("seed", seed, at_least=0, at_most=2**64 - 1)
+        self.seed = seed_number(seed)
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
@@ -71,7 +71,7 @@ class Signer(ABC):
         """Write the signer, with what it has learnt, to a file; `la.load_signer` reads it."""
         from lookalike.storage import write_container  # not needed to sign, so not at import
 
-        write_container(path, *signer_contents(self))
+        write_container(file_path("path", path), *signer_contents(self))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Signer) and self.to_dict() == other.to_dict()
@@ -93,11 +93,7 @@ class DocumentSigner(Signer):
 
     def __init__(self, features: FeatureKind, seed: SupportsIndex) -> None:
         super().__init__(seed)
-        if not isinstance(features, FeatureKind):
-            raise ArgumentError(
-                f"features are {features!r}; expected la.Words(), la.Chars() or la.Features()"
-            )
-        self.features = features
+        self.features = as_features(features)
 
     def feature_counts(
         self, documents: Any, *, threads: SupportsIndex | None = None
@@ -165,14 +161,14 @@ class WeightedSigner(DocumentSigner):
 
 def signer_from_dict(description: dict[str, Any]) -> Signer:
     """Return the signer that `Signer.to_dict` described."""
-    settings = dict(description)
-    name, version = settings.pop("signer", None), settings.pop("version", None)
-    if name not in Signer._signers:
-        raise ArgumentError(f"a signer {name!r} is not known; expected {sorted(Signer._signers)}")
+    settings = dict(instance("description", description, dict, "what Signer.to_dict returned"))
+    name = one_of("signer", settings.pop("signer", None), sorted(Signer._signers))
+    version = settings.pop("version", None)
     if version != SIGNER_VERSION:
         raise FormatError(
-            f"this signer is of version {version}; this lookalike has version {SIGNER_VERSION}, "
-            "whose bits differ: sign everything again, or use the version that made it"
+            f"this signer is of version {shown(version)}; this lookalike has version "
+            f"{SIGNER_VERSION}, whose bits differ: sign everything again, or use the version that "
+            "made it"
         )
     try:
         if "features" in settings:
@@ -188,7 +184,7 @@ def load_signer(path: str | os.PathLike[str]) -> Signer:
     """Read a signer that `Signer.save` wrote, or that of a file of signatures or an index."""
     from lookalike.storage import open_container  # not needed to sign, so not at import
 
-    signer = signer_in(open_container(path))
+    signer = signer_in(open_container(file_path("path", path)))
     if signer is None:
         raise FormatError(f"{path} holds no signer")
     return signer
@@ -199,7 +195,7 @@ def signer_contents(signer: Signer) -> tuple[dict[str, Any], dict[str, NDArray[A
 
     What it has learnt becomes arrays.
     """
-    description = signer.to_dict()
+    description = instance("signer", signer, Signer, "one such as la.SimHash()").to_dict()
     learnt = _learnt(description)
     names = VOCABULARY_ARRAYS if learnt else ()
     arrays: dict[str, NDArray[Any]] = {

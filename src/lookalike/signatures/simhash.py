@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
-from lookalike.checks import thread_count, whole_number
+from lookalike.checks import as_array, flag, shown, thread_count, whole_number
 from lookalike.errors import ArgumentError
 from lookalike.features import FeatureKind, Weights, Words
 from lookalike.features.growing import GrowingArray
@@ -62,8 +62,9 @@ class SimHash(WeightedSigner):
         counters are the bits 0, the others the bits 1. With `quantized`, the counters come as
         `int16` (see `la.quantize_weights`), half the size.
         """
+        short = flag("quantized", quantized)
         signatures, counters = self._sign(documents, threads, weighted=True)
-        return signatures, quantize_weights(counters) if quantized else counters
+        return signatures, quantize_weights(counters) if short else counters
 
     def _sign(
         self, documents: Any, threads: SupportsIndex | None, weighted: bool
@@ -89,14 +90,23 @@ def quantize_weights(weights: ArrayLike) -> NDArray[np.int16]:
 
     Signs are kept: what was negative stays so, and 0 stays at least 0.
     """
-    scaled = np.floor(np.asarray(weights, np.float32) / np.float32(_QUANTUM))
+    values = as_array("weights", weights)
+    if values.size and (values.dtype.kind not in "fiu" or np.isnan(values).any()):
+        raise ArgumentError(f"weights are {shown(weights)}; expected numbers, float32")
+    limited = np.clip(values, -32, 32).astype(np.float32)  # beyond it, what is infinite is too
+    scaled = np.floor(limited / np.float32(_QUANTUM))
     quantized: NDArray[np.int16] = np.clip(scaled, -(2**15), 2**15 - 1).astype(np.int16)
     return quantized
 
 
 def restore_weights(quantized: ArrayLike) -> NDArray[np.float32]:
     """Return the counters that `quantize_weights` cut, to within half a step."""
-    return (np.asarray(quantized, np.float32) + np.float32(0.5)) * np.float32(_QUANTUM)
+    values = as_array("weights", quantized)
+    if values.size and values.dtype.kind not in "iu":
+        raise ArgumentError(
+            f"weights are {shown(quantized)}; expected whole numbers, as quantize_weights returns"
+        )
+    return (values.astype(np.float32) + np.float32(0.5)) * np.float32(_QUANTUM)
 
 
 def signature_bits(bits: SupportsIndex) -> int:
