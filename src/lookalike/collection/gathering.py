@@ -40,13 +40,14 @@ class Gatherer:
     def nearest(self, levels: Iterable[Found]) -> tuple[list[tuple[int, Row]], Found]:
         """Return the k nearest documents by (distance, id), and the last level that was needed.
 
-        Each level holds all signatures up to its bound, so documents from it are final.
+        Each level holds all signatures up to its bound, so documents from it are final. What an
+        earlier level held is passed over in later ones, which may reach less far.
         """
         result: list[tuple[int, Row]] = []
-        found = _NOTHING
+        found, done = _NOTHING, -1
         for level in levels:
-            begin = bisect_right(level.distances, found.bound) if found.bound >= 0 else 0
-            found = level
+            found, begin = level, bisect_right(level.distances, done)
+            done = max(done, level.bound)
             while begin < len(level.numbers) and len(result) < self.k:
                 end = self._chunk_end(level.distances, begin, self.k - len(result))
                 self.fetch(level.numbers[begin:end])

@@ -47,13 +47,14 @@ class SqlSearch:
 
     def levels(self, view: View, state: State, query: NDArray[np.uint8], k: int) -> Iterator[Found]:
         """Yield ever more signatures, each time everything up to a larger distance."""
-        count = state.slicing.count
+        count, wanted = state.slicing.count, k
         for radius in range(count - 1, state.bits, count):
             found = self._probe(view, state, query, min(radius, state.bits))
             if found is None:
                 break
             yield found
-        wanted = k + _MORE
+            wanted = max(k, len(found.numbers))  # a scan for fewer would bring nothing new
+        wanted += _MORE
         while True:
             found = _scan_nearest(view, state, query, wanted)
             yield found
