@@ -115,13 +115,15 @@ def checksum(
     The upper half leaves out the text, which searches would else have to read. It is 0 in
     documents from before schema version 2.
     """
-    size = -1 if text is None else len(text)
     named = f"{len(id)},{id}{metadata}".encode()
-    whole = crc32(named, crc32(b"%d,%d,%d," % (added, updated, size)))
-    whole = crc32(signature, crc32(text or b"", whole))
-    without_text = crc32(signature, crc32(named, crc32(b"%d,%d," % (added, updated))))
-    value = without_text << 32 | whole
+    size = -1 if text is None else len(text)
+    whole = crc32(text or b"", crc32(named, crc32(b"%d,%d,%d," % (added, updated, size))))
+    value = _without_text(named, signature, added, updated) << 32 | crc32(signature, whole)
     return value - (1 << 64) if value >> 63 else value
+
+
+def _without_text(named: bytes, signature: bytes, added: int, updated: int) -> int:
+    return crc32(signature, crc32(named, crc32(b"%d,%d," % (added, updated))))
 
 
 def intact(row: Row, signature: bytes | None, text: bool = True) -> bool:
@@ -131,13 +133,16 @@ def intact(row: Row, signature: bytes | None, text: bool = True) -> bool:
     """
     if not isinstance(signature, bytes) or not all(map(isinstance, row, _TYPES)):
         return False  # SQLite keeps the type of a value with it, so damage can change that
+    id, _, _, metadata, added, updated, known = row
+    upper = known >> 32 & 0xFFFFFFFF
     try:
-        apart = row.checksum ^ checksum(row.id, signature, *row[2:6])
+        if upper and not text:
+            named = f"{len(id)},{id}{metadata}".encode()
+            return upper == _without_text(named, signature, added, updated)
+        expected = checksum(id, signature, row.text, metadata, added, updated)
     except UnicodeEncodeError:
         return False
-    if not row.checksum >> 32:
-        return not apart & 0xFFFFFFFF
-    return not (apart if text else apart >> 32)
+    return known == (expected if upper else expected & 0xFFFFFFFF)
 
 
 def check_row(row: Row, signature: bytes | None, text: bool = True) -> bytes:

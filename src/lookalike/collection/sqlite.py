@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from lookalike.collection.documents import damaged
 from lookalike.collection.pool import Pool
@@ -23,6 +24,19 @@ __all__ = ["SqliteStore"]
 
 _CACHE_KIB = 64 << 10
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+class _Connection(sqlite3.Connection):
+    """A connection that says so if it cannot say what is wrong.
+
+    SQLite names what it finds in a damaged schema, which the driver may not be able to decode.
+    """
+
+    def execute(self, *arguments: Any) -> sqlite3.Cursor:
+        try:
+            return super().execute(*arguments)
+        except UnicodeDecodeError:
+            raise sqlite3.DatabaseError("malformed database schema") from None
 
 
 class SqliteStore(Store):
@@ -94,6 +108,7 @@ class SqliteStore(Store):
             timeout=self._timeout,
             isolation_level=None,
             check_same_thread=False,
+            factory=_Connection,
         )
         try:
             (mode,) = connection.execute("PRAGMA journal_mode=TRUNCATE").fetchone()
