@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,19 +12,9 @@ from hypothesis import strategies as st
 import lookalike as la
 import oracle
 from collection import model
-from lookalike.collection import probing
 from lookalike.collection.probing import HotValues, plan_probes
 from lookalike.collection.slicing import Slicing, default_slice_bits, flips
 from strategies import collections
-
-
-@pytest.fixture
-def probes_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Make reading everything look so dear that slices are looked up wherever that can be done."""
-    monkeypatch.setattr(probing, "SCAN_COST", 1e6)
-    probing._plan.cache_clear()
-    yield
-    probing._plan.cache_clear()
 
 
 @given(st.data())
@@ -46,6 +35,7 @@ def test_values_of_slices_are_the_bits_of_signatures(data: st.DataObject) -> Non
     keys = slicing.keys(rows)
     assert (keys >> 32).tolist() == [[p] * len(rows) for p in range(slicing.count)]
     apart = slicing.differing(rows[0], rows)
+    assert apart.T.tolist() == np.bitwise_count(values ^ values[:, :1]).tolist()
     assert apart.sum(axis=1).tolist() == oracle.distances(rows[:1], rows)[0].tolist()
 
 
@@ -225,6 +215,29 @@ def test_conditions_come_before_the_nearest_are_chosen(url: str) -> None:
             pairs = sorted((int(far[i]), f"d{i}") for i in range(1, 3000, 2))[:9]
             assert list(zip(odd.distances, odd.ids, strict=True)) == pairs
             assert not docs.search(query, 3, where={"n": -1}, way=way)
+
+
+def test_what_slices_have_found_is_not_found_again_by_reading_all(url: str) -> None:
+    """A hundred near the query, of which two meet the condition: slices do not lead to a third."""
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 256, (5100, 16), dtype=np.uint8)
+    query = rows[0].copy()
+    for row in range(100):
+        flipped = np.isin(np.arange(128), rng.permutation(128)[: row % 5 + 1])
+        rows[row] = query ^ np.packbits(flipped)
+    far = oracle.distances(query[None], rows)[0]
+    ids = [f"d{i}" for i in range(5100)]
+    with la.open_collection(url, bits=128, cache=False) as docs:
+        docs.add(ids, signatures=rows, metadata=[{"m": i % 50 == 0} for i in range(5100)])
+        wanted = sorted((int(far[i]), ids[i]) for i in range(0, 5100, 50))
+        others = [id for i, id in enumerate(ids) if i % 50]
+        for way in ("native", "sql"):
+            for k in (1, 2, 3, 10, 101, 103):
+                search: dict[str, Any] = {"k": k, "way": way}
+                answer = docs.search(query, where={"m": True}, **search)
+                assert list(zip(answer.distances, answer.ids, strict=True)) == wanted[:k]
+                answer = docs.search(query, exclude=others, **search)
+                assert list(zip(answer.distances, answer.ids, strict=True)) == wanted[:k]
 
 
 def test_many_queries_are_answered_as_one_by_one(url: str) -> None:

@@ -13,7 +13,7 @@ from lookalike.collection.address import Address, parse_address
 from lookalike.collection.collection import Collection, Way
 from lookalike.collection.native_search import cache_file
 from lookalike.collection.slicing import Slicing, default_slice_bits
-from lookalike.collection.store import State, Store
+from lookalike.collection.store import State, Store, signer_hash
 from lookalike.errors import ArgumentError, NotFoundError
 from lookalike.signatures import MinHash, Signer
 
@@ -123,12 +123,6 @@ def describe_signer(signer: Signer | None) -> str:
     return "" if signer is None else json.dumps(signer.to_dict(), sort_keys=True)
 
 
-def _hash(description: str) -> str:
-    import hashlib  # takes milliseconds to import, which not everybody needs
-
-    return hashlib.sha256(description.encode()).hexdigest() if description else ""
-
-
 def _wanted(
     name: str,
     signer: Signer | None,
@@ -161,7 +155,7 @@ def _wanted(
         return None
     slices = default_slice_bits(width) if slice_bits is None else int(slice_bits)
     Slicing(width, slices)
-    digest = _hash(describe_signer(signer))
+    digest = signer_hash(describe_signer(signer))
     return State(0, name, os.urandom(16).hex(), width, slices, bool(keep_text), digest)
 
 
@@ -189,7 +183,7 @@ def _refuse_other(
     bits: SupportsIndex | None,
     slice_bits: SupportsIndex | None,
 ) -> None:
-    if signer is not None and _hash(describe_signer(signer)) != state.signer:
+    if signer is not None and signer_hash(describe_signer(signer)) != state.signer:
         raise ArgumentError(
             f"the collection {state.name!r} was made with another signer than {signer!r}, so "
             "their signatures cannot be compared; open it without a signer to use its own, or "

@@ -12,7 +12,7 @@ from lookalike.checks import optional_module
 from lookalike.collection.pool import Pool
 from lookalike.collection.postgresql_transaction import POSTGRESQL, SCHEMA_LOCK, PostgresTransaction
 from lookalike.collection.schema import MIGRATIONS, refuse_newer, upgrade
-from lookalike.collection.store import StaleView, Store, View, Writer
+from lookalike.collection.store import StaleView, Store, View, Writer, maybe_written
 from lookalike.errors import CollectionBusyError, CollectionError
 
 if TYPE_CHECKING:
@@ -50,12 +50,8 @@ class PostgresStore(Store):
             yield PostgresTransaction(connection)
             try:
                 connection.execute("COMMIT")
-            except self._psycopg.OperationalError as error:
-                raise CollectionError(
-                    f"{self.shown} went away while this batch was being committed ({error}): it "
-                    "may have been written, all of it or nothing: look with get(), or write it "
-                    "again with upsert()"
-                ) from error
+            except self._psycopg.Error as error:
+                raise maybe_written(self.shown, error) from error
 
     def copy_file(self, path: Path) -> bool:
         """Do nothing: a server is no file."""

@@ -18,15 +18,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.collection.documents import Row
-from lookalike.collection.slicing import Slicing
-from lookalike.errors import CollectionError
+from lookalike.collection.documents import Row, damaged
+from lookalike.collection.slicing import Slicing, digest, hashes
+from lookalike.errors import CollectionError, LookalikeError
 
 __all__ = [
     "HIDDEN",
@@ -35,9 +36,15 @@ __all__ = [
     "StaleView",
     "State",
     "Store",
+    "Stored",
     "View",
     "Writer",
+    "as_state",
+    "integers",
+    "maybe_written",
     "numbered",
+    "signer_hash",
+    "stored",
 ]
 
 SCAN_BATCH = 20_000
@@ -74,6 +81,34 @@ class State:
         return Slicing(self.bits, self.slice_bits)
 
 
+def as_state(row: Sequence[Any]) -> State:
+    """Return the row of a collection, or raise if it cannot be one."""
+    numbers = [*row[:1], *row[3:6], *row[7:]]
+    if not all(isinstance(value, int) for value in numbers) or not all(
+        isinstance(value, str) for value in (*row[1:3], row[6])
+    ):
+        raise damaged("the row of a collection holds other types than were written")
+    state = replace(State(*row), keep_text=bool(row[5]))
+    try:
+        slices = state.slicing.count
+    except LookalikeError:
+        slices = 0
+    counts = (state.number, state.version, state.documents, state.signatures, state.next_signature)
+    if not slices or state.bits < 8 or state.bits % 8 or min(counts) < 0:
+        raise damaged(
+            f"the collection {state.name[:80]!r} has {state.bits} bits in slices of "
+            f"{state.slice_bits}, and counts {counts}, which cannot be"
+        )
+    return state
+
+
+def signer_hash(description: str) -> str:
+    """Return the hash of a signer's description that is kept in the row of the collection."""
+    import hashlib  # takes milliseconds to import, which not everybody needs
+
+    return hashlib.sha256(description.encode()).hexdigest() if description else ""
+
+
 @dataclass(frozen=True)
 class Numbered:
     """Signatures with their numbers."""
@@ -87,9 +122,34 @@ class Numbered:
 
 def numbered(rows: Sequence[tuple[int, bytes]], width: int) -> Numbered:
     """Return rows of a table of signatures as arrays."""
-    numbers = np.fromiter((row[0] for row in rows), np.int64, len(rows))
-    data = b"".join([row[1] for row in rows])
+    try:
+        numbers = np.fromiter((row[0] for row in rows), np.int64, len(rows))
+        blobs = [row[1] for row in rows]
+        data = b"".join(blobs)
+        whole = not blobs or set(map(len, blobs)) == {width}
+    except TypeError:
+        whole = False
+    if not whole:
+        raise damaged(f"the table of signatures holds something else than {width} bytes each")
     return Numbered(numbers, np.frombuffer(data, np.uint8).reshape(len(rows), width))
+
+
+def integers(rows: Sequence[tuple[int, int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return rows of two integers as arrays."""
+    if not all(isinstance(one, int) and isinstance(two, int) for one, two in rows):
+        raise damaged("a table of numbers holds something else")
+    array = np.array(rows, np.int64).reshape(-1, 2)
+    return array[:, 0].copy(), array[:, 1].copy()
+
+
+Stored: TypeAlias = tuple[Row, bytes | None]
+"""A document with its signature, None if that is missing; nothing of it is checked yet. Where no
+text is asked for, it comes nevertheless with documents whose checksum cannot do without."""
+
+
+def stored(row: Sequence[Any]) -> Stored:
+    """Return what the columns of a document and its signature hold."""
+    return Row._make(row[:-1]), row[-1]
 
 
 class View(ABC):
@@ -109,7 +169,7 @@ class View(ABC):
 
     @abstractmethod
     def candidates(self, state: State, keys: NDArray[np.int64], most: int) -> Numbered:
-        """Return signatures that have one of the keys, some maybe twice; `most` rows at most."""
+        """Return signatures once for each of the keys that they have; `most` rows at most."""
 
     @abstractmethod
     def count_keys(self, state: State, keys: NDArray[np.int64], most: int) -> dict[int, int]:
@@ -118,6 +178,19 @@ class View(ABC):
     @abstractmethod
     def signatures_after(self, state: State, number: int) -> Iterator[Numbered]:
         """Yield all signatures with larger numbers, in order, in batches."""
+
+    def all_signatures(self, state: State) -> Iterator[Numbered]:
+        """Yield all signatures, in order, in batches; raise at the end if one is not as written."""
+        count, value = 0, 0
+        for batch in self.signatures_after(state, -1):
+            count += len(batch)
+            value ^= digest(hashes(batch.numbers, batch.signatures))
+            yield batch
+        if (count, value) != (state.signatures, state.digest):
+            raise damaged(
+                f"there are {count} signatures in the table, which are not the {state.signatures} "
+                f"that the collection {state.name[:80]!r} should have"
+            )
 
     @abstractmethod
     def signatures_at(self, state: State, numbers: NDArray[np.int64]) -> Numbered:
@@ -130,23 +203,38 @@ class View(ABC):
         """Return number and hash of signatures that were removed in later versions."""
 
     @abstractmethod
-    def documents(self, state: State, ids: Sequence[str], text: bool = True) -> list[Row]:
+    def documents(self, state: State, ids: Sequence[str], text: bool = True) -> list[Stored]:
         """Return the documents with these ids, in no particular order."""
 
     @abstractmethod
     def documents_of(
         self, state: State, numbers: NDArray[np.int64], each: int | None, text: bool
-    ) -> Iterator[Row]:
+    ) -> Iterator[Stored]:
         """Yield the documents that have these signatures.
 
         Of each signature not more than `each`, and then those that come first by id.
         """
 
     @abstractmethod
-    def documents_after(
-        self, state: State, id: str, limit: int, text: bool = True
-    ) -> list[tuple[Row, bytes]]:
-        """Return the next documents by id with their signatures."""
+    def documents_after(self, state: State, id: str, limit: int, text: bool = True) -> list[Stored]:
+        """Return the next documents by id."""
+
+    def pages(
+        self, state: State, size: int, after: str = "", text: bool = True
+    ) -> Iterator[list[Stored]]:
+        """Yield all documents behind `after` by id, `size` at a time.
+
+        Comes to an end whatever the tables hold: ids that do not grow, which a damaged index may
+        bring again and again, raise.
+        """
+        while page := self.documents_after(state, after, size, text):
+            for row, _ in page:
+                if not isinstance(row.id, str) or row.id <= after:
+                    raise damaged(f"after the id {after[:80]!r} comes {str(row.id)[:80]!r}")
+                after = row.id
+            yield page
+            if len(page) < size:
+                return
 
     @abstractmethod
     def key_rows(
@@ -253,6 +341,14 @@ class StaleView(CollectionError):
 
     def __init__(self) -> None:
         super().__init__("the collection was replaced or dropped meanwhile; try again")
+
+
+def maybe_written(shown: str, error: Exception) -> CollectionError:
+    """Return the error for a commit of which nobody can say whether it has happened."""
+    return CollectionError(
+        f"{shown}: this batch could not be committed ({error}): it may have been written, all of "
+        "it or nothing: look with get(), or write it again with upsert()"
+    )
 
 
 class Store(ABC):
