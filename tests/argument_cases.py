@@ -26,9 +26,6 @@ OTHERS = {
 }
 """What tests/collection and tests/dedup have bad input for."""
 
-FILES = {"load_signatures", "save_signatures"}
-"""Their paths and ids are checked where files are."""
-
 ANSWERS = {
     *("Evaluation", "Explanation", "FlipTuning", "Kernel", "Matches", "Measurement"),
     *("Neighbors", "Pairs", "Plan", "SavedSignatures", "Tuning"),
@@ -47,7 +44,7 @@ def public_callables() -> dict[str, Callable[..., Any]]:
     """Return everything public that takes arguments, by name: functions, classes and methods."""
     found: dict[str, Callable[..., Any]] = {}
     for name, thing in {**_public(la), **_public(evaluation)}.items():
-        if name in OTHERS | FILES or (isinstance(thing, type) and issubclass(thing, Exception)):
+        if name in OTHERS or (isinstance(thing, type) and issubclass(thing, Exception)):
             continue
         if not isinstance(thing, type):
             found[name] = thing
@@ -89,6 +86,7 @@ def calls(folder: Path) -> dict[str, Call]:
     learnt = la.SimHash(weights="tfidf").fit(texts)
     la.ScanIndex(rows).save(folder / "index")
     signer.save(folder / "signer")
+    la.save_signatures(folder / "signatures", rows, signer)
     la.match_batch(folder / "runs", rows)
     measured = evaluation.evaluate(rows, sample=2, k=2, expand=[0])
     planned = la.plan(count=60, bits=64, radius=3, costs=COSTS)
@@ -161,6 +159,16 @@ def calls(folder: Path) -> dict[str, Call]:
         "jaccard": (la.jaccard, {"a": texts, "b": texts}),
         "jaccard_pairs": (la.jaccard_pairs, {"documents": texts, "left": [0], "right": [1]}),
         "load_index": (la.load_index, {"path": folder / "index"}),
+        "load_signatures": (la.load_signatures, {"path": folder / "signatures"}),
+        "save_signatures": (
+            la.save_signatures,
+            {
+                "path": folder / "signatures",
+                "signatures": rows,
+                "signer": la.SimHash(bits=64),
+                "ids": [str(number) for number in range(len(rows))],
+            },
+        ),
         "load_signer": (la.load_signer, {"path": folder / "signer"}),
         "match_batch": (
             la.match_batch,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lookalike.checks import file_path, instance
 from lookalike.errors import CorruptIndexError, FileError, FormatError, SignatureError
 from lookalike.signatures.arrays import as_signatures
 from lookalike.signatures.signer import Signer, signer_contents, signer_in
@@ -49,16 +50,18 @@ def save_signatures(
     """Write signatures and what is needed to compare others with them, whole or not at all."""
     from lookalike.storage import Strings, write_container  # not needed to sign, so not at import
 
+    target = file_path("path", path)
     rows = as_signatures(signatures, "the signatures")
     meta, learnt = signer_contents(signer)
     arrays: dict[str, NDArray[Any]] = {"signatures": rows, **learnt}
     if ids is not None:
-        if len(ids) != len(rows):
+        names = Strings.of(instance("ids", ids, Collection, "a list of strings"))
+        if len(names) != len(rows):
             raise SignatureError(
-                f"there are {len(ids)} ids and {len(rows)} signatures; expected as many"
+                f"there are {len(names)} ids and {len(rows)} signatures; expected as many"
             )
-        arrays |= Strings.of(ids).arrays("id")
-    write_container(path, {"kind": "signatures", **meta}, arrays)
+        arrays |= names.arrays("id")
+    write_container(target, {"kind": "signatures", **meta}, arrays)
 
 
 def load_signatures(path: str | os.PathLike[str]) -> SavedSignatures:
@@ -68,7 +71,7 @@ def load_signatures(path: str | os.PathLike[str]) -> SavedSignatures:
     """
     from lookalike.storage import open_container
 
-    return signatures_in(open_container(path))
+    return signatures_in(open_container(file_path("path", path)))
 
 
 def signatures_in(container: Container) -> SavedSignatures:
