@@ -74,13 +74,14 @@ def test_numbers_are_those_of_the_result(tmp_path: Path) -> None:
         "kept": f"{counts.kept:,}",
         "exact duplicates": f"{counts.exact_duplicates:,}",
         "near-duplicates": f"{counts.near_duplicates:,}",
+        "lowest similarity": f"{int(10_000 * np.nanmin(result.similarity)) / 10_000:.4f}",
         "clusters": f"{counts.clusters:,}",
         "saved": f"{counts.bytes_saved / counts.bytes:.1%}",
     }
     assert f"Of {counts.documents:,} documents, {counts.kept:,} stay" in page.text
     assert settings_of(page) == {
         "method": "minhash", "threshold": "0.7", "ngram": "5", "permutations": "256", "seed": "0",
-        "verify": "yes", "min_features": "1", "cluster": "components", "max_cluster": "1,000",
+        "verify": "yes", "min_features": "1", "cluster": "star", "max_cluster": "1,000",
         "keep": "first", "text column": "text", "ids": "id",
     }  # fmt: skip
     (timing,) = page.all("table", "timing")
@@ -331,14 +332,14 @@ def test_without_verification_similarities_are_said_to_be_estimates(tmp_path: Pa
 
 def test_chains_are_pointed_out(tmp_path: Path) -> None:
     chain = [" ".join(VOCABULARY[row * 3 : row * 3 + 60]) for row in range(20)]
-    page = page_of(la.dedup(chain, threshold=0.7), tmp_path)
+    page = page_of(la.dedup(chain, threshold=0.7, cluster="components"), tmp_path)
     clusters = page.by_id("clusters")
     assert clusters is not None
     (head,) = clusters.all("div", "head")
     assert "below the threshold: here through others" in head.text
     rejected = page.by_id("rejected")
     assert rejected is not None and "in the same cluster, through others" in rejected.text
-    split = la.dedup(chain, threshold=0.7, max_cluster=5)
+    split = la.dedup(chain, threshold=0.7, cluster="components", max_cluster=5)
     assert split.warnings
     warning = page_of(split, tmp_path).all("div", "warning")
     assert split.warnings[0] in warning[0].text
