@@ -284,6 +284,11 @@ def test_any_type_with_an_order_decides(values: pa.Array) -> None:
     assert la.dedup(table, keep="min:by").keep.tolist() == [True, False, False]
 
 
+def test_without_any_value_the_first_stays() -> None:
+    rows = [{"text": "the same text", "by": None}] * 2
+    assert la.dedup(rows, keep="max:by").keep.tolist() == [True, False]
+
+
 def test_one_column_may_be_everything() -> None:
     table = pa.table({"text": ["a b", "a b", "c d"]})
     result = la.dedup(table, id="text", keep="max:text")

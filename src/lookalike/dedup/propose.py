@@ -39,10 +39,6 @@ class Candidates:
     count: int = 0
     proposed: int = 0
     """Before estimates far below the threshold were left out."""
-    partly: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, bool))
-    """Rows that were paired with some only of those that they might be paired with. Of two rows
-    that might be a pair and were not proposed, one at least is among these.
-    """
     warnings: list[str] = field(default_factory=list)
 
 
@@ -166,7 +162,6 @@ def _by_bands(
         release(keys)
         progress.step("propose", (1 + (band + 1) / layout.bands) / 2)
     work.remove("keys")
-    found.partly = pairs.partly
     chance = float(layout.chance(settings.threshold))
     if chance < _GOOD_CHANCE:
         found.warnings.append(
@@ -209,8 +204,6 @@ def _by_slices(
             "radius, more bits, or the method minhash"
         ) from error
     found.proposed = len(pairs.left)
-    found.partly = np.zeros(len(rank), bool)
-    found.partly[by_rank[pairs.right[pairs.distances == 0]]] = True
     left, right = by_rank[pairs.left], by_rank[pairs.right]
     left, right = np.minimum(left, right), np.maximum(left, right)
     new = right >= signed.first_new

@@ -2,8 +2,8 @@
 
 Where very many signatures share a band, or are equal, each document is compared with the best of
 them and a few others only; see `propose`. If that one goes, because of one that they were not
-compared with, they would all stay. So documents that would stay though one that goes is like both
-of them are compared as well, until no such pair is left.
+compared with, they would all stay. Also, signatures do not propose every pair. So documents that
+would stay though one that goes is like both of them are compared, until no such pair is left.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lookalike.dedup.verify import Verdict, VerifiedPairs, fill_in, in_order, mo
 
 __all__ = ["settle"]
 
-LEADERS = 16
+LEADERS = 8
 """Of those that would stay and are like the same one that goes: all are compared with so many."""
 
 ROUNDS = 30
@@ -41,18 +41,15 @@ def settle(
 ) -> Verdict:
     """Return the verdict with the pairs added that were found among those that would stay.
 
-    There is nothing to do where all proposed pairs were compared, or where clusters are whatever
-    pairs connect.
+    There is nothing to do where clusters are whatever pairs connect.
     """
-    if settings.cluster != "star" or not verdict.partly.any():
+    if settings.cluster != "star":
         return verdict
     count = len(documents)
-    partly = np.zeros(count, bool)
-    partly[signed.positions[verdict.partly]] = True
     done: NDArray[np.int64] = np.empty(0, np.int64)
     for _ in range(ROUNDS):
         centres = stars(count, verdict.accepted, rank)
-        unmet = _unmet(verdict.accepted, centres, rank, partly, documents.old)
+        unmet = _unmet(verdict.accepted, centres, rank, documents.old)
         unmet = np.setdiff1d(unmet, done, assume_unique=True)
         done = np.union1d(done, unmet)
         left, right = np.divmod(unmet, count)
@@ -80,15 +77,14 @@ def _unmet(
     pairs: VerifiedPairs,
     centres: NDArray[np.int64],
     rank: NDArray[np.int64],
-    partly: NDArray[np.bool_],
     old: int,
 ) -> NDArray[np.int64]:
     """Return pairs of documents that stay and are paired with the same one that goes, as numbers:
     left * count + right, ascending.
 
-    Left out are pairs that signatures would have proposed if they were to be, for neither document
-    is `partly` compared, and those of two old documents. Of many that are paired with the same,
-    each is compared with the best old ones, the best new ones and some that follow it.
+    Those of two old documents are left out. Of many that are paired with the same, each is to be
+    compared with the best old ones, the best new ones and some that follow it. Most have been
+    compared before, and found to differ; there are so few of them that it does not matter.
     """
     count = len(centres)
     stays = centres == np.arange(count)
@@ -109,5 +105,5 @@ def _unmet(
     left = np.repeat(staying, partners)
     right = staying[np.repeat(np.arange(len(staying)), partners) + 1 + step]
     left, right = np.minimum(left, right), np.maximum(left, right)
-    wanted = (partly[left] | partly[right]) & (right >= old)
+    wanted = right >= old
     return np.unique(left[wanted] * count + right[wanted])

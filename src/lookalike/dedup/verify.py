@@ -69,8 +69,6 @@ class Verdict:
     """The most similar ones of those that were not accepted, at most 200."""
     proposed: int
     compared: int
-    partly: NDArray[np.bool_]
-    """Of the rows of `Signed`, see `Candidates`."""
     warnings: list[str]
 
 
@@ -105,16 +103,13 @@ def verified_pairs(
         with progress.timed("verify"):
             facts = _compare(work, documents, signed, settings, without_text, threads, progress)
         facts |= {"proposed": found.proposed, "warnings": found.warnings}
-        with work.writer("partly") as file:
-            file.write(found.partly.tobytes())
         files = [f"{name}.{column}" for name in ("accepted", "rejected") for column in _COLUMNS]
-        work.complete("pairs", key, facts, [*files, "partly"])
+        work.complete("pairs", key, facts, files)
     return Verdict(
         _load(work, "accepted"),
         _load(work, "rejected"),
         facts["proposed"],
         facts["compared"],
-        np.array(work.array("partly", np.uint8), bool),
         facts["warnings"],
     )
 

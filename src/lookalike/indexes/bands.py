@@ -53,9 +53,8 @@ class BandedPairs:
     bytes a signature for the time. Rows in a group of more than `most` are paired with the first 16
     of the group, the first 16 of its rows from `first_new` on, and the 16 that follow them, by
     `rank` (in which rows before `first_new` come first): so a large group costs time in proportion
-    to its size. `large_groups` and `rows_in_large_groups` count these (a row once for each band);
-    `partly` tells which rows are in them. Each pair comes once; one of a large group may come again
-    if it shares a smaller group later.
+    to its size; `large_groups` and `rows_in_large_groups` count these (a row once for each band).
+    Each pair comes once; one of a large group may come again if it shares a smaller group later.
     """
 
     def __init__(
@@ -80,7 +79,6 @@ class BandedPairs:
         self._threads = threads
         self.large_groups = 0
         self.rows_in_large_groups = 0
-        self.partly = np.zeros(len(signatures), bool)
         self._large_keys: NDArray[np.uint32] = np.empty(0, np.uint32)  # of the bands so far
         self._large_offsets: NDArray[np.int64] = np.zeros(1, np.int64)
 
@@ -105,7 +103,6 @@ class BandedPairs:
         for group in np.flatnonzero(large).tolist():
             members = rows[offsets[group] : offsets[group + 1]]
             members[:] = members[np.argsort(self._rank[members])]
-            self.partly[members] = True
         pairs = np.where(large, 48 * sizes, sizes * (sizes - 1) // 2)
         parts = np.cumsum(pairs) // _PAIRS_AT_A_TIME
         bounds = np.flatnonzero(np.diff(parts, prepend=-1, append=-1))
