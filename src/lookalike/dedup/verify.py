@@ -31,7 +31,7 @@ _PAIRS_AT_A_TIME = 1 << 16
 _BYTES_AT_A_TIME = 32 << 20
 _REJECTED = 200
 _ROUNDING = 1e-12
-"""A similarity that is the threshold exactly may come out this much below it."""
+"""A similarity that is the threshold exactly, or 1, may come out this much beside it."""
 
 _SORTED_AT_A_TIME = 1 << 22
 
@@ -124,7 +124,7 @@ def _similarities(
 ) -> NDArray[np.float64]:
     """Return the exact similarity of documents, some at a time, so that memory is bounded.
 
-    One that is the threshold, but for rounding, is returned as the threshold.
+    One that is the threshold, or 1, but for rounding, is returned as that.
     """
     compare = jaccard_pairs if settings.measure == "jaccard" else cosine_pairs
     features = settings.features()
@@ -141,8 +141,9 @@ def _similarities(
 
 
 def _unrounded(values: NDArray[np.float64], settings: DedupSettings) -> NDArray[np.float64]:
-    threshold = float(settings.threshold)
-    return np.where(np.abs(values - threshold) <= _ROUNDING, threshold, values)
+    for exact in (1.0, float(settings.threshold)):
+        values = np.where(np.abs(values - exact) <= _ROUNDING, exact, values)
+    return values
 
 
 def fill_in(
