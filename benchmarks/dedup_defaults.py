@@ -172,7 +172,7 @@ def _measured_at(
 
 
 def _recall(truth: NearPairs, found: NearPairs, count: int) -> float:
-    """Return the share of true pairs whose documents are in one cluster.
+    """Return the share of true pairs whose documents found pairs connect.
 
     Of documents with equal signatures only the first is paired with the others, which is enough to
     put them together.

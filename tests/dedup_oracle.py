@@ -75,6 +75,22 @@ def stars(order: Sequence[int], pairs: Iterable[Pair]) -> list[int]:
     return centres
 
 
+def stay(order: Sequence[int], pairs: Iterable[Pair], old: int) -> set[int]:
+    """Return who stays: the first `old` do, and in this order whoever is paired with none of those.
+
+    Old documents come first in the order.
+    """
+    neighbours: dict[int, set[int]] = {member: set() for member in order}
+    for left, right in pairs:
+        neighbours[left].add(right)
+        neighbours[right].add(left)
+    found: set[int] = set()
+    for member in order:
+        if member < old or not neighbours[member] & found:
+            found.add(member)
+    return found
+
+
 def survivors(labels: Sequence[int], rank: Callable[[int], tuple[float, int]]) -> list[int]:
     """Return for each one who stays of its cluster."""
     best: dict[int, int] = {}

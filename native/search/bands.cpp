@@ -13,11 +13,13 @@ namespace {
 
 constexpr std::size_t kPairsPerTask = 4096;
 
-// Calls pair(one, two) for the pairs of a group, positions ascending.
+// Calls pair(one, two) for the pairs of a group, positions ascending; from `fresh` on, its members
+// are new.
 template <class Pair>
-void each_pair(std::size_t size, std::size_t most, Pair pair) {
+void each_pair(std::size_t size, std::size_t most, std::size_t fresh, Pair pair) {
     for (std::size_t one = 0; one + 1 < size; ++one) {
-        const bool all = size <= most || one < kLeaders;
+        const bool leads = one < kLeaders || (one >= fresh && one < fresh + kLeaders);
+        const bool all = size <= most || leads;
         const std::size_t end = all ? size : std::min(size, one + 1 + kLeaders);
         for (std::size_t two = one + 1; two < end; ++two)
             pair(one, two);
@@ -92,8 +94,12 @@ RowPairs group_pairs(const BandKeys& keys, const LargeKeys& large, std::size_t b
         for (std::size_t group = task * kGroupsPerTask; group < end; ++group) {
             const std::uint32_t* const members = rows + offsets[group];
             const auto size = static_cast<std::size_t>(offsets[group + 1] - offsets[group]);
-            each_pair(size, most, [&](std::size_t one, std::size_t two) {
-                const std::uint32_t left = members[one], right = members[two];
+            const auto fresh = static_cast<std::size_t>(
+                std::find_if(members, members + size,
+                             [&](std::uint32_t row) { return row >= first_new; }) -
+                members);
+            each_pair(size, most, fresh, [&](std::size_t one, std::size_t two) {
+                const auto [left, right] = std::minmax(members[one], members[two]);
                 if (right < first_new)
                     return;
                 for (std::size_t earlier = 0; earlier < band; ++earlier)

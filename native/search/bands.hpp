@@ -48,9 +48,10 @@ struct LargeKeys {
 
 // The pairs of `groups` groups of one band, left < right, without those that share an earlier band
 // (these were pairs there) and those with both rows below `first_new`. Of a group with more than
-// `most` rows, each is paired only with the first `kLeaders` and the `kLeaders` rows that follow
-// it. Who shared only such large groups before, `large`, may not have been a pair there, so a
-// smaller group makes it one, perhaps for the second time.
+// `most` rows, each is paired only with the first `kLeaders`, with the first `kLeaders` that are
+// not below `first_new`, and with the `kLeaders` that follow it, in the order in which they come;
+// those below `first_new` come first. Who shared only such large groups before, `large`, may not
+// have been a pair there, so a smaller group makes it one, perhaps for the second time.
 constexpr std::size_t kLeaders = 16;
 RowPairs group_pairs(const BandKeys& keys, const LargeKeys& large, std::size_t band,
                      const std::uint32_t* rows, const std::int64_t* offsets, std::size_t groups,

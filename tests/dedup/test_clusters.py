@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,6 +9,8 @@ import dedup_oracle
 from lookalike.dedup.cluster import cluster_documents
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.verify import VerifiedPairs
+
+COMPONENTS = DedupSettings(cluster="components")
 
 
 def pairs_of(pairs: set[tuple[int, int]]) -> VerifiedPairs:
@@ -28,7 +31,7 @@ def graphs(draw: st.DrawFn) -> tuple[int, set[tuple[int, int]]]:
 def test_components_are_what_pairs_connect(graph: tuple[int, set[tuple[int, int]]]) -> None:
     count, pairs = graph
     found = cluster_documents(
-        count, np.arange(count), pairs_of(pairs), DedupSettings(), np.arange(count)
+        count, np.arange(count), pairs_of(pairs), COMPONENTS, np.arange(count)
     )
     assert found.labels.tolist() == dedup_oracle.components(count, pairs)
     assert found.split == 0
@@ -43,9 +46,7 @@ def test_in_a_star_everyone_is_paired_with_the_centre(
     random.shuffle(order)  # type: ignore[attr-defined]
     rank = np.empty(count, np.int64)
     rank[order] = np.arange(count)
-    found = cluster_documents(
-        count, np.arange(count), pairs_of(pairs), DedupSettings(cluster="star"), rank
-    )
+    found = cluster_documents(count, np.arange(count), pairs_of(pairs), DedupSettings(), rank)
     centres = dedup_oracle.stars(order, pairs)
     first: dict[int, int] = {}
     for member, centre in enumerate(centres):
@@ -55,17 +56,18 @@ def test_in_a_star_everyone_is_paired_with_the_centre(
 
 def test_a_long_chain_is_split_and_warned_of() -> None:
     links = {(at, at + 1) for at in range(50)}
-    settings = DedupSettings(max_cluster=20)
+    settings = DedupSettings(cluster="components", max_cluster=20)
     found = cluster_documents(60, np.arange(60), pairs_of(links), settings, np.arange(60))
     assert found.split == 1
     assert "chains" in found.warnings[0] and "51" in found.warnings[0]
     sizes = np.bincount(found.labels)
     assert sizes.max() == 2  # each is alike to the one before it, and to no other that stays
-    unsplit = cluster_documents(60, np.arange(60), pairs_of(links), DedupSettings(), np.arange(60))
+    unsplit = cluster_documents(60, np.arange(60), pairs_of(links), COMPONENTS, np.arange(60))
     assert np.bincount(unsplit.labels).max() == 51 and not unsplit.warnings
 
 
-def test_equal_texts_follow_their_first() -> None:
+@pytest.mark.parametrize("settings", [DedupSettings(), COMPONENTS])
+def test_equal_texts_follow_their_first(settings: DedupSettings) -> None:
     first = np.array([0, 1, 0, 3, 1])
-    found = cluster_documents(5, first, pairs_of({(1, 3)}), DedupSettings(), np.arange(5))
+    found = cluster_documents(5, first, pairs_of({(1, 3)}), settings, np.arange(5))
     assert found.labels.tolist() == [0, 1, 0, 1, 1]

@@ -140,7 +140,7 @@ def test_the_right_one_stays(seed: int, keep: str, cluster: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"keep": "longest"}, {"cluster": "star"}, {"method": "simhash"}]
+    "options", [{}, {"keep": "longest"}, {"cluster": "components"}, {"method": "simhash"}]
 )
 def test_threads_and_batches_change_nothing(
     options: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -284,6 +284,11 @@ def test_any_type_with_an_order_decides(values: pa.Array) -> None:
     assert la.dedup(table, keep="min:by").keep.tolist() == [True, False, False]
 
 
+def test_without_any_value_the_first_stays() -> None:
+    rows = [{"text": "the same text", "by": None}] * 2
+    assert la.dedup(rows, keep="max:by").keep.tolist() == [True, False]
+
+
 def test_one_column_may_be_everything() -> None:
     table = pa.table({"text": ["a b", "a b", "c d"]})
     result = la.dedup(table, id="text", keep="max:text")
@@ -302,8 +307,9 @@ def test_estimates_stand_for_every_dropped_document() -> None:
     words = [f"w{number}" for number in range(60)]
     texts = [" ".join(words[at : at + 40]) for at in range(0, 12, 2)]
     for method in ("minhash", "simhash"):
-        result = la.dedup(texts, verify=False, method=method, threshold=0.6)
-        assert result.counts.near_duplicates > 1
+        options: dict[str, Any] = {"method": method, "cluster": "components"}
+        result = la.dedup(texts, verify=False, threshold=0.6, **options)
+        assert result.counts.estimated_duplicates > 1 and result.counts.near_duplicates == 0
         assert not np.isnan(result.similarity[~result.keep]).any()
         assert result.similarity[~result.keep].min() < result.pairs.similarity.max()
 

@@ -74,13 +74,15 @@ def test_numbers_are_those_of_the_result(tmp_path: Path) -> None:
         "kept": f"{counts.kept:,}",
         "exact duplicates": f"{counts.exact_duplicates:,}",
         "near-duplicates": f"{counts.near_duplicates:,}",
+        "lowest similarity": f"{int(10_000 * np.nanmin(result.similarity)) / 10_000:.4f}",
         "clusters": f"{counts.clusters:,}",
         "saved": f"{counts.bytes_saved / counts.bytes:.1%}",
     }
     assert f"Of {counts.documents:,} documents, {counts.kept:,} stay" in page.text
+    assert "Every dropped document was compared with one that stays, and is at least" in page.text
     assert settings_of(page) == {
         "method": "minhash", "threshold": "0.7", "ngram": "5", "permutations": "256", "seed": "0",
-        "verify": "yes", "min_features": "1", "cluster": "components", "max_cluster": "1,000",
+        "verify": "yes", "min_features": "1", "cluster": "star", "max_cluster": "1,000",
         "keep": "first", "text column": "text", "ids": "id",
     }  # fmt: skip
     (timing,) = page.all("table", "timing")
@@ -95,6 +97,7 @@ def test_numbers_are_those_of_the_result(tmp_path: Path) -> None:
         for bar in page.all("div", "shares")[0].all("span")
     ]
     parts = [counts.kept, counts.near_duplicates, counts.exact_duplicates]
+    assert sum(parts) == counts.documents
     assert widths == pytest.approx([100 * part / counts.documents for part in parts], abs=1e-3)
 
 
@@ -311,6 +314,9 @@ def test_of_old_documents_known_by_signature_that_is_said(tmp_path: Path) -> Non
     assert all(title.text.startswith("≈ ") for title in section.all("h3"))
     assert not section.all("ins") and "old<3>" in section.text
     assert "9 pairs accepted by signatures alone" in page.all("div", "warning")[0].text
+    found = tiles(page)
+    assert (found["estimated"], found["near-duplicates"]) == ("9", "0")
+    assert "lowest estimate" in found and "lowest similarity" not in found
 
 
 def test_an_old_corpus_without_matches(tmp_path: Path) -> None:
@@ -331,14 +337,18 @@ def test_without_verification_similarities_are_said_to_be_estimates(tmp_path: Pa
 
 def test_chains_are_pointed_out(tmp_path: Path) -> None:
     chain = [" ".join(VOCABULARY[row * 3 : row * 3 + 60]) for row in range(20)]
-    page = page_of(la.dedup(chain, threshold=0.7), tmp_path)
+    joined = la.dedup(chain, threshold=0.7, cluster="components")
+    page = page_of(joined, tmp_path)
     clusters = page.by_id("clusters")
     assert clusters is not None
     (head,) = clusters.all("div", "head")
     assert "below the threshold: here through others" in head.text
+    assert tiles(page)["below threshold"] == str(int((joined.similarity < 0.7).sum()))
+    assert "documents are dropped that are like none that stays" in page.text
+    assert "connected by pairs of exact jaccard" in page.text
     rejected = page.by_id("rejected")
     assert rejected is not None and "in the same cluster, through others" in rejected.text
-    split = la.dedup(chain, threshold=0.7, max_cluster=5)
+    split = la.dedup(chain, threshold=0.7, cluster="components", max_cluster=5)
     assert split.warnings
     warning = page_of(split, tmp_path).all("div", "warning")
     assert split.warnings[0] in warning[0].text

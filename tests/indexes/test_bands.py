@@ -24,10 +24,18 @@ def value_rows(draw: st.DrawFn) -> NDArray[np.uint8]:
 
 
 def banded(
-    rows: NDArray[np.uint8], layout: BandLayout, most: int, first_new: int, threads: int
+    rows: NDArray[np.uint8],
+    layout: BandLayout,
+    most: int,
+    first_new: int,
+    threads: int,
+    rank: NDArray[np.int64] | None = None,
 ) -> tuple[list[tuple[int, int]], BandedPairs]:
     keys = np.empty((layout.bands, len(rows)), np.uint32)
-    pairs = BandedPairs(rows, 2, layout, keys, most=most, first_new=first_new, threads=threads)
+    rank = np.arange(len(rows)) if rank is None else rank
+    pairs = BandedPairs(
+        rows, 2, layout, keys, most=most, first_new=first_new, rank=rank, threads=threads
+    )
     pairs.fill_keys(lambda share: None)
     found: list[tuple[int, int]] = []
     for band in range(layout.bands):
@@ -99,6 +107,24 @@ def test_who_shares_a_small_group_is_a_pair_whatever_large_groups_it_shares(
             group = np.flatnonzero(values == value).tolist()
             if len(group) <= most:
                 assert set(combinations(group, 2)) <= set(found)
+
+
+@given(st.integers(0, 300), st.integers(0, 2**32))
+def test_in_a_large_group_all_are_paired_with_the_best_old_and_the_best_new(
+    first_new: int, seed: int
+) -> None:
+    rows = np.zeros((300, 2), np.uint8)
+    rng = np.random.default_rng(seed)
+    order = np.concatenate(
+        [rng.permutation(first_new), first_new + rng.permutation(300 - first_new)]
+    )
+    rank = np.argsort(order)
+    found, _ = banded(rows, BandLayout(1, 1), 100, first_new, 2, rank)
+    assert all(left < right and right >= first_new for left, right in found)
+    for leader in [*order[:first_new][:16], *order[first_new:][:16]]:
+        met = {pair[0] if pair[1] == leader else pair[1] for pair in found if leader in pair}
+        assert met >= set(range(first_new, 300)) - {leader}
+    assert len(found) == len(set(found)) <= 48 * 300
 
 
 @pytest.mark.parametrize("threshold", [0.3, 0.5, 0.8, 0.9, 1.0])

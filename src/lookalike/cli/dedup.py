@@ -41,6 +41,13 @@ near-duplicates:
   5-grams (minhash), or the cosine of word n-gram counts (simhash, topsig). Signatures only propose
   pairs. docs/deduplicating.md has the figures.
 
+what is guaranteed:
+  every document that is dropped was compared with one that stays (or is in OLD), and is equal to it
+  or a near-duplicate of it; of those that stay, no two were found to be near-duplicates. The
+  summary shows the lowest similarity. Not so with --cluster components, where a chain of documents
+  that resemble each other leaves one, whatever the others resemble; with --no-verify, and against
+  OLD signatures, similarities are estimates, and what is dropped by them is counted apart.
+
 exit status:
   0 done, 1 an error (nothing is half-written), 2 wrong usage, 130 interrupted
 
@@ -107,20 +114,21 @@ def _add_method_options(parser: argparse.ArgumentParser) -> None:
         "--no-verify",
         dest="verify",
         action="store_false",
-        help="believe the signatures, do not compare the documents",
+        help="believe the signatures, do not compare the documents: all is estimated",
     )
     group.add_argument(
         "--cluster",
         choices=CLUSTERINGS,
-        default="components",
-        help="whatever pairs connect, or everyone alike to the one that stays (star)",
+        default="star",
+        help="star (default): drop only near-duplicates of one that stays; components: of all that "
+        "pairs connect keep one, so that ends of chains are dropped that resemble none that stays",
     )
     group.add_argument(
         "--max-cluster",
         type=int,
         default=1000,
         metavar="N",
-        help="split components of more different documents into stars (default 1000)",
+        help="with components: split those of more different documents into stars (default 1000)",
     )
     group.add_argument(
         "--keep",

@@ -90,7 +90,8 @@ def _show_clusters(result: DedupResult) -> None:
         print(f"\n  {cluster.size:,} files; the one that stays is")
         rows = [*cluster.stays, *cluster.others][:_MEMBERS]
         for row in rows:
-            alike = "" if result.keep[row] else f"  ({result.similarity[row]:.0%} the same)"
+            # Rounded down: what is not quite the same is not called so.
+            alike = "" if result.keep[row] else f"  ({int(100 * result.similarity[row])}% the same)"
             print(f"    {_shortened(str(result.id(row)))}{alike}")
         if cluster.size > len(rows):
             print(f"    and {cluster.size - len(rows):,} more")

@@ -1,4 +1,4 @@
-"""Step 7, choose: who stays, and whom the others are duplicates of."""
+"""Step 8, choose: who stays, and whom the others are duplicates of."""
 
 from __future__ import annotations
 
@@ -49,6 +49,11 @@ def choose_survivors(
 
     Of each cluster the one of best rank stays. A new document that was paired with old ones is a
     duplicate of the most similar of these.
+
+    With stars, each is paired with the one that it is a duplicate of, or equal to it: the best of a
+    cluster is its centre, or equal to that, and nobody's duplicate. For no centre is paired with an
+    old document: old ones rank first and are paired with new ones only, so each is a centre itself,
+    and those paired with it are not.
     """
     best = np.full(len(labels), len(labels), np.int64)
     np.minimum.at(best, labels, rank)

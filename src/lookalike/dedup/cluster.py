@@ -1,4 +1,4 @@
-"""Step 6, cluster: which documents belong together?"""
+"""Step 7, cluster: which documents belong together?"""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lookalike import _native
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.verify import VerifiedPairs
 
-__all__ = ["Clusters", "by_first", "cluster_documents"]
+__all__ = ["Clusters", "by_first", "cluster_documents", "stars"]
 
 
 @dataclass
@@ -33,24 +33,22 @@ def cluster_documents(
 ) -> Clusters:
     """Put documents together that verified pairs connect, and equal ones with their first.
 
+    "star": everyone in a cluster is paired with its centre, or is equal to it, and no two centres
+    are a pair; who is of better `rank` becomes a centre first, and is the best of its cluster.
     "components": whatever pairs connect, however long the chain; but a component of more than
-    `max_cluster` different documents becomes stars, and that is warned of. "star": everyone in a
-    cluster is paired with its centre; who is of better `rank` becomes a centre first.
+    `max_cluster` different documents becomes stars, and that is warned of.
     """
-    labels = np.empty(count, np.int64)
     if settings.cluster == "star":
-        _native.stars(*_stars(count, pairs, rank), labels)
-        return Clusters(by_first(labels[first], count))
+        return Clusters(by_first(stars(count, pairs, rank)[first], count))
+    labels = np.empty(count, np.int64)
     _native.components(pairs.left, pairs.right, labels)
     members = np.unique(np.concatenate([pairs.left, pairs.right]))
     sizes = np.bincount(labels[members], minlength=count) if len(members) else np.zeros(count, int)
     large = sizes > settings.max_cluster
     warnings: tuple[str, ...] = ()
     if large.any():
-        inside = large[labels[pairs.left]]
-        stars = np.empty(count, np.int64)
-        _native.stars(*_stars(count, pairs[inside], rank), stars)
         in_large = large[labels]
+        labels[in_large] = stars(count, pairs[large[labels[pairs.left]]], rank)[in_large]
         warnings = (
             f"{int(large.sum()):,} clusters grew past {settings.max_cluster:,} different documents "
             f"(the largest to {int(sizes.max()):,}): probably chains, where neighbours are alike "
@@ -58,20 +56,22 @@ def cluster_documents(
             "stands for it. A higher threshold makes shorter chains, cluster=star none, and "
             "max_cluster says when to split",
         )
-        labels[in_large] = stars[in_large]
     return Clusters(by_first(labels[first], count), int(large.sum()), warnings)
 
 
-def _stars(
-    count: int, pairs: VerifiedPairs, rank: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return documents by rank, and the neighbours of each."""
+def stars(count: int, pairs: VerifiedPairs, rank: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the centre of each document, itself for one that is a centre.
+
+    By rank, whoever has no centre yet becomes one, and that of its neighbours that have none.
+    """
     one = np.concatenate([pairs.left, pairs.right])
     two = np.concatenate([pairs.right, pairs.left])
-    order = np.lexsort((rank[two], one))
     offsets = np.zeros(count + 1, np.int64)
     np.cumsum(np.bincount(one, minlength=count), out=offsets[1:])
-    return np.argsort(rank, kind="stable"), offsets, two[order]
+    labels = np.empty(count, np.int64)
+    neighbours = two[np.argsort(one, kind="stable")]
+    _native.stars(np.argsort(rank, kind="stable"), offsets, neighbours, labels)
+    return labels
 
 
 def by_first(labels: NDArray[np.int64], bound: int) -> NDArray[np.int64]:

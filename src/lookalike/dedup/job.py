@@ -10,22 +10,22 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike import _native
 from lookalike.checks import thread_count, whole_number
 from lookalike.corpora import Corpus, format_of, open_corpus
 from lookalike.corpora.columns import Columns, find_columns
 from lookalike.corpora.duck import limited
 from lookalike.dedup.choose import choose_survivors, ranks
 from lookalike.dedup.cluster import Clusters, by_first, cluster_documents
+from lookalike.dedup.likeness import likeness
 from lookalike.dedup.progress import Progress
 from lookalike.dedup.read import Documents, OldSignatures, read_documents
 from lookalike.dedup.result import DedupCounts, DedupResult
-from lookalike.dedup.settings import ALIASES, VALUE_BYTES, DedupSettings
+from lookalike.dedup.settings import ALIASES, DedupSettings
+from lookalike.dedup.settle import settle
 from lookalike.dedup.sign import Signed, collapse, sign_documents
-from lookalike.dedup.verify import Verdict, VerifiedPairs, similarities, verified_pairs
+from lookalike.dedup.verify import Verdict, VerifiedPairs, verified_pairs
 from lookalike.dedup.work import Work
 from lookalike.errors import ArgumentError, FormatError
-from lookalike.signatures import hamming
 from lookalike.signatures.files import load_signatures
 
 __all__ = ["run_job"]
@@ -108,10 +108,12 @@ def _run(
             threads=threads,
             progress=progress,
         )
+    rank = ranks(documents, settings)
     verdict = verified_pairs(
         work,
         documents,
         signed,
+        _best_of_equals(rank, first),
         settings,
         without_text=without_text,
         most=None if limit is None else (limit - _needed(len(documents))) // _BYTES_A_PAIR,
@@ -121,18 +123,35 @@ def _run(
     # Documents too short to be compared are nobody's duplicates, not even of equal ones.
     first = np.where(signed.too_short, np.arange(len(documents)), first)
     with progress.timed("cluster"):
-        rank = ranks(documents, settings)
-        clusters = cluster_documents(
-            len(documents), first, verdict.accepted, settings, _best_of_equals(rank, first)
+        best = _best_of_equals(rank, first)
+        verdict = settle(
+            documents, signed, verdict, settings, best, without_text=without_text, threads=threads
         )
-        duplicate_of = choose_survivors(
-            clusters.labels, first, rank, documents.old, verdict.accepted
-        )
-        similarity = _similarity(
-            documents, signed, first, duplicate_of, settings, without_text, threads
+        pairs = verdict.accepted
+        clusters = cluster_documents(len(documents), first, pairs, settings, best)
+        duplicate_of = choose_survivors(clusters.labels, first, rank, documents.old, pairs)
+        similarity, estimated = likeness(
+            documents,
+            signed,
+            first,
+            duplicate_of,
+            pairs,
+            settings,
+            without_text=without_text,
+            threads=threads,
         )
     result = _result(
-        documents, signed, verdict, clusters, first, duplicate_of, similarity, settings, progress
+        documents,
+        signed,
+        verdict,
+        clusters,
+        first,
+        duplicate_of,
+        similarity,
+        estimated,
+        settings,
+        without_text,
+        progress,
     )
     result.source, result.columns, result.skip_bad = corpus, columns, skip_bad
     result.source_identity = identity
@@ -200,52 +219,6 @@ def _best_of_equals(rank: NDArray[np.int64], first: NDArray[np.int64]) -> NDArra
     return np.where(best < len(rank), best, rank)
 
 
-def _similarity(
-    documents: Documents,
-    signed: Signed,
-    first: NDArray[np.int64],
-    duplicate_of: NDArray[np.int64],
-    settings: DedupSettings,
-    without_text: int,
-    threads: int,
-) -> NDArray[np.float64]:
-    """Return how similar each dropped document is to the one that stands for it."""
-    similarity = np.full(len(documents), np.nan)
-    dropped = np.flatnonzero(duplicate_of >= 0)
-    one, two = first[duplicate_of[dropped]], first[dropped]
-    values = np.ones(len(dropped))
-    differ = one != two
-    left, right = np.minimum(one, two)[differ], np.maximum(one, two)[differ]
-    # Equal texts have equal answers; so each pair of different texts is compared once.
-    pairs, places = np.unique(left * len(documents) + right, return_inverse=True)
-    left, right = np.divmod(pairs, max(1, len(documents)))
-    estimated = left < (without_text if settings.verify else len(documents))
-    found = np.empty(len(pairs))
-    found[~estimated] = similarities(
-        documents, left[~estimated], right[~estimated], settings, threads
-    )
-    found[estimated] = _estimates(signed, left[estimated], right[estimated], settings, threads)
-    values[differ] = found[places]
-    similarity[dropped] = values
-    return similarity
-
-
-def _estimates(
-    signed: Signed,
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
-    settings: DedupSettings,
-    threads: int,
-) -> NDArray[np.float64]:
-    """Return how similar the signatures of documents say they are."""
-    one, two = (np.searchsorted(signed.positions, side) for side in (left, right))
-    if settings.method != "minhash":
-        return settings.estimate(hamming(signed.signatures[one], signed.signatures[two]))
-    equal = np.empty(len(one), np.int32)
-    _native.equal_values_at(signed.signatures, VALUE_BYTES, one, two, threads, equal)
-    return settings.estimate(settings.permutations - equal)
-
-
 def _result(
     documents: Documents,
     signed: Signed,
@@ -254,7 +227,9 @@ def _result(
     first: NDArray[np.int64],
     duplicate_of: NDArray[np.int64],
     similarity: NDArray[np.float64],
+    estimated: NDArray[np.bool_],
     settings: DedupSettings,
+    without_text: int,
     progress: Progress,
 ) -> DedupResult:
     """Turn documents, old ones first, into rows of the source."""
@@ -270,14 +245,20 @@ def _result(
     is_old = pairs.left < old
     new_pairs = pairs[~is_old]
     old_pairs = pairs[is_old]
-    dropped = len(keep) - int(keep.sum())
+    similarity, estimated = similarity[new], estimated[new]
+    is_copy = first[new] != np.arange(old, len(first))
+    compared = ~keep & ~estimated
     sizes = np.bincount(labels) if len(labels) else np.zeros(1, int)
     lengths = documents.texts.lengths[new]
     counts = DedupCounts(
         documents=len(keep),
-        kept=len(keep) - dropped,
-        exact_duplicates=len(copies),
-        near_duplicates=dropped - len(copies),
+        kept=int(keep.sum()),
+        exact_duplicates=int((is_copy & ~estimated).sum()),
+        near_duplicates=int(compared.sum()) - int((is_copy & ~estimated).sum()),
+        estimated_duplicates=int(estimated.sum()),
+        below_threshold=int((similarity < settings.threshold).sum()),
+        lowest_similarity=_least(similarity[compared]),
+        lowest_estimate=_least(similarity[estimated]),
         in_old=int((matched_old >= 0).sum()),
         clusters=int((sizes > 1).sum()),
         largest_cluster=int(sizes.max(initial=0)),
@@ -287,7 +268,7 @@ def _result(
         proposed_pairs=verdict.proposed,
         compared_pairs=verdict.compared,
         verified_pairs=len(pairs),
-        estimated_pairs=verdict.estimated,
+        estimated_pairs=int(verdict.accepted.estimated(without_text, settings).sum()),
         bytes=int(lengths.sum()),
         bytes_saved=int(lengths[~keep].sum()),
     )
@@ -299,7 +280,8 @@ def _result(
         clusters=labels,
         duplicate_of=own,
         matched_old=matched_old,
-        similarity=similarity[new],
+        similarity=similarity,
+        estimated=estimated,
         pairs=_moved(new_pairs, old, old),
         old_pairs=_moved(old_pairs, 0, old),
         rejected=_moved(rejected[both_new], old, old),
@@ -313,6 +295,10 @@ def _result(
         signed=signed,
         first_equal=first,
     )
+
+
+def _least(values: NDArray[np.float64]) -> float | None:
+    return float(values.min()) if len(values) else None
 
 
 def _with_copies(

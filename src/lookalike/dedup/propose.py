@@ -16,14 +16,17 @@ from lookalike.dedup.sign import Signed
 from lookalike.dedup.work import Work, release
 from lookalike.errors import ResultTooLargeError
 from lookalike.indexes.bands import BandedPairs, choose_bands
+from lookalike.signatures import hamming
 
-__all__ = ["Candidates", "propose_pairs"]
+__all__ = ["Candidates", "promising", "propose_pairs", "signature_distances"]
 
 LARGEST_GROUP = 200
 """Rows that share a band and are still all paired with each other."""
 
 _GOOD_CHANCE = 0.99
 """Of proposing a pair at the threshold; below it, people are told."""
+
+_AT_A_TIME = 1 << 16
 
 _STANDARD_ERRORS = 5
 """How far an estimate may be below the threshold before a pair is not worth a look."""
@@ -45,12 +48,17 @@ Batch = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]
 def propose_pairs(
     work: Work,
     signed: Signed,
+    rank: NDArray[np.int64],
     settings: DedupSettings,
     threads: int,
     progress: Progress,
     most: int | None = None,
 ) -> Candidates:
-    """Write the candidates to the files `left`, `right` and `distance`; at most so many."""
+    """Write the candidates to the files `left`, `right` and `distance`; at most so many.
+
+    `rank` is the order in which rows are to survive. Where not all of a group can be paired with
+    each other, they are paired with the best of it, who is the likeliest to stand for them.
+    """
     found = Candidates()
     batches = _by_bands if settings.method == "minhash" else _by_slices
     with (
@@ -58,7 +66,9 @@ def propose_pairs(
         work.writer("right") as right_file,
         work.writer("distance") as distance_file,
     ):
-        for left, right, distances in batches(work, signed, settings, threads, progress, found):
+        for left, right, distances in batches(
+            work, signed, rank, settings, threads, progress, found
+        ):
             left_file.write(left.data)
             right_file.write(right.data)
             distance_file.write(distances.data)
@@ -72,9 +82,51 @@ def propose_pairs(
     return found
 
 
+def signature_distances(
+    signed: Signed,
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    settings: DedupSettings,
+    threads: int,
+) -> NDArray[np.int32]:
+    """Return in how many values, or bits, the signatures of pairs of documents differ."""
+    one, two = (np.searchsorted(signed.positions, side) for side in (left, right))
+    return _distances(signed, one, two, settings, threads)
+
+
+def _distances(
+    signed: Signed,
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    settings: DedupSettings,
+    threads: int,
+) -> NDArray[np.int32]:
+    """Return the same for pairs of rows."""
+    found = np.empty(len(left), np.int32)
+    if settings.method == "minhash":
+        _native.equal_values_at(signed.signatures, VALUE_BYTES, left, right, threads, found)
+        np.subtract(settings.permutations, found, out=found)
+    else:
+        for begin in range(0, len(left), _AT_A_TIME):
+            part = slice(begin, begin + _AT_A_TIME)
+            found[part] = hamming(signed.signatures[left[part]], signed.signatures[right[part]])
+    release(signed.signatures)
+    return found
+
+
+def promising(distances: NDArray[np.int32], settings: DedupSettings) -> NDArray[np.bool_]:
+    """Return which distances of signatures make a look at the documents worth while."""
+    if settings.method != "minhash":
+        return distances <= (settings.radius or 0)
+    error = math.sqrt(settings.threshold * (1 - settings.threshold) / settings.permutations)
+    least = settings.permutations * (settings.threshold - _STANDARD_ERRORS * error)
+    return settings.permutations - distances >= least
+
+
 def _by_bands(
     work: Work,
     signed: Signed,
+    rank: NDArray[np.int64],
     settings: DedupSettings,
     threads: int,
     progress: Progress,
@@ -91,6 +143,7 @@ def _by_bands(
         keys,
         most=LARGEST_GROUP,
         first_new=signed.first_new,
+        rank=rank,
         threads=threads,
     )
 
@@ -100,17 +153,12 @@ def _by_bands(
         release(keys)
 
     pairs.fill_keys(told)
-    error = math.sqrt(settings.threshold * (1 - settings.threshold) / settings.permutations)
-    least = settings.permutations * (settings.threshold - _STANDARD_ERRORS * error)
     for band in range(layout.bands):
         for left, right in pairs.of_band(band):
             found.proposed += len(left)
-            equal = np.empty(len(left), np.int32)
-            _native.equal_values_at(signed.signatures, VALUE_BYTES, left, right, threads, equal)
-            release(signed.signatures)
-            near = equal >= least
-            distances = (settings.permutations - equal[near]).astype(np.int32)
-            yield left[near], right[near], distances
+            distances = _distances(signed, left, right, settings, threads)
+            near = promising(distances, settings)
+            yield left[near], right[near], distances[near]
         release(keys)
         progress.step("propose", (1 + (band + 1) / layout.bands) / 2)
     work.remove("keys")
@@ -131,19 +179,23 @@ def _by_bands(
 def _by_slices(
     work: Work,
     signed: Signed,
+    rank: NDArray[np.int64],
     settings: DedupSettings,
     threads: int,
     progress: Progress,
     found: Candidates,
 ) -> Iterator[Batch]:
-    """All pairs within the radius, with one exception: of equal signatures, the first stands for
-    the others, which are paired with it alone.
+    """All pairs within the radius, with one exception: of equal signatures, the one of best rank
+    stands for the others, which are paired with it alone.
     """
     from lookalike.indexes import SliceIndex  # MinHash does without it
 
     radius = settings.radius or 0
+    by_rank = np.argsort(rank)
+    places = np.empty(len(rank), np.int64)
+    places[by_rank] = np.arange(len(rank))
     try:
-        pairs = SliceIndex(signed.signatures, threads=threads).pairs(
+        pairs = SliceIndex(signed.signatures, ids=places, threads=threads).pairs(
             radius, collapse=True, threads=threads
         )
     except ResultTooLargeError as error:
@@ -152,5 +204,7 @@ def _by_slices(
             "radius, more bits, or the method minhash"
         ) from error
     found.proposed = len(pairs.left)
-    new = pairs.right >= signed.first_new
-    yield pairs.left[new], pairs.right[new], pairs.distances[new]
+    left, right = by_rank[pairs.left], by_rank[pairs.right]
+    left, right = np.minimum(left, right), np.maximum(left, right)
+    new = right >= signed.first_new
+    yield left[new], right[new], pairs.distances[new]

@@ -185,6 +185,8 @@ def _ranks(work: Work, old: int, count: int) -> NDArray[np.int64]:
         return ranks
     with pa.memory_map(str(work.path("order.arrow"))) as file:
         values = pa.ipc.open_file(file).read_all()["order"]
+        if values.null_count == count:  # of any type, or of none
+            return ranks
         if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
             for kind in (pa.int64(), pa.float64()):
                 try:

@@ -31,7 +31,19 @@ class DedupCounts:
     exact_duplicates: int
     """Documents whose text has come before, byte for byte; one of each such group may stay."""
     near_duplicates: int
-    """The other dropped ones."""
+    """The other dropped ones that were compared with the one that stands for them."""
+    estimated_duplicates: int
+    """Dropped on the word of signatures alone: without `verify`, or because of an old document of
+    which there is only the signature. These are not among exact and near-duplicates.
+    """
+    below_threshold: int
+    """Dropped though less similar than the threshold to the one that stands for them, because
+    others connect the two. None but with `cluster="components"`.
+    """
+    lowest_similarity: float | None
+    """Of exact and near-duplicates with those that stand for them; None if there are none."""
+    lowest_estimate: float | None
+    """Of estimated duplicates with those that stand for them; None if there are none."""
     in_old: int
     """Dropped because of a document of the old corpus."""
     clusters: int
@@ -64,7 +76,11 @@ class DedupResult:
     matched_old: NDArray[np.int64]
     """The row of the old corpus that a dropped row is a duplicate of; -1 for all others."""
     similarity: NDArray[np.float64]
-    """Of a dropped row with the one that stands for it, exact; NaN for those that stay."""
+    """Of a dropped row with the one that stands for it; NaN for those that stay. At least the
+    threshold, unless `cluster` is "components".
+    """
+    estimated: NDArray[np.bool_]
+    """Whether that similarity is what signatures say; all others are exact."""
     pairs: VerifiedPairs
     """Verified pairs of rows. Equal texts are paired with their first only, at similarity 1."""
     old_pairs: VerifiedPairs

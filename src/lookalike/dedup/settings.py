@@ -17,7 +17,7 @@ from lookalike.signatures import BBitMinHash, SimHash, TopSig
 __all__ = ["ALIASES", "CLUSTERINGS", "METHODS", "DedupSettings"]
 
 METHODS = ("minhash", "simhash", "topsig")
-CLUSTERINGS = ("components", "star")
+CLUSTERINGS = ("star", "components")
 RULES = ("first", "last", "longest", "shortest")
 
 ALIASES = {"num_perm": "permutations", "ngram_size": "ngram", "bit_diff": "radius"}
@@ -55,7 +55,10 @@ class DedupSettings:
     verify: bool = True
     min_features: int = 1
     """Documents with fewer features are kept, whatever they look like."""
-    cluster: str = "components"
+    cluster: str = "star"
+    """"star": a document goes only if it is a near-duplicate of one that stays. "components": one
+    stays of all that pairs connect, so at the end of a chain documents go that resemble none.
+    """
     max_cluster: int = 1000
     """Of a component with more different documents, stars are made."""
     keep: str = "first"

@@ -2,33 +2,43 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lookalike.dedup.result import DedupResult
+    from lookalike.dedup.settings import DedupSettings
 
-__all__ = ["criterion", "share_text", "size_text", "summary_text", "timings", "unit_text"]
+__all__ = [
+    "about_dropped",
+    "criterion",
+    "exceptions",
+    "share_text",
+    "similarity_text",
+    "size_text",
+    "summary_text",
+    "timings",
+    "unit_text",
+]
 
 
 def summary_text(result: DedupResult) -> str:
     """Return counts and times, a line each."""
     counts = result.counts
     lines = [
-        ("documents", counts.documents, ""),
-        ("exact duplicates", counts.exact_duplicates, "the same text, byte for byte"),
-        ("near-duplicates", counts.near_duplicates, criterion(result)),
-        ("kept", counts.kept, f"{share_text(counts.kept, counts.documents)} of the documents"),
-        ("clusters", counts.clusters, f"the largest has {counts.largest_cluster:,}"),
+        ("documents", f"{counts.documents:,}", ""),
+        ("exact duplicates", f"{counts.exact_duplicates:,}", "the same text, byte for byte"),
+        ("near-duplicates", f"{counts.near_duplicates:,}", criterion(result.settings, "exact")),
+        *about_dropped(result),
+        (
+            "kept",
+            f"{counts.kept:,}",
+            f"{share_text(counts.kept, counts.documents)} of the documents",
+        ),
+        ("clusters", f"{counts.clusters:,}", f"the largest has {counts.largest_cluster:,}"),
+        *((name, f"{count:,}", note) for name, count, note in exceptions(result) if count),
     ]
-    optional = [
-        ("in the old corpus", counts.in_old, "dropped because of a document there"),
-        ("without features", counts.without_features, "kept: too short to be compared"),
-        ("bad rows", counts.bad_rows, "left out"),
-        ("binary files", counts.binary_files, "left out"),
-        ("estimated pairs", counts.estimated_pairs, "accepted by their signatures alone"),
-    ]
-    lines += [line for line in optional if line[1]]
-    text = [f"  {name:<18} {value:>12,}  {note}".rstrip() for name, value, note in lines]
+    text = [f"  {name:<18} {value:>12}  {note}".rstrip() for name, value, note in lines]
     saved = f"{size_text(counts.bytes_saved)} of {size_text(counts.bytes)} of text"
     text.append(f"  {'saved':<18} {share_text(counts.bytes_saved, counts.bytes):>12}  {saved}")
     text += ["", f"  {'step':<18} {'seconds':>12}  {'documents/s':>12}"]
@@ -38,12 +48,53 @@ def summary_text(result: DedupResult) -> str:
     return "\n".join(text)
 
 
-def criterion(result: DedupResult) -> str:
-    """Return in words what makes two documents near-duplicates."""
-    settings = result.settings
-    how = "exact" if settings.verify else "estimated"
-    unit = unit_text(settings.ngram)
-    return f"{how} {settings.measure} of {unit} at least {settings.threshold:g}"
+def about_dropped(result: DedupResult) -> list[tuple[str, str, str]]:
+    """Return what must be known of dropped documents: name, value, note.
+
+    Those that only signatures vouch for; how similar the least similar is to the one that stands
+    for it; and those that are less similar than the threshold, if chains were followed.
+    """
+    counts, settings = result.counts, result.settings
+    lines = []
+    if counts.estimated_duplicates:
+        note = f"by signatures alone: {criterion(settings, 'estimated')}"
+        lines.append(("estimated", f"{counts.estimated_duplicates:,}", note))
+    whose = "of a dropped document and the one that stands for it"
+    for name, value, how in [
+        ("lowest similarity", counts.lowest_similarity, "exact,"),
+        ("lowest estimate", counts.lowest_estimate, "by signatures,"),
+    ]:
+        if value is not None:
+            lines.append((name, similarity_text(value), f"{how} {whose}"))
+    if counts.below_threshold:
+        note = "dropped, and like none that stays: a chain of others connects them (components)"
+        lines.append(("below threshold", f"{counts.below_threshold:,}", note))
+    return lines
+
+
+def exceptions(result: DedupResult) -> list[tuple[str, int, str]]:
+    """Return what most jobs have none of: name, count, note."""
+    counts = result.counts
+    return [
+        ("in the old corpus", counts.in_old, "dropped because of a document there"),
+        ("without features", counts.without_features, "kept: too short to be compared"),
+        ("bad rows", counts.bad_rows, "left out"),
+        ("binary files", counts.binary_files, "left out"),
+        ("estimated pairs", counts.estimated_pairs, "accepted by their signatures alone"),
+    ]
+
+
+def criterion(settings: DedupSettings, how: str) -> str:
+    """Return in words why documents are dropped, by "exact" or "estimated" similarity."""
+    words = f"{how} {settings.measure} of {unit_text(settings.ngram)} at least"
+    if settings.cluster == "components":
+        return f"connected by pairs of {words} {settings.threshold:g}"
+    return f"{words} {settings.threshold:g}"
+
+
+def similarity_text(value: float) -> str:
+    """Return a similarity; what is below a round number is not shown as that number."""
+    return "1" if value == 1 else f"{math.floor(value * 10_000 + 1e-9) / 10_000:.4f}"
 
 
 def unit_text(ngram: int | None) -> str:

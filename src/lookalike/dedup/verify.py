@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,13 +18,20 @@ from lookalike.dedup.sign import Signed
 from lookalike.dedup.work import Work, digest
 from lookalike.features import cosine_pairs, jaccard_pairs
 
-__all__ = ["VerifiedPairs", "similarities", "verified_pairs"]
+__all__ = [
+    "Verdict",
+    "VerifiedPairs",
+    "fill_in",
+    "in_order",
+    "most_similar",
+    "verified_pairs",
+]
 
 _PAIRS_AT_A_TIME = 1 << 16
 _BYTES_AT_A_TIME = 32 << 20
 _REJECTED = 200
 _ROUNDING = 1e-12
-"""A cosine that is the threshold exactly may come out this much below it."""
+"""A similarity that is the threshold exactly, or 1, may come out this much beside it."""
 
 _SORTED_AT_A_TIME = 1 << 22
 
@@ -46,6 +53,12 @@ class VerifiedPairs:
             self.left[which], self.right[which], self.similarity[which], self.distance[which]
         )
 
+    def estimated(self, without_text: int, settings: DedupSettings) -> NDArray[np.bool_]:
+        """Return for which pairs only signatures vouch: all, unless documents are compared, or
+        those with one of the first `without_text` documents, which have no text to compare.
+        """
+        return self.left < (without_text if settings.verify else np.iinfo(np.int64).max)
+
 
 @dataclass
 class Verdict:
@@ -56,8 +69,6 @@ class Verdict:
     """The most similar ones of those that were not accepted, at most 200."""
     proposed: int
     compared: int
-    estimated: int
-    """Accepted on the word of their signatures, because a text was missing or not to be read."""
     warnings: list[str]
 
 
@@ -65,6 +76,7 @@ def verified_pairs(
     work: Work,
     documents: Documents,
     signed: Signed,
+    rank: NDArray[np.int64],
     settings: DedupSettings,
     *,
     without_text: int,
@@ -75,16 +87,19 @@ def verified_pairs(
     """Propose pairs and compare their documents, or take what an earlier run has found.
 
     Of the first `without_text` documents there are only signatures: estimates stand for them. More
-    than `most` candidates are an error.
+    than `most` candidates are an error. `rank` is that of all documents.
     """
-    key = digest("pairs", signed.key, settings.threshold, settings.radius, settings.verify)
+    chosen = (settings.threshold, settings.radius, settings.verify, settings.keep)
+    key = digest("pairs", signed.key, *chosen)
     facts = work.facts("pairs", key)
     if facts is not None:
         progress.reuse("propose", "verify")
     else:
         work.begin("pairs")
         with progress.timed("propose"):
-            found = propose_pairs(work, signed, settings, threads, progress, most)
+            found = propose_pairs(
+                work, signed, rank[signed.positions], settings, threads, progress, most
+            )
         with progress.timed("verify"):
             facts = _compare(work, documents, signed, settings, without_text, threads, progress)
         facts |= {"proposed": found.proposed, "warnings": found.warnings}
@@ -95,12 +110,11 @@ def verified_pairs(
         _load(work, "rejected"),
         facts["proposed"],
         facts["compared"],
-        facts["estimated"],
         facts["warnings"],
     )
 
 
-def similarities(
+def _similarities(
     documents: Documents,
     left: NDArray[np.int64],
     right: NDArray[np.int64],
@@ -108,7 +122,10 @@ def similarities(
     threads: int,
     progress: Callable[[float], None] = lambda share: None,
 ) -> NDArray[np.float64]:
-    """Return the exact similarity of documents, some at a time, so that memory is bounded."""
+    """Return the exact similarity of documents, some at a time, so that memory is bounded.
+
+    One that is the threshold, or 1, but for rounding, is returned as that.
+    """
     compare = jaccard_pairs if settings.measure == "jaccard" else cosine_pairs
     features = settings.features()
     found = np.empty(len(left))
@@ -120,7 +137,34 @@ def similarities(
         found[part] = compare(some, places[:half], places[half:], features, threads=threads)
         documents.texts.release()
         progress(part.stop / len(left))
-    return found
+    return _unrounded(found, settings)
+
+
+def _unrounded(values: NDArray[np.float64], settings: DedupSettings) -> NDArray[np.float64]:
+    for exact in (1.0, float(settings.threshold)):
+        values = np.where(np.abs(values - exact) <= _ROUNDING, exact, values)
+    return values
+
+
+def fill_in(
+    pairs: VerifiedPairs,
+    documents: Documents,
+    settings: DedupSettings,
+    without_text: int,
+    threads: int,
+    progress: Callable[[float], None] = lambda share: None,
+) -> NDArray[np.bool_]:
+    """Compare the documents of pairs, or take what the distances of their signatures say where
+    there are none to compare; return which pairs are near-duplicates.
+    """
+    estimated = pairs.estimated(without_text, settings)
+    exact = ~estimated
+    estimates = settings.estimate(pairs.distance[estimated])
+    pairs.similarity[estimated] = _unrounded(estimates, settings)
+    pairs.similarity[exact] = _similarities(
+        documents, pairs.left[exact], pairs.right[exact], settings, threads, progress
+    )
+    return pairs.similarity >= settings.threshold
 
 
 def _compare(
@@ -135,56 +179,29 @@ def _compare(
     """Write the accepted pairs, and the best of the others."""
     rows = [work.array(name, np.int64) for name in ("left", "right")]
     distances = work.array("distance", np.int32)
-    accepted, rejected, estimated = [], [], 0
+    accepted, rejected = [], []
     for begin in range(0, max(1, len(distances)), _SORTED_AT_A_TIME):
         part = slice(begin, begin + _SORTED_AT_A_TIME)
         order = np.lexsort((rows[1][part], rows[0][part]))
         order = order[_differing(*(row[part][order] for row in rows))]
         left, right = (signed.positions[row[part][order]] for row in rows)
-        some = _compared(
-            documents,
-            VerifiedPairs(left, right, np.empty(len(left)), np.array(distances[part][order])),
-            settings,
-            without_text,
-            threads,
-            partial(_tell, progress, begin, len(left), len(distances)),
-        )
-        near = some.similarity >= settings.threshold - _ROUNDING
+        some = VerifiedPairs(left, right, np.empty(len(left)), np.array(distances[part][order]))
+        telling = partial(_tell, progress, begin, len(left), len(distances))
+        near = fill_in(some, documents, settings, without_text, threads, telling)
         accepted.append(some[near])
-        rejected.append(_most_similar(some[~near]))
-        if not settings.verify:
-            estimated += int(near.sum())
-        else:
-            estimated += int((some.left[near] < without_text).sum())
-    _save(work, "accepted", _sorted(accepted))
-    _save(work, "rejected", _most_similar(_sorted(rejected)))
+        rejected.append(most_similar(some[~near]))
+    _save(work, "accepted", in_order(accepted))
+    _save(work, "rejected", most_similar(in_order(rejected)))
     for name in ("left", "right", "distance"):
         work.remove(name)
-    return {"compared": len(distances), "estimated": estimated}
+    return {"compared": len(distances)}
 
 
 def _tell(progress: Progress, begin: int, count: int, total: int, share: float) -> None:
     progress.step("verify", (begin + count * share) / total)
 
 
-def _compared(
-    documents: Documents,
-    pairs: VerifiedPairs,
-    settings: DedupSettings,
-    without_text: int,
-    threads: int,
-    progress: Callable[[float], None],
-) -> VerifiedPairs:
-    """Fill in the similarities."""
-    known = pairs.left >= (without_text if settings.verify else len(documents))
-    pairs.similarity[~known] = settings.estimate(pairs.distance[~known])
-    pairs.similarity[known] = similarities(
-        documents, pairs.left[known], pairs.right[known], settings, threads, progress
-    )
-    return pairs
-
-
-def _sorted(parts: list[VerifiedPairs]) -> VerifiedPairs:
+def in_order(parts: Sequence[VerifiedPairs]) -> VerifiedPairs:
     """Return all in one, by (left, right), each once."""
     columns = [np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS]
     pairs = VerifiedPairs(*columns)[np.lexsort((columns[1], columns[0]))]
@@ -199,7 +216,8 @@ def _differing(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.
     return differing
 
 
-def _most_similar(pairs: VerifiedPairs) -> VerifiedPairs:
+def most_similar(pairs: VerifiedPairs) -> VerifiedPairs:
+    """Return the most similar of pairs, at most 200."""
     order = np.lexsort((pairs.right, pairs.left, -pairs.similarity))
     return pairs[order[:_REJECTED]]
 

@@ -51,9 +51,10 @@ class BandedPairs:
     `signatures` have `value_bytes` bytes a value. `keys` is where the keys of the bands go,
     `uint32[bands, count]`: an array, or one on disk. Finding the groups of a band takes some 8
     bytes a signature for the time. Rows in a group of more than `most` are paired with the first 16
-    of the group and the 16 that follow them, so that a large group costs time in proportion to its
-    size; `large_groups` and `rows_in_large_groups` count these (a row once for each band). Each
-    pair comes once; one of a large group may come again if it shares a smaller group later.
+    of the group, the first 16 of its rows from `first_new` on, and the 16 that follow them, by
+    `rank` (in which rows before `first_new` come first): so a large group costs time in proportion
+    to its size; `large_groups` and `rows_in_large_groups` count these (a row once for each band).
+    Each pair comes once; one of a large group may come again if it shares a smaller group later.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class BandedPairs:
         *,
         most: int,
         first_new: int,
+        rank: NDArray[np.int64],
         threads: int,
     ) -> None:
         self._signatures = signatures
@@ -73,6 +75,7 @@ class BandedPairs:
         self._keys = keys
         self._most = most
         self._first_new = first_new
+        self._rank = rank
         self._threads = threads
         self.large_groups = 0
         self.rows_in_large_groups = 0
@@ -97,7 +100,10 @@ class BandedPairs:
         large = sizes > self._most
         self.large_groups += int(large.sum())
         self.rows_in_large_groups += int(sizes[large].sum())
-        pairs = np.where(large, 32 * sizes, sizes * (sizes - 1) // 2)
+        for group in np.flatnonzero(large).tolist():
+            members = rows[offsets[group] : offsets[group + 1]]
+            members[:] = members[np.argsort(self._rank[members])]
+        pairs = np.where(large, 48 * sizes, sizes * (sizes - 1) // 2)
         parts = np.cumsum(pairs) // _PAIRS_AT_A_TIME
         bounds = np.flatnonzero(np.diff(parts, prepend=-1, append=-1))
         for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):

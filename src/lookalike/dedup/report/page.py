@@ -19,7 +19,15 @@ from lookalike.dedup.report.markup import counted, shown, table
 from lookalike.dedup.report.pairs import cluster_section, old_section, pair_sections
 from lookalike.dedup.report.samples import cluster_sizes
 from lookalike.dedup.report.style import STYLE
-from lookalike.dedup.summary import criterion, share_text, size_text, timings, unit_text
+from lookalike.dedup.summary import (
+    about_dropped,
+    criterion,
+    exceptions,
+    share_text,
+    size_text,
+    timings,
+    unit_text,
+)
 
 if TYPE_CHECKING:
     from lookalike.dedup.result import DedupResult
@@ -92,8 +100,30 @@ def _lead(result: DedupResult) -> str:
             f"Of {counts.documents:,} documents, {counts.kept:,} stay "
             f"({share_text(counts.kept, counts.documents)}). "
             f"That saves {size_text(counts.bytes_saved)} of {size_text(counts.bytes)} of text."
+            f"{_guarantee(result)}"
         )
     return f'<p class="lead">{found}</p>'
+
+
+def _guarantee(result: DedupResult) -> str:
+    """Return what can be relied on, of the documents that were dropped."""
+    counts, settings = result.counts, result.settings
+    if settings.cluster == "components":
+        return (
+            " One stays of all that pairs connect: at the end of a chain documents are dropped "
+            "that are like none that stays."
+        )
+    if counts.lowest_similarity is None:
+        return ""
+    every, first = "Every", ""
+    if counts.estimated_duplicates:
+        every = "Every other"
+        first = f" {counts.estimated_duplicates:,} were dropped on the word of signatures."
+    other = "one that stays or is old" if result.documents.old else "one that stays"
+    return (
+        f"{first} {every} dropped document was compared with {other}, and is at least "
+        f"{settings.threshold:g} similar to it."
+    )
 
 
 def _warnings(result: DedupResult) -> str:
@@ -130,7 +160,16 @@ def _summary(result: DedupResult) -> str:
         _tile(
             "exact duplicates", f"{counts.exact_duplicates:,}", "the same, byte for byte", "exact"
         ),
-        _tile("near-duplicates", f"{counts.near_duplicates:,}", criterion(result), "near"),
+        _tile(
+            "near-duplicates",
+            f"{counts.near_duplicates:,}",
+            criterion(result.settings, "exact"),
+            "near",
+        ),
+        *(
+            _tile(name, value, note, "estimated" if name == "estimated" else "")
+            for name, value, note in about_dropped(result)
+        ),
         _tile("clusters", f"{counts.clusters:,}", largest),
         _tile(
             "saved",
@@ -138,17 +177,11 @@ def _summary(result: DedupResult) -> str:
             f"{size_text(counts.bytes_saved)} of text",
         ),
     ]
-    optional = [
-        (counts.in_old, "in the old corpus", "dropped because of a document there"),
-        (counts.without_features, "without features", "kept: too short to be compared"),
-        (counts.bad_rows, "bad rows", "left out"),
-        (counts.binary_files, "binary files", "left out"),
-        (counts.estimated_pairs, "estimated pairs", "accepted by their signatures alone"),
-    ]
-    tiles += [_tile(name, f"{count:,}", note) for count, name, note in optional if count]
+    tiles += [_tile(name, f"{count:,}", note) for name, count, note in exceptions(result) if count]
     bars = [
         (counts.kept, "kept"),
         (counts.near_duplicates, "near"),
+        (counts.estimated_duplicates, "estimated"),
         (counts.exact_duplicates, "exact"),
     ]
     shares = "".join(
@@ -196,10 +229,11 @@ def _similarities(result: DedupResult) -> str:
     """Return the histogram, without pairs of equal texts: they would hide all others."""
     counts, settings = result.counts, result.settings
     both = np.concatenate([result.pairs.similarity, result.old_pairs.similarity])
-    equal = min(counts.exact_duplicates, int((both == 1).sum()))
+    old = result.documents.old
+    equal = int((result.first_equal[old:] != np.arange(old, len(result.first_equal))).sum())
     different = np.concatenate([both[both < 1], np.ones(int((both == 1).sum()) - equal)])
     rejected = result.rejected.similarity
-    all_rejected = counts.compared_pairs - (counts.verified_pairs - counts.exact_duplicates)
+    all_rejected = counts.compared_pairs - (counts.verified_pairs - equal)
     title = "Similarities" if settings.verify else "Similarities (estimated)"
     without = f" Without {counted(equal, 'pair')} of equal texts." if equal else ""
     if not len(different) and not len(rejected):

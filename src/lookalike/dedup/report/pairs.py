@@ -15,7 +15,7 @@ from lookalike.dedup.report.samples import (
     matches_with_old,
     most_similar_rejected,
 )
-from lookalike.dedup.summary import size_text
+from lookalike.dedup.summary import similarity_text, size_text
 
 if TYPE_CHECKING:
     from lookalike.dedup.result import DedupResult
@@ -54,7 +54,7 @@ def _cluster(result: DedupResult, cluster: Cluster) -> str:
     if cluster.least == 1:
         notes.append("all of similarity 1")
     elif not math.isnan(cluster.least):
-        notes.append(f"the least similar has {_similarity(cluster.least)}")
+        notes.append(f"the least similar has {_similarity(cluster.least, cluster.estimated)}")
     badge = ""
     if cluster.below:
         badge = (
@@ -78,7 +78,7 @@ def _member(result: DedupResult, row: int, stays: int | None) -> list[str]:
             '<span title="its signature was not compared with that of the one that stays">-</span>'
         )
     else:
-        value = _similarity(similarity, not result.settings.verify)
+        value = _similarity(similarity, bool(result.estimated[row]))
         if similarity < result.settings.threshold:
             value = f'<span class="badge low">{value}</span>'
     name = _id(result.id(row))
@@ -192,11 +192,10 @@ def _id(name: str | int) -> str:
 
 
 def _similarity(value: float, estimated: bool = False) -> str:
-    """Return a similarity; what is below a round number is not shown as that number."""
+    """Return a similarity, and whether it is an estimate."""
     if math.isnan(value):
         return "not known"
-    about = "≈ " if estimated else ""
-    return about + ("1" if value == 1 else f"{math.floor(value * 10_000) / 10_000:.4f}")
+    return ("≈ " if estimated else "") + similarity_text(value)
 
 
 def _these(count: int, of: int) -> str:

@@ -44,6 +44,8 @@ class Cluster:
     """Similarity of a dropped one with the one that stands for it; NaN if none is known."""
     below: int
     """Dropped ones that are less similar than the threshold: they came in through others."""
+    estimated: bool
+    """Whether some of the similarities are estimates."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,7 @@ def largest_clusters(result: DedupResult, most: int = CLUSTERS) -> list[Cluster]
                 by_similarity[places.round().astype(np.int64)].tolist(),
                 float(np.nanmin(similarity)) if not np.isnan(similarity).all() else float("nan"),
                 int((similarity < result.settings.threshold).sum()),
+                bool(result.estimated[gone].any()),
             )
         )
     return found

@@ -58,7 +58,7 @@ a:hover { text-decoration: underline; }
   background: var(--line); }
 .shares span { display: block; min-width: 2px; }
 .of-kept { background: var(--kept); } .of-exact { background: var(--exact); }
-.of-near { background: var(--accepted); }
+.of-near { background: var(--accepted); } .of-estimated { background: var(--rejected); }
 .of-accepted { background: var(--accepted); } .of-rejected { background: var(--rejected); }
 .two { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 460px), 1fr));
   gap: 14px; margin: 14px 0 0; align-items: stretch; }
