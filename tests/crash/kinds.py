@@ -47,6 +47,12 @@ def _signer() -> la.SimHash:
     return la.SimHash(bits=16, weights="tfidf").fit(_TEXTS)
 
 
+def _signed(signer: la.Signer) -> bytes:
+    """Return what a signer that was read makes of texts."""
+    assert isinstance(signer, la.SimHash)
+    return bytes(signer.sign(_TEXTS).tobytes())
+
+
 def _path(folder: Path) -> Path:
     return folder / "file.lookalike"
 
@@ -65,8 +71,7 @@ def _ask_signatures(folder: Path) -> Any:
     found = []
     for path in (_path(folder), folder / "again"):
         saved = la.load_signatures(path)
-        signed = saved.signer.sign(_TEXTS).tobytes()
-        found.append((saved.signatures.tobytes(), list(saved.ids or ()), signed))
+        found.append((saved.signatures.tobytes(), list(saved.ids or ()), _signed(saved.signer)))
     return found
 
 
@@ -76,7 +81,7 @@ def _make_signer(folder: Path) -> None:
 
 def _ask_signer(folder: Path) -> Any:
     signer = la.load_signer(_path(folder))
-    return signer.to_dict(), signer.sign(_TEXTS).tobytes()
+    return signer.to_dict(), _signed(signer)
 
 
 # Indexes
@@ -93,7 +98,7 @@ def _answers(index: la.Index) -> Any:
     near = index.within(_QUERIES, 3)
     pairs = index.pairs(2)
     rows, ids = index.living()
-    signed = None if index.signer is None else index.signer.sign(_TEXTS).tobytes()
+    signed = None if index.signer is None else _signed(index.signer)
     return (
         (nearest.ids.tolist(), nearest.distances.tolist(), nearest.exact),
         (near.offsets.tolist(), near.ids.tolist(), near.distances.tolist(), near.exact),
