@@ -32,8 +32,11 @@ _MEMORY = 16 << 30
 _MOST_KILLED = 10
 """Workers that hang or die in one lane; then the run has said enough."""
 _MOST_SHOWN = 20
-_FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(["lookalike.collection", "lookalike.dedup.job", "sqlite3"])
+FORKS = multiprocessing.get_context("forkserver")
+# There is one such server for all tests: it begins with whatever any of them needs.
+FORKS.set_forkserver_preload(
+    ["lookalike.cli.dedup", "lookalike.collection", "lookalike.dedup.job", "sqlite3", "psycopg"]
+)
 
 Trial = Callable[[int], str]
 Prepare = Callable[..., Trial]
@@ -106,7 +109,7 @@ class _Lane:
         seconds: float,
     ) -> None:
         self.log = folder / f"{lane}.log"
-        self.notes = _FORKS.RawArray("q", 4)  # the trial at hand, right, refused, partial
+        self.notes = FORKS.RawArray("q", 4)  # the trial at hand, right, refused, partial
         self._folder, self._lane, self._count = folder, lane, count
         self._work = (prepare, arguments)
         self._seconds = seconds
@@ -120,7 +123,7 @@ class _Lane:
         self._seen, self._since = first, time.monotonic()
         numbers = range(first, self._count, _lanes(self._count))
         scratch = self._folder / f"{self._lane}-{first}"
-        self._process = _FORKS.Process(
+        self._process = FORKS.Process(
             target=_run, args=(*self._work, scratch, numbers, self.notes, str(self.log))
         )
         self._process.start()
