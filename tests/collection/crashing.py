@@ -19,9 +19,8 @@ import numpy as np
 
 import lookalike as la
 from collection import model
-from collection.asking import Answered, Question
+from collection.asking import BITS, Answered, Question
 
-BITS = 64
 POINTS = (
     "lock", "find_documents", "insert_signatures", "insert_keys", "delete_documents",
     "insert_documents", "unused", "delete_keys", "delete_signatures", "log_removals", "save",
