@@ -15,12 +15,14 @@ demo: $(VENV)/package
 test: $(VENV)/package $(VENV)/test
 	$(BIN)/python -m pytest
 
-# Kills a thousand writers of collections, which takes a few minutes; `make test` kills 220. Then
-# de-duplicates two thousand corpora of chains, hubs and templates; `make test` does 60.
+# Kills writers, damages databases and every byte of files, lets system calls fail, uses ids again and
+# de-duplicates chains, hubs and templates, by the thousand: docs/trust.md. `make test` does a share.
 crash: $(VENV)/package $(VENV)/test
-	LOOKALIKE_CRASHES=1000 $(BIN)/python -m pytest -s tests/collection/test_crashes.py
-	LOOKALIKE_STATES=2000 $(BIN)/python -m pytest tests/indexes/test_slice_states.py
-	LOOKALIKE_CASES=1400 $(BIN)/python -m pytest tests/dedup/test_guarantee.py
+	LOOKALIKE_CRASHES=1000 LOOKALIKE_DAMAGES=2000 LOOKALIKE_CHANGES=every LOOKALIKE_FAULTS=every \
+		LOOKALIKE_STATES=2000 LOOKALIKE_CASES=1400 LOOKALIKE_DAMAGE=all \
+		$(BIN)/python -m pytest -s -rs tests/collection/test_crashes.py tests/crash \
+		tests/indexes/test_slice_states.py tests/dedup/test_guarantee.py \
+		tests/dedup/test_damaged_work.py
 
 check: $(VENV)/package $(VENV)/check
 	$(BIN)/ruff check .

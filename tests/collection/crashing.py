@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import random
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,8 @@ import numpy as np
 
 import lookalike as la
 from collection import model
+from collection.asking import BITS, Answered, Question
 
-BITS = 64
 POINTS = (
     "lock", "find_documents", "insert_signatures", "insert_keys", "delete_documents",
     "insert_documents", "unused", "delete_keys", "delete_signatures", "log_removals", "save",
@@ -27,25 +28,52 @@ POINTS = (
 )  # fmt: skip
 
 
-def step(number: int) -> tuple[str, list[str], np.ndarray[Any, Any]]:
-    """Return what step `number` does: upsert or delete, ids, signatures."""
-    rng = np.random.default_rng(number)
+@dataclass(frozen=True)
+class Step:
+    """One write: `upsert`, `delete`, or `add` of those that are not there."""
+
+    what: str
+    ids: list[str]
+    rows: np.ndarray[Any, Any]
+    metadata: list[dict[str, Any]]
+
+
+def step(number: int) -> Step:
+    """Return what step `number` does.
+
+    Every third one deletes, and the next adds the same ids again, with the signatures that they
+    always have then: ids and signatures go and come back, over and over.
+    """
+    turn = number % 3
+    rng = np.random.default_rng([(number + 1) // 3, turn == 1])
     ids = [f"doc-{i}" for i in rng.integers(0, 40, rng.integers(1, 6)).tolist()]
+    if turn != 1:
+        ids = sorted(set(ids))
     rows = rng.integers(0, 256, (len(ids), BITS // 8), dtype=np.uint8)
-    if number % 5 == 0:
+    if turn == 0:
+        rows = np.array([own_row(id) for id in ids])
+    elif number % 5 == 0:
         rows[:] = np.frombuffer(number.to_bytes(8, "little"), np.uint8)  # one signature for all
-    return ("delete" if number % 3 == 2 else "upsert"), ids, rows
+    metadata = [{"step": number, "even": (number + place) % 2 == 0} for place in range(len(ids))]
+    return Step(("add", "upsert", "delete")[turn], ids, rows, metadata)
+
+
+def own_row(id: str) -> np.ndarray[Any, Any]:
+    """Return the signature that a document has whenever it was added again."""
+    return np.random.default_rng(list(id.encode())).integers(0, 256, BITS // 8, dtype=np.uint8)
 
 
 def apply(known: dict[str, model.Entry], number: int) -> bool:
     """Do the step to a dictionary; return whether it changes anything."""
-    what, ids, rows = step(number)
-    if what == "delete":
-        gone = [id for id in set(ids) if known.pop(id, None) is not None]
+    todo = step(number)
+    if todo.what == "delete":
+        gone = [id for id in todo.ids if known.pop(id, None) is not None]
         return bool(gone)
-    for id, row in zip(ids, rows, strict=True):
-        known[id] = (row.tobytes(), {"step": number})
-    return True
+    fresh = [id not in known for id in todo.ids]
+    for id, row, described, new in zip(todo.ids, todo.rows, todo.metadata, fresh, strict=True):
+        if new or todo.what == "upsert":
+            known[id] = (row.tobytes(), described)
+    return todo.what == "upsert" or any(fresh)
 
 
 def write_until_killed(url: str, cache: str, log: str, first: int, point: str, calls: int) -> None:
@@ -58,15 +86,18 @@ def write_until_killed(url: str, cache: str, log: str, first: int, point: str, c
         _die_at(url, point, calls)
     with la.open_collection(url, bits=BITS, cache=cache) as docs:
         for number in range(first, first + 10_000):
-            what, ids, rows = step(number)
+            todo = step(number)
             os.write(notes, f"try {number}\n".encode())
-            if what == "delete":
-                docs.delete(ids)
+            if todo.what == "delete":
+                docs.delete(todo.ids)
+            elif todo.what == "upsert":
+                docs.upsert(todo.ids, signatures=todo.rows, metadata=todo.metadata)
             else:
-                docs.upsert(ids, signatures=rows, metadata=[{"step": number}] * len(ids))
+                options: dict[str, Any] = {"metadata": todo.metadata, "on_error": "skip"}
+                docs.add(todo.ids, signatures=todo.rows, **options)
             os.write(notes, f"ok {number}\n".encode())
             if number % 4 == 0:
-                docs.search(rows[0], 1)  # so that the index is there, and must catch up
+                docs.search(todo.rows[0], 1)  # so that the index is there, and must catch up
             if number % 16 == 0 and docs._native._index is not None:
                 docs._native._changes = 10**9  # much has changed: write the file
                 docs._native.save()
@@ -136,22 +167,32 @@ class Ledger:
         self.version = 0
         self.next = 0
 
-    def settle(self, url: str, cache: str, rng: random.Random) -> int:
-        """Compare the collection with the notes, and return how many steps were acknowledged."""
+    def settle(
+        self, url: str, cache: str, rng: random.Random, answers: Iterable[Answered] = ()
+    ) -> int:
+        """Compare the collection with the notes, and return how many steps were acknowledged.
+
+        `answers` are what a reader was told meanwhile, each compared with the version it names.
+        """
         notes = self.log.read_text().split("\n") if self.log.exists() else []
         self.log.unlink(missing_ok=True)
         tried = [int(line[4:]) for line in notes if line.startswith("try ")]
         acknowledged = [int(line[3:]) for line in notes if line.startswith("ok ")]
+        past = {self.version: dict(self.known)}
         for number in acknowledged:
             self.version += apply(self.known, number)
+            past[self.version] = dict(self.known)
         open_step = set(tried) - set(acknowledged)
         assert len(open_step) <= 1
         with la.open_collection(url, bits=BITS, cache=cache) as docs:
             if docs.version != self.version:  # then the last step was written, though not said
                 (number,) = open_step
                 self.version += apply(self.known, number)
+                past[self.version] = dict(self.known)
             self.next = max([self.next, *(number + 1 for number in tried)])
             self.compare(docs, rng)
+        for answer in answers:
+            answer.check(past[answer.version])
         return len(acknowledged)
 
     def compare(self, docs: la.Collection, rng: random.Random) -> None:
@@ -169,11 +210,9 @@ class Ledger:
                 answers = docs.within_many(rows, 0, way=way)
                 for id, answer in zip(wanted, answers, strict=True):
                     assert id in answer.ids
-            query = rows[rng.randrange(len(rows))] ^ np.uint8(rng.randrange(256))
-            expected = model.nearest(self.known, query, k=7)
-            for way in ("native", "sql"):
-                found = docs.search(query, 7, way=way)  # type: ignore[arg-type]
-                assert list(zip(found.distances, found.ids, strict=True)) == expected
+            for _ in range(2):
+                for question in Question.any(rng), Question.any(rng, rows):
+                    question.ask(docs).check(self.known)
         report = docs.verify()
         assert report.ok, report.problems
         assert report.cache is None, report.cache

@@ -1,4 +1,8 @@
-"""A writer is killed with SIGKILL, over and over: nothing that was acknowledged may be missing."""
+"""A writer is killed with SIGKILL, over and over: nothing that was acknowledged may be missing.
+
+A reader searches all the while, with conditions, in both ways; each of its answers must be that of
+the version it names.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +18,16 @@ import psycopg
 import pytest
 from tools.postgres_server import PostgresServer
 
+import lookalike as la
+from collection.asking import BITS, Reader
 from collection.conftest import new_database
 from collection.crashing import POINTS, Ledger, write_until_killed
 
 CRASHES = int(os.environ.get("LOOKALIKE_CRASHES", "220"))
 """Kills in all; `make crash` asks for 1,000."""
 KILLS_PER_DATABASE = 20
+READER = "reader"
+"""What the reader calls itself to the server, which keeps its connection when a writer dies."""
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["lookalike", "collection.crashing", "sqlite3", "psycopg"])
 
@@ -31,20 +39,32 @@ def test_killed_writers_lose_nothing(
     kills = round(CRASHES * share)
     rng = random.Random(kills)
     seen: Counter[str] = Counter()
-    acknowledged = 0
+    acknowledged = answered = 0
     for begin in range(0, kills, KILLS_PER_DATABASE):
         url = new_database(postgres) if kind == "postgresql" else str(tmp_path / f"{begin}.db")
         ledger = Ledger(tmp_path / "log")
-        for _ in range(min(KILLS_PER_DATABASE, kills - begin)):
-            point = rng.choice(POINTS) if rng.random() < 0.6 else ""
-            kill_one(url, tmp_path, ledger, point, rng)
-            if kind == "postgresql":
-                wait_for_backends(url)
-            seen[point or "anywhere"] += 1
-            acknowledged += ledger.settle(url, str(tmp_path / "cache"), rng)
+        named = f"{url}{'&' if '?' in url else '?'}application_name={READER}"
+        watched = named if kind == "postgresql" else url
+        with la.open_collection(watched, bits=BITS, cache=False) as docs:
+            for kill in range(begin, min(begin + KILLS_PER_DATABASE, kills)):
+                point = rng.choice(POINTS) if rng.random() < 0.6 else ""
+                reader = Reader(docs, kill)
+                try:
+                    kill_one(url, tmp_path, ledger, point, rng)
+                finally:
+                    answers = reader.answers()
+                if kind == "postgresql":
+                    wait_for_backends(url)
+                seen[point or "anywhere"] += 1
+                answered += len(answers)
+                acknowledged += ledger.settle(url, str(tmp_path / "cache"), rng, answers)
     assert sum(seen.values()) == kills
     assert acknowledged > kills, "the writers were killed before they had written anything"
-    print(f"{kind}: {kills} kills, {acknowledged} acknowledged writes, {dict(seen)}")
+    assert answered > kills, "the readers were not answered before the writers were killed"
+    print(
+        f"\n{kind}: {kills:,} kills: {acknowledged:,} acknowledged writes, 0 lost; "
+        f"{answered:,} searches meanwhile, 0 wrong; {dict(seen)}"
+    )
 
 
 def wait_for_backends(url: str) -> None:
@@ -53,7 +73,9 @@ def wait_for_backends(url: str) -> None:
         for _ in range(10_000):
             row = connection.execute(
                 "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
-                "AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
+                "AND pid <> pg_backend_pid() AND backend_type = 'client backend' "
+                "AND application_name <> %s",
+                (READER,),
             ).fetchone()
             if row == (0,):
                 return

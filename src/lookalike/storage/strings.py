@@ -38,8 +38,14 @@ class Strings(Sequence[str]):
         """Return these strings; a `Strings` as it is."""
         if isinstance(strings, Strings):
             return strings
+        try:
+            every = list(strings)
+        except TypeError:
+            raise ArgumentError(
+                f"a {type(strings).__name__} was given; expected a list of strings"
+            ) from None
         encoded = []
-        for position, string in enumerate(strings):
+        for position, string in enumerate(every):
             try:
                 encoded.append(string.encode())
             except (AttributeError, UnicodeEncodeError):

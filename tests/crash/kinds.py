@@ -1,0 +1,320 @@
+"""Every kind of file that is written, as small as it can be, and all that can be asked of it.
+
+A kind makes its files in a folder, and answers from them whatever a caller could see. Answers of a
+damaged file are compared with those of the whole one, which other tests compare with the truth.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import lookalike as la
+import oracle
+from lookalike.storage import SignatureFile
+
+__all__ = ["KINDS", "Kind"]
+
+_TEXTS = ["the quick brown fox jumps", "the quick brown dog jumps", "over the lazy dog", "more"]
+_ROWS = oracle.collection(24, 2, "clustered", 3)
+_IDS = (np.arange(24) * 7 + 3).astype(np.int64)
+_QUERIES = np.concatenate([_ROWS[::5], oracle.collection(3, 2, "uniform", 4)])
+_NAMES = [f"name {place}" for place in range(24)]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of file."""
+
+    make: Callable[[Path], None]
+    """Write the files into a folder."""
+    ask: Callable[[Path], Any]
+    """Return everything there is in them."""
+    files: tuple[str, ...] = ("file.lookalike",)
+    """Which of them are damaged."""
+    used: Callable[[Path], bool] = lambda folder: True
+    """Whether whole files are really used, where they need not be: then they are not made anew."""
+
+
+def _signer() -> la.SimHash:
+    return la.SimHash(bits=16, weights="tfidf").fit(_TEXTS)
+
+
+def _signed(signer: la.Signer) -> bytes:
+    """Return what a signer that was read makes of texts."""
+    assert isinstance(signer, la.SimHash)
+    return bytes(signer.sign(_TEXTS).tobytes())
+
+
+def _path(folder: Path) -> Path:
+    return folder / "file.lookalike"
+
+
+# Signatures and signers
+
+
+def _make_signatures(folder: Path) -> None:
+    la.save_signatures(_path(folder), _ROWS, _signer(), _NAMES)
+
+
+def _ask_signatures(folder: Path) -> Any:
+    """Save them again before anything else is read, so that damage cannot be passed on."""
+    saved = la.load_signatures(_path(folder))
+    la.save_signatures(folder / "again", saved.signatures, saved.signer, saved.ids)
+    found = []
+    for path in (_path(folder), folder / "again"):
+        saved = la.load_signatures(path)
+        found.append((saved.signatures.tobytes(), list(saved.ids or ()), _signed(saved.signer)))
+    return found
+
+
+def _make_signer(folder: Path) -> None:
+    _signer().save(_path(folder))
+
+
+def _ask_signer(folder: Path) -> Any:
+    signer = la.load_signer(_path(folder))
+    return signer.to_dict(), _signed(signer)
+
+
+# Indexes
+
+
+def _save(index: la.Index, path: Path) -> None:
+    index.signer, index.names = _signer(), _NAMES
+    index.save(path, notes={"n": 1})
+
+
+def _answers(index: la.Index) -> Any:
+    """Return all answers of an index, with all it has besides."""
+    nearest = index.search(_QUERIES, 4)
+    near = index.within(_QUERIES, 3)
+    pairs = index.pairs(2)
+    rows, ids = index.living()
+    signed = None if index.signer is None else _signed(index.signer)
+    return (
+        (nearest.ids.tolist(), nearest.distances.tolist(), nearest.exact),
+        (near.offsets.tolist(), near.ids.tolist(), near.distances.tolist(), near.exact),
+        (pairs.left.tolist(), pairs.right.tolist(), pairs.distances.tolist()),
+        (rows.tobytes(), ids.tolist(), len(index), index.bits),
+        (signed, index.notes, None if index.names is None else list(index.names)),
+    )
+
+
+def _ask_index(folder: Path) -> Any:
+    """Save it again before anything is asked of it, so that damage cannot be passed on."""
+    index = la.load_index(_path(folder))
+    index.save(folder / "again", notes=index.notes)
+    return [_answers(la.load_index(path)) for path in (_path(folder), folder / "again")]
+
+
+def _make_scan(folder: Path) -> None:
+    _save(la.ScanIndex(_ROWS, _IDS), _path(folder))
+
+
+def _make_slices(folder: Path) -> None:
+    """Save several segments, with rows that were removed, and ids that were used again."""
+    index = la.SliceIndex(_ROWS[:20], 8, _IDS[:20])
+    index.add(_ROWS[20:], _IDS[20:])
+    index.remove(_IDS[3:6])
+    index.add(_ROWS[3:5], _IDS[3:5])
+    _save(index, _path(folder))
+
+
+def _make_built_slices(folder: Path) -> None:
+    la.SliceIndex.build(_path(folder), _lists(), 4, memory=256)
+
+
+def _lists() -> np.ndarray[Any, Any]:
+    """Return signatures that are enough for slices of 4 bits to have lists."""
+    return oracle.collection(40, 2, "uniform", 5)
+
+
+def _make_blocks(folder: Path) -> None:
+    _save(la.BlockIndex(_ROWS, 2, ids=_IDS), _path(folder))
+
+
+def _make_compressed_blocks(folder: Path) -> None:
+    _save(la.BlockIndex(_ROWS, 2, ids=_IDS, compressed=True), _path(folder))
+
+
+def _make_flips(folder: Path) -> None:
+    _save(la.FlipIndex(_ROWS, 6, _IDS), _path(folder))
+
+
+def _make_shards(folder: Path) -> None:
+    la.SliceIndex(_ROWS[:12], 8, _IDS[:12]).save(folder / "one.lookalike")
+    la.SliceIndex(_ROWS[12:], 8, _IDS[12:]).save(folder / "two.lookalike")
+
+
+def _ask_shards(folder: Path) -> Any:
+    shards = [la.load_index(folder / f"{name}.lookalike") for name in ("one", "two")]
+    return _answers(la.ShardedIndex(shards))
+
+
+# Runs of signatures
+
+
+def _runs(path: Path) -> list[tuple[bytes, list[int]]]:
+    file = SignatureFile(path)
+    file.verify()
+    return [(rows.tobytes(), ids.tolist()) for rows, ids in file.each_run()]
+
+
+def _make_runs(folder: Path) -> None:
+    for begin in (0, 8, 16):
+        la.match_batch(_path(folder), _ROWS[begin : begin + 8], 2, method="blocks", threads=1)
+
+
+def _ask_runs(folder: Path) -> Any:
+    """Read, match, append, and read again: what was there must still be there."""
+    path = _path(folder)
+    before = _runs(path)
+    found = la.match_batch(path, _QUERIES, 2, method="blocks", append=False, threads=1)
+    la.match_batch(path, _QUERIES, 2, method="flips", threads=1)
+    assert _runs(path)[:-1] == before, "appending changed what was there"
+    return before, found.offsets.tolist(), found.ids.tolist(), _runs(path)[-1]
+
+
+# Collections
+
+
+def _open(folder: Path) -> la.Collection:
+    return la.open_collection(folder / "docs.db", bits=8, cache=folder / "cache")
+
+
+def _make_collection(folder: Path) -> None:
+    with _open(folder) as docs:
+        docs.add(_NAMES, signatures=_ROWS[:, :1])
+        docs.delete(_NAMES[:3])
+        docs.add(_NAMES[:3], signatures=_ROWS[3:6, :1])
+        docs.refresh()
+        docs._native._changes = 10**9  # so that so small an index is written
+        docs._native.save()
+
+
+def _ask_cache(folder: Path) -> Any:
+    """Search; a bad cache costs time, no answer."""
+    with _open(folder) as docs:
+        answer = docs.within_many(_QUERIES[:, :1], 2)
+        return [list(zip(found.ids, found.distances, strict=True)) for found in answer]
+
+
+def _cache_used(folder: Path) -> bool:
+    with _open(folder) as docs:
+        docs.search(_QUERIES[0, :1], 1)
+        return docs._native._changes == 0  # an index that was built has changes
+
+
+def _make_snapshot(folder: Path) -> None:
+    with la.open_collection(folder / "docs.db", bits=16, cache=False) as docs:
+        docs.add(
+            _NAMES[:8],
+            [f"the text of {name}" for name in _NAMES[:8]],
+            signatures=_ROWS[:8],
+            metadata=[{"n": place} for place in range(8)],
+        )
+        docs.snapshot(_path(folder))
+
+
+def _ask_snapshot(folder: Path) -> Any:
+    """Restore it, and read all that was restored."""
+    target = folder / "restored.db"
+    target.unlink(missing_ok=True)
+    la.restore_collection(_path(folder), target)
+    with la.open_collection(target, cache=False) as docs:
+        found = [
+            (item.id, item.text, json.dumps(item.metadata), item.signature.tobytes())
+            for item in docs
+        ]
+        assert docs.verify().ok, "what was restored is damaged"
+        answers = docs.within_many(_QUERIES, 3, text=True)
+        return found, docs.count(), [list(answer) for answer in answers]
+
+
+# Work folders
+
+
+def _corpus() -> list[str]:
+    rng = np.random.default_rng(1)
+    texts = [" ".join(f"w{n}" for n in line) for line in rng.integers(0, 30, (6, 12)).tolist()]
+    return [*texts, texts[0] + " more", texts[1], texts[2] + " w1 w2"]
+
+
+def _make_work(folder: Path) -> None:
+    corpus = folder / "corpus.jsonl"
+    lines = [{"id": f"id{n}", "text": text} for n, text in enumerate(_corpus())]
+    corpus.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    # Stamps tell a corpus by its name and time, so copies of the folder share this one.
+    (folder / "where").write_text(str(corpus))
+    _dedup(folder)
+
+
+def _dedup(folder: Path, **options: Any) -> la.DedupResult:
+    settings: dict[str, Any] = {"threshold": 0.5, "ngram": 2, "permutations": 32, "threads": 1}
+    corpus = Path((folder / "where").read_text())
+    return la.dedup(corpus, work=folder / "work", **settings, **options)
+
+
+def _make_unfinished_work(folder: Path) -> None:
+    """Stop while documents are being signed."""
+    _make_work(folder)
+    shutil.rmtree(folder / "work")
+
+    def stop(step: str, share: float) -> None:
+        if step == "sign" and share > 0.5:
+            raise KeyboardInterrupt
+
+    sign: Any = sys.modules["lookalike.dedup.sign"]
+    before = sign._AT_A_TIME
+    sign._AT_A_TIME = 3
+    try:
+        _dedup(folder, progress=stop)
+    except KeyboardInterrupt:
+        return
+    finally:
+        sign._AT_A_TIME = before
+    raise AssertionError("the job came to its end")
+
+
+def _ask_work(folder: Path) -> Any:
+    result = _dedup(folder)
+    pairs = result.pairs
+    return (
+        (result.keep.tolist(), result.duplicate_of.tolist(), result.clusters.tolist()),
+        (pairs.left.tolist(), pairs.right.tolist(), pairs.similarity.tolist()),
+        [(result.id(row), result.text(row)) for row in range(len(_corpus()))],
+    )
+
+
+def _work_used(folder: Path) -> bool:
+    return _dedup(folder).reused == ("read", "sign", "propose", "verify")
+
+
+def _signing_goes_on(folder: Path) -> bool:
+    return _dedup(folder).reused == ("read", "sign")
+
+
+KINDS = {
+    "signatures": Kind(_make_signatures, _ask_signatures),
+    "signer": Kind(_make_signer, _ask_signer),
+    "scan": Kind(_make_scan, _ask_index),
+    "slices": Kind(_make_slices, _ask_index),
+    "built slices": Kind(_make_built_slices, _ask_index),
+    "blocks": Kind(_make_blocks, _ask_index),
+    "compressed blocks": Kind(_make_compressed_blocks, _ask_index),
+    "flips": Kind(_make_flips, _ask_index),
+    "shards": Kind(_make_shards, _ask_shards, ("one.lookalike", "two.lookalike")),
+    "runs": Kind(_make_runs, _ask_runs),
+    "cache": Kind(_make_collection, _ask_cache, ("cache/*",), _cache_used),
+    "snapshot": Kind(_make_snapshot, _ask_snapshot),
+    "work": Kind(_make_work, _ask_work, ("work/*",), _work_used),
+    "unfinished work": Kind(_make_unfinished_work, _ask_work, ("work/*",), _signing_goes_on),
+}
