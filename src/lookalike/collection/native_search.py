@@ -10,6 +10,7 @@ that opening does not mean building; a damaged, foreign or outdated file is not 
 from __future__ import annotations
 
 import copy
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -39,6 +40,7 @@ class NativeSearch:
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
         self._lock = threading.Lock()
+        self._process = os.getpid()
         self._index: SliceIndex | None = None
         self._uid = ""
         self._version = 0
@@ -64,11 +66,14 @@ class NativeSearch:
 
         A file that cannot be written is no error: it only saves time.
         """
-        with self._lock:
-            self._save(_SAVE_AFTER)
+        if self._is_here():
+            with self._lock:
+                self._save(_SAVE_AFTER)
 
     def forget(self) -> None:
         """Drop the index and its file."""
+        if not self._is_here():
+            return
         with self._lock:
             path = self._path(self._uid) if self._uid else None
             self._index, self._uid = None, ""
@@ -97,6 +102,10 @@ class NativeSearch:
         """How large the index is; 0 if none has been needed so far."""
         index = self._index
         return 0 if index is None else index.memory_bytes
+
+    def _is_here(self) -> bool:
+        """Return whether this is no fork, in which the lock may be held by a thread left behind."""
+        return os.getpid() == self._process
 
     # Within, under the lock
 

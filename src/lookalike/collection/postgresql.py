@@ -40,6 +40,7 @@ class PostgresStore(Store):
         with self._translated(), self._pool.connection() as connection:
             connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             yield PostgresTransaction(connection)
+            self._pool.refuse_other_process()
             connection.execute("ROLLBACK")
 
     @contextmanager
@@ -48,6 +49,7 @@ class PostgresStore(Store):
         with self._translated(), self._pool.connection() as connection:
             connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
             yield PostgresTransaction(connection)
+            self._pool.refuse_other_process()
             try:
                 connection.execute("COMMIT")
             except self._psycopg.OperationalError as error:

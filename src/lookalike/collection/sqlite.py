@@ -42,6 +42,7 @@ class SqliteStore(Store):
         with self._translated(), self._pool.connection() as connection:
             connection.execute("BEGIN")
             yield SqliteTransaction(connection)
+            self._pool.refuse_other_process()
             connection.execute("ROLLBACK")
 
     @contextmanager
@@ -50,6 +51,7 @@ class SqliteStore(Store):
         with self._translated(), self._pool.connection() as connection:
             connection.execute("BEGIN IMMEDIATE")
             yield SqliteTransaction(connection)
+            self._pool.refuse_other_process()
             connection.execute("COMMIT")
 
     def durability(self) -> str:
