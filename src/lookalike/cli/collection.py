@@ -22,6 +22,7 @@ from lookalike.collection import (
     open_collection,
     restore_collection,
 )
+from lookalike.collection.address import parse_address
 from lookalike.corpora import FORMATS
 from lookalike.errors import ArgumentError, CollectionError, FileError, NotFoundError
 from lookalike.features import Chars, Words
@@ -209,14 +210,14 @@ def _create(options: argparse.Namespace) -> None:
     except NotFoundError:
         existing = []
     if options.name in existing:
-        raise ArgumentError(f"{options.database} has a collection {options.name!r} already")
+        raise ArgumentError(f"{_database(options)} has a collection {options.name!r} already")
     signer = _signer(options)
     bits = None if signer else options.bits or 128
     with open_collection(
         options.database, options.name, signer=signer, bits=bits, keep_text=not options.no_text
     ) as docs:
         made = f"{docs.bits} bits" if signer is None else f"{docs.bits} bits by {signer!r}"
-        print(f"made the collection {docs.name!r} in {options.database}: {made}")
+        print(f"made the collection {docs.name!r} in {_database(options)}: {made}")
 
 
 def _signer(options: argparse.Namespace) -> Signer | None:
@@ -348,7 +349,7 @@ def _print_report(report: Report, options: argparse.Namespace) -> None:
         for problem in report.problems:
             print(f"  {problem}")
     if not report.ok:
-        raise CollectionError(f"{options.database} is damaged: {len(report.problems)} problems")
+        raise CollectionError(f"{_database(options)} is damaged: {len(report.problems)} problems")
 
 
 def _snapshot(options: argparse.Namespace) -> None:
@@ -392,6 +393,12 @@ def _export(options: argparse.Namespace) -> None:
 
 
 # Reading options, writing lines
+
+
+def _database(options: argparse.Namespace) -> str:
+    """Return the database as it was typed, but without its password."""
+    address = parse_address(options.database)
+    return address.shown if address.path is None else str(options.database)
 
 
 def _opened(options: argparse.Namespace) -> Collection:

@@ -13,7 +13,7 @@ from lookalike.collection.pool import Pool
 from lookalike.collection.postgresql_transaction import POSTGRESQL, SCHEMA_LOCK, PostgresTransaction
 from lookalike.collection.schema import MIGRATIONS, refuse_newer, upgrade
 from lookalike.collection.store import StaleView, Store, View, Writer
-from lookalike.errors import CollectionBusyError, CollectionError
+from lookalike.errors import ArgumentError, CollectionBusyError, CollectionError
 
 if TYPE_CHECKING:
     import psycopg
@@ -30,6 +30,7 @@ class PostgresStore(Store):
         self._timeout = timeout
         self._durable = durable
         self._psycopg = optional_module("psycopg", "a collection on PostgreSQL", extra="postgresql")
+        self._check_url()
         self._pool: Pool[psycopg.Connection[Any]] = Pool(self._connect, _usable)
         with self._translated():
             self._prepare()
@@ -92,6 +93,27 @@ class PostgresStore(Store):
     def close(self) -> None:
         """Close all connections."""
         self._pool.close()
+
+    def _check_url(self) -> None:
+        """Refuse an address that libpq cannot read.
+
+        It repeats what it cannot read, so its words are used only about the address without the
+        password.
+        """
+        if self._unreadable(self._url):
+            reason = self._unreadable(self.shown) or "its password has a % that encodes nothing"
+            raise ArgumentError(
+                f"the address {self.shown} cannot be read: {reason}; "
+                "expected postgresql://user:password@host:port/database, special characters "
+                "percent-encoded (% is %25)"
+            )
+
+    def _unreadable(self, url: str) -> str:
+        try:
+            self._psycopg.conninfo.conninfo_to_dict(url)
+        except self._psycopg.Error as error:
+            return str(error).strip()
+        return ""
 
     def _connect(self) -> psycopg.Connection[Any]:
         milliseconds = max(1, int(1000 * self._timeout))

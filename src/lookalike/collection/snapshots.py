@@ -51,13 +51,16 @@ def restore_collection(
     it is only replaced if `replace` is True, in one step, when everything has been copied.
     `source` says which collection to take if the file has several.
     """
-    if parse_address(path) == parse_address(url):
-        raise ArgumentError(f"{path} is both the snapshot and the database; name another one")
-    origin = open_store(parse_address(path), create=False)
+    source_address, address = parse_address(path), parse_address(url)
+    if source_address == address:
+        raise ArgumentError(
+            f"{address.shown} is both the snapshot and the database; name another one"
+        )
+    origin = open_store(source_address, create=False)
     try:
         with origin.reading() as view:
             state = _choose(view, source, origin.shown)
-            target = open_store(parse_address(url))
+            target = open_store(address)
             try:
                 new_name = name or state.name
                 old = _restore(view, state, target, new_name, replace)
@@ -66,7 +69,7 @@ def restore_collection(
     finally:
         origin.close()
     if old is not None:
-        forget_cache(parse_address(url), old)
+        forget_cache(address, old)
     return new_name
 
 
