@@ -47,10 +47,7 @@ def parse_address(url: str | os.PathLike[str]) -> Address:
 
     What cannot be read is not repeated in the error where it may be a password.
     """
-    try:
-        text = os.fspath(url)
-    except TypeError:
-        text = b""
+    text = os.fspath(url) if isinstance(url, str | os.PathLike) else None
     if not isinstance(text, str):
         raise ArgumentError(
             f"the address of a collection is of type {type(url).__name__}; {_EXPECTED}"

@@ -25,7 +25,7 @@ from lookalike.collection.native_search import (
 )
 from lookalike.collection.pairs import document_pairs
 from lookalike.collection.sql_search import SqlSearch
-from lookalike.collection.store import Numbered, StaleView, State, Store, View
+from lookalike.collection.store import Numbered, StaleView, State, Store, View, signer_hash
 from lookalike.collection.writing import Written, delete_documents, write_documents
 from lookalike.errors import ArgumentError, BatchError, CollectionError, ItemError, NotFoundError
 from lookalike.signatures import Signer, as_queries, signer_from_dict
@@ -79,6 +79,11 @@ class Collection:
         """How documents are signed; None if signatures are given by the caller."""
         if self._signer is None and self._opened.signer:
             description = self._at_one_version(lambda view, state: view.signer(state))
+            if signer_hash(description) != self._opened.signer:
+                raise CollectionError(
+                    f"the signer of the collection {self._name!r} is not the one it was made "
+                    "with: the database is damaged; restore a snapshot"
+                )
             self._signer = signer_from_dict(json.loads(description))
         return self._signer
 

@@ -197,6 +197,8 @@ class NativeSearch:
         notes = {"uid": self._uid, "version": self._version, "last": self._last}
         with suppress(FileError, OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
+            if path.is_symlink():
+                path.unlink()  # we made none, and what it leads to is not ours to replace
             self._index.save(path, notes={**notes, "digest": self._digest})
             self._changes = 0
 

@@ -13,13 +13,12 @@ from lookalike.collection.address import Address, parse_address
 from lookalike.collection.collection import Collection, Way
 from lookalike.collection.native_search import cache_file
 from lookalike.collection.slicing import Slicing, default_slice_bits
-from lookalike.collection.store import State, Store
+from lookalike.collection.store import MOST_BITS, State, Store, signer_hash
 from lookalike.errors import ArgumentError, NotFoundError
 from lookalike.signatures import MinHash, Signer
 
 __all__ = ["drop_collection", "list_collections", "open_collection", "open_store"]
 
-MOST_BITS = 1 << 14  # PostgreSQL's indexes take entries of up to 2,700 bytes
 _MOST_NAME = 200
 
 
@@ -123,12 +122,6 @@ def describe_signer(signer: Signer | None) -> str:
     return "" if signer is None else json.dumps(signer.to_dict(), sort_keys=True)
 
 
-def _hash(description: str) -> str:
-    import hashlib  # takes milliseconds to import, which not everybody needs
-
-    return hashlib.sha256(description.encode()).hexdigest() if description else ""
-
-
 def _wanted(
     name: str,
     signer: Signer | None,
@@ -161,7 +154,7 @@ def _wanted(
         return None
     slices = default_slice_bits(width) if slice_bits is None else int(slice_bits)
     Slicing(width, slices)
-    digest = _hash(describe_signer(signer))
+    digest = signer_hash(describe_signer(signer))
     return State(0, name, os.urandom(16).hex(), width, slices, bool(keep_text), digest)
 
 
@@ -170,9 +163,9 @@ def _find_or_create(
 ) -> State:
     with store.reading() as view:
         state = view.state(name)
+        if state is not None:
+            return state
         others = [other.name for other in view.states()]
-    if state is not None:
-        return state
     if wanted is None or not create:
         known = f"; there are {others}" if others else ""
         hint = "" if create else ": create=True makes one"
@@ -189,7 +182,7 @@ def _refuse_other(
     bits: SupportsIndex | None,
     slice_bits: SupportsIndex | None,
 ) -> None:
-    if signer is not None and _hash(describe_signer(signer)) != state.signer:
+    if signer is not None and signer_hash(describe_signer(signer)) != state.signer:
         raise ArgumentError(
             f"the collection {state.name!r} was made with another signer than {signer!r}, so "
             "their signatures cannot be compared; open it without a signer to use its own, or "

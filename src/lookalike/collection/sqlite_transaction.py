@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 
 from lookalike.collection.documents import Row
 from lookalike.collection.schema import STATE_COLUMNS, Dialect, collection_tables, consistency
-from lookalike.collection.store import HIDDEN, SCAN_BATCH, Numbered, State, Writer, numbered
+from lookalike.collection.store import (
+    HIDDEN,
+    SCAN_BATCH,
+    Numbered,
+    State,
+    Writer,
+    numbered,
+    stored_state,
+)
 
 __all__ = ["SQLITE", "SqliteTransaction"]
 
@@ -42,13 +50,13 @@ class SqliteTransaction(Writer):
         row = self._execute(
             f"SELECT {STATE_COLUMNS} FROM {SQLITE.prefix}collections WHERE name = ?", (name,)
         ).fetchone()
-        return _state(row) if row else None
+        return stored_state(row) if row else None
 
-    def states(self) -> list[State]:
+    def states(self, hidden: bool = False) -> list[State]:
         rows = self._execute(
             f"SELECT {STATE_COLUMNS} FROM {SQLITE.prefix}collections ORDER BY name"
         )
-        return [state for state in map(_state, rows) if not state.name.startswith(HIDDEN)]
+        return [stored_state(row) for row in rows if str(row[1]).startswith(HIDDEN) is hidden]
 
     def signer(self, state: State) -> str:
         row = self._execute(
@@ -306,11 +314,6 @@ class SqliteTransaction(Writer):
 
         self._connection.executemany(many, whole())
         self._connection.executemany(one, zip(*[iter(rest)] * width, strict=True))
-
-
-def _state(row: tuple[Any, ...]) -> State:
-    state = State(*row)
-    return replace(state, keep_text=bool(state.keep_text))
 
 
 def _columns(text: bool, prefix: str = "") -> str:

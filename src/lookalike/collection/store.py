@@ -15,21 +15,24 @@ the order of commits, and a number is visible only after all smaller ones.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.collection.documents import Row
 from lookalike.collection.slicing import Slicing
-from lookalike.errors import CollectionError
+from lookalike.errors import ArgumentError, CollectionError
 
 __all__ = [
     "HIDDEN",
+    "MOST_BITS",
     "SCAN_BATCH",
     "Numbered",
     "StaleView",
@@ -38,9 +41,12 @@ __all__ = [
     "View",
     "Writer",
     "numbered",
+    "signer_hash",
+    "stored_state",
 ]
 
 SCAN_BATCH = 20_000
+MOST_BITS = 1 << 14  # PostgreSQL's indexes take entries of up to 2,700 bytes
 HIDDEN = "\1"
 """What names begin with while a collection is being restored: nobody can open or list those."""
 
@@ -74,6 +80,54 @@ class State:
         return Slicing(self.bits, self.slice_bits)
 
 
+def stored_state(row: Sequence[Any]) -> State:
+    """Return a row of the table of collections, or raise if it cannot be one.
+
+    A database may come from anybody, and what stands here becomes names of files and tables.
+    """
+    state = State(*row)
+    valid = {
+        "number": _is_count(state.number) and state.number > 0,
+        "name": isinstance(state.name, str),
+        "uid": isinstance(state.uid, str) and re.fullmatch("[0-9a-f]{32}", state.uid) is not None,
+        "slice_bits": _can_be_sliced(state.bits, state.slice_bits),
+        "keep_text": state.keep_text in (0, 1),
+        "signer": isinstance(state.signer, str)
+        and re.fullmatch("([0-9a-f]{64})?", state.signer) is not None,
+        "digest": type(state.digest) is int,
+    }
+    for field in fields(State):
+        value = getattr(state, field.name)
+        if not valid.get(field.name, True) or (field.name not in valid and not _is_count(value)):
+            raise CollectionError(
+                f"the row of the collection {str(state.name)[:80]!r} holds {str(value)[:80]!r} as "
+                f"{field.name}, which lookalike did not write: the database is damaged, or was "
+                "made by somebody else; restore a snapshot"
+            )
+    return replace(state, keep_text=bool(state.keep_text))
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _can_be_sliced(bits: object, slice_bits: object) -> bool:
+    if type(bits) is not int or type(slice_bits) is not int or bits % 8:
+        return False
+    try:
+        Slicing(bits, slice_bits)
+    except ArgumentError:
+        return False
+    return 8 <= bits <= MOST_BITS
+
+
+def signer_hash(description: str) -> str:
+    """Return what the row of a collection says of its signer's description."""
+    import hashlib  # takes milliseconds to import, which not everybody needs
+
+    return hashlib.sha256(description.encode()).hexdigest() if description else ""
+
+
 @dataclass(frozen=True)
 class Numbered:
     """Signatures with their numbers."""
@@ -100,8 +154,8 @@ class View(ABC):
         """Return the row of a collection, or None if there is none of that name."""
 
     @abstractmethod
-    def states(self) -> list[State]:
-        """Return the rows of all collections that can be opened, by name."""
+    def states(self, hidden: bool = False) -> list[State]:
+        """Return the rows of all collections that can be opened, or of all others, by name."""
 
     @abstractmethod
     def signer(self, state: State) -> str:
