@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike.checks import whole_number
+from lookalike.collection.abandoned import remove_abandoned
 from lookalike.collection.answers import Answer, Pair, differing_bits
 from lookalike.collection.documents import Document, Row, as_document, as_id, is_id, prepare_items
 from lookalike.collection.filters import Where, compile_where
@@ -510,9 +511,13 @@ class Collection:
         return verify(self._store, self._name, self._native)
 
     def repair(self) -> Report:
-        """Rebuild what is derived from documents and signatures, and return what is still wrong."""
+        """Rebuild what is derived from documents and signatures, and return what is still wrong.
+
+        What restores that died have left in the database is removed, whichever collection it was.
+        """
         from lookalike.collection.maintenance import repair
 
+        remove_abandoned(self._store)
         return repair(self._store, self._name, self._native)
 
     def snapshot(self, path: str | os.PathLike[str]) -> None:

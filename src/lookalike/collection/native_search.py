@@ -27,7 +27,10 @@ from lookalike.errors import CollectionError, FileError, LookalikeError
 from lookalike.indexes import SliceIndex, load_index
 from lookalike.indexes.slice_width import MOST_SLICE_BITS, slice_width
 
-__all__ = ["NativeSearch", "cache_file", "native_levels", "native_within"]
+__all__ = ["CACHE_NAME", "NativeSearch", "cache_file", "native_levels", "native_within"]
+
+CACHE_NAME = r"[0-9a-f]{32}\.lookalike"
+"""What names of saved indexes look like."""
 
 _LEAST_COUNT = 1 << 16
 _SAVE_AFTER = 1_000

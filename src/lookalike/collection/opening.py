@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal, SupportsIndex
 
 from lookalike.checks import whole_number
+from lookalike.collection.abandoned import remove_abandoned, remove_old_caches
 from lookalike.collection.address import Address, parse_address
 from lookalike.collection.collection import Collection, Way
 from lookalike.collection.native_search import cache_file
@@ -54,16 +55,19 @@ def open_collection(
     if way not in ("native", "sql"):
         raise ArgumentError(f"way is {way!r}; expected 'native' or 'sql'")
     wanted = _wanted(name, signer, bits, slice_bits, keep_text)
+    folder = address.cache_folder() if cache is None else None if cache is False else Path(cache)
     store = open_store(
         address, timeout=timeout, durable=durable, create=create and wanted is not None
     )
     try:
         state = _find_or_create(store, name, wanted, signer, create)
         _refuse_other(state, signer, bits, slice_bits)
+        remove_abandoned(store)
+        if folder is not None:
+            remove_old_caches(store, folder, of_this_database=cache is None)
     except BaseException:
         store.close()
         raise
-    folder = address.cache_folder() if cache is None else None if cache is False else Path(cache)
     return Collection(store, state, way=way, cache=folder)
 
 
@@ -79,16 +83,17 @@ def list_collections(url: str | os.PathLike[str]) -> list[str]:
 
 def drop_collection(url: str | os.PathLike[str], name: str) -> None:
     """Remove a collection with all it holds; it cannot be taken back."""
-    store = open_store(parse_address(url), create=False)
+    address = parse_address(url)
+    store = open_store(address, create=False)
     try:
         with store.writing() as writer:
-            state = writer.lock(name)
+            state = writer.lock(checked_name(name))
             if state is None:
                 raise NotFoundError(f"there is no collection {name!r} at {store.shown}")
             writer.drop(state)
     finally:
         store.close()
-    forget_cache(parse_address(url), state)
+    forget_cache(address, state)
 
 
 def forget_cache(address: Address, state: State) -> None:
@@ -117,6 +122,16 @@ def open_store(
     return PostgresStore(address.url, address.shown, timeout=timeout, durable=durable)
 
 
+def checked_name(name: str) -> str:
+    """Return the name if it can be that of a collection."""
+    if not isinstance(name, str) or not name or len(name) > _MOST_NAME or not name.isprintable():
+        raise ArgumentError(
+            f"the name of the collection is {str(name)[: 2 * _MOST_NAME]!r}; expected 1 to "
+            f"{_MOST_NAME} printable characters"
+        )
+    return name
+
+
 def describe_signer(signer: Signer | None) -> str:
     """Return the description of a signer as it is stored."""
     return "" if signer is None else json.dumps(signer.to_dict(), sort_keys=True)
@@ -130,11 +145,7 @@ def _wanted(
     keep_text: bool,
 ) -> State | None:
     """Return the row that a new collection would have; None if too little is known for that."""
-    if not isinstance(name, str) or not name or len(name) > _MOST_NAME or not name.isprintable():
-        raise ArgumentError(
-            f"the name of the collection is {name!r}; expected 1 to {_MOST_NAME} printable "
-            "characters"
-        )
+    checked_name(name)
     if signer is not None and not isinstance(signer, Signer):
         raise ArgumentError(f"signer is {signer!r}; expected one such as la.SimHash(bits=128)")
     if isinstance(signer, MinHash):

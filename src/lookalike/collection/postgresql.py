@@ -9,16 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lookalike.checks import optional_module
+from lookalike.collection.abandoned import drop_hidden
 from lookalike.collection.pool import Pool
 from lookalike.collection.postgresql_transaction import POSTGRESQL, SCHEMA_LOCK, PostgresTransaction
 from lookalike.collection.schema import MIGRATIONS, refuse_newer, upgrade
-from lookalike.collection.store import StaleView, Store, View, Writer
+from lookalike.collection.store import StaleView, Store, View
 from lookalike.errors import ArgumentError, CollectionBusyError, CollectionError
 
 if TYPE_CHECKING:
     import psycopg
 
 __all__ = ["PostgresStore"]
+
+_RESTORING = 1819242348
+"""Whoever restores shares this lock."""
 
 
 class PostgresStore(Store):
@@ -45,7 +49,7 @@ class PostgresStore(Store):
             connection.execute("ROLLBACK")
 
     @contextmanager
-    def writing(self) -> Iterator[Writer]:
+    def writing(self) -> Iterator[PostgresTransaction]:
         """Return a transaction; others that want to write to the same collection wait."""
         with self._translated(), self._pool.connection() as connection:
             connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
@@ -59,6 +63,22 @@ class PostgresStore(Store):
                     "may have been written, all of it or nothing: look with get(), or write it "
                     "again with upsert()"
                 ) from error
+
+    @contextmanager
+    def restoring(self) -> Iterator[None]:
+        """Share the lock of those who restore, on a connection that lives as long."""
+        with self._translated(), self._pool.connection() as connection:
+            connection.execute("SELECT pg_advisory_lock_shared(%s)", (_RESTORING,))
+            yield
+            connection.execute("SELECT pg_advisory_unlock_shared(%s)", (_RESTORING,))
+
+    def remove_abandoned(self) -> int:
+        """Remove what is half restored, if nobody shares the lock."""
+        with self.reading() as view:
+            if not view.states(hidden=True):
+                return 0
+        with self.writing() as writer:
+            return drop_hidden(writer) if writer.try_lock(_RESTORING) else 0
 
     def copy_file(self, path: Path) -> bool:
         """Do nothing: a server is no file."""

@@ -174,6 +174,11 @@ class PostgresTransaction(Writer):
         # again.
         return self._state(" FOR UPDATE", name) or self._state(" FOR UPDATE", name)
 
+    def try_lock(self, number: int) -> bool:
+        """Return whether a lock that is no row's could be had; it is held until the end."""
+        row = self._execute("SELECT pg_try_advisory_xact_lock(%s)", (number,)).fetchone()
+        return bool(row and row[0])
+
     def create(self, state: State, signer: str) -> State:
         self._execute(SCHEMA_LOCK)
         existing = self.state(state.name)

@@ -324,6 +324,17 @@ class Store(ABC):
         """Return a transaction, committed at the end unless something is raised."""
 
     @abstractmethod
+    def restoring(self) -> AbstractContextManager[None]:
+        """Hold what tells others that something is being restored, and not abandoned."""
+
+    @abstractmethod
+    def remove_abandoned(self) -> int:
+        """Remove what restores that died have left, and return how many.
+
+        None if there is a restore under way in any process, or if somebody else does it now.
+        """
+
+    @abstractmethod
     def copy_file(self, path: Path) -> bool:
         """Copy the whole database at one moment, if it is a file; return whether it is one."""
 
