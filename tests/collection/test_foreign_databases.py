@@ -148,6 +148,6 @@ def test_another_signer_than_the_row_says_is_refused(tmp_path: Path) -> None:
         other.close()
         with la.open_collection(path) as docs:
             for use in (lambda: docs.search("text"), docs.stats, lambda: docs.add(["b"], ["t"])):
-                with pytest.raises(la.CollectionError, match="is not the one it was made with"):
+                with pytest.raises(la.CollectionError, match="is not described as it was"):
                     use()
             assert docs.get("a") is not None

@@ -227,6 +227,29 @@ def test_conditions_come_before_the_nearest_are_chosen(url: str) -> None:
             assert not docs.search(query, 3, where={"n": -1}, way=way)
 
 
+def test_what_slices_have_found_is_not_found_again_by_reading_all(url: str) -> None:
+    """A hundred near the query, of which two meet the condition: slices do not lead to a third."""
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 256, (5100, 16), dtype=np.uint8)
+    query = rows[0].copy()
+    for row in range(100):
+        flipped = np.isin(np.arange(128), rng.permutation(128)[: row % 5 + 1])
+        rows[row] = query ^ np.packbits(flipped)
+    far = oracle.distances(query[None], rows)[0]
+    ids = [f"d{i}" for i in range(5100)]
+    with la.open_collection(url, bits=128, cache=False) as docs:
+        docs.add(ids, signatures=rows, metadata=[{"m": i % 50 == 0} for i in range(5100)])
+        wanted = sorted((int(far[i]), ids[i]) for i in range(0, 5100, 50))
+        others = [id for i, id in enumerate(ids) if i % 50]
+        for way in ("native", "sql"):
+            for k in (1, 2, 3, 10, 101, 103):
+                search: dict[str, Any] = {"k": k, "way": way}
+                answer = docs.search(query, where={"m": True}, **search)
+                assert list(zip(answer.distances, answer.ids, strict=True)) == wanted[:k]
+                answer = docs.search(query, exclude=others, **search)
+                assert list(zip(answer.distances, answer.ids, strict=True)) == wanted[:k]
+
+
 def test_many_queries_are_answered_as_one_by_one(url: str) -> None:
     rng = np.random.default_rng(3)
     rows = oracle.collection(500, 16, "clustered", 5)

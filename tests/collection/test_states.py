@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,54 @@ import lookalike as la
 import oracle
 from collection import model
 from collection.conftest import new_database
+from lookalike.collection import gathering, native_search, probing, sql_search
 from strategies import collections
 
 WIDTH = 3
-WAYS = ("native", "sql")
 ids = st.integers(0, 25).map(lambda number: f"d'{number}")  # with a quote, as SQL likes them
 metadata = st.fixed_dictionaries({"n": st.integers(0, 3)})
+counts = st.one_of(st.integers(1, 8), st.integers(1, 40))
+radii = st.one_of(st.integers(0, 12), st.integers(0, 8 * WIDTH))
+asked = st.fixed_dictionaries(
+    {
+        "most": st.sampled_from((0, 1, 2, None)),
+        "exclude": st.one_of(st.lists(ids, max_size=3), st.lists(ids, max_size=20)),
+        "text": st.booleans(),
+    }
+)
+"""Which documents may be found, and how."""
+
+Settings = dict[tuple[Any, str], float]
+FINE: Settings = {(gathering, "_FILTERED_CHUNK"): 1, (sql_search, "_MORE"): 1}
+"""Searches go on in the smallest steps."""
+PROBES: Settings = {(probing, "SCAN_COST"): 1e6}
+"""Slices are looked up wherever that can be done."""
+TEMPERS: dict[str, list[Settings]] = {
+    "native": [{}, {(gathering, "_FILTERED_CHUNK"): 1, (native_search, "_SPARE"): 2}],
+    "sql": [
+        {},
+        FINE,
+        PROBES,
+        {**FINE, **PROBES},
+        {**PROBES, (sql_search, "_SPARE_CANDIDATES"): 1, (sql_search, "_HOT"): 1},
+        {**FINE, (probing, "SCAN_COST"): 0.0, (probing, "_LEAST_SCAN"): 0.0},
+    ],
+}
+"""What makes small collections take every path that large ones take: the last two count values
+that are hot, and read everything."""
+USUAL: Settings = {
+    key: getattr(*key) for tempers in TEMPERS.values() for temper in tempers for key in temper
+}
+
+
+def be(temper: Settings) -> None:
+    for (module, name), value in {**USUAL, **temper}.items():
+        setattr(module, name, value)
+    probing._plan.cache_clear()  # plans were made with the costs of before
+
+
+def text_of(id: str, described: dict[str, Any]) -> str:
+    return f"text of {id}, {described}"
 
 
 class CollectionBesideDictionary(RuleBasedStateMachine):
@@ -48,16 +91,29 @@ class CollectionBesideDictionary(RuleBasedStateMachine):
             self.url, "it's", bits=8 * WIDTH, slice_bits=self.slice_bits, cache=self.folder.name
         )
 
-    @initialize(slice_bits=st.integers(2, 9))
-    def begin(self, slice_bits: int) -> None:
+    @initialize(
+        slice_bits=st.integers(2, 9), size=st.sampled_from((0, 10, 26, 40)),
+        seed=st.integers(0, 2**32 - 1),
+    )  # fmt: skip
+    def begin(self, slice_bits: int, size: int, seed: int) -> None:
         self.slice_bits = slice_bits
         if self.postgres:
             self.url = new_database(self.postgres)
         else:
             self.url = str(Path(self.folder.name) / "docs.db")
         self.handles = [self.open(), self.open()]  # as two processes would
+        if size:  # a clump, of which conditions leave some: then searches go on after a while
+            rng = np.random.default_rng(seed)
+            flips = rng.random((size, 8 * WIDTH)) < rng.random((size, 1)) * 0.6
+            names = [f"d'{number}" for number in range(size)]
+            rows = np.packbits(flips, axis=1)
+            described = [{"n": int(n)} for n in rng.integers(0, 4, size)]
+            texts = self._texts(names, described)
+            self.handles[0].add(names, texts, signatures=rows, metadata=described)
+            self._take(names, rows, described)
 
     def teardown(self) -> None:
+        be({})
         for handle in self.handles:
             handle.close()
         self.folder.cleanup()
@@ -67,7 +123,9 @@ class CollectionBesideDictionary(RuleBasedStateMachine):
         names, rows, described = self._batch(data)
         fresh = len(set(names)) == len(names) and not set(names) & set(self.known)
         if fresh:
-            written = self.handles[who].add(names, signatures=rows, metadata=described)
+            written = self.handles[who].add(
+                names, self._texts(names, described), signatures=rows, metadata=described
+            )
             self._take(names, rows, described)
             assert (written.added, written.updated) == (len(names), 0)
             return
@@ -78,7 +136,9 @@ class CollectionBesideDictionary(RuleBasedStateMachine):
     def upsert(self, data: st.DataObject, who: int) -> None:
         names, rows, described = self._batch(data)
         old = set(names) & set(self.known)
-        written = self.handles[who].upsert(names, signatures=rows, metadata=described)
+        written = self.handles[who].upsert(
+            names, self._texts(names, described), signatures=rows, metadata=described
+        )
         self._take(names, rows, described)
         assert (written.added, written.updated) == (len(set(names) - old), len(old))
 
@@ -89,50 +149,63 @@ class CollectionBesideDictionary(RuleBasedStateMachine):
         self.known = {id: entry for id, entry in self.known.items() if id not in gone}
         self.version += bool(gone)
 
+    @precondition(lambda self: self.known)
+    @rule(data=st.data(), who=st.integers(0, 1), times=st.integers(1, 3))
+    def remove_and_add_again(self, data: st.DataObject, who: int, times: int) -> None:
+        id = data.draw(st.sampled_from(sorted(self.known)))
+        for row in data.draw(collections(width=WIDTH, least=times, most=times)):
+            described = data.draw(metadata)
+            self.handles[who].delete(id)
+            text = [text_of(id, described)]
+            self.handles[who].add([id], text, signatures=row[None], metadata=[described])
+            self.version += 1
+            self._take([id], row[None], [described])
+
     @rule(
-        data=st.data(), k=st.integers(1, 8), who=st.integers(0, 1), way=st.sampled_from(WAYS),
-        wanted=st.one_of(st.none(), st.integers(0, 3)), exclude=st.lists(ids, max_size=3),
-        radius=st.one_of(st.none(), st.integers(0, 8 * WIDTH)),
+        data=st.data(), k=counts, who=st.integers(0, 1), asked=asked,
+        radius=st.one_of(st.none(), st.none(), radii),
     )  # fmt: skip
     def search(
-        self, data: st.DataObject, k: int, who: int, way: Any, wanted: int | None,
-        exclude: list[str], radius: int | None,
-    ) -> None:  # fmt: skip
-        query = self._query(data)
-        where = None if wanted is None else {"n": {"<=": wanted}}
-        answer = self.handles[who].search(
-            query, k, radius=radius, where=where, exclude=exclude, way=way
-        )
-        self._same(
-            answer,
-            model.nearest(
-                self.known, query, radius=radius, k=k, exclude=exclude,
-                where=lambda metadata: wanted is None or metadata["n"] <= wanted,
-            ),
-        )  # fmt: skip
+        self, data: st.DataObject, k: int, who: int, asked: dict[str, Any], radius: int | None
+    ) -> None:
+        queries = self._queries(data)
+        expected = [self._nearest(query, asked, radius=radius, k=k) for query in queries]
+        for options in self._every_way(asked):
+            answers = self.handles[who].search_many(queries, k, radius=radius, **options)
+            for answer, nearest in zip(answers, expected, strict=True):
+                self._same(answer, nearest, asked["text"])
+                assert answer.complete
+        one = self.handles[who].search(queries[0], k, radius=radius, **options)
+        assert one == answers[0]
 
     @rule(
-        data=st.data(), radius=st.integers(0, 12), who=st.integers(0, 1), way=st.sampled_from(WAYS)
-    )
-    def within(self, data: st.DataObject, radius: int, who: int, way: Any) -> None:
-        query = self._query(data)
-        answer = self.handles[who].within(query, radius, way=way, explain=True)
-        self._same(answer, model.nearest(self.known, query, radius=radius))
-        assert answer.complete
-        for match in answer:
-            assert match.differing_bits is not None
-            assert match.slice_distances is not None
-            assert len(match.differing_bits) == sum(match.slice_distances) == match.distance
-            if answer.work is not None and answer.work.way == "sql":
-                assert match.slices, "it was found, so a slice must have hit"
+        data=st.data(), radius=radii, who=st.integers(0, 1), asked=asked,
+        limit=st.one_of(st.just(100), counts),
+    )  # fmt: skip
+    def within(
+        self, data: st.DataObject, radius: int, who: int, asked: dict[str, Any], limit: int
+    ) -> None:
+        queries = self._queries(data)
+        expected = [self._nearest(query, asked, radius=radius) for query in queries]
+        for options in self._every_way(asked):
+            answers = self.handles[who].within_many(
+                queries, radius, limit=limit, explain=True, **options
+            )
+            for answer, nearest in zip(answers, expected, strict=True):
+                self._same(answer, nearest[:limit], asked["text"])
+                assert answer.complete == (len(nearest) <= limit)
+                self._explained(answer)
 
     @precondition(lambda self: self.known)
-    @rule(data=st.data(), radius=st.integers(0, 9), way=st.sampled_from(WAYS))
-    def duplicates(self, data: st.DataObject, radius: int, way: Any) -> None:
+    @rule(data=st.data(), radius=st.integers(0, 9), asked=asked)
+    def duplicates(self, data: st.DataObject, radius: int, asked: dict[str, Any]) -> None:
         id = data.draw(st.sampled_from(sorted(self.known)))
         query = np.frombuffer(self.known[id][0], np.uint8)
-        answer = self.handles[0].duplicates_of(id, radius, way=way)
-        self._same(answer, model.nearest(self.known, query, radius=radius, exclude=[id]))
+        expected = self._nearest(query, {**asked, "exclude": [id]}, radius=radius)
+        for options in self._every_way(asked):
+            del options["exclude"]
+            answer = self.handles[0].duplicates_of(id, radius, **options)
+            self._same(answer, expected, asked["text"])
 
     @rule(radius=st.integers(0, 6))
     def pairs(self, radius: int) -> None:
@@ -204,17 +277,52 @@ class CollectionBesideDictionary(RuleBasedStateMachine):
             self.known[id] = (row.tobytes(), one)
         self.version += 1
 
-    def _query(self, data: st.DataObject) -> oracle.Signatures:
-        query: oracle.Signatures = data.draw(collections(width=WIDTH, least=1, most=1))[0]
-        if self.known and bool(data.draw(st.booleans())):
-            id = data.draw(st.sampled_from(sorted(self.known)))
-            query = np.array(np.frombuffer(self.known[id][0], np.uint8))
-            query[0] ^= data.draw(st.integers(0, 3))
-        return query
+    def _texts(self, names: list[str], described: list[dict[str, Any]]) -> list[str]:
+        return [text_of(id, one) for id, one in zip(names, described, strict=True)]
 
-    def _same(self, answer: la.Answer, expected: list[tuple[int, str]]) -> None:
+    def _queries(self, data: st.DataObject) -> oracle.Signatures:
+        queries: oracle.Signatures = data.draw(collections(width=WIDTH, least=1, most=3))
+        if not self.known:
+            return queries
+        some = data.draw(st.lists(st.sampled_from(sorted(self.known)), max_size=5))
+        near = [np.frombuffer(self.known[id][0], np.uint8) for id in some]
+        queries = np.array([*queries, *near], np.uint8)
+        queries[0, 0] ^= data.draw(st.integers(0, 3))
+        return queries
+
+    def _every_way(self, asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Yield the options of a search: both ways, and on each every path that it can take."""
+        options = {"exclude": asked["exclude"], "text": asked["text"]}
+        if asked["most"] is not None:
+            options["where"] = {"n": {"<=": asked["most"]}}
+        for way, tempers in TEMPERS.items():
+            for temper in tempers:
+                be(temper)
+                yield {**options, "way": way}
+        be({})
+
+    def _nearest(
+        self, query: oracle.Signatures, asked: dict[str, Any], **options: Any
+    ) -> list[tuple[int, str]]:
+        most = asked["most"]
+        return model.nearest(
+            self.known, query, exclude=asked["exclude"],
+            where=lambda metadata: most is None or metadata["n"] <= most, **options,
+        )  # fmt: skip
+
+    def _explained(self, answer: la.Answer) -> None:
+        for match in answer:
+            assert match.differing_bits is not None
+            assert match.slice_distances is not None
+            assert len(match.differing_bits) == sum(match.slice_distances) == match.distance
+            if answer.work is not None and answer.work.way == "sql":
+                assert match.slices, "it was found, so a slice must have hit"
+
+    def _same(self, answer: la.Answer, expected: list[tuple[int, str]], text: bool) -> None:
         assert list(zip(answer.distances, answer.ids, strict=True)) == expected
         assert [m.metadata for m in answer] == [self.known[id][1] for _, id in expected]
+        texts = [text_of(id, self.known[id][1]) if text else None for _, id in expected]
+        assert [m.text for m in answer] == texts
         assert answer.version == self.version
 
 

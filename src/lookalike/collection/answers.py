@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
@@ -10,7 +9,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.collection.documents import Row
+from lookalike.collection.documents import Row, decoded_metadata, decoded_text
 
 __all__ = ["Answer", "Match", "Pair", "Work"]
 
@@ -102,8 +101,7 @@ class Answer(Sequence[Match]):
         if isinstance(index, slice):
             return [self[position] for position in range(*index.indices(len(self)))]
         row = self._rows[index]
-        text = None if row.text is None else row.text.decode()
-        match = (row.id, self.distances[index], json.loads(row.metadata), text)
+        match = (row.id, self.distances[index], decoded_metadata(row), decoded_text(row))
         return Match(*match) if self._bits is None else Match(*match, *self._bits[index])
 
     def __iter__(self) -> Iterator[Match]:

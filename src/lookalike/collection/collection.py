@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import starmap
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, SupportsIndex, TypeAlias, TypeVar
@@ -15,7 +16,15 @@ from numpy.typing import ArrayLike, NDArray
 from lookalike.checks import whole_number
 from lookalike.collection.abandoned import remove_abandoned
 from lookalike.collection.answers import Answer, Pair, differing_bits
-from lookalike.collection.documents import Document, Row, as_document, as_id, is_id, prepare_items
+from lookalike.collection.documents import (
+    Document,
+    Row,
+    as_document,
+    as_id,
+    damaged,
+    is_id,
+    prepare_items,
+)
 from lookalike.collection.filters import Where, compile_where
 from lookalike.collection.found import Found
 from lookalike.collection.gathering import Gatherer
@@ -26,7 +35,7 @@ from lookalike.collection.native_search import (
 )
 from lookalike.collection.pairs import document_pairs
 from lookalike.collection.sql_search import SqlSearch
-from lookalike.collection.store import Numbered, StaleView, State, Store, View, signer_hash
+from lookalike.collection.store import StaleView, State, Store, View, signer_hash
 from lookalike.collection.writing import Written, delete_documents, write_documents
 from lookalike.errors import ArgumentError, BatchError, CollectionError, ItemError, NotFoundError
 from lookalike.signatures import Signer, as_queries, signer_from_dict
@@ -81,10 +90,7 @@ class Collection:
         if self._signer is None and self._opened.signer:
             description = self._at_one_version(lambda view, state: view.signer(state))
             if signer_hash(description) != self._opened.signer:
-                raise CollectionError(
-                    f"the signer of the collection {self._name!r} is not the one it was made "
-                    "with: the database is damaged; restore a snapshot"
-                )
+                raise damaged(f"the signer of {self._name!r} is not described as it was")
             self._signer = signer_from_dict(json.loads(description))
         return self._signer
 
@@ -241,14 +247,9 @@ class Collection:
         """Return the documents of these ids, None for each that is not there; at one moment."""
         wanted = [id if is_id(id) else "" for id in ids]
 
-        def read(view: View, state: State) -> tuple[list[Row], Numbered]:
-            rows = view.documents(state, [id for id in wanted if id])
-            numbers = np.unique(np.array([row.signature for row in rows], np.int64))
-            return rows, view.signatures_at(state, numbers)
-
-        rows, known = self._at_one_version(read)
-        signatures = dict(zip(known.numbers.tolist(), known.signatures, strict=True))
-        found = {row.id: as_document(row, _present(row, signatures)) for row in rows}
+        asked = [id for id in wanted if id]
+        rows = self._at_one_version(lambda view, state: view.documents(state, asked))
+        found = {row.id: as_document(row, signature) for row, signature in rows}
         return [found.get(id) for id in wanted]
 
     def count(self, where: Where | None = None) -> int:
@@ -268,17 +269,15 @@ class Collection:
 
         def read(view: View, state: State) -> list[Document]:
             result: list[Document] = []
-            last = after
-            while len(result) < wanted:
-                size = wanted - len(result) if predicate is None else max(wanted, 1000)
-                page = view.documents_after(state, last, size)
-                for row, signature in page:
-                    document = as_document(row, _present(row, {row.signature: signature}))
-                    if predicate is None or predicate(document.metadata):
-                        result.append(document)
-                if len(page) < size:
+            size = wanted if predicate is None else max(wanted, 1000)
+            for page in view.pages(state, size, after):
+                result += [
+                    document
+                    for document in starmap(as_document, page)
+                    if predicate is None or predicate(document.metadata)
+                ]
+                if len(result) >= wanted:
                     break
-                last = page[-1][0].id
             return result[:wanted]
 
         return self._at_one_version(read)
@@ -440,7 +439,7 @@ class Collection:
                     gatherer.prefetch(found)
                 levels = zip(found)
             return [
-                _answer(view, state, row, *gatherer.nearest(level), limit, explain)
+                _answer(gatherer, row, *gatherer.nearest(level), limit, explain)
                 for row, level in zip(rows, levels, strict=True)
             ]
 
@@ -449,9 +448,13 @@ class Collection:
     def _at_one_version(self, work: Callable[[View, State], T]) -> T:
         """Read at one version; again, if what is read has moved on meanwhile."""
         for _ in range(_TRIES):
+            taken_in = self._native.version  # committed, so a view from now on has it
             try:
                 with self._store.reading() as view:
-                    return work(view, self._state(view))
+                    state = self._state(view)
+                    if state.version < taken_in:
+                        self._native.went_back(state)
+                    return work(view, state)
             except StaleView:
                 continue
         raise CollectionError(
@@ -579,20 +582,8 @@ def _checked_way(way: str) -> str:
     return way
 
 
-def _present(row: Row, signatures: Mapping[int, Any]) -> NDArray[np.uint8]:
-    """Return the signature of a document, or say that it is missing."""
-    signature = signatures.get(row.signature)
-    if signature is None:
-        raise CollectionError(
-            f"the signature of the document {row.id[:80]!r} is missing: the database is damaged; "
-            "run verify(), and restore a snapshot"
-        )
-    return np.frombuffer(signature, np.uint8)
-
-
 def _answer(
-    view: View,
-    state: State,
+    gatherer: Gatherer,
     query: NDArray[np.uint8],
     pairs: list[tuple[int, Row]],
     found: Found,
@@ -600,32 +591,32 @@ def _answer(
     explain: bool,
 ) -> Answer:
     """Return the answer to one query; one more than the limit tells that there are more."""
+    version = gatherer.state.version
     if not pairs and not explain:
-        return Answer([], [], version=state.version)
+        return Answer([], [], version=version)
     cut = limit is not None and len(pairs) > limit
     pairs = pairs[:limit] if cut else pairs
     return Answer(
         [document for _, document in pairs],
         [distance for distance, _ in pairs],
-        version=state.version,
+        version=version,
         complete=not cut,
         work=found.work if explain else None,
-        bits=_explained(view, state, query, pairs, found) if explain else None,
+        bits=_explained(gatherer, query, pairs, found) if explain else None,
     )
 
 
 def _explained(
-    view: View, state: State, query: NDArray[np.uint8], pairs: list[tuple[int, Row]], found: Found
+    gatherer: Gatherer, query: NDArray[np.uint8], pairs: list[tuple[int, Row]], found: Found
 ) -> list[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]:
     """Return, for each match, the differing bits, those of each slice, and the slices that hit."""
-    numbers = np.unique(np.array([row.signature for _, row in pairs], np.int64))
-    known = view.signatures_at(state, numbers)
-    apart = state.slicing.differing(query, known.signatures).tolist()
-    thresholds = (found.work and found.work.thresholds) or (0,) * state.slicing.count
-    details = {}
-    for number, signature, slices in zip(
-        known.numbers.tolist(), known.signatures, apart, strict=True
-    ):
+    slicing = gatherer.state.slicing
+    data = b"".join([gatherer.signatures[row.signature] for _, row in pairs])
+    signatures = np.frombuffer(data, np.uint8).reshape(len(pairs), len(query))
+    thresholds = (found.work and found.work.thresholds) or (0,) * slicing.count
+    details = []
+    apart = slicing.differing(query, signatures).tolist()
+    for signature, slices in zip(signatures, apart, strict=True):
         hits = tuple(p for p, most in enumerate(thresholds) if slices[p] <= most)
-        details[number] = (differing_bits(query, signature), tuple(slices), hits)
-    return [details[row.signature] for _, row in pairs]
+        details.append((differing_bits(query, signature), tuple(slices), hits))
+    return details

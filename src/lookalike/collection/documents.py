@@ -22,7 +22,12 @@ __all__ = [
     "Row",
     "as_document",
     "as_id",
+    "check_row",
     "checksum",
+    "damaged",
+    "decoded_metadata",
+    "decoded_text",
+    "intact",
     "is_id",
     "now",
     "prepare_items",
@@ -33,6 +38,7 @@ MOST_TEXT_BYTES = 256 << 20
 MOST_METADATA_BYTES = 32 << 20
 MOST_DEPTH = 100
 
+_TYPES = (str, int, bytes | None, str, int, int, int)
 _ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
@@ -93,28 +99,83 @@ def now() -> int:
     return time.time_ns() // 1000
 
 
+def damaged(what: str) -> CollectionError:
+    """Return the error for something that cannot be as it was written."""
+    return CollectionError(
+        f"{what}: the database is damaged; run verify() and repair(), and restore a snapshot if "
+        "documents are lost"
+    )
+
+
 def checksum(
     id: str, signature: bytes, text: bytes | None, metadata: str, added: int, updated: int
 ) -> int:
-    """Return what tells a changed document from the one that was written."""
+    """Return what tells a changed document from the one that was written: two CRCs in 64 bits.
+
+    The upper half leaves out the text, which searches would else have to read. It is 0 in
+    documents from before schema version 2.
+    """
     size = -1 if text is None else len(text)
-    head = f"{added},{updated},{size},{len(id)},{id}{metadata}"
-    return crc32(signature, crc32(text or b"", crc32(head.encode())))
+    named = f"{len(id)},{id}{metadata}".encode()
+    whole = crc32(named, crc32(b"%d,%d,%d," % (added, updated, size)))
+    whole = crc32(signature, crc32(text or b"", whole))
+    without_text = crc32(signature, crc32(named, crc32(b"%d,%d," % (added, updated))))
+    value = without_text << 32 | whole
+    return value - (1 << 64) if value >> 63 else value
 
 
-def as_document(row: Row, signature: NDArray[np.uint8], with_text: bool = True) -> Document:
+def intact(row: Row, signature: bytes | None, text: bool = True) -> bool:
+    """Return whether a row with its signature is as it was written, as far as it was read.
+
+    `text` says that the text was read too; where the checksum cannot do without it, it always is.
+    """
+    if not isinstance(signature, bytes) or not all(map(isinstance, row, _TYPES)):
+        return False  # SQLite keeps the type of a value with it, so damage can change that
+    try:
+        apart = row.checksum ^ checksum(row.id, signature, *row[2:6])
+    except UnicodeEncodeError:
+        return False
+    if not row.checksum >> 32:
+        return not apart & 0xFFFFFFFF
+    return not (apart if text else apart >> 32)
+
+
+def check_row(row: Row, signature: bytes | None, text: bool = True) -> bytes:
+    """Return the signature of a document that is as it was written, else raise."""
+    if signature is None:
+        raise damaged(f"the signature of the document {str(row.id)[:80]!r} is missing")
+    if not intact(row, signature, text):
+        raise damaged(f"the document {str(row.id)[:80]!r} does not match its checksum")
+    return signature
+
+
+def decoded_metadata(row: Row) -> dict[str, Any]:
+    """Return the metadata of a document."""
+    try:
+        metadata = json.loads(row.metadata)
+    except (ValueError, RecursionError):
+        metadata = None
+    if not isinstance(metadata, dict):
+        raise damaged(f"the metadata of the document {row.id[:80]!r} are not a JSON object")
+    return metadata
+
+
+def decoded_text(row: Row) -> str | None:
+    """Return the text of a document, if it was read."""
+    try:
+        return None if row.text is None else row.text.decode()
+    except UnicodeDecodeError:
+        raise damaged(f"the text of the document {row.id[:80]!r} is not UTF-8") from None
+
+
+def as_document(row: Row, signature: bytes | None) -> Document:
     """Return a stored row as its owner knows it, or raise if it has changed by itself."""
-    expected = checksum(row.id, signature.tobytes(), row.text, row.metadata, row.added, row.updated)
-    if expected != row.checksum:
-        raise CollectionError(
-            f"the document {row.id[:80]!r} does not match its checksum: the database is damaged; "
-            "run verify(), and restore a snapshot"
-        )
-    text = row.text.decode() if with_text and row.text is not None else None
-    return Document(
-        row.id, signature, json.loads(row.metadata), text, _datetime(row.added),
-        _datetime(row.updated),
-    )  # fmt: skip
+    bits = np.frombuffer(check_row(row, signature), np.uint8)
+    try:
+        added, updated = _datetime(row.added), _datetime(row.updated)
+    except (ValueError, OverflowError, OSError):
+        raise damaged(f"the times of the document {row.id[:80]!r} are none") from None
+    return Document(row.id, bits, decoded_metadata(row), decoded_text(row), added, updated)
 
 
 def prepare_items(

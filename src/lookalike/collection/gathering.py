@@ -9,11 +9,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from json import loads
 
 import numpy as np
 
-from lookalike.collection.documents import Row
+from lookalike.collection.documents import Row, check_row, damaged, decoded_metadata
 from lookalike.collection.filters import Predicate
 from lookalike.collection.found import Found
 from lookalike.collection.store import State, View
@@ -26,7 +25,10 @@ _NOTHING = Found([], [], -1)
 
 @dataclass
 class Gatherer:
-    """The documents of signatures, in one view; each signature's are fetched once."""
+    """The documents of signatures, in one view; each signature's are fetched once.
+
+    Documents are compared with their checksums, those too that do not meet a condition.
+    """
 
     view: View
     state: State
@@ -35,18 +37,21 @@ class Gatherer:
     predicate: Predicate | None
     exclude: frozenset[str]
     text: bool
+    signatures: dict[int, bytes] = field(default_factory=dict)
+    """The signatures of what was fetched, as they are in the database."""
     _rows: dict[int, list[Row]] = field(default_factory=dict)
 
     def nearest(self, levels: Iterable[Found]) -> tuple[list[tuple[int, Row]], Found]:
         """Return the k nearest documents by (distance, id), and the last level that was needed.
 
-        Each level holds all signatures up to its bound, so documents from it are final.
+        Each level holds all signatures up to its bound, so documents from it are final. What an
+        earlier level held is passed over in later ones, which may reach less far.
         """
         result: list[tuple[int, Row]] = []
-        found = _NOTHING
+        found, done = _NOTHING, -1
         for level in levels:
-            begin = bisect_right(level.distances, found.bound) if found.bound >= 0 else 0
-            found = level
+            found, begin = level, bisect_right(level.distances, done)
+            done = max(done, level.bound)
             while begin < len(level.numbers) and len(result) < self.k:
                 end = self._chunk_end(level.distances, begin, self.k - len(result))
                 self.fetch(level.numbers[begin:end])
@@ -74,19 +79,24 @@ class Gatherer:
         missing = [number for number in numbers if number not in self._rows]
         if not missing:
             return
-        for number in missing:
-            self._rows[number] = []
+        found: dict[int, list[Row]] = {number: [] for number in missing}
         # Excluded ones may come first, so as many more have to be asked for.
         each = None if self.predicate else self.k + len(self.exclude)
         wanted = np.array(missing, np.int64)
-        for row in self.view.documents_of(self.state, wanted, each, self.text):
-            if self._allowed(row):
-                self._rows[row.signature].append(row)
+        for row, signature in self.view.documents_of(self.state, wanted, each, self.text):
+            self.signatures[row.signature] = check_row(row, signature, self.text)
+            if row.signature not in found:
+                raise damaged(f"the document {row.id[:80]!r} was found by another signature")
+            found[row.signature].append(row if self.text else row._replace(text=None))
+        for number, rows in found.items():
+            if not rows or len({row.id for row in rows}) < len(rows):
+                raise damaged(f"the signature {number} has no document, or one of them twice")
+            self._rows[number] = list(filter(self._allowed, rows))
 
     def _allowed(self, row: Row) -> bool:
         if row.id in self.exclude:
             return False
-        return self.predicate is None or bool(self.predicate(loads(row.metadata)))
+        return self.predicate is None or bool(self.predicate(decoded_metadata(row)))
 
     def _chunk_end(self, distances: list[int], begin: int, missing: int) -> int:
         """Return where to stop fetching: with as many signatures as documents are missing.

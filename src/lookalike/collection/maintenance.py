@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.collection.documents import Row, checksum
+from lookalike.collection.documents import as_document
 from lookalike.collection.native_search import NativeSearch
 from lookalike.collection.slicing import digest, hashes
-from lookalike.collection.store import State, Store, View
-from lookalike.errors import NotFoundError
+from lookalike.collection.store import StaleView, State, Store, View, signer_hash
+from lookalike.errors import CollectionBusyError, CollectionError, NotFoundError
 
 __all__ = ["Report", "repair", "verify"]
 
@@ -40,25 +39,44 @@ class Report:
         return not self.problems
 
 
+@dataclass
+class _Findings:
+    """What has been found so far."""
+
+    documents: int = 0
+    signatures: int = 0
+    keys: int = 0
+    problems: list[str] = field(default_factory=list)
+    damaged: list[str] = field(default_factory=list)
+
+
 def verify(store: Store, name: str, native: NativeSearch) -> Report:
     """Read everything at one version and compare it with what it should be.
 
     Memory stays constant: sets of keys are compared by the exclusive or of the hashes of their
-    members, which also tells how many there are.
+    members, which also tells how many there are. A table that cannot be read to its end is a
+    problem like others; the steps behind it are then taken at the version of that moment.
     """
-    with store.reading() as view:
-        state = _known(view.state(name), name, store)
-        problems = view.problems(state)
-        documents, damaged = _check_documents(view, state)
-        if damaged:
-            problems.append(
-                f"{len(damaged)} documents do not match their checksums, such as {damaged[0]!r}"
-            )
-        signatures, keys, found = _check_signatures(view, state)
-        cache = native.check_file(state)
+    found = _Findings()
+    steps = iter((_check_tables, _check_documents, _check_signatures))
+    cache, done = None, False
+    while not done:
+        state = None
+        try:
+            with store.reading() as view:
+                state = _known(view.state(name), name, store)
+                for step in steps:
+                    step(view, state, found)
+                done = True
+                cache = native.check_file(state)
+        except CollectionError as error:
+            if done or state is None or isinstance(error, CollectionBusyError | StaleView):
+                raise
+            found.problems.append(str(error))
     return Report(
-        documents, signatures, keys, tuple(problems + found), tuple(damaged[:_MOST_NAMED]), cache
-    )
+        found.documents, found.signatures, found.keys, tuple(found.problems),
+        tuple(found.damaged[:_MOST_NAMED]), cache,
+    )  # fmt: skip
 
 
 def repair(store: Store, name: str, native: NativeSearch) -> Report:
@@ -82,7 +100,7 @@ def repair(store: Store, name: str, native: NativeSearch) -> Report:
             count += len(numbers)
             last = int(batch.numbers[-1])
         writer.delete_signatures(state, np.array(lost, np.int64))
-        documents = sum(len(page) for page in _pages(writer, state))
+        documents = sum(len(page) for page in writer.pages(state, _PAGE, text=False))
         writer.save(
             replace(
                 state,
@@ -103,29 +121,34 @@ def _known(state: State | None, name: str, store: Store) -> State:
     return state
 
 
-def _pages(view: View, state: State) -> Iterator[list[tuple[Row, bytes]]]:
-    after = ""
-    while page := view.documents_after(state, after, _PAGE):
-        yield page
-        after = page[-1][0].id
+def _check_tables(view: View, state: State, found: _Findings) -> None:
+    """Ask the database itself, and count."""
+    found.problems += view.problems(state)
+    if signer_hash(view.signer(state)) != state.signer:
+        found.problems.append("the signer is not described as it was")
 
 
-def _check_documents(view: View, state: State) -> tuple[int, list[str]]:
-    count, damaged = 0, []
-    for page in _pages(view, state):
-        count += len(page)
-        for row, signature in page:
-            expected = checksum(
-                row.id, signature or b"", row.text, row.metadata, row.added, row.updated
+def _check_documents(view: View, state: State, found: _Findings) -> None:
+    """Read every document as its owner would."""
+    try:
+        for page in view.pages(state, _PAGE):
+            found.documents += len(page)
+            for row, signature in page:
+                try:
+                    as_document(row, signature)
+                except CollectionError:
+                    found.damaged.append(row.id)
+    finally:
+        if found.damaged:
+            found.problems.append(
+                f"{len(found.damaged)} documents do not match their checksums, such as "
+                f"{found.damaged[0]!r}"
             )
-            if expected != row.checksum:
-                damaged.append(row.id)
-    return count, damaged
 
 
-def _check_signatures(view: View, state: State) -> tuple[int, int, list[str]]:
+def _check_signatures(view: View, state: State, found: _Findings) -> None:
     """Compare the keys in the table with those of the signatures, position by position."""
-    slicing, problems = state.slicing, []
+    slicing, problems = state.slicing, found.problems
     expected = [0] * slicing.count
     whole, count = 0, 0
     for batch in view.signatures_after(state, -1):
@@ -137,18 +160,17 @@ def _check_signatures(view: View, state: State) -> tuple[int, int, list[str]]:
             problems.append(f"the signature {batch.numbers[-1]} has a number not given out yet")
     if whole != state.digest:
         problems.append("the signatures do not match the digest in the row of the collection")
-    total = 0
+    found.signatures = count
     for position in range(slicing.count):
         stored, rows = 0, 0
         for keys, numbers in view.key_rows(state, position):
             stored ^= _key_digest(keys, numbers)
             rows += len(keys)
-        total += rows
+        found.keys += rows
         if rows != count or stored != expected[position]:
             problems.append(
                 f"the keys of slice {position} are {rows} for {count} signatures, or not theirs"
             )
-    return count, total, problems
 
 
 def _key_digest(keys: NDArray[np.int64], numbers: NDArray[np.int64]) -> int:

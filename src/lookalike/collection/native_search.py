@@ -61,8 +61,22 @@ class NativeSearch:
                 raise StaleView  # another thread has moved the index on
             elif self._version < state.version:
                 self._catch_up(view, state)
+            elif self._digest != state.digest:
+                # Put back to an earlier version, and written to again as often as since that.
+                self._build(view, state)
             # Changing an index replaces its parts, so a copy of the outside stays as it is.
             return copy.copy(self._whole)
+
+    @property
+    def version(self) -> int:
+        """The version of the collection that the index stands at; 0 if there is none."""
+        return 0 if self._index is None else self._version
+
+    def went_back(self, state: State) -> None:
+        """Drop an index that is ahead of what is now the last version: that was a future."""
+        with self._lock:
+            if self._uid == state.uid and self._version > state.version:
+                self._index = None
 
     def save(self) -> None:
         """Write the index beside the database if much has changed since it was last written.
@@ -151,21 +165,15 @@ class NativeSearch:
         return True
 
     def _build(self, view: View, state: State) -> None:
-        parts = list(view.signatures_after(state, -1))
+        parts = list(view.all_signatures(state))
         width = state.bits // 8
         signatures = np.concatenate(
             [np.empty((0, width), np.uint8), *(p.signatures for p in parts)]
         )
         numbers = np.concatenate([np.empty(0, np.int64), *(part.numbers for part in parts)])
         self._index = SliceIndex(signatures, _width(len(numbers), state), numbers)
-        self._digest = digest(hashes(numbers, signatures))
-        self._uid, self._version, self._last = state.uid, state.version, state.next_signature - 1
-        if self._digest != state.digest:
-            self._index, self._uid = None, ""
-            raise CollectionError(
-                "the signatures in the table do not match the digest in the row of the "
-                f"collection {state.name!r}: the database is damaged; run verify() and repair()"
-            )
+        self._digest, self._uid, self._version = state.digest, state.uid, state.version
+        self._last = state.next_signature - 1
         self._changes = len(numbers)
         self._save(_SAVE_AFTER)
 

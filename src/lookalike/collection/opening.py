@@ -14,7 +14,8 @@ from lookalike.collection.address import Address, parse_address
 from lookalike.collection.collection import Collection, Way
 from lookalike.collection.native_search import cache_file
 from lookalike.collection.slicing import Slicing, default_slice_bits
-from lookalike.collection.store import MOST_BITS, State, Store, signer_hash
+from lookalike.collection.state import MOST_BITS, State, signer_hash
+from lookalike.collection.store import Store
 from lookalike.errors import ArgumentError, NotFoundError
 from lookalike.signatures import MinHash, Signer
 

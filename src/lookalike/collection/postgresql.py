@@ -13,7 +13,7 @@ from lookalike.collection.abandoned import drop_hidden
 from lookalike.collection.pool import Pool
 from lookalike.collection.postgresql_transaction import POSTGRESQL, SCHEMA_LOCK, PostgresTransaction
 from lookalike.collection.schema import MIGRATIONS, refuse_newer, upgrade
-from lookalike.collection.store import StaleView, Store, View
+from lookalike.collection.store import StaleView, Store, View, maybe_written
 from lookalike.errors import ArgumentError, CollectionBusyError, CollectionError
 
 if TYPE_CHECKING:
@@ -57,12 +57,8 @@ class PostgresStore(Store):
             self._pool.refuse_other_process()
             try:
                 connection.execute("COMMIT")
-            except self._psycopg.OperationalError as error:
-                raise CollectionError(
-                    f"{self.shown} went away while this batch was being committed ({error}): it "
-                    "may have been written, all of it or nothing: look with get(), or write it "
-                    "again with upsert()"
-                ) from error
+            except self._psycopg.Error as error:
+                raise maybe_written(self.shown, error) from error
 
     @contextmanager
     def restoring(self) -> Iterator[None]:

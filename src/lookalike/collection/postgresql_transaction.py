@@ -10,15 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.collection.documents import Row
-from lookalike.collection.schema import STATE_COLUMNS, Dialect, collection_tables, consistency
+from lookalike.collection.schema import (
+    STATE_COLUMNS,
+    Dialect,
+    collection_tables,
+    consistency,
+    document_columns,
+    with_signature,
+)
 from lookalike.collection.store import (
     HIDDEN,
     SCAN_BATCH,
     Numbered,
     State,
+    Stored,
     Writer,
+    as_state,
+    integers,
     numbered,
-    stored_state,
+    stored,
 )
 
 if TYPE_CHECKING:
@@ -31,7 +41,6 @@ POSTGRESQL = Dialect("lookalike.", "BIGINT", 'TEXT COLLATE "C"', "BYTEA", "")
 SCHEMA_LOCK = "SELECT pg_advisory_xact_lock(1819242347)"
 """Whoever makes or changes tables holds this."""
 
-_DOCUMENT = ("id", "signature", "text", "metadata", "added", "updated", "checksum")
 _DOCUMENT_TYPES = ("text", "int8", "bytea", "text", "int8", "int8", "int8")
 _COPY_HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _COPY_END = b"\xff\xff"
@@ -68,11 +77,11 @@ class PostgresTransaction(Writer):
         row = self._execute(
             f"SELECT {STATE_COLUMNS} FROM lookalike.collections WHERE name = %s{suffix}", (name,)
         ).fetchone()
-        return stored_state(row) if row else None
+        return as_state(row) if row else None
 
     def states(self, hidden: bool = False) -> list[State]:
         rows = self._execute(f"SELECT {STATE_COLUMNS} FROM lookalike.collections ORDER BY name")
-        return [stored_state(row) for row in rows if str(row[1]).startswith(HIDDEN) is hidden]
+        return [as_state(row) for row in rows if str(row[1]).startswith(HIDDEN) is hidden]
 
     def signer(self, state: State) -> str:
         row = self._execute(
@@ -111,28 +120,27 @@ class PostgresTransaction(Writer):
         rows = self._execute(
             f"SELECT signature, hash FROM {table} WHERE version > %s", (version,)
         ).fetchall()
-        array = np.array(rows, np.int64).reshape(-1, 2)
-        return array[:, 0].copy(), array[:, 1].copy().view(np.uint64)
+        numbers, hashes = integers(rows)
+        return numbers, hashes.view(np.uint64)
 
-    def documents(self, state: State, ids: Sequence[str], text: bool = True) -> list[Row]:
+    def documents(self, state: State, ids: Sequence[str], text: bool = True) -> list[Stored]:
         table = POSTGRESQL.table("documents", state.number)
         rows = self._execute(
-            f"SELECT {_columns(text, 'd.')} FROM {table} d WHERE d.id = ANY(%s::text[])",
+            f"SELECT {document_columns(text)} FROM {table} d {with_signature(POSTGRESQL, state)} "
+            "WHERE d.id = ANY(%s::text[])",
             (list(ids),),
         )
-        return list(map(Row._make, rows))
+        return list(map(stored, rows))
 
     def documents_of(
         self, state: State, numbers: NDArray[np.int64], each: int | None, text: bool
-    ) -> Iterator[Row]:
+    ) -> Iterator[Stored]:
         values = (numbers.tolist(),) if each is None else (numbers.tolist(), each)
-        return map(Row._make, self._execute(_documents_of(state, each, text), values))
+        return map(stored, self._execute(_documents_of(state, each, text), values))
 
-    def documents_after(
-        self, state: State, id: str, limit: int, text: bool = True
-    ) -> list[tuple[Row, bytes]]:
+    def documents_after(self, state: State, id: str, limit: int, text: bool = True) -> list[Stored]:
         rows = self._execute(_documents_after(state, text), (id, limit))
-        return [(Row._make(row[:-1]), row[-1]) for row in rows]
+        return list(map(stored, rows))
 
     def key_rows(
         self, state: State, position: int
@@ -142,8 +150,7 @@ class PostgresTransaction(Writer):
             "WHERE key >= %s AND key < %s"
         )
         for rows in self._stream(query, (position << 32, (position + 1) << 32)):
-            array = np.array(rows, np.int64)
-            yield array[:, 0], array[:, 1]
+            yield integers(rows)
 
     def problems(self, state: State) -> list[str]:
         found = []
@@ -341,12 +348,6 @@ def _copy_rows(count: int, width: int) -> NDArray[Any]:
     return rows
 
 
-def _columns(text: bool, prefix: str) -> str:
-    return ", ".join(
-        "NULL::bytea" if name == "text" and not text else prefix + name for name in _DOCUMENT
-    )
-
-
 def _candidates(state: State) -> str:
     keys, rows = (POSTGRESQL.table(kind, state.number) for kind in ("keys", "signatures"))
     return (
@@ -370,16 +371,20 @@ def _after(state: State) -> str:
 def _documents_of(state: State, each: int | None, text: bool) -> str:
     table = POSTGRESQL.table("documents", state.number)
     if each is None:
-        return f"SELECT {_columns(text, 'd.')} FROM {table} d WHERE d.signature = ANY(%s::bigint[])"
+        return (
+            f"SELECT {document_columns(text)} FROM {table} d {with_signature(POSTGRESQL, state)} "
+            "WHERE d.signature = ANY(%s::bigint[])"
+        )
     return (
-        f"SELECT {_columns(text, 'd.')} FROM unnest(%s::bigint[]) n CROSS JOIN LATERAL "
-        f"(SELECT * FROM {table} e WHERE e.signature = n ORDER BY e.id LIMIT %s) d"
+        f"SELECT {document_columns(text)} FROM unnest(%s::bigint[]) n CROSS JOIN LATERAL "
+        f"(SELECT * FROM {table} e WHERE e.signature = n ORDER BY e.id LIMIT %s) d "
+        f"{with_signature(POSTGRESQL, state)}"
     )
 
 
 def _documents_after(state: State, text: bool) -> str:
-    documents, rows = (POSTGRESQL.table(kind, state.number) for kind in ("documents", "signatures"))
+    table = POSTGRESQL.table("documents", state.number)
     return (
-        f"SELECT {_columns(text, 'd.')}, s.signature FROM {documents} d "
-        f"LEFT JOIN {rows} s ON s.number = d.signature WHERE d.id > %s ORDER BY d.id LIMIT %s"
+        f"SELECT {document_columns(text)} FROM {table} d {with_signature(POSTGRESQL, state)} "
+        f"WHERE d.id > %s ORDER BY d.id LIMIT %s"
     )

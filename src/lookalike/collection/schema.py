@@ -6,10 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from lookalike.collection.documents import Row
 from lookalike.collection.store import State
 from lookalike.errors import FormatError
 
-__all__ = ["MIGRATIONS", "STATE_COLUMNS", "Dialect", "collection_tables", "consistency", "upgrade"]
+__all__ = [
+    "MIGRATIONS",
+    "STATE_COLUMNS",
+    "Dialect",
+    "collection_tables",
+    "consistency",
+    "document_columns",
+    "upgrade",
+    "with_signature",
+]
 
 STATE_COLUMNS = (
     "number, name, uid, bits, slice_bits, keep_text, signer, version, documents, signatures, "
@@ -54,6 +64,18 @@ def collection_tables(dialect: Dialect, number: int) -> list[str]:
         f"version {integer} NOT NULL, signature {integer} NOT NULL, hash {integer} NOT NULL, "
         f"PRIMARY KEY (version, signature)){dialect.clustered}",
     ]
+
+
+def document_columns(text: bool) -> str:
+    """Name what makes a document `d` with its signature `s`; texts only where they are needed."""
+    needed = "d.text" if text else "CASE WHEN d.checksum >> 32 = 0 THEN d.text END"
+    names = [needed if name == "text" else f"d.{name}" for name in Row._fields]
+    return ", ".join([*names, "s.signature"])
+
+
+def with_signature(dialect: Dialect, state: State) -> str:
+    """Join the signature `s` to a document `d`."""
+    return f"LEFT JOIN {dialect.table('signatures', state.number)} s ON s.number = d.signature"
 
 
 def consistency(dialect: Dialect, state: State) -> list[tuple[str, str]]:
@@ -106,7 +128,11 @@ def _first(execute: Execute, dialect: Dialect) -> None:
     )
 
 
-MIGRATIONS: list[Callable[[Execute, Dialect], None]] = [_first]
+def _second(execute: Execute, dialect: Dialect) -> None:
+    """Change no table: checksums of documents have an upper half from here on."""
+
+
+MIGRATIONS: list[Callable[[Execute, Dialect], None]] = [_first, _second]
 """Step i brings version i to i + 1; all steps that are missing run in one transaction."""
 
 

@@ -10,9 +10,8 @@ from pathlib import Path
 
 from lookalike.collection.abandoned import remove_abandoned, remove_old_snapshots
 from lookalike.collection.address import parse_address
-from lookalike.collection.documents import Row
+from lookalike.collection.documents import Row, damaged
 from lookalike.collection.opening import checked_name, forget_cache, open_store
-from lookalike.collection.slicing import digest, hashes
 from lookalike.collection.store import HIDDEN, Numbered, StaleView, State, Store, View, Writer
 from lookalike.errors import ArgumentError, CollectionError, FileError, NotFoundError
 from lookalike.storage import whole_file
@@ -148,22 +147,17 @@ def _copy(view: View, state: State, target: Store, name: str) -> None:
             state.signer,
         )
         fresh = writer.create(fresh, view.signer(state))
-    value = 0
-    for batch in view.signatures_after(state, -1):
-        value ^= digest(hashes(batch.numbers, batch.signatures))
+    for batch in view.all_signatures(state):
         with _writing_to(target, fresh) as writer:
             writer.insert_signatures(fresh, Numbered(batch.numbers, batch.signatures))
             writer.insert_keys(fresh, *fresh.slicing.key_rows(batch.numbers, batch.signatures))
-    if value != state.digest:
-        raise CollectionError(
-            "the signatures to be copied do not match their digest: the source is damaged; "
-            "run verify() and repair() there"
-        )
     count = 0
     for rows in _document_batches(view, state):
         count += len(rows)
         with _writing_to(target, fresh) as writer:
             writer.insert_documents(fresh, rows)
+    if count != state.documents:
+        raise damaged(f"{count} documents are there to be copied, not {state.documents}")
     with _writing_to(target, fresh) as writer:
         writer.save(
             replace(
@@ -172,7 +166,7 @@ def _copy(view: View, state: State, target: Store, name: str) -> None:
                 documents=count,
                 signatures=state.signatures,
                 next_signature=state.next_signature,
-                digest=value,
+                digest=state.digest,
                 removals_from=state.version,
             )
         )
@@ -189,10 +183,8 @@ def _writing_to(target: Store, fresh: State) -> Iterator[Writer]:
 
 
 def _document_batches(view: View, state: State) -> Iterator[list[Row]]:
-    after = ""
-    while page := view.documents_after(state, after, _BATCH):
+    for page in view.pages(state, _BATCH):
         yield [row for row, _ in page]
-        after = page[-1][0].id
 
 
 def _choose(view: View, source: str | None, shown: str) -> State:

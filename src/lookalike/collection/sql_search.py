@@ -47,13 +47,14 @@ class SqlSearch:
 
     def levels(self, view: View, state: State, query: NDArray[np.uint8], k: int) -> Iterator[Found]:
         """Yield ever more signatures, each time everything up to a larger distance."""
-        count = state.slicing.count
+        count, wanted = state.slicing.count, k
         for radius in range(count - 1, state.bits, count):
             found = self._probe(view, state, query, min(radius, state.bits))
             if found is None:
                 break
             yield found
-        wanted = k + _MORE
+            wanted = max(k, len(found.numbers))  # a scan for fewer would bring nothing new
+        wanted += _MORE
         while True:
             found = _scan_nearest(view, state, query, wanted)
             yield found
@@ -98,7 +99,7 @@ def _scan_within(view: View, state: State, queries: NDArray[np.uint8], radius: i
     """Read every signature once for all queries."""
     numbers = [[np.empty(0, np.int64)] for _ in queries]
     distances = [[np.empty(0, np.int32)] for _ in queries]
-    for batch in view.signatures_after(state, -1):
+    for batch in view.all_signatures(state):
         matches = ScanIndex(batch.signatures, batch.numbers).within(queries, radius)
         for query, (ids, far) in enumerate(matches):
             numbers[query].append(ids)
@@ -114,7 +115,7 @@ def _scan_nearest(view: View, state: State, query: NDArray[np.uint8], k: int) ->
     """Read every signature and keep the k nearest."""
     numbers = np.empty(0, np.int64)
     distances = np.empty(0, np.int32)
-    for batch in view.signatures_after(state, -1):
+    for batch in view.all_signatures(state):
         ids, far = ScanIndex(batch.signatures, batch.numbers).search(query, k)[0]
         numbers = np.concatenate([numbers, ids])
         distances = np.concatenate([distances, far])

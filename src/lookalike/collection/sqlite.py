@@ -13,15 +13,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lookalike.collection.abandoned import drop_hidden, exclusive_file, shared_file
+from lookalike.collection.documents import damaged
 from lookalike.collection.pool import Pool
 from lookalike.collection.schema import MIGRATIONS, refuse_newer, upgrade
 from lookalike.collection.sqlite_transaction import SQLITE, SqliteTransaction
-from lookalike.collection.store import Store, View, Writer
+from lookalike.collection.store import Store, View, Writer, maybe_written
 from lookalike.errors import CollectionBusyError, CollectionError, FormatError
 
 __all__ = ["SqliteStore"]
 
 _CACHE_KIB = 64 << 10
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 class SqliteStore(Store):
@@ -54,7 +56,7 @@ class SqliteStore(Store):
             connection.execute("BEGIN IMMEDIATE")
             yield SqliteTransaction(connection)
             self._pool.refuse_other_process()
-            connection.execute("COMMIT")
+            self._commit(connection)
 
     @contextmanager
     def restoring(self) -> Iterator[None]:
@@ -145,7 +147,20 @@ class SqliteStore(Store):
                 connection.execute(
                     f"INSERT INTO {SQLITE.prefix}schema VALUES (?)", (len(MIGRATIONS),)
                 )
+            self._commit(connection)
+
+    def _commit(self, connection: sqlite3.Connection) -> None:
+        """Commit, or say what is known of the batch if that fails.
+
+        Emptying the journal is what commits; it is synced after that, and if only this fails, the
+        batch has been written, and the next reader sees it. SQLite does not tell which it was.
+        """
+        try:
             connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            if _code(error) in (*_BUSY, sqlite3.SQLITE_FULL):
+                raise  # found out before the journal is emptied: nothing was written
+            raise maybe_written(self.shown, error) from error
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -160,14 +175,21 @@ def _schema_version(connection: sqlite3.Connection, shown: str) -> int:
     if not connection.execute(known, (f"{SQLITE.prefix}schema",)).fetchone()[0]:
         return 0
     row = connection.execute(f"SELECT version FROM {SQLITE.prefix}schema").fetchone()
-    version = int(row[0]) if row else 0
+    version = row[0] if row else 0
+    if not isinstance(version, int) or version < 0:
+        raise damaged(f"{shown} has collections of the schema version {str(version)[:80]!r}")
     refuse_newer(version, shown)
     return version
 
 
+def _code(error: sqlite3.Error) -> int:
+    """Return the error code of SQLite; 0 if the driver has found fault by itself."""
+    return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+
+
 def _translate(error: sqlite3.Error, shown: str, timeout: float) -> Exception:
-    code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+    code = _code(error)
+    if code in _BUSY:
         return CollectionBusyError(
             f"{shown} was locked by another process for more than {timeout:g} s; nothing was "
             "written: try again, or open the collection with a longer timeout"
@@ -179,6 +201,9 @@ def _translate(error: sqlite3.Error, shown: str, timeout: float) -> Exception:
             f"{shown}: the disk is full ({error}); nothing of this batch was written: "
             "make room and write it again"
         )
+    if not code and isinstance(error, sqlite3.OperationalError):
+        # The driver's own, with the text in it, which is better not shown.
+        return damaged(f"{shown} has text that is not UTF-8")
     if code == sqlite3.SQLITE_CORRUPT:
         return CollectionError(
             f"{shown} is damaged ({error}): try repair(), which rebuilds what is derived, or "

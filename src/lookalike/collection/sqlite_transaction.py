@@ -13,15 +13,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.collection.documents import Row
-from lookalike.collection.schema import STATE_COLUMNS, Dialect, collection_tables, consistency
+from lookalike.collection.schema import (
+    STATE_COLUMNS,
+    Dialect,
+    collection_tables,
+    consistency,
+    document_columns,
+    with_signature,
+)
 from lookalike.collection.store import (
     HIDDEN,
     SCAN_BATCH,
     Numbered,
     State,
+    Stored,
     Writer,
+    as_state,
+    integers,
     numbered,
-    stored_state,
+    stored,
 )
 
 __all__ = ["SQLITE", "SqliteTransaction"]
@@ -30,7 +40,6 @@ SQLITE = Dialect("lookalike_", "INTEGER", "TEXT", "BLOB", " WITHOUT ROWID")
 
 _MOST_VARIABLES = 10_000
 _ROWS_PER_INSERT = 48  # halves the time of inserting one by one
-_DOCUMENT = ("id", "signature", "text", "metadata", "added", "updated", "checksum")
 
 
 def _json(values: NDArray[np.int64]) -> str:
@@ -50,13 +59,13 @@ class SqliteTransaction(Writer):
         row = self._execute(
             f"SELECT {STATE_COLUMNS} FROM {SQLITE.prefix}collections WHERE name = ?", (name,)
         ).fetchone()
-        return stored_state(row) if row else None
+        return as_state(row) if row else None
 
     def states(self, hidden: bool = False) -> list[State]:
         rows = self._execute(
             f"SELECT {STATE_COLUMNS} FROM {SQLITE.prefix}collections ORDER BY name"
         )
-        return [stored_state(row) for row in rows if str(row[1]).startswith(HIDDEN) is hidden]
+        return [as_state(row) for row in rows if str(row[1]).startswith(HIDDEN) is hidden]
 
     def signer(self, state: State) -> str:
         row = self._execute(
@@ -92,33 +101,31 @@ class SqliteTransaction(Writer):
         rows = self._execute(
             f"SELECT signature, hash FROM {table} WHERE version > ?", (version,)
         ).fetchall()
-        array = np.array(rows, np.int64).reshape(-1, 2)
-        return array[:, 0].copy(), array[:, 1].copy().view(np.uint64)
+        numbers, hashes = integers(rows)
+        return numbers, hashes.view(np.uint64)
 
-    def documents(self, state: State, ids: Sequence[str], text: bool = True) -> list[Row]:
+    def documents(self, state: State, ids: Sequence[str], text: bool = True) -> list[Stored]:
         table = SQLITE.table("documents", state.number)
         wanted = list(dict.fromkeys(ids))
-        found: list[Row] = []
+        found: list[Stored] = []
         for begin in range(0, len(wanted), _MOST_VARIABLES):
             rows = self._execute(
-                f"SELECT {_columns(text, 'd.')} FROM json_each(?) j JOIN {table} d "
-                "ON d.id = j.value",
+                f"SELECT {document_columns(text)} FROM json_each(?) j JOIN {table} d "
+                f"ON d.id = j.value {with_signature(SQLITE, state)}",
                 (json.dumps(wanted[begin : begin + _MOST_VARIABLES]),),
             )
-            found += map(Row._make, rows)
+            found += map(stored, rows)
         return found
 
     def documents_of(
         self, state: State, numbers: NDArray[np.int64], each: int | None, text: bool
-    ) -> Iterator[Row]:
+    ) -> Iterator[Stored]:
         values = (_json(numbers),) if each is None else (_json(numbers), each)
-        return map(Row._make, self._execute(_documents_of(state, each, text), values))
+        return map(stored, self._execute(_documents_of(state, each, text), values))
 
-    def documents_after(
-        self, state: State, id: str, limit: int, text: bool = True
-    ) -> list[tuple[Row, bytes]]:
+    def documents_after(self, state: State, id: str, limit: int, text: bool = True) -> list[Stored]:
         rows = self._execute(_documents_after(state, text), (id, limit))
-        return [(Row._make(row[:-1]), row[-1]) for row in rows]
+        return list(map(stored, rows))
 
     def key_rows(
         self, state: State, position: int
@@ -129,8 +136,7 @@ class SqliteTransaction(Writer):
             (position << 32, (position + 1) << 32),
         )
         while rows := cursor.fetchmany(SCAN_BATCH):
-            array = np.array(rows, np.int64)
-            yield array[:, 0], array[:, 1]
+            yield integers(rows)
 
     def problems(self, state: State) -> list[str]:
         found = [str(row[0]) for row in self._execute("PRAGMA integrity_check(20)").fetchall()]
@@ -316,10 +322,6 @@ class SqliteTransaction(Writer):
         self._connection.executemany(one, zip(*[iter(rest)] * width, strict=True))
 
 
-def _columns(text: bool, prefix: str = "") -> str:
-    return ", ".join("NULL" if name == "text" and not text else prefix + name for name in _DOCUMENT)
-
-
 def _candidates(state: State) -> str:
     keys, rows = (SQLITE.table(kind, state.number) for kind in ("keys", "signatures"))
     return (
@@ -344,18 +346,19 @@ def _documents_of(state: State, each: int | None, text: bool) -> str:
     table = SQLITE.table("documents", state.number)
     if each is None:
         return (
-            f"SELECT {_columns(text, 'd.')} FROM json_each(?) j JOIN {table} d "
-            "ON d.signature = j.value"
+            f"SELECT {document_columns(text)} FROM json_each(?) j JOIN {table} d "
+            f"ON d.signature = j.value {with_signature(SQLITE, state)}"
         )
     return (
-        f"SELECT {_columns(text, 'd.')} FROM json_each(?) j CROSS JOIN {table} d WHERE d.rowid IN "
+        f"SELECT {document_columns(text)} FROM json_each(?) j CROSS JOIN {table} d "
+        f"{with_signature(SQLITE, state)} WHERE d.rowid IN "
         f"(SELECT e.rowid FROM {table} e WHERE e.signature = j.value ORDER BY e.id LIMIT ?)"
     )
 
 
 def _documents_after(state: State, text: bool) -> str:
-    documents, rows = (SQLITE.table(kind, state.number) for kind in ("documents", "signatures"))
+    table = SQLITE.table("documents", state.number)
     return (
-        f"SELECT {_columns(text, 'd.')}, s.signature FROM {documents} d "
-        f"LEFT JOIN {rows} s ON s.number = d.signature WHERE d.id > ? ORDER BY d.id LIMIT ?"
+        f"SELECT {document_columns(text)} FROM {table} d {with_signature(SQLITE, state)} "
+        f"WHERE d.id > ? ORDER BY d.id LIMIT ?"
     )

@@ -15,117 +15,42 @@ the order of commits, and a number is visible only after all smaller ones.
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.collection.documents import Row
-from lookalike.collection.slicing import Slicing
-from lookalike.errors import ArgumentError, CollectionError
+from lookalike.collection.documents import Row, damaged
+from lookalike.collection.slicing import digest, hashes
+from lookalike.collection.state import State, as_state, signer_hash
+from lookalike.errors import CollectionError
 
 __all__ = [
     "HIDDEN",
-    "MOST_BITS",
     "SCAN_BATCH",
     "Numbered",
     "StaleView",
     "State",
     "Store",
+    "Stored",
     "View",
     "Writer",
+    "as_state",
+    "integers",
+    "maybe_written",
     "numbered",
     "signer_hash",
-    "stored_state",
+    "stored",
 ]
 
 SCAN_BATCH = 20_000
-MOST_BITS = 1 << 14  # PostgreSQL's indexes take entries of up to 2,700 bytes
 HIDDEN = "\1"
 """What names begin with while a collection is being restored: nobody can open or list those."""
-
-
-@dataclass(frozen=True)
-class State:
-    """The row of a collection: what it is, and where it stands at one version."""
-
-    number: int
-    name: str
-    uid: str
-    """Random: a collection that was dropped and made again is another one."""
-    bits: int
-    slice_bits: int
-    keep_text: bool
-    signer: str
-    """A hash of the signer's description; empty if signatures are given by the caller."""
-    version: int = 0
-    """How many times it was written to."""
-    documents: int = 0
-    signatures: int = 0
-    next_signature: int = 1
-    digest: int = 0
-    """The exclusive or of the hashes of all numbered signatures."""
-    removals_from: int = 0
-    """Removals of later versions than this are still known."""
-
-    @property
-    def slicing(self) -> Slicing:
-        """How signatures are cut."""
-        return Slicing(self.bits, self.slice_bits)
-
-
-def stored_state(row: Sequence[Any]) -> State:
-    """Return a row of the table of collections, or raise if it cannot be one.
-
-    A database may come from anybody, and what stands here becomes names of files and tables.
-    """
-    state = State(*row)
-    valid = {
-        "number": _is_count(state.number) and state.number > 0,
-        "name": isinstance(state.name, str),
-        "uid": isinstance(state.uid, str) and re.fullmatch("[0-9a-f]{32}", state.uid) is not None,
-        "slice_bits": _can_be_sliced(state.bits, state.slice_bits),
-        "keep_text": state.keep_text in (0, 1),
-        "signer": isinstance(state.signer, str)
-        and re.fullmatch("([0-9a-f]{64})?", state.signer) is not None,
-        "digest": type(state.digest) is int,
-    }
-    for field in fields(State):
-        value = getattr(state, field.name)
-        if not valid.get(field.name, True) or (field.name not in valid and not _is_count(value)):
-            raise CollectionError(
-                f"the row of the collection {str(state.name)[:80]!r} holds {str(value)[:80]!r} as "
-                f"{field.name}, which lookalike did not write: the database is damaged, or was "
-                "made by somebody else; restore a snapshot"
-            )
-    return replace(state, keep_text=bool(state.keep_text))
-
-
-def _is_count(value: object) -> bool:
-    return type(value) is int and value >= 0
-
-
-def _can_be_sliced(bits: object, slice_bits: object) -> bool:
-    if type(bits) is not int or type(slice_bits) is not int or bits % 8:
-        return False
-    try:
-        Slicing(bits, slice_bits)
-    except ArgumentError:
-        return False
-    return 8 <= bits <= MOST_BITS
-
-
-def signer_hash(description: str) -> str:
-    """Return what the row of a collection says of its signer's description."""
-    import hashlib  # takes milliseconds to import, which not everybody needs
-
-    return hashlib.sha256(description.encode()).hexdigest() if description else ""
 
 
 @dataclass(frozen=True)
@@ -141,9 +66,34 @@ class Numbered:
 
 def numbered(rows: Sequence[tuple[int, bytes]], width: int) -> Numbered:
     """Return rows of a table of signatures as arrays."""
-    numbers = np.fromiter((row[0] for row in rows), np.int64, len(rows))
-    data = b"".join([row[1] for row in rows])
+    try:
+        numbers = np.fromiter((row[0] for row in rows), np.int64, len(rows))
+        blobs = [row[1] for row in rows]
+        data = b"".join(blobs)
+        whole = not blobs or set(map(len, blobs)) == {width}
+    except TypeError:
+        whole = False
+    if not whole:
+        raise damaged(f"the table of signatures holds something else than {width} bytes each")
     return Numbered(numbers, np.frombuffer(data, np.uint8).reshape(len(rows), width))
+
+
+def integers(rows: Sequence[tuple[int, int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return rows of two integers as arrays."""
+    if not all(isinstance(one, int) and isinstance(two, int) for one, two in rows):
+        raise damaged("a table of numbers holds something else")
+    array = np.array(rows, np.int64).reshape(-1, 2)
+    return array[:, 0].copy(), array[:, 1].copy()
+
+
+Stored: TypeAlias = tuple[Row, bytes | None]
+"""A document with its signature, None if that is missing; nothing of it is checked yet. Where no
+text is asked for, it comes nevertheless with documents whose checksum cannot do without."""
+
+
+def stored(row: Sequence[Any]) -> Stored:
+    """Return what the columns of a document and its signature hold."""
+    return Row._make(row[:-1]), row[-1]
 
 
 class View(ABC):
@@ -173,6 +123,19 @@ class View(ABC):
     def signatures_after(self, state: State, number: int) -> Iterator[Numbered]:
         """Yield all signatures with larger numbers, in order, in batches."""
 
+    def all_signatures(self, state: State) -> Iterator[Numbered]:
+        """Yield all signatures, in order, in batches; raise at the end if one is not as written."""
+        count, value = 0, 0
+        for batch in self.signatures_after(state, -1):
+            count += len(batch)
+            value ^= digest(hashes(batch.numbers, batch.signatures))
+            yield batch
+        if (count, value) != (state.signatures, state.digest):
+            raise damaged(
+                f"there are {count} signatures in the table, which are not the {state.signatures} "
+                f"that the collection {state.name[:80]!r} should have"
+            )
+
     @abstractmethod
     def signatures_at(self, state: State, numbers: NDArray[np.int64]) -> Numbered:
         """Return the signatures that have these numbers, in no particular order."""
@@ -184,23 +147,38 @@ class View(ABC):
         """Return number and hash of signatures that were removed in later versions."""
 
     @abstractmethod
-    def documents(self, state: State, ids: Sequence[str], text: bool = True) -> list[Row]:
+    def documents(self, state: State, ids: Sequence[str], text: bool = True) -> list[Stored]:
         """Return the documents with these ids, in no particular order."""
 
     @abstractmethod
     def documents_of(
         self, state: State, numbers: NDArray[np.int64], each: int | None, text: bool
-    ) -> Iterator[Row]:
+    ) -> Iterator[Stored]:
         """Yield the documents that have these signatures.
 
         Of each signature not more than `each`, and then those that come first by id.
         """
 
     @abstractmethod
-    def documents_after(
-        self, state: State, id: str, limit: int, text: bool = True
-    ) -> list[tuple[Row, bytes]]:
-        """Return the next documents by id with their signatures."""
+    def documents_after(self, state: State, id: str, limit: int, text: bool = True) -> list[Stored]:
+        """Return the next documents by id."""
+
+    def pages(
+        self, state: State, size: int, after: str = "", text: bool = True
+    ) -> Iterator[list[Stored]]:
+        """Yield all documents behind `after` by id, `size` at a time.
+
+        Comes to an end whatever the tables hold: ids that do not grow, which a damaged index may
+        bring again and again, raise.
+        """
+        while page := self.documents_after(state, after, size, text):
+            for row, _ in page:
+                if not isinstance(row.id, str) or row.id <= after:
+                    raise damaged(f"after the id {after[:80]!r} comes {str(row.id)[:80]!r}")
+                after = row.id
+            yield page
+            if len(page) < size:
+                return
 
     @abstractmethod
     def key_rows(
@@ -307,6 +285,14 @@ class StaleView(CollectionError):
 
     def __init__(self) -> None:
         super().__init__("the collection was replaced or dropped meanwhile; try again")
+
+
+def maybe_written(shown: str, error: Exception) -> CollectionError:
+    """Return the error for a commit of which nobody can say whether it has happened."""
+    return CollectionError(
+        f"{shown}: this batch could not be committed ({error}): it may have been written, all of "
+        "it or nothing: look with get(), or write it again with upsert()"
+    )
 
 
 class Store(ABC):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.collection.documents import Items, Row, checksum, now
+from lookalike.collection.documents import Items, Row, checksum, intact, now
 from lookalike.collection.slicing import digest, hashes
 from lookalike.collection.store import Numbered, State, Writer
 from lookalike.errors import ItemError
@@ -44,13 +44,15 @@ def write_documents(
     `fresh` says that there are none with the same ids, which is then not looked up.
     """
     known = state.documents > 0 and not fresh
-    found = writer.find_documents(state, items.ids) if known else {}
+    replaced = writer.documents(state, items.ids, text=False) if known else []
+    found = {row.id: (row, intact(row, signature, text=False)) for row, signature in replaced}
     blobs = _blobs(signatures)
     numbers, new = _number_signatures(writer, state, blobs)
     time = now()
     rows = []
     for id, blob, text, metadata in zip(items.ids, blobs, items.texts, items.metadata, strict=True):
-        added = found[id][1] if id in found else time
+        old, trusted = found.get(id, (None, False))
+        added = old.added if old and trusted else time  # what changed by itself is not passed on
         updated = max(time, added)  # clocks are set back now and then
         value = checksum(id, blob, text, metadata, added, updated)
         rows.append(Row(id, numbers[blob], text, metadata, added, updated, value))
@@ -69,7 +71,7 @@ def write_documents(
         next_signature=state.next_signature + len(new),
         digest=state.digest ^ digest(hashes(new.numbers, new.signatures)),
     )
-    left = {number for number, _ in found.values()}.difference(numbers.values())
+    left = {row.signature for row, _ in found.values()}.difference(numbers.values())
     state = _remove_unused(writer, state, left)
     writer.save(state)
     return state
