@@ -52,8 +52,14 @@ def parse_address(url: str | os.PathLike[str]) -> Address:
         raise ArgumentError(
             f"the address of a collection is of type {type(url).__name__}; {_EXPECTED}"
         )
-    if not text or "\0" in text:
-        wrong = "contains the character NUL" if text else "is empty"
+    wrong = "" if text else "is empty"
+    if "\0" in text:
+        wrong = "contains the character NUL"
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        wrong = "contains half of a surrogate pair, which is no character"
+    if wrong:
         raise ArgumentError(f"the address of a collection {wrong}; {_EXPECTED}")
     scheme, separator, rest = text.partition("://")
     if not separator:

@@ -254,8 +254,10 @@ def native_levels(
     index: SliceIndex, query: NDArray[np.uint8], k: int, threads: int | None
 ) -> Iterator[Found]:
     """Yield ever more signatures, each time everything up to a larger distance."""
+    all_and_more = len(index) + 1  # with which an answer shows that there is nothing else
     wanted = k + _SPARE
     while True:
+        wanted = min(wanted, all_and_more)
         neighbors = index.search(query, wanted, exact=True, explain=True, threads=threads)
         ids, distances = neighbors[0]
         work = None

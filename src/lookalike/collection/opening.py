@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import os
 from contextlib import suppress
-from pathlib import Path
 from typing import Literal, SupportsIndex
 
-from lookalike.checks import whole_number
+from lookalike.checks import file_path, flag, one_of, whole_number
 from lookalike.collection.abandoned import remove_abandoned, remove_old_caches
 from lookalike.collection.address import Address, parse_address
 from lookalike.collection.collection import Collection, Way
 from lookalike.collection.native_search import cache_file
-from lookalike.collection.slicing import Slicing, default_slice_bits
+from lookalike.collection.slicing import MOST_SLICE_BITS, Slicing, default_slice_bits
 from lookalike.collection.state import MOST_BITS, State, signer_hash
 from lookalike.collection.store import Store
 from lookalike.errors import ArgumentError, NotFoundError
@@ -53,10 +52,12 @@ def open_collection(
     `durable=False` writes are quicker, and the last ones may be lost with the power.
     """
     address = parse_address(url)
-    if way not in ("native", "sql"):
-        raise ArgumentError(f"way is {way!r}; expected 'native' or 'sql'")
+    one_of("way", way, ("native", "sql"))
+    create = flag("create", create)
     wanted = _wanted(name, signer, bits, slice_bits, keep_text)
-    folder = address.cache_folder() if cache is None else None if cache is False else Path(cache)
+    folder = address.cache_folder() if cache is None else None
+    if cache is not None and cache is not False:
+        folder = file_path("cache", cache)
     store = open_store(
         address, timeout=timeout, durable=durable, create=create and wanted is not None
     )
@@ -107,8 +108,9 @@ def open_store(
     address: Address, *, timeout: float = 30.0, durable: bool = True, create: bool = True
 ) -> Store:
     """Return the database behind an address; its module is imported only now."""
-    if not isinstance(timeout, int | float) or not 0 <= timeout <= 1e6:
-        raise ArgumentError(f"timeout is {timeout!r}; expected seconds, 0 or more")
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 <= timeout <= 1e6:
+        raise ArgumentError(f"timeout is {timeout!r}; expected seconds, from 0 to a million")
+    durable = flag("durable", durable)
     if address.path is not None:
         from lookalike.collection.sqlite import SqliteStore
 
@@ -154,6 +156,10 @@ def _wanted(
             "MinHash gives numbers and not bits, whose Hamming distance means nothing; "
             "use la.BBitMinHash"
         )
+    keep_text = flag("keep_text", keep_text)
+    slices = None
+    if slice_bits is not None:
+        slices = whole_number("slice_bits", slice_bits, at_least=1, at_most=MOST_SLICE_BITS)
     width = None if bits is None else whole_number("bits", bits, at_least=8, at_most=MOST_BITS)
     if width is not None and width % 8:
         raise ArgumentError(f"bits is {width}; expected a multiple of 8")
@@ -164,10 +170,10 @@ def _wanted(
         width = whole_number("the signer's bits", own, at_least=8, at_most=MOST_BITS)
     if width is None:
         return None
-    slices = default_slice_bits(width) if slice_bits is None else int(slice_bits)
+    slices = slices or default_slice_bits(width)
     Slicing(width, slices)
     digest = signer_hash(describe_signer(signer))
-    return State(0, name, os.urandom(16).hex(), width, slices, bool(keep_text), digest)
+    return State(0, name, os.urandom(16).hex(), width, slices, keep_text, digest)
 
 
 def _find_or_create(

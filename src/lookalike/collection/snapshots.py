@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from lookalike.checks import flag
 from lookalike.collection.abandoned import remove_abandoned, remove_old_snapshots
 from lookalike.collection.address import parse_address
 from lookalike.collection.documents import Row, damaged
@@ -53,6 +54,8 @@ def restore_collection(
     it is only replaced if `replace` is True, in one step, when everything has been copied.
     `source` says which collection to take if the file has several.
     """
+    replace = flag("replace", replace)
+    source = None if source is None else checked_name(source)
     source_address, address = parse_address(path), parse_address(url)
     if source_address == address:
         raise ArgumentError(

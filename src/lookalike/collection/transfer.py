@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.corpora import Corpus, Problems, open_corpus, write_table
+from lookalike.checks import callback, file_path, flag, one_of, whole_number
+from lookalike.corpora import FORMATS, Corpus, Problems, open_corpus, write_table
 from lookalike.corpora.base import arrow
 from lookalike.errors import ArgumentError, BatchError, ItemError
 
@@ -28,6 +29,7 @@ __all__ = ["Imported", "export_documents", "import_documents"]
 Progress = Callable[[str, float], None]
 
 _BATCH = 50_000
+_MOST_BATCH = 10_000_000
 _PAGE = 2_000
 _EXAMPLES = 5
 _TEXTS = ("text", "content", "body", "document")
@@ -69,7 +71,13 @@ def import_documents(
     error ends the import, and what was committed before stays, unless `skip_bad` leaves bad rows
     out.
     """
-    corpus = open_corpus(source, format)
+    replace, skip_bad = flag("replace", replace), flag("skip_bad", skip_bad)
+    size = whole_number("batch", batch, at_least=1, at_most=_MOST_BATCH)
+    progress = callback("progress", progress)
+    for option, column in (("text", text), ("id", id), ("signature", signature)):
+        if column is not None and not isinstance(column, str):
+            raise ArgumentError(f"{option} is {column!r}; expected the name of a column")
+    corpus = open_corpus(source, None if format is None else one_of("format", format, FORMATS))
     columns = _Columns(
         corpus.column_for(text, _TEXTS, "text"),
         corpus.column_for(id, _IDS, "ids"),
@@ -82,7 +90,7 @@ def import_documents(
         )
     problems = Problems(skip_bad)
     done = Imported()
-    for rows in _batches(corpus, columns, problems, batch):
+    for rows in _batches(corpus, columns, problems, size):
         _write(docs, rows, columns, replace, skip_bad, done)
         if progress:
             progress("importing", corpus.done)
@@ -92,13 +100,18 @@ def import_documents(
 
 
 def export_documents(
-    docs: Collection, path: Path, *, where: Any = None, progress: Progress | None = None
+    docs: Collection,
+    path: str | os.PathLike[str],
+    *,
+    where: Any = None,
+    progress: Progress | None = None,
 ) -> int:
     """Write documents by id to a file in the format of its name, whole or not at all.
 
     Columns: id, text, metadata as JSON, signature in hexadecimal, added, updated.
     """
-    return write_table(_tables(docs, where, progress), path)
+    target, progress = file_path("path", path), callback("progress", progress)
+    return write_table(_tables(docs, where, progress), target)
 
 
 @dataclass(frozen=True)
