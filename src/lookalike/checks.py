@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import math
 import operator
@@ -10,7 +11,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any, SupportsFloat, SupportsIndex, TypeVar
 
-from lookalike.errors import ArgumentError, MissingDependencyError
+from lookalike.errors import ArgumentError, FileError, MissingDependencyError
 
 __all__ = [
     "callback",
@@ -73,9 +74,12 @@ def file_path(name: str, path: str | os.PathLike[str]) -> Path:
             f"{name} is {path!r} of type {type(path).__name__}; expected the name of a file"
         )
     try:
-        os.fsencode(text)
+        os.lstat(text)
     except UnicodeEncodeError:
         raise ArgumentError(f"{name} is {path!r}, which cannot be a file's name") from None
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:  # other troubles are for those who open it
+            raise FileError(f"{name} is {text[:80]!r}...: {error.strerror}") from error
     return Path(text)
 
 

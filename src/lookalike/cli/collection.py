@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -212,7 +213,7 @@ def _create(options: argparse.Namespace) -> None:
     if options.name in existing:
         raise ArgumentError(f"{_database(options)} has a collection {options.name!r} already")
     signer = _signer(options)
-    bits = None if signer else options.bits or 128
+    bits = None if signer else _or(options.bits, 128)
     with open_collection(
         options.database, options.name, signer=signer, bits=bits, keep_text=not options.no_text
     ) as docs:
@@ -230,19 +231,23 @@ def _signer(options: argparse.Namespace) -> Signer | None:
     if options.chars is not None:
         features = {"features": Chars(ngram=options.chars)}
     if options.signer == "simhash":
-        return SimHash(bits=options.bits or 128, seed=options.seed, **features)
+        return SimHash(bits=_or(options.bits, 128), seed=options.seed, **features)
     if options.signer == "topsig":
-        return TopSig(bits=options.bits or 1024, seed=options.seed, **features)
+        return TopSig(bits=_or(options.bits, 1024), seed=options.seed, **features)
     if options.signer == "bbitminhash":
-        return BBitMinHash(permutations=options.bits or 512, seed=options.seed, **features)
+        return BBitMinHash(permutations=_or(options.bits, 512), seed=options.seed, **features)
     if options.signer == "none":
         return None
-    if not Path(options.signer).exists():
+    if not os.path.exists(options.signer):  # noqa: PTH110  # takes every name
         raise ArgumentError(
             f"--signer is {options.signer!r}; expected simhash, topsig, bbitminhash, none, or a "
             "file that Signer.save wrote"
         )
     return load_signer(options.signer)
+
+
+def _or(given: int | None, default: int) -> int:
+    return default if given is None else given
 
 
 def _add(options: argparse.Namespace) -> None:
@@ -411,7 +416,7 @@ def _text(options: argparse.Namespace) -> str:
         return sys.stdin.read() if options.text == "-" else str(options.text)
     try:
         return Path(options.text).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise FileError(f"{options.text} cannot be read: {error}") from error
 
 

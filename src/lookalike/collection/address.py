@@ -84,7 +84,7 @@ def parse_address(url: str | os.PathLike[str]) -> Address:
 def hide_passwords(text: str) -> str:
     """Return text, such as a message that quotes what was typed, with stars for passwords."""
     text = re.sub(r"(\w://[^\s:@/]*:)\S*@", r"\1***@", text)
-    return re.sub(r"(?i)(\w*(?:password|secret)\w*=)[^\s&'\"]+", r"\1***", text)
+    return re.sub(r"(?i)((?:password|secret)\w*=)[^\s&'\"]+", r"\1***", text)
 
 
 def _file(name: str) -> Address:

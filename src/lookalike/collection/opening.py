@@ -114,7 +114,7 @@ def open_store(
     if address.path is not None:
         from lookalike.collection.sqlite import SqliteStore
 
-        if not create and not address.path.exists():
+        if not create and not os.path.exists(address.path):  # noqa: PTH110  # takes every name
             raise NotFoundError(
                 f"there is no file {address.shown}; to make a collection, give a signer such as "
                 "la.SimHash(bits=128), or bits"

@@ -26,7 +26,7 @@ _GONE = "what was being copied is gone from the database: somebody has removed i
 
 def snapshot(store: Store, name: str, path: Path) -> None:
     """Write one collection, as it is at one moment, to a new SQLite file."""
-    if path.exists():
+    if os.path.exists(path):  # noqa: PTH110  # takes every name
         raise FileError(f"{path} is there already; name a new file, or remove that one")
     remove_old_snapshots(path.absolute().parent)
     with whole_file(path) as temporary:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import callback, file_path, flag, one_of, whole_number
+from lookalike.collection.documents import MOST_DEPTH
 from lookalike.corpora import FORMATS, Corpus, Problems, open_corpus, write_table
 from lookalike.corpora.base import arrow
 from lookalike.errors import ArgumentError, BatchError, ItemError
@@ -198,10 +199,10 @@ def _signatures(docs: Collection, batch: _Batch) -> tuple[NDArray[np.uint8], lis
     good, wrong = [], []
     for place, value in enumerate(batch.signatures):
         try:
-            data = bytes.fromhex(value) if isinstance(value, str) else bytes(value or b"")
-        except (TypeError, ValueError):
-            data = b""
-        if len(data) == width:
+            data = bytes.fromhex(value) if isinstance(value, str) else value
+        except ValueError:
+            data = None
+        if isinstance(data, bytes) and len(data) == width:
             good.append(data)
             continue
         message = f"the signature is {str(value)[:40]!r}; expected {2 * width} hexadecimal digits"
@@ -223,17 +224,19 @@ def _metadata(row: Mapping[str, Any], others: Sequence[str]) -> Any:
     }
 
 
-def _plain(value: Any) -> Any:
-    """Return what JSON can hold in place of what Arrow has."""
+def _plain(value: Any, levels: int = MOST_DEPTH) -> Any:
+    """Return what JSON can hold in place of what Arrow has; what is too deep is refused later."""
     if isinstance(value, datetime | date):
         return value.isoformat()
     if isinstance(value, Decimal):
         return float(value)
     if isinstance(value, bytes):
         return value.hex()
+    if not levels:
+        return value
     if isinstance(value, dict):
-        return {name: _plain(one) for name, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, list) else value
+        return {name: _plain(one, levels - 1) for name, one in value.items()}
+    return [_plain(one, levels - 1) for one in value] if isinstance(value, list) else value
 
 
 def _text(value: Any) -> Any:
