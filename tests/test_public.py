@@ -56,3 +56,27 @@ def test_every_error_has_the_one_root_and_stands_in_the_tree() -> None:
         assert issubclass(getattr(errors, name), la.LookalikeError)
         assert getattr(la, name) is getattr(errors, name)
         assert name in errors.__doc__
+
+
+@pytest.mark.parametrize("order", ["first the main one", "first the other one"])
+def test_a_subinterpreter_is_refused_and_leaves_the_main_one_as_it_was(order: str) -> None:
+    code = (
+        "import sys\n"
+        "if sys.argv[1] == 'first the main one': import lookalike\n"
+        "try: import _interpreters as sub\n"
+        "except ImportError: import _xxsubinterpreters as sub\n"
+        "other = sub.create()\n"
+        "try: problem = sub.run_string(other, 'import lookalike')\n"
+        "except Exception as error: problem = error\n"
+        "print(problem)\n"
+        "sub.destroy(other)\n"
+        "import lookalike as la\n"
+        "rows = la.SimHash(bits=64).sign([f'text {i}' for i in range(100)])\n"
+        "for index in (la.SliceIndex(rows), la.ScanIndex(rows), la.BlockIndex(rows)):\n"
+        "    print(index.within(rows[:1], 0).ids[0])"
+    )
+    result = subprocess.run([sys.executable, "-c", code, order], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    refusal, *answers = result.stdout.splitlines()
+    assert "lookalike cannot be imported in a subinterpreter" in refusal
+    assert answers == ["0"] * 3

@@ -4,7 +4,8 @@
 
 #include "bindings/module.hpp"
 
-NB_MODULE(_native, module) {
+// Defines PyInit__core; Python calls PyInit__native, below.
+NB_MODULE(_core, module) {
     // Signers that live in somebody's module are there until the interpreter ends; that is no leak.
     nanobind::set_leak_warnings(false);
     module.attr("__version__") = LOOKALIKE_VERSION;
@@ -15,4 +16,18 @@ NB_MODULE(_native, module) {
     lookalike::bindings::bind_slices(module);
     lookalike::bindings::bind_tables(module);
     lookalike::bindings::bind_pairing(module);
+}
+
+extern "C" NB_EXPORT PyObject* PyInit__native();
+
+// Types live in one interpreter, which nanobind remembers for the whole process: initializing it in
+// a second one, even in vain, would take them from the first. So that is refused before it begins.
+extern "C" PyObject* PyInit__native() {
+    if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
+        PyErr_SetString(PyExc_ImportError,
+                        "lookalike cannot be imported in a subinterpreter, only in the main "
+                        "interpreter of a process; use it there, or in a process of its own");
+        return nullptr;
+    }
+    return PyInit__core();
 }

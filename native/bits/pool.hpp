@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "bits/process_mutex.hpp"
+
 namespace lookalike::bits {
 
 // Memory for std::free, in huge pages where it is large and the system has them.
@@ -60,7 +62,7 @@ class Pooled {
       public:
         std::unique_ptr<Thing> take() {
             {
-                const std::scoped_lock lock(mutex_);
+                const std::scoped_lock lock(process_mutex<Shelf>());
                 if (!free_.empty()) {
                     std::unique_ptr<Thing> thing = std::move(free_.back());
                     free_.pop_back();
@@ -70,20 +72,19 @@ class Pooled {
             return std::make_unique<Thing>();
         }
         void put_back(std::unique_ptr<Thing> thing) {
-            const std::scoped_lock lock(mutex_);
+            const std::scoped_lock lock(process_mutex<Shelf>());
             if (free_.size() < kMostKept)
                 free_.push_back(std::move(thing));
         }
         void clear() {
             std::vector<std::unique_ptr<Thing>> unused;
-            const std::scoped_lock lock(mutex_);
+            const std::scoped_lock lock(process_mutex<Shelf>());
             unused.swap(free_);
         }
 
       private:
         static constexpr std::size_t kMostKept = 32;
 
-        std::mutex mutex_;
         std::vector<std::unique_ptr<Thing>> free_;
     };
 

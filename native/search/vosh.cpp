@@ -5,6 +5,8 @@
 #include <mutex>
 #include <tuple>
 
+#include "bits/process_mutex.hpp"
+
 namespace lookalike::search {
 
 namespace {
@@ -95,13 +97,12 @@ std::uint64_t count_sets(std::size_t bits, std::size_t most, std::uint64_t enoug
 }
 
 const Candidates& candidates_for(std::size_t wanted, std::size_t bits, std::size_t most) {
-    static std::mutex mutex;
     using Key = std::tuple<std::size_t, std::size_t, std::size_t>;
     static std::map<Key, std::unique_ptr<OwnedCandidates>> known;
     // More than that can be of no use, and fewer keys keep the table small.
     most = std::min(most, Candidates::kMostMembers);
     bits = std::min({bits, wanted, std::size_t{32}});
-    const std::scoped_lock lock(mutex);
+    const std::scoped_lock lock(bits::process_mutex<OwnedCandidates>());
     auto& entry = known[{wanted, bits, most}];
     if (!entry)
         entry = make_candidates(wanted, bits, most);

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 import lookalike as la
@@ -139,6 +141,57 @@ def test_import_and_export(shell: Shell, tmp_path: Path) -> None:
         ("documents", 500),
         ("second", 10),
     ]
+
+
+def test_bad_rows_are_left_out_and_good_ones_stay_what_they_are(
+    shell: Shell, tmp_path: Path
+) -> None:
+    deep = '{"a":' * 200 + "1" + "}" * 200
+    bad = [
+        json.dumps({"id": "x", "text": "t", "metadata": deep}),
+        '{"id": "x", "text": "t", "metadata": "{\\"a\\": NaN}"}',
+        '{"id": "x", "text": "t", "metadata": "{\\"a\\": \\"\\\\ud800\\"}"}',
+        '{"id": "x", "text": "t", "n": 1e999}',
+        '{"id": "x", "text": "t", "n": NaN}',
+        f'{{"id": "x", "text": "t", "n": 1{"0" * 400}}}',
+        '{"id": "x", "text": "\\ud800"}',
+        '{"id": "\\udc00", "text": "t"}',
+        '{"id": "x\\u0000", "text": "t"}',
+        '{"id": "x", "text": null}',
+        '{"id": "x", "text": "t"',
+        "[]",
+    ]
+    good = [f'{{"id": "g{place}", "text": "t {place}", "n": {place}}}' for place in range(20)]
+    rest = f'"deep": {deep}, "list": {"[" * 500}{"]" * 500}'
+    good[7] = f'{{"id": "g7", "text": "t 7", "n": 7, {rest}}}'
+    lines = [line for pair in zip(good, bad, strict=False) for line in pair] + good[len(bad) :]
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text("\n".join(lines))
+    shell("create")
+    assert shell("import", str(corpus), "--quiet", "--skip-bad") == (
+        f"added {len(good)}, replaced 0, left out {len(bad)}\n"
+    )
+    with la.open_collection(shell.database) as docs:
+        assert docs.count() == len(good)
+        for place in range(20):
+            document = docs.get(f"g{place}")
+            assert document is not None
+            assert document.text == f"t {place}"
+            assert document.metadata["n"] == place
+        assert docs.verify().ok
+    for line in bad:
+        corpus.write_text(line)
+        printed = shell("import", str(corpus), "--name", "documents", status=1)
+        assert printed.startswith("lookalike: ")
+
+
+def test_numbers_are_no_signatures(shell: Shell, tmp_path: Path) -> None:
+    """As many zero bytes as a number says would fit into no memory."""
+    table = pyarrow.table({"id": ["a", "b"], "signature": [10**15, 16]})
+    pyarrow.parquet.write_table(table, tmp_path / "numbers.parquet")
+    shell("create", "--signer", "none")
+    printed = shell("import", str(tmp_path / "numbers.parquet"), "--skip-bad", "--quiet")
+    assert printed == "added 0, replaced 0, left out 2\n"
 
 
 def test_signers(shell: Shell, tmp_path: Path) -> None:

@@ -87,3 +87,19 @@ def test_functions_are_conditions() -> None:
     assert predicate is not None
     assert predicate(METADATA)
     assert compile_where(None) is None
+
+
+@pytest.mark.parametrize("join", ["not", "and", "or"])
+def test_conditions_are_nested_up_to_a_depth(join: str) -> None:
+    def condition(levels: int) -> Any:
+        where: Any = {"lang": "en"}
+        for _ in range(levels - 1):
+            where = {join: where if join == "not" else [where]}
+        return where
+
+    predicate = compile_where(condition(50))
+    assert predicate is not None
+    assert predicate({"lang": "en"}) is (join != "not")
+    for levels in (51, 400, 5_000):
+        with pytest.raises(la.ArgumentError, match="more than 50 levels"):
+            compile_where(condition(levels))

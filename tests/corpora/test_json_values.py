@@ -180,3 +180,21 @@ def test_the_core_and_duckdb_agree(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(json_lines, "_plain_values", lambda *arguments: None)
         assert read() == by_core
+
+
+@settings(max_examples=100)
+@given(st.dictionaries(strings, values, max_size=4), st.booleans(), st.integers(1, 4))
+def test_what_is_cut_off_below_a_depth(value: dict[str, Any], ascii: bool, most: int) -> None:
+    def cut(value: Any, levels: int) -> Any:
+        if not isinstance(value, dict | list):
+            return value
+        if not levels:
+            return ""
+        if isinstance(value, list):
+            return [cut(one, levels - 1) for one in value]
+        return {key: cut(one, levels - 1) for key, one in value.items()}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_lines, "_MOST_LEVELS", most)
+        shallow = json_lines._cut(json.dumps(value, ensure_ascii=ascii))
+    assert json.loads(shallow) == cut(value, most)

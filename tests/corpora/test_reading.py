@@ -498,3 +498,42 @@ def test_a_file_that_is_gone(tmp_path: Path) -> None:
     path.unlink()
     with pytest.raises(la.FileError, match="cannot be read"):
         la.dedup(corpus)
+
+
+def nested(depth: int) -> str:
+    return '{"a":' * depth + "1" + "}" * depth
+
+
+@pytest.mark.parametrize("depth", [48, 49, 50, 63, 64, 100, 126, 127, 1_000, 20_000])
+def test_what_is_nested_deep_is_text_from_a_level_on(depth: int, tmp_path: Path) -> None:
+    """Types of more than 64 levels are more than Arrow takes, and those of 126 end DuckDB."""
+    lines = [
+        '{"id": "a", "text": "one", "n": 1}',
+        f'{{"id": "b", "text": "two", "n": {nested(depth)}, "list": {"[" * depth}{"]" * depth}}}',
+        f'{{"id": "c", "text": "three", "m": {nested(depth)}}}',
+    ]
+    path = tmp_path / "deep.jsonl"
+    path.write_text("\n".join(lines))
+    corpus = open_corpus(path)
+    rows = list(chain.from_iterable(batch.to_pylist() for batch in corpus.rows(Problems())))
+    assert [row["id"] for row in rows] == ["a", "b", "c"]
+    assert rows[1]["n"] == nested(depth), "text, because elsewhere it is a number"
+    value, levels = rows[2]["m"], 0
+    while isinstance(value, dict):
+        value, levels = value["a"], levels + 1
+    assert levels == min(depth, 49)
+    assert value == (1 if depth < 50 else nested(depth - levels))
+    write_corpus(corpus, tmp_path / "out.parquet")
+    assert pyarrow.parquet.read_table(tmp_path / "out.parquet").num_rows == 3
+
+
+def test_what_is_nested_deep_in_an_array_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "deep.json"
+    path.write_text(f'[{{"id": "a", "m": {nested(299)}}}, {{"id": "b", "m": {nested(300)}}}]')
+    corpus = open_corpus(path)
+    with pytest.raises(la.DocumentError, match="element 1: is nested more than 300 levels deep"):
+        list(corpus.rows(Problems()))
+    problems = Problems(skip_bad=True)
+    (batch,) = corpus.rows(problems)
+    assert batch.to_pylist()[0]["id"] == "a"
+    assert (len(batch), problems.bad) == (1, 1)

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import NoReturn
 
 from lookalike import __version__
 from lookalike.errors import LookalikeError
@@ -18,9 +19,18 @@ COMMANDS = (
 )  # fmt: skip
 
 
+class _Parser(argparse.ArgumentParser):
+    """Repeats what it did not understand, but for passwords; parsers of commands are such, too."""
+
+    def error(self, message: str) -> NoReturn:
+        from lookalike.collection.address import hide_passwords  # commands need not import it
+
+        super().error(hide_passwords(message))
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status: 0, or 1 for an error, 2 for wrong usage."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="lookalike",
         description="Find near-duplicates and nearest neighbours by binary signatures.",
     )

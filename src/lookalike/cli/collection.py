@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +23,7 @@ from lookalike.collection import (
     open_collection,
     restore_collection,
 )
+from lookalike.collection.address import parse_address
 from lookalike.corpora import FORMATS
 from lookalike.errors import ArgumentError, CollectionError, FileError, NotFoundError
 from lookalike.features import Chars, Words
@@ -209,14 +211,14 @@ def _create(options: argparse.Namespace) -> None:
     except NotFoundError:
         existing = []
     if options.name in existing:
-        raise ArgumentError(f"{options.database} has a collection {options.name!r} already")
+        raise ArgumentError(f"{_database(options)} has a collection {options.name!r} already")
     signer = _signer(options)
-    bits = None if signer else options.bits or 128
+    bits = None if signer else _or(options.bits, 128)
     with open_collection(
         options.database, options.name, signer=signer, bits=bits, keep_text=not options.no_text
     ) as docs:
         made = f"{docs.bits} bits" if signer is None else f"{docs.bits} bits by {signer!r}"
-        print(f"made the collection {docs.name!r} in {options.database}: {made}")
+        print(f"made the collection {docs.name!r} in {_database(options)}: {made}")
 
 
 def _signer(options: argparse.Namespace) -> Signer | None:
@@ -229,19 +231,23 @@ def _signer(options: argparse.Namespace) -> Signer | None:
     if options.chars is not None:
         features = {"features": Chars(ngram=options.chars)}
     if options.signer == "simhash":
-        return SimHash(bits=options.bits or 128, seed=options.seed, **features)
+        return SimHash(bits=_or(options.bits, 128), seed=options.seed, **features)
     if options.signer == "topsig":
-        return TopSig(bits=options.bits or 1024, seed=options.seed, **features)
+        return TopSig(bits=_or(options.bits, 1024), seed=options.seed, **features)
     if options.signer == "bbitminhash":
-        return BBitMinHash(permutations=options.bits or 512, seed=options.seed, **features)
+        return BBitMinHash(permutations=_or(options.bits, 512), seed=options.seed, **features)
     if options.signer == "none":
         return None
-    if not Path(options.signer).exists():
+    if not os.path.exists(options.signer):  # noqa: PTH110  # takes every name
         raise ArgumentError(
             f"--signer is {options.signer!r}; expected simhash, topsig, bbitminhash, none, or a "
             "file that Signer.save wrote"
         )
     return load_signer(options.signer)
+
+
+def _or(given: int | None, default: int) -> int:
+    return default if given is None else given
 
 
 def _add(options: argparse.Namespace) -> None:
@@ -348,7 +354,7 @@ def _print_report(report: Report, options: argparse.Namespace) -> None:
         for problem in report.problems:
             print(f"  {problem}")
     if not report.ok:
-        raise CollectionError(f"{options.database} is damaged: {len(report.problems)} problems")
+        raise CollectionError(f"{_database(options)} is damaged: {len(report.problems)} problems")
 
 
 def _snapshot(options: argparse.Namespace) -> None:
@@ -394,6 +400,12 @@ def _export(options: argparse.Namespace) -> None:
 # Reading options, writing lines
 
 
+def _database(options: argparse.Namespace) -> str:
+    """Return the database as it was typed, but without its password."""
+    address = parse_address(options.database)
+    return address.shown if address.path is None else str(options.database)
+
+
 def _opened(options: argparse.Namespace) -> Collection:
     return open_collection(options.database, options.name, create=False)
 
@@ -404,7 +416,7 @@ def _text(options: argparse.Namespace) -> str:
         return sys.stdin.read() if options.text == "-" else str(options.text)
     try:
         return Path(options.text).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise FileError(f"{options.text} cannot be read: {error}") from error
 
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self, SupportsIndex, TypeAlias, 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lookalike.checks import whole_number
+from lookalike.checks import file_path, flag, one_of, thread_count, whole_number
+from lookalike.collection.abandoned import remove_abandoned
 from lookalike.collection.answers import Answer, Pair, differing_bits
 from lookalike.collection.documents import (
     Document,
@@ -50,6 +51,9 @@ Query: TypeAlias = str | ArrayLike
 T = TypeVar("T")
 
 _MOST_MATCHES = 10_000
+_WAYS = ("native", "sql")
+_MORE_THAN_ALL = 1 << 40
+"""Whoever asks for more gets this many: more than there can be, few enough for every database."""
 _TRIES = 20
 
 
@@ -170,7 +174,7 @@ class Collection:
 
     def delete(self, ids: Sequence[str] | str) -> Written:
         """Remove documents, all in one step; ids that are not there are passed over."""
-        wanted = [as_id(id) for id in ([ids] if isinstance(ids, str) else ids)]
+        wanted = [as_id(id) for id in ([ids] if isinstance(ids, str) else _listed("ids", ids))]
         with self._store.writing() as writer:
             state = self._known(writer.lock(self._name))
             after = delete_documents(writer, state, wanted)
@@ -185,8 +189,7 @@ class Collection:
         on_error: str,
         replace: bool,
     ) -> Written:
-        if on_error not in ("raise", "skip"):
-            raise ArgumentError(f"on_error is {on_error!r}; expected 'raise' or 'skip'")
+        one_of("on_error", on_error, ("raise", "skip"))
         names = _listed("ids", ids)
         given = None if signatures is None else as_queries(signatures, self.bits, "signatures")
         contents = None if texts is None else _listed("texts", texts)
@@ -244,7 +247,7 @@ class Collection:
 
     def get_many(self, ids: Sequence[str]) -> list[Document | None]:
         """Return the documents of these ids, None for each that is not there; at one moment."""
-        wanted = [id if is_id(id) else "" for id in ids]
+        wanted = [id if is_id(id) else "" for id in _listed("ids", ids)]
 
         asked = [id for id in wanted if id]
         rows = self._at_one_version(lambda view, state: view.documents(state, asked))
@@ -262,8 +265,8 @@ class Collection:
         self, after: str = "", limit: SupportsIndex = 100, *, where: Where | None = None
     ) -> list[Document]:
         """Return the next documents by id, those behind `after`; an empty list at the end."""
-        wanted = whole_number("limit", limit, at_least=1)
-        after = as_id(after) if after else ""
+        wanted = _count("limit", limit)
+        after = "" if isinstance(after, str) and not after else as_id(after)
         predicate = compile_where(where)
 
         def read(view: View, state: State) -> list[Document]:
@@ -322,7 +325,7 @@ class Collection:
         threads: int | None = None,
     ) -> list[Answer]:
         """Return what `search` returns for each of many queries, at one version."""
-        wanted = whole_number("k", k, at_least=1)
+        wanted = _count("k", k)
         near = None if radius is None else whole_number("radius", radius, at_least=0)
         return self._search(
             queries, wanted, None, near, where, exclude, explain, text, way, threads
@@ -365,7 +368,7 @@ class Collection:
         threads: int | None = None,
     ) -> list[Answer]:
         """Return what `within` returns for each of many queries, at one version."""
-        most = whole_number("limit", limit, at_least=1)
+        most = _count("limit", limit)
         near = whole_number("radius", radius, at_least=0)
         return self._search(
             queries, most + 1, most, near, where, exclude, explain, text, way, threads
@@ -377,7 +380,7 @@ class Collection:
         way: Way | None = None, threads: int | None = None,
     ) -> Answer:  # fmt: skip
         """Return every other document within the radius of this one; see `within`."""
-        document = self.get(id)
+        document = self.get(as_id(id))
         if document is None:
             raise NotFoundError(f"there is no document {id[:80]!r} in {self._name!r}")
         return self.within(
@@ -394,7 +397,7 @@ class Collection:
         `ResultTooLargeError`.
         """
         near = min(whole_number("radius", radius, at_least=0), self.bits)
-        most = whole_number("limit", limit, at_least=0)
+        most = _count("limit", limit, at_least=0)
         return self._at_one_version(
             lambda view, state: document_pairs(view, state, near, most, threads)
         )
@@ -412,8 +415,11 @@ class Collection:
         way: Way | None,
         threads: int | None,
     ) -> list[Answer]:
-        predicate, excluded = compile_where(where), frozenset(_listed("exclude", exclude))
-        chosen = _checked_way(way or self._way)
+        predicate = compile_where(where)
+        excluded = frozenset(as_id(id) for id in _listed("exclude", exclude))
+        explain, text = flag("explain", explain), flag("text", text)
+        chosen = self._way if way is None else one_of("way", way, _WAYS)
+        threads = thread_count(threads)
         rows = self._signatures(queries)
         near = None if radius is None else min(radius, self.bits)
 
@@ -513,9 +519,13 @@ class Collection:
         return verify(self._store, self._name, self._native)
 
     def repair(self) -> Report:
-        """Rebuild what is derived from documents and signatures, and return what is still wrong."""
+        """Rebuild what is derived from documents and signatures, and return what is still wrong.
+
+        What restores that died have left in the database is removed, whichever collection it was.
+        """
         from lookalike.collection.maintenance import repair
 
+        remove_abandoned(self._store)
         return repair(self._store, self._name, self._native)
 
     def snapshot(self, path: str | os.PathLike[str]) -> None:
@@ -525,7 +535,7 @@ class Collection:
         """
         from lookalike.collection.snapshots import snapshot
 
-        snapshot(self._store, self._name, Path(path))
+        snapshot(self._store, self._name, file_path("path", path))
 
     def close(self) -> None:
         """Save the native index, if that saves time, and close the connections."""
@@ -571,10 +581,9 @@ def _listed(name: str, values: Iterable[T]) -> list[T]:
         ) from None
 
 
-def _checked_way(way: str) -> str:
-    if way not in ("native", "sql"):
-        raise ArgumentError(f"way is {way!r}; expected 'native' or 'sql'")
-    return way
+def _count(name: str, value: SupportsIndex, at_least: int = 1) -> int:
+    """Return how many are wanted."""
+    return min(whole_number(name, value, at_least=at_least), _MORE_THAN_ALL)
 
 
 def _answer(

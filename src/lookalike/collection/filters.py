@@ -27,32 +27,38 @@ Where: TypeAlias = Mapping[str, Any] | Callable[[dict[str, Any]], object]
 Predicate: TypeAlias = Callable[[dict[str, Any]], object]
 
 _MISSING = object()
+_MOST_LEVELS = 50
 
 
-def compile_where(where: Where | None) -> Predicate | None:
-    """Return a function that says whether metadata meet the condition; None if there is none."""
+def compile_where(where: Where | None, levels: int = _MOST_LEVELS) -> Predicate | None:
+    """Return a function that says whether metadata meet the condition; None if there is none.
+
+    Conditions are nested up to so many levels deep.
+    """
     if where is None or callable(where):
         return where
+    if not levels:
+        raise ArgumentError(f"where is nested more than {_MOST_LEVELS} levels deep; simplify it")
     if not isinstance(where, Mapping):
         raise ArgumentError(
             f"where is of type {type(where).__name__}; expected a dict such as "
             '{"lang": "en", "year": {">=": 2020}}, or a function of the metadata'
         )
-    parts = [_condition(key, value) for key, value in where.items()]
+    parts = [_condition(key, value, levels) for key, value in where.items()]
     return lambda metadata: all(part(metadata) for part in parts)
 
 
-def _condition(key: object, value: Any) -> Predicate:
+def _condition(key: object, value: Any, levels: int) -> Predicate:
     if not isinstance(key, str):
         raise ArgumentError(f"where has the key {key!r}; expected the name of a metadata field")
     if key in ("and", "or"):
         if not isinstance(value, list | tuple):
             raise ArgumentError(f"{key!r} has {value!r}; expected a list of conditions")
-        inner = [_nested(key, condition) for condition in value]
+        inner = [_nested(key, condition, levels) for condition in value]
         combine = all if key == "and" else any
         return lambda metadata: combine(part(metadata) for part in inner)
     if key == "not":
-        negated = _nested(key, value)
+        negated = _nested(key, value, levels)
         return lambda metadata: not negated(metadata)
     path = key.split(".")
     tests = [_test(key, value)]
@@ -61,8 +67,8 @@ def _condition(key: object, value: Any) -> Predicate:
     return lambda metadata: _all_hold(tests, _look_up(metadata, path))
 
 
-def _nested(key: str, condition: Any) -> Predicate:
-    inner = compile_where(condition) if isinstance(condition, Mapping) else None
+def _nested(key: str, condition: Any, levels: int) -> Predicate:
+    inner = compile_where(condition, levels - 1) if isinstance(condition, Mapping) else None
     if inner is None:
         raise ArgumentError(f"{key!r} holds {condition!r}; expected a condition, which is a dict")
     return inner

@@ -10,6 +10,7 @@ that opening does not mean building; a damaged, foreign or outdated file is not 
 from __future__ import annotations
 
 import copy
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -26,7 +27,10 @@ from lookalike.errors import CollectionError, FileError, LookalikeError
 from lookalike.indexes import SliceIndex, load_index
 from lookalike.indexes.slice_width import MOST_SLICE_BITS, slice_width
 
-__all__ = ["NativeSearch", "cache_file", "native_levels", "native_within"]
+__all__ = ["CACHE_NAME", "NativeSearch", "cache_file", "native_levels", "native_within"]
+
+CACHE_NAME = r"[0-9a-f]{32}\.lookalike"
+"""What names of saved indexes look like."""
 
 _LEAST_COUNT = 1 << 16
 _SAVE_AFTER = 1_000
@@ -39,6 +43,7 @@ class NativeSearch:
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
         self._lock = threading.Lock()
+        self._process = os.getpid()
         self._index: SliceIndex | None = None
         self._uid = ""
         self._version = 0
@@ -78,11 +83,14 @@ class NativeSearch:
 
         A file that cannot be written is no error: it only saves time.
         """
-        with self._lock:
-            self._save(_SAVE_AFTER)
+        if self._is_here():
+            with self._lock:
+                self._save(_SAVE_AFTER)
 
     def forget(self) -> None:
         """Drop the index and its file."""
+        if not self._is_here():
+            return
         with self._lock:
             path = self._path(self._uid) if self._uid else None
             self._index, self._uid = None, ""
@@ -111,6 +119,10 @@ class NativeSearch:
         """How large the index is; 0 if none has been needed so far."""
         index = self._index
         return 0 if index is None else index.memory_bytes
+
+    def _is_here(self) -> bool:
+        """Return whether this is no fork, in which the lock may be held by a thread left behind."""
+        return os.getpid() == self._process
 
     # Within, under the lock
 
@@ -196,6 +208,8 @@ class NativeSearch:
         notes = {"uid": self._uid, "version": self._version, "last": self._last}
         with suppress(FileError, OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
+            if path.is_symlink():
+                path.unlink()  # we made none, and what it leads to is not ours to replace
             self._index.save(path, notes={**notes, "digest": self._digest})
             self._changes = 0
 
@@ -240,8 +254,10 @@ def native_levels(
     index: SliceIndex, query: NDArray[np.uint8], k: int, threads: int | None
 ) -> Iterator[Found]:
     """Yield ever more signatures, each time everything up to a larger distance."""
+    all_and_more = len(index) + 1  # with which an answer shows that there is nothing else
     wanted = k + _SPARE
     while True:
+        wanted = min(wanted, all_and_more)
         neighbors = index.search(query, wanted, exact=True, explain=True, threads=threads)
         ids, distances = neighbors[0]
         work = None

@@ -5,21 +5,21 @@ from __future__ import annotations
 import json
 import os
 from contextlib import suppress
-from pathlib import Path
 from typing import Literal, SupportsIndex
 
-from lookalike.checks import whole_number
+from lookalike.checks import file_path, flag, one_of, whole_number
+from lookalike.collection.abandoned import remove_abandoned, remove_old_caches
 from lookalike.collection.address import Address, parse_address
 from lookalike.collection.collection import Collection, Way
 from lookalike.collection.native_search import cache_file
-from lookalike.collection.slicing import Slicing, default_slice_bits
-from lookalike.collection.store import State, Store, signer_hash
+from lookalike.collection.slicing import MOST_SLICE_BITS, Slicing, default_slice_bits
+from lookalike.collection.state import MOST_BITS, State, signer_hash
+from lookalike.collection.store import Store
 from lookalike.errors import ArgumentError, NotFoundError
 from lookalike.signatures import MinHash, Signer
 
 __all__ = ["drop_collection", "list_collections", "open_collection", "open_store"]
 
-MOST_BITS = 1 << 14  # PostgreSQL's indexes take entries of up to 2,700 bytes
 _MOST_NAME = 200
 
 
@@ -52,19 +52,24 @@ def open_collection(
     `durable=False` writes are quicker, and the last ones may be lost with the power.
     """
     address = parse_address(url)
-    if way not in ("native", "sql"):
-        raise ArgumentError(f"way is {way!r}; expected 'native' or 'sql'")
+    one_of("way", way, ("native", "sql"))
+    create = flag("create", create)
     wanted = _wanted(name, signer, bits, slice_bits, keep_text)
+    folder = address.cache_folder() if cache is None else None
+    if cache is not None and cache is not False:
+        folder = file_path("cache", cache)
     store = open_store(
         address, timeout=timeout, durable=durable, create=create and wanted is not None
     )
     try:
         state = _find_or_create(store, name, wanted, signer, create)
         _refuse_other(state, signer, bits, slice_bits)
+        remove_abandoned(store)
+        if folder is not None:
+            remove_old_caches(store, folder, of_this_database=cache is None)
     except BaseException:
         store.close()
         raise
-    folder = address.cache_folder() if cache is None else None if cache is False else Path(cache)
     return Collection(store, state, way=way, cache=folder)
 
 
@@ -80,16 +85,17 @@ def list_collections(url: str | os.PathLike[str]) -> list[str]:
 
 def drop_collection(url: str | os.PathLike[str], name: str) -> None:
     """Remove a collection with all it holds; it cannot be taken back."""
-    store = open_store(parse_address(url), create=False)
+    address = parse_address(url)
+    store = open_store(address, create=False)
     try:
         with store.writing() as writer:
-            state = writer.lock(name)
+            state = writer.lock(checked_name(name))
             if state is None:
                 raise NotFoundError(f"there is no collection {name!r} at {store.shown}")
             writer.drop(state)
     finally:
         store.close()
-    forget_cache(parse_address(url), state)
+    forget_cache(address, state)
 
 
 def forget_cache(address: Address, state: State) -> None:
@@ -102,12 +108,13 @@ def open_store(
     address: Address, *, timeout: float = 30.0, durable: bool = True, create: bool = True
 ) -> Store:
     """Return the database behind an address; its module is imported only now."""
-    if not isinstance(timeout, int | float) or not 0 <= timeout <= 1e6:
-        raise ArgumentError(f"timeout is {timeout!r}; expected seconds, 0 or more")
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 <= timeout <= 1e6:
+        raise ArgumentError(f"timeout is {timeout!r}; expected seconds, from 0 to a million")
+    durable = flag("durable", durable)
     if address.path is not None:
         from lookalike.collection.sqlite import SqliteStore
 
-        if not create and not address.path.exists():
+        if not create and not os.path.exists(address.path):  # noqa: PTH110  # takes every name
             raise NotFoundError(
                 f"there is no file {address.shown}; to make a collection, give a signer such as "
                 "la.SimHash(bits=128), or bits"
@@ -116,6 +123,16 @@ def open_store(
     from lookalike.collection.postgresql import PostgresStore
 
     return PostgresStore(address.url, address.shown, timeout=timeout, durable=durable)
+
+
+def checked_name(name: str) -> str:
+    """Return the name if it can be that of a collection."""
+    if not isinstance(name, str) or not name or len(name) > _MOST_NAME or not name.isprintable():
+        raise ArgumentError(
+            f"the name of the collection is {str(name)[: 2 * _MOST_NAME]!r}; expected 1 to "
+            f"{_MOST_NAME} printable characters"
+        )
+    return name
 
 
 def describe_signer(signer: Signer | None) -> str:
@@ -131,11 +148,7 @@ def _wanted(
     keep_text: bool,
 ) -> State | None:
     """Return the row that a new collection would have; None if too little is known for that."""
-    if not isinstance(name, str) or not name or len(name) > _MOST_NAME or not name.isprintable():
-        raise ArgumentError(
-            f"the name of the collection is {name!r}; expected 1 to {_MOST_NAME} printable "
-            "characters"
-        )
+    checked_name(name)
     if signer is not None and not isinstance(signer, Signer):
         raise ArgumentError(f"signer is {signer!r}; expected one such as la.SimHash(bits=128)")
     if isinstance(signer, MinHash):
@@ -143,6 +156,10 @@ def _wanted(
             "MinHash gives numbers and not bits, whose Hamming distance means nothing; "
             "use la.BBitMinHash"
         )
+    keep_text = flag("keep_text", keep_text)
+    slices = None
+    if slice_bits is not None:
+        slices = whole_number("slice_bits", slice_bits, at_least=1, at_most=MOST_SLICE_BITS)
     width = None if bits is None else whole_number("bits", bits, at_least=8, at_most=MOST_BITS)
     if width is not None and width % 8:
         raise ArgumentError(f"bits is {width}; expected a multiple of 8")
@@ -153,10 +170,10 @@ def _wanted(
         width = whole_number("the signer's bits", own, at_least=8, at_most=MOST_BITS)
     if width is None:
         return None
-    slices = default_slice_bits(width) if slice_bits is None else int(slice_bits)
+    slices = slices or default_slice_bits(width)
     Slicing(width, slices)
     digest = signer_hash(describe_signer(signer))
-    return State(0, name, os.urandom(16).hex(), width, slices, bool(keep_text), digest)
+    return State(0, name, os.urandom(16).hex(), width, slices, keep_text, digest)
 
 
 def _find_or_create(
@@ -164,9 +181,9 @@ def _find_or_create(
 ) -> State:
     with store.reading() as view:
         state = view.state(name)
+        if state is not None:
+            return state
         others = [other.name for other in view.states()]
-    if state is not None:
-        return state
     if wanted is None or not create:
         known = f"; there are {others}" if others else ""
         hint = "" if create else ": create=True makes one"

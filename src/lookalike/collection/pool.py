@@ -8,11 +8,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Generic, Protocol, TypeVar
 
+from lookalike.collection.forking import refuse_other_process, transaction
 from lookalike.errors import CollectionError
 
 __all__ = ["Pool"]
 
 _IDLE = 8
+
+_inherited: list[object] = []
+"""Connections in the middle of a parent's transaction: closing them here would roll that back."""
 
 
 class _Closable(Protocol):
@@ -40,34 +44,40 @@ class Pool(Generic[Connection]):
     @contextmanager
     def connection(self) -> Iterator[Connection]:
         """Lend a connection; it comes back with its transaction ended."""
-        connection = self._take()
-        try:
-            yield connection
-        except BaseException:
-            with suppress(Exception):
-                connection.close()  # which rolls back what was not committed
-            raise
-        with self._lock:
-            if not self._closed and len(self._idle) < _IDLE:
-                self._idle.append(connection)
-                return
-        connection.close()
+        self.refuse_other_process()
+        with transaction():
+            connection = self._take()
+            try:
+                yield connection
+                self.refuse_other_process()
+            except BaseException:
+                if os.getpid() != self._process:
+                    _inherited.append(connection)
+                    raise
+                with suppress(Exception):
+                    connection.close()  # which rolls back what was not committed
+                raise
+            with self._lock:
+                if not self._closed and len(self._idle) < _IDLE:
+                    self._idle.append(connection)
+                    return
+            connection.close()
+
+    def refuse_other_process(self) -> None:
+        """Raise if this process was forked since: connections cannot be shared with the parent."""
+        refuse_other_process(self._process)
 
     def close(self) -> None:
         """Close what is idle; what is lent is closed when it comes back."""
+        if os.getpid() != self._process:
+            return  # the lock may be held by a thread that is not here
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
-        if os.getpid() == self._process:
-            for connection in idle:
-                connection.close()
+        for connection in idle:
+            connection.close()
 
     def _take(self) -> Connection:
-        if os.getpid() != self._process:
-            raise CollectionError(
-                f"this collection was opened in process {self._process}, and this is process "
-                f"{os.getpid()}: open it again after the fork"
-            )
         with self._lock:
             if self._closed:
                 raise CollectionError("the collection is closed; open it again")

@@ -9,16 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lookalike.checks import optional_module
+from lookalike.collection.abandoned import drop_hidden
 from lookalike.collection.pool import Pool
 from lookalike.collection.postgresql_transaction import POSTGRESQL, SCHEMA_LOCK, PostgresTransaction
 from lookalike.collection.schema import MIGRATIONS, refuse_newer, upgrade
-from lookalike.collection.store import StaleView, Store, View, Writer, maybe_written
-from lookalike.errors import CollectionBusyError, CollectionError
+from lookalike.collection.store import StaleView, Store, View, maybe_written
+from lookalike.errors import ArgumentError, CollectionBusyError, CollectionError
 
 if TYPE_CHECKING:
     import psycopg
 
 __all__ = ["PostgresStore"]
+
+_RESTORING = 1819242348
+"""Whoever restores shares this lock."""
 
 
 class PostgresStore(Store):
@@ -30,6 +34,7 @@ class PostgresStore(Store):
         self._timeout = timeout
         self._durable = durable
         self._psycopg = optional_module("psycopg", "a collection on PostgreSQL", extra="postgresql")
+        self._check_url()
         self._pool: Pool[psycopg.Connection[Any]] = Pool(self._connect, _usable)
         with self._translated():
             self._prepare()
@@ -40,18 +45,36 @@ class PostgresStore(Store):
         with self._translated(), self._pool.connection() as connection:
             connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             yield PostgresTransaction(connection)
+            self._pool.refuse_other_process()
             connection.execute("ROLLBACK")
 
     @contextmanager
-    def writing(self) -> Iterator[Writer]:
+    def writing(self) -> Iterator[PostgresTransaction]:
         """Return a transaction; others that want to write to the same collection wait."""
         with self._translated(), self._pool.connection() as connection:
             connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
             yield PostgresTransaction(connection)
+            self._pool.refuse_other_process()
             try:
                 connection.execute("COMMIT")
             except self._psycopg.Error as error:
                 raise maybe_written(self.shown, error) from error
+
+    @contextmanager
+    def restoring(self) -> Iterator[None]:
+        """Share the lock of those who restore, on a connection that lives as long."""
+        with self._translated(), self._pool.connection() as connection:
+            connection.execute("SELECT pg_advisory_lock_shared(%s)", (_RESTORING,))
+            yield
+            connection.execute("SELECT pg_advisory_unlock_shared(%s)", (_RESTORING,))
+
+    def remove_abandoned(self) -> int:
+        """Remove what is half restored, if nobody shares the lock."""
+        with self.reading() as view:
+            if not view.states(hidden=True):
+                return 0
+        with self.writing() as writer:
+            return drop_hidden(writer) if writer.try_lock(_RESTORING) else 0
 
     def copy_file(self, path: Path) -> bool:
         """Do nothing: a server is no file."""
@@ -86,6 +109,27 @@ class PostgresStore(Store):
     def close(self) -> None:
         """Close all connections."""
         self._pool.close()
+
+    def _check_url(self) -> None:
+        """Refuse an address that libpq cannot read.
+
+        It repeats what it cannot read, so its words are used only about the address without the
+        password.
+        """
+        if self._unreadable(self._url):
+            reason = self._unreadable(self.shown) or "its password has a % that encodes nothing"
+            raise ArgumentError(
+                f"the address {self.shown} cannot be read: {reason}; "
+                "expected postgresql://user:password@host:port/database, special characters "
+                "percent-encoded (% is %25)"
+            )
+
+    def _unreadable(self, url: str) -> str:
+        try:
+            self._psycopg.conninfo.conninfo_to_dict(url)
+        except self._psycopg.Error as error:
+            return str(error).strip()
+        return ""
 
     def _connect(self) -> psycopg.Connection[Any]:
         milliseconds = max(1, int(1000 * self._timeout))

@@ -79,9 +79,9 @@ class PostgresTransaction(Writer):
         ).fetchone()
         return as_state(row) if row else None
 
-    def states(self) -> list[State]:
+    def states(self, hidden: bool = False) -> list[State]:
         rows = self._execute(f"SELECT {STATE_COLUMNS} FROM lookalike.collections ORDER BY name")
-        return [state for state in map(as_state, rows) if not state.name.startswith(HIDDEN)]
+        return [as_state(row) for row in rows if str(row[1]).startswith(HIDDEN) is hidden]
 
     def signer(self, state: State) -> str:
         row = self._execute(
@@ -180,6 +180,11 @@ class PostgresTransaction(Writer):
         # Twice: whoever waited for a row that was then replaced finds the new one only if he looks
         # again.
         return self._state(" FOR UPDATE", name) or self._state(" FOR UPDATE", name)
+
+    def try_lock(self, number: int) -> bool:
+        """Return whether a lock that is no row's could be had; it is held until the end."""
+        row = self._execute("SELECT pg_try_advisory_xact_lock(%s)", (number,)).fetchone()
+        return bool(row and row[0])
 
     def create(self, state: State, signer: str) -> State:
         self._execute(SCHEMA_LOCK)

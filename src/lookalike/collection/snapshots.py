@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from lookalike.checks import flag
+from lookalike.collection.abandoned import remove_abandoned, remove_old_snapshots
 from lookalike.collection.address import parse_address
 from lookalike.collection.documents import Row, damaged
-from lookalike.collection.opening import forget_cache, open_store
-from lookalike.collection.store import HIDDEN, Numbered, StaleView, State, Store, View
+from lookalike.collection.opening import checked_name, forget_cache, open_store
+from lookalike.collection.store import HIDDEN, Numbered, StaleView, State, Store, View, Writer
 from lookalike.errors import ArgumentError, CollectionError, FileError, NotFoundError
 from lookalike.storage import whole_file
 
@@ -19,12 +21,14 @@ __all__ = ["restore_collection", "snapshot"]
 
 _BATCH = 50_000
 _TRIES = 20
+_GONE = "what was being copied is gone from the database: somebody has removed it; try again"
 
 
 def snapshot(store: Store, name: str, path: Path) -> None:
     """Write one collection, as it is at one moment, to a new SQLite file."""
-    if path.exists():
+    if os.path.exists(path):  # noqa: PTH110  # takes every name
         raise FileError(f"{path} is there already; name a new file, or remove that one")
+    remove_old_snapshots(path.absolute().parent)
     with whole_file(path) as temporary:
         try:
             if store.copy_file(temporary):  # pages, at the speed of the disk
@@ -50,22 +54,27 @@ def restore_collection(
     it is only replaced if `replace` is True, in one step, when everything has been copied.
     `source` says which collection to take if the file has several.
     """
-    if parse_address(path) == parse_address(url):
-        raise ArgumentError(f"{path} is both the snapshot and the database; name another one")
-    origin = open_store(parse_address(path), create=False)
+    replace = flag("replace", replace)
+    source = None if source is None else checked_name(source)
+    source_address, address = parse_address(path), parse_address(url)
+    if source_address == address:
+        raise ArgumentError(
+            f"{address.shown} is both the snapshot and the database; name another one"
+        )
+    origin = open_store(source_address, create=False)
     try:
         with origin.reading() as view:
             state = _choose(view, source, origin.shown)
-            target = open_store(parse_address(url))
+            target = open_store(address)
             try:
-                new_name = name or state.name
+                new_name = checked_name(state.name if name is None else name)
                 old = _restore(view, state, target, new_name, replace)
             finally:
                 target.close()
     finally:
         origin.close()
     if old is not None:
-        forget_cache(parse_address(url), old)
+        forget_cache(address, old)
     return new_name
 
 
@@ -77,6 +86,15 @@ def _restore(view: View, state: State, target: Store, name: str, replace_old: bo
                 f"there is a collection {name!r} at {target.shown}; pass replace=True to replace "
                 "it, or another name"
             )
+    remove_abandoned(target)
+    with target.restoring():
+        return _restore_hidden(view, state, target, name, replace_old)
+
+
+def _restore_hidden(
+    view: View, state: State, target: Store, name: str, replace_old: bool
+) -> State | None:
+    """Copy under a name that nobody else uses, and then give it its own."""
     hidden = HIDDEN + os.urandom(16).hex()
     try:
         _copy(view, state, target, hidden)
@@ -100,7 +118,7 @@ def _put_in_place(target: Store, hidden: str, name: str, replace_old: bool) -> S
         if old is not None and not replace_old:
             raise ArgumentError(f"a collection {name!r} was made at {target.shown} meanwhile")
         if new is None:
-            raise CollectionError("what was being restored is gone from the database")
+            raise CollectionError(_GONE)
         if old is not None:
             writer.drop(old)
         writer.rename(new, name)
@@ -133,17 +151,17 @@ def _copy(view: View, state: State, target: Store, name: str) -> None:
         )
         fresh = writer.create(fresh, view.signer(state))
     for batch in view.all_signatures(state):
-        with target.writing() as writer:
+        with _writing_to(target, fresh) as writer:
             writer.insert_signatures(fresh, Numbered(batch.numbers, batch.signatures))
             writer.insert_keys(fresh, *fresh.slicing.key_rows(batch.numbers, batch.signatures))
     count = 0
     for rows in _document_batches(view, state):
         count += len(rows)
-        with target.writing() as writer:
+        with _writing_to(target, fresh) as writer:
             writer.insert_documents(fresh, rows)
     if count != state.documents:
         raise damaged(f"{count} documents are there to be copied, not {state.documents}")
-    with target.writing() as writer:
+    with _writing_to(target, fresh) as writer:
         writer.save(
             replace(
                 fresh,
@@ -155,6 +173,16 @@ def _copy(view: View, state: State, target: Store, name: str) -> None:
                 removals_from=state.version,
             )
         )
+
+
+@contextlib.contextmanager
+def _writing_to(target: Store, fresh: State) -> Iterator[Writer]:
+    """Write to what is being copied, if it is still there: its number may be another's by now."""
+    with target.writing() as writer:
+        there = writer.lock(fresh.name)
+        if there is None or there.uid != fresh.uid:
+            raise CollectionError(_GONE)
+        yield writer
 
 
 def _document_batches(view: View, state: State) -> Iterator[list[Row]]:
@@ -180,6 +208,7 @@ def _keep_only(path: Path, name: str) -> None:
     try:
         with copy.reading() as view:
             others = [state for state in view.states() if state.name != name]
+            others += view.states(hidden=True)
         if others:
             with copy.writing() as writer:
                 for state in others:

@@ -120,7 +120,7 @@ def _scan_nearest(view: View, state: State, query: NDArray[np.uint8], k: int) ->
     numbers = np.empty(0, np.int64)
     distances = np.empty(0, np.int32)
     for batch in view.all_signatures(state):
-        ids, far = ScanIndex(batch.signatures, batch.numbers).search(query, k)[0]
+        ids, far = ScanIndex(batch.signatures, batch.numbers).search(query, min(k, len(batch)))[0]
         numbers = np.concatenate([numbers, ids])
         distances = np.concatenate([distances, far])
         order = np.argsort(distances, kind="stable")[:k]

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from lookalike.collection.abandoned import drop_hidden, exclusive_file, shared_file
 from lookalike.collection.documents import damaged
 from lookalike.collection.pool import Pool
 from lookalike.collection.schema import MIGRATIONS, refuse_newer, upgrade
@@ -45,6 +46,7 @@ class SqliteStore(Store):
     def __init__(self, path: Path, *, timeout: float, durable: bool, create: bool) -> None:
         self.shown = str(path)
         self._path = path.absolute()
+        self._restoring = self._path.with_name(f"{path.name}-restoring")
         self._timeout = timeout
         self._durable = durable
         self._create = create
@@ -58,6 +60,7 @@ class SqliteStore(Store):
         with self._translated(), self._pool.connection() as connection:
             connection.execute("BEGIN")
             yield SqliteTransaction(connection)
+            self._pool.refuse_other_process()
             connection.execute("ROLLBACK")
 
     @contextmanager
@@ -66,7 +69,25 @@ class SqliteStore(Store):
         with self._translated(), self._pool.connection() as connection:
             connection.execute("BEGIN IMMEDIATE")
             yield SqliteTransaction(connection)
+            self._pool.refuse_other_process()
             self._commit(connection)
+
+    @contextmanager
+    def restoring(self) -> Iterator[None]:
+        """Share the lock of those who restore: a file beside the database, while they do."""
+        with shared_file(self._restoring, self._timeout):
+            yield
+
+    def remove_abandoned(self) -> int:
+        """Remove what is half restored, if nobody shares the lock."""
+        with self.reading() as view:
+            if not view.states(hidden=True):
+                return 0
+        with exclusive_file(self._restoring) as alone:
+            if not alone:
+                return 0
+            with self.writing() as writer:
+                return drop_hidden(writer)
 
     def durability(self) -> str:
         """Say what an acknowledged write survives."""

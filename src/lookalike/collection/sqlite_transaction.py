@@ -61,11 +61,11 @@ class SqliteTransaction(Writer):
         ).fetchone()
         return as_state(row) if row else None
 
-    def states(self) -> list[State]:
+    def states(self, hidden: bool = False) -> list[State]:
         rows = self._execute(
             f"SELECT {STATE_COLUMNS} FROM {SQLITE.prefix}collections ORDER BY name"
         )
-        return [state for state in map(as_state, rows) if not state.name.startswith(HIDDEN)]
+        return [as_state(row) for row in rows if str(row[1]).startswith(HIDDEN) is hidden]
 
     def signer(self, state: State) -> str:
         row = self._execute(

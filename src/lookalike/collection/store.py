@@ -18,7 +18,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -26,8 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.collection.documents import Row, damaged
-from lookalike.collection.slicing import Slicing, digest, hashes
-from lookalike.errors import CollectionError, LookalikeError
+from lookalike.collection.slicing import digest, hashes
+from lookalike.collection.state import State, as_state, signer_hash
+from lookalike.errors import CollectionError
 
 __all__ = [
     "HIDDEN",
@@ -50,63 +51,6 @@ __all__ = [
 SCAN_BATCH = 20_000
 HIDDEN = "\1"
 """What names begin with while a collection is being restored: nobody can open or list those."""
-
-
-@dataclass(frozen=True)
-class State:
-    """The row of a collection: what it is, and where it stands at one version."""
-
-    number: int
-    name: str
-    uid: str
-    """Random: a collection that was dropped and made again is another one."""
-    bits: int
-    slice_bits: int
-    keep_text: bool
-    signer: str
-    """A hash of the signer's description; empty if signatures are given by the caller."""
-    version: int = 0
-    """How many times it was written to."""
-    documents: int = 0
-    signatures: int = 0
-    next_signature: int = 1
-    digest: int = 0
-    """The exclusive or of the hashes of all numbered signatures."""
-    removals_from: int = 0
-    """Removals of later versions than this are still known."""
-
-    @property
-    def slicing(self) -> Slicing:
-        """How signatures are cut."""
-        return Slicing(self.bits, self.slice_bits)
-
-
-def as_state(row: Sequence[Any]) -> State:
-    """Return the row of a collection, or raise if it cannot be one."""
-    numbers = [*row[:1], *row[3:6], *row[7:]]
-    if not all(isinstance(value, int) for value in numbers) or not all(
-        isinstance(value, str) for value in (*row[1:3], row[6])
-    ):
-        raise damaged("the row of a collection holds other types than were written")
-    state = replace(State(*row), keep_text=bool(row[5]))
-    try:
-        slices = state.slicing.count
-    except LookalikeError:
-        slices = 0
-    counts = (state.number, state.version, state.documents, state.signatures, state.next_signature)
-    if not slices or state.bits < 8 or state.bits % 8 or min(counts) < 0:
-        raise damaged(
-            f"the collection {state.name[:80]!r} has {state.bits} bits in slices of "
-            f"{state.slice_bits}, and counts {counts}, which cannot be"
-        )
-    return state
-
-
-def signer_hash(description: str) -> str:
-    """Return the hash of a signer's description that is kept in the row of the collection."""
-    import hashlib  # takes milliseconds to import, which not everybody needs
-
-    return hashlib.sha256(description.encode()).hexdigest() if description else ""
 
 
 @dataclass(frozen=True)
@@ -160,8 +104,8 @@ class View(ABC):
         """Return the row of a collection, or None if there is none of that name."""
 
     @abstractmethod
-    def states(self) -> list[State]:
-        """Return the rows of all collections that can be opened, by name."""
+    def states(self, hidden: bool = False) -> list[State]:
+        """Return the rows of all collections that can be opened, or of all others, by name."""
 
     @abstractmethod
     def signer(self, state: State) -> str:
@@ -364,6 +308,17 @@ class Store(ABC):
     @abstractmethod
     def writing(self) -> AbstractContextManager[Writer]:
         """Return a transaction, committed at the end unless something is raised."""
+
+    @abstractmethod
+    def restoring(self) -> AbstractContextManager[None]:
+        """Hold what tells others that something is being restored, and not abandoned."""
+
+    @abstractmethod
+    def remove_abandoned(self) -> int:
+        """Remove what restores that died have left, and return how many.
+
+        None if there is a restore under way in any process, or if somebody else does it now.
+        """
 
     @abstractmethod
     def copy_file(self, path: Path) -> bool:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.corpora import Corpus, Problems, open_corpus, write_table
+from lookalike.checks import callback, file_path, flag, one_of, whole_number
+from lookalike.collection.documents import MOST_DEPTH
+from lookalike.corpora import FORMATS, Corpus, Problems, open_corpus, write_table
 from lookalike.corpora.base import arrow
 from lookalike.errors import ArgumentError, BatchError, ItemError
 
@@ -28,6 +30,7 @@ __all__ = ["Imported", "export_documents", "import_documents"]
 Progress = Callable[[str, float], None]
 
 _BATCH = 50_000
+_MOST_BATCH = 10_000_000
 _PAGE = 2_000
 _EXAMPLES = 5
 _TEXTS = ("text", "content", "body", "document")
@@ -69,7 +72,13 @@ def import_documents(
     error ends the import, and what was committed before stays, unless `skip_bad` leaves bad rows
     out.
     """
-    corpus = open_corpus(source, format)
+    replace, skip_bad = flag("replace", replace), flag("skip_bad", skip_bad)
+    size = whole_number("batch", batch, at_least=1, at_most=_MOST_BATCH)
+    progress = callback("progress", progress)
+    for option, column in (("text", text), ("id", id), ("signature", signature)):
+        if column is not None and not isinstance(column, str):
+            raise ArgumentError(f"{option} is {column!r}; expected the name of a column")
+    corpus = open_corpus(source, None if format is None else one_of("format", format, FORMATS))
     columns = _Columns(
         corpus.column_for(text, _TEXTS, "text"),
         corpus.column_for(id, _IDS, "ids"),
@@ -82,7 +91,7 @@ def import_documents(
         )
     problems = Problems(skip_bad)
     done = Imported()
-    for rows in _batches(corpus, columns, problems, batch):
+    for rows in _batches(corpus, columns, problems, size):
         _write(docs, rows, columns, replace, skip_bad, done)
         if progress:
             progress("importing", corpus.done)
@@ -92,13 +101,18 @@ def import_documents(
 
 
 def export_documents(
-    docs: Collection, path: Path, *, where: Any = None, progress: Progress | None = None
+    docs: Collection,
+    path: str | os.PathLike[str],
+    *,
+    where: Any = None,
+    progress: Progress | None = None,
 ) -> int:
     """Write documents by id to a file in the format of its name, whole or not at all.
 
     Columns: id, text, metadata as JSON, signature in hexadecimal, added, updated.
     """
-    return write_table(_tables(docs, where, progress), path)
+    target, progress = file_path("path", path), callback("progress", progress)
+    return write_table(_tables(docs, where, progress), target)
 
 
 @dataclass(frozen=True)
@@ -185,10 +199,10 @@ def _signatures(docs: Collection, batch: _Batch) -> tuple[NDArray[np.uint8], lis
     good, wrong = [], []
     for place, value in enumerate(batch.signatures):
         try:
-            data = bytes.fromhex(value) if isinstance(value, str) else bytes(value or b"")
-        except (TypeError, ValueError):
-            data = b""
-        if len(data) == width:
+            data = bytes.fromhex(value) if isinstance(value, str) else value
+        except ValueError:
+            data = None
+        if isinstance(data, bytes) and len(data) == width:
             good.append(data)
             continue
         message = f"the signature is {str(value)[:40]!r}; expected {2 * width} hexadecimal digits"
@@ -210,17 +224,19 @@ def _metadata(row: Mapping[str, Any], others: Sequence[str]) -> Any:
     }
 
 
-def _plain(value: Any) -> Any:
-    """Return what JSON can hold in place of what Arrow has."""
+def _plain(value: Any, levels: int = MOST_DEPTH) -> Any:
+    """Return what JSON can hold in place of what Arrow has; what is too deep is refused later."""
     if isinstance(value, datetime | date):
         return value.isoformat()
     if isinstance(value, Decimal):
         return float(value)
     if isinstance(value, bytes):
         return value.hex()
+    if not levels:
+        return value
     if isinstance(value, dict):
-        return {name: _plain(one) for name, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, list) else value
+        return {name: _plain(one, levels - 1) for name, one in value.items()}
+    return [_plain(one, levels - 1) for one in value] if isinstance(value, list) else value
 
 
 def _text(value: Any) -> Any:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["JsonArrayCorpus"]
 
+_MOST_LEVELS = 300
+"""More than that, and Python's own reading and writing of JSON and Arrow may give up."""
+
 
 class JsonArrayCorpus(FileCorpus):
     """Files with one JSON array of objects each. They must fit in memory; JSON Lines need not."""
@@ -42,6 +45,11 @@ class JsonArrayCorpus(FileCorpus):
                     problems.report(
                         f"{path}, element {index}",
                         f"is of type {type(value).__name__}; expected an object",
+                    )
+                elif _is_too_deep(value):
+                    problems.report(
+                        f"{path}, element {index}",
+                        f"is nested more than {_MOST_LEVELS} levels deep",
                     )
                 elif has_surrogates and not _is_unicode(value):
                     problems.report(
@@ -97,6 +105,20 @@ def _array_of(path: Path) -> tuple[list[Any], bool]:
             "file .jsonl if there is an object a line"
         )
     return value, b"\\ud" in data or b"\\uD" in data
+
+
+def _is_too_deep(value: dict[str, Any]) -> bool:
+    level: list[Any] = [value]
+    for _ in range(_MOST_LEVELS):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def _is_unicode(value: Any) -> bool:

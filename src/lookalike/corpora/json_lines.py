@@ -8,6 +8,7 @@ imported.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 __all__ = ["JsonLinesCorpus"]
 
 _LINES_FOR_COLUMNS = 100
+_MOST_LEVELS = 50
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[][{}]', re.DOTALL)
+"""A string, which may have brackets in it, or a bracket."""
 
 
 class JsonLinesCorpus(FileCorpus):
@@ -90,13 +94,14 @@ class JsonLinesCorpus(FileCorpus):
     def rows(self, problems: Problems) -> Iterator[pyarrow.RecordBatch]:
         """Yield batches of all columns, with the types that all lines together suggest.
 
-        Reads everything once to find out the types.
+        Reads everything once to find out the types. What is nested more than 50 levels deep comes
+        as text, as JSON writes it.
         """
         pa = arrow()
         schema = pa.schema([("line", pa.large_string())])
         silent = Problems(skip_bad=problems.skip_bad)  # the second reading counts nothing again
         with connection() as database:
-            tables = (pa.record_batch({"line": lines}) for lines in self.lines(problems))
+            tables = (pa.record_batch({"line": _shallow(part)}) for part in self.lines(problems))
             with streamed(database, "every_line", schema, tables):
                 found = database.sql(
                     "SELECT json_group_structure(line::JSON) FROM every_line"
@@ -209,6 +214,38 @@ def _values(lines: Any, columns: Sequence[str], database: duckdb.DuckDBPyConnect
     return pa.record_batch(
         [_in_one(table.column(at)) for at in range(len(columns))], names=list(columns)
     )
+
+
+def _shallow(lines: Any) -> Any:
+    """Return objects with text in place of what is nested too deep, of which DuckDB makes no types.
+
+    It gives up for good at 126 levels, and Arrow takes no types of more than 64.
+    """
+    compute = arrow_compute()
+    opened = [compute.count_substring(lines, bracket) for bracket in "[{"]
+    deep = compute.greater(compute.add(*opened), _MOST_LEVELS)
+    if not compute.any(deep).as_py():
+        return lines
+    texts = lines.to_pylist()
+    for place in np.flatnonzero(deep.to_numpy(zero_copy_only=False)).tolist():
+        texts[place] = _cut(texts[place])
+    return arrow().array(texts, arrow().large_string())
+
+
+def _cut(text: str) -> str:
+    """Return JSON with an empty string in place of each list and object beyond a depth."""
+    kept, begin, depth = [], 0, 0
+    for token in _TOKEN.finditer(text):
+        bracket = token[0]
+        if bracket in "[{":
+            depth += 1
+            if depth == _MOST_LEVELS + 1:
+                kept += [text[begin : token.start()], '""']
+        elif bracket in "]}":
+            depth -= 1
+            if depth == _MOST_LEVELS:
+                begin = token.end()
+    return "".join([*kept, text[begin:]])
 
 
 def _with_types(structure: Any) -> Any:
