@@ -330,16 +330,21 @@ def test_of_many_with_the_same_words_one_stays(method: str, keep: str) -> None:
     assert not against.keep.any() and (against.matched_old == 0).all()
 
 
-@pytest.mark.parametrize("method", ["minhash", "simhash"])
-@pytest.mark.parametrize("place", [0, 200, 400])
-def test_many_alike_go_with_the_one_that_was_to_stand_for_them(method: str, place: int) -> None:
-    """Licences with other names: most of them were compared with one that goes itself."""
-    rng = random.Random(place)
+def licences(seed: int) -> tuple[list[str], str]:
+    """Texts that differ in a name, and one that differs in five words."""
+    rng = random.Random(seed)
     words = [f"w{number}" for number in range(300)]
     texts = [" ".join([*words[:150], f"name{number}", *words[150:]]) for number in range(400)]
     for at in rng.sample(range(300), 5):
         words[at] = "other"
-    other = " ".join(words)
+    return texts, " ".join(words)
+
+
+@pytest.mark.parametrize("method", ["minhash", "simhash"])
+@pytest.mark.parametrize("place", [0, 200, 400])
+def test_many_alike_go_with_the_one_that_was_to_stand_for_them(method: str, place: int) -> None:
+    """Licences with other names: most of them were compared with one that goes itself."""
+    texts, other = licences(seed=place)
     rows = [{"text": text, "score": 1} for text in texts]
     rows.insert(place, {"text": other, "score": 2})
     result = la.dedup(rows, method=method, keep="max:score")
@@ -366,3 +371,21 @@ def test_estimates_are_called_estimates(tmp_path: Path) -> None:
     assert (unverified.exact_duplicates, unverified.near_duplicates) == (2, 0)
     assert unverified.estimated_duplicates == 2
     assert unverified.lowest_similarity == 1 and unverified.lowest_estimate is not None
+
+
+def test_another_rule_in_the_same_folder_is_as_good(tmp_path: Path) -> None:
+    source = tmp_path / "source.txt"
+    texts = [f"these words are the same every time{'!' * number}" for number in range(300)]
+    source.write_text("".join(f"{text}\n" for text in texts))
+    for keep, stays in (("first", 0), ("last", 299), ("first", 0)):
+        result = la.dedup(source, work=tmp_path / "work", keep=keep, method="simhash")
+        assert np.flatnonzero(result.keep).tolist() == [stays]
+        assert result.counts.proposed_pairs == 299
+
+
+def test_who_gives_up_says_so() -> None:
+    texts, other = licences(seed=0)
+    with patch.object(settle, "ROUNDS", 1):
+        result = la.dedup(texts, method="simhash", against=[other])
+    assert "after 1 rounds" in result.warnings[-1] and result.counts.below_threshold == 0
+    assert not la.dedup(texts, method="simhash", against=[other]).warnings

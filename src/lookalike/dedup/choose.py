@@ -1,4 +1,4 @@
-"""Step 8, choose: who stays, and whom the others are duplicates of."""
+"""Step 7, choose: who stays, and whom the others are duplicates of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 7, cluster: which documents belong together?"""
+"""Step 6, cluster: which documents belong together?"""
 
 from __future__ import annotations
 

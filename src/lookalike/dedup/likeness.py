@@ -1,4 +1,4 @@
-"""Step 8, choose, the second half: how alike is each dropped document to the one that stays?"""
+"""Step 7, choose, the second half: how alike is each dropped document to the one that stays?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6, settle: are two documents that would stay alike, and nobody has compared them?
+"""Step 5, verify, the second half: would two stay that are alike, and that nobody has compared?
 
 Where very many signatures share a band, or are equal, each document is compared with the best of
 them and a few others only; see `propose`. If that one goes, because of one that they were not
