@@ -10,6 +10,8 @@ import psycopg
 import pytest
 from tools.postgres_server import PostgresServer
 
+from lookalike.collection import probing
+
 KINDS = ("sqlite", "postgresql")
 _numbers = itertools.count()
 
@@ -36,6 +38,15 @@ def new_database(server: PostgresServer) -> str:
     return server.database_url(name)
 
 
+@pytest.fixture
+def new_postgresql(
+    postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> str:
+    """The address of a database on a server that nobody has used."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    return new_database(postgres)
+
+
 @pytest.fixture(params=KINDS)
 def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
@@ -56,3 +67,12 @@ def new_url(
 @pytest.fixture
 def url(new_url: Callable[[], str]) -> str:
     return new_url()
+
+
+@pytest.fixture
+def probes_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Make reading everything look so dear that slices are looked up wherever that can be done."""
+    monkeypatch.setattr(probing, "SCAN_COST", 1e6)
+    probing._plan.cache_clear()
+    yield
+    probing._plan.cache_clear()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,19 +12,9 @@ from hypothesis import strategies as st
 import lookalike as la
 import oracle
 from collection import model
-from lookalike.collection import probing
 from lookalike.collection.probing import HotValues, plan_probes
 from lookalike.collection.slicing import Slicing, default_slice_bits, flips
 from strategies import collections
-
-
-@pytest.fixture
-def probes_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Make reading everything look so dear that slices are looked up wherever that can be done."""
-    monkeypatch.setattr(probing, "SCAN_COST", 1e6)
-    probing._plan.cache_clear()
-    yield
-    probing._plan.cache_clear()
 
 
 @given(st.data())
@@ -46,6 +35,7 @@ def test_values_of_slices_are_the_bits_of_signatures(data: st.DataObject) -> Non
     keys = slicing.keys(rows)
     assert (keys >> 32).tolist() == [[p] * len(rows) for p in range(slicing.count)]
     apart = slicing.differing(rows[0], rows)
+    assert apart.T.tolist() == np.bitwise_count(values ^ values[:, :1]).tolist()
     assert apart.sum(axis=1).tolist() == oracle.distances(rows[:1], rows)[0].tolist()
 
 

@@ -17,6 +17,7 @@ from lookalike.errors import ArgumentError, CollectionError, ItemError
 
 __all__ = [
     "MOST_ID_BYTES",
+    "MOST_ROW_BYTES",
     "Document",
     "Items",
     "Row",
@@ -36,6 +37,7 @@ __all__ = [
 MOST_ID_BYTES = 1_000
 MOST_TEXT_BYTES = 256 << 20
 MOST_METADATA_BYTES = 32 << 20
+MOST_ROW_BYTES = MOST_TEXT_BYTES + MOST_METADATA_BYTES + (1 << 20)
 MOST_DEPTH = 100
 
 _TYPES = (str, int, bytes | None, str, int, int, int)
@@ -115,13 +117,15 @@ def checksum(
     The upper half leaves out the text, which searches would else have to read. It is 0 in
     documents from before schema version 2.
     """
-    size = -1 if text is None else len(text)
     named = f"{len(id)},{id}{metadata}".encode()
-    whole = crc32(named, crc32(b"%d,%d,%d," % (added, updated, size)))
-    whole = crc32(signature, crc32(text or b"", whole))
-    without_text = crc32(signature, crc32(named, crc32(b"%d,%d," % (added, updated))))
-    value = without_text << 32 | whole
+    size = -1 if text is None else len(text)
+    whole = crc32(text or b"", crc32(named, crc32(b"%d,%d,%d," % (added, updated, size))))
+    value = _without_text(named, signature, added, updated) << 32 | crc32(signature, whole)
     return value - (1 << 64) if value >> 63 else value
+
+
+def _without_text(named: bytes, signature: bytes, added: int, updated: int) -> int:
+    return crc32(signature, crc32(named, crc32(b"%d,%d," % (added, updated))))
 
 
 def intact(row: Row, signature: bytes | None, text: bool = True) -> bool:
@@ -131,13 +135,16 @@ def intact(row: Row, signature: bytes | None, text: bool = True) -> bool:
     """
     if not isinstance(signature, bytes) or not all(map(isinstance, row, _TYPES)):
         return False  # SQLite keeps the type of a value with it, so damage can change that
+    id, _, _, metadata, added, updated, known = row
+    upper = known >> 32 & 0xFFFFFFFF
     try:
-        apart = row.checksum ^ checksum(row.id, signature, *row[2:6])
+        if upper and not text:
+            named = f"{len(id)},{id}{metadata}".encode()
+            return upper == _without_text(named, signature, added, updated)
+        expected = checksum(id, signature, row.text, metadata, added, updated)
     except UnicodeEncodeError:
         return False
-    if not row.checksum >> 32:
-        return not apart & 0xFFFFFFFF
-    return not (apart if text else apart >> 32)
+    return known == (expected if upper else expected & 0xFFFFFFFF)
 
 
 def check_row(row: Row, signature: bytes | None, text: bool = True) -> bytes:

@@ -87,9 +87,11 @@ class Gatherer:
             self.signatures[row.signature] = check_row(row, signature, self.text)
             if row.signature not in found:
                 raise damaged(f"the document {row.id[:80]!r} was found by another signature")
-            found[row.signature].append(row if self.text else row._replace(text=None))
+            if row.text is not None and not self.text:
+                row = row._replace(text=None)  # it came for its checksum alone
+            found[row.signature].append(row)
         for number, rows in found.items():
-            if not rows or len({row.id for row in rows}) < len(rows):
+            if not rows or (len(rows) > 1 and len({row.id for row in rows}) < len(rows)):
                 raise damaged(f"the signature {number} has no document, or one of them twice")
             self._rows[number] = list(filter(self._allowed, rows))
 

@@ -351,7 +351,8 @@ def _copy_rows(count: int, width: int) -> NDArray[Any]:
 def _candidates(state: State) -> str:
     keys, rows = (POSTGRESQL.table(kind, state.number) for kind in ("keys", "signatures"))
     return (
-        f"SELECT s.number, s.signature FROM {keys} k JOIN {rows} s ON s.number = k.signature "
+        f"SELECT k.signature, s.signature FROM {keys} k "
+        f"LEFT JOIN {rows} s ON s.number = k.signature "
         "WHERE k.key = ANY(%s::bigint[]) LIMIT %s"
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from itertools import combinations
+from itertools import accumulate, combinations
 from math import comb
 
 import numpy as np
@@ -88,8 +88,9 @@ class Slicing:
         self, query: NDArray[np.uint8], signatures: NDArray[np.uint8]
     ) -> NDArray[np.int64]:
         """Return in how many bits each slice differs from the query's, `int64[n, slices]`."""
-        apart = self.values(signatures) ^ self.values(query[None])
-        counts: NDArray[np.int64] = np.bitwise_count(apart.T).astype(np.int64)
+        apart = np.unpackbits(query ^ signatures, axis=1, bitorder="little")
+        starts = [0, *accumulate(self.widths[:-1])]
+        counts: NDArray[np.int64] = np.add.reduceat(apart, starts, axis=1, dtype=np.int64)
         return counts
 
 

@@ -1,7 +1,7 @@
 """Searching in the database itself: always live, nothing kept in memory.
 
 The keys of slices are looked up in the table, near values too, as `probing` says; what comes back
-is compared with the query in the core, all at once. Where that costs more than reading every
+is compared with the query, all at once. Where that costs more than reading every
 signature, or too many signatures share the values that would have to be looked up, all are read.
 """
 
@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.collection.answers import Work
+from lookalike.collection.documents import damaged
 from lookalike.collection.found import Found
 from lookalike.collection.probing import HotValues, plan_probes
 from lookalike.collection.store import State, View
 from lookalike.indexes import ScanIndex
-from lookalike.signatures import hamming
 
 __all__ = ["SqlSearch"]
 
@@ -88,8 +88,12 @@ class SqlSearch:
             average = count >> min(slicing.widths)
             if not hot.note({k: n for k, n in counted.items() if n > max(_HOT, _MORE * average)}):
                 spare *= _MORE  # nothing new: there is just more than usual
-        numbers, first = np.unique(rows.numbers, return_index=True)
-        distances = hamming(query, rows.signatures[first]) if len(first) else np.empty(0, np.int32)
+        numbers, first, hits = np.unique(rows.numbers, return_index=True, return_counts=True)
+        apart = slicing.differing(query, rows.signatures[first])
+        if ((apart <= np.array(plan.thresholds)).sum(axis=1) != hits).any():
+            # What one slice leads to, others must lead to as well, if they are near enough.
+            raise damaged("the table of keys does not have the slices of every signature")
+        distances = apart.sum(axis=1, dtype=np.int32)
         near = distances <= radius
         work = Work("sql", len(keys), len(first), plan.thresholds, len(hot))
         return Found.of(numbers[near], distances[near], radius, work)

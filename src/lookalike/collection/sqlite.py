@@ -11,9 +11,10 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from lookalike.collection.abandoned import drop_hidden, exclusive_file, shared_file
-from lookalike.collection.documents import damaged
+from lookalike.collection.documents import MOST_ROW_BYTES, damaged
 from lookalike.collection.pool import Pool
 from lookalike.collection.schema import MIGRATIONS, refuse_newer, upgrade
 from lookalike.collection.sqlite_transaction import SQLITE, SqliteTransaction
@@ -24,6 +25,19 @@ __all__ = ["SqliteStore"]
 
 _CACHE_KIB = 64 << 10
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+class _Connection(sqlite3.Connection):
+    """A connection that says so if it cannot say what is wrong.
+
+    SQLite names what it finds in a damaged schema, which the driver may not be able to decode.
+    """
+
+    def execute(self, *arguments: Any) -> sqlite3.Cursor:
+        try:
+            return super().execute(*arguments)
+        except UnicodeDecodeError:
+            raise sqlite3.DatabaseError("malformed database schema") from None
 
 
 class SqliteStore(Store):
@@ -115,6 +129,7 @@ class SqliteStore(Store):
             timeout=self._timeout,
             isolation_level=None,
             check_same_thread=False,
+            factory=_Connection,
         )
         try:
             (mode,) = connection.execute("PRAGMA journal_mode=TRUNCATE").fetchone()
@@ -128,6 +143,8 @@ class SqliteStore(Store):
             connection.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
             connection.execute("PRAGMA trusted_schema=OFF")
             connection.execute("PRAGMA cell_size_check=ON")
+            # Lengths that damage has made huge must not become allocations.
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_ROW_BYTES)
         except BaseException:
             connection.close()
             raise

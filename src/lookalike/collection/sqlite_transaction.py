@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.collection.documents import Row
+from lookalike.collection.documents import Row, damaged
 from lookalike.collection.schema import (
     STATE_COLUMNS,
     Dialect,
@@ -139,7 +139,11 @@ class SqliteTransaction(Writer):
             yield integers(rows)
 
     def problems(self, state: State) -> list[str]:
-        found = [str(row[0]) for row in self._execute("PRAGMA integrity_check(20)").fetchall()]
+        try:
+            rows = self._execute("PRAGMA integrity_check(20)").fetchall()
+        except MemoryError:
+            raise damaged("SQLite finds lengths in the file that memory does not have") from None
+        found = [str(row[0]) for row in rows]
         found = [] if found == ["ok"] else [f"SQLite: {problem}" for problem in found]
         for question, problem in consistency(SQLITE, state):
             (count,) = self._execute(question).fetchone()
@@ -325,7 +329,8 @@ class SqliteTransaction(Writer):
 def _candidates(state: State) -> str:
     keys, rows = (SQLITE.table(kind, state.number) for kind in ("keys", "signatures"))
     return (
-        f"SELECT s.number, s.signature FROM {keys} k JOIN {rows} s ON s.number = k.signature "
+        f"SELECT k.signature, s.signature FROM {keys} k "
+        f"LEFT JOIN {rows} s ON s.number = k.signature "
         "WHERE k.key IN (SELECT value FROM json_each(?)) LIMIT ?"
     )
 
@@ -344,15 +349,16 @@ def _after(state: State) -> str:
 
 def _documents_of(state: State, each: int | None, text: bool) -> str:
     table = SQLITE.table("documents", state.number)
-    if each is None:
-        return (
-            f"SELECT {document_columns(text)} FROM json_each(?) j JOIN {table} d "
-            f"ON d.signature = j.value {with_signature(SQLITE, state)}"
-        )
-    return (
+    found = (
         f"SELECT {document_columns(text)} FROM json_each(?) j CROSS JOIN {table} d "
-        f"{with_signature(SQLITE, state)} WHERE d.rowid IN "
-        f"(SELECT e.rowid FROM {table} e WHERE e.signature = j.value ORDER BY e.id LIMIT ?)"
+        f"ON d.signature = j.value {with_signature(SQLITE, state)}"
+    )
+    if each is None:
+        return found
+    # Through the index, whose entries must then be in the table: rowid IN (...) would not mind.
+    return (
+        f"{found} WHERE d.id <= (SELECT max(id) FROM (SELECT e.id FROM {table} e "
+        "WHERE e.signature = j.value ORDER BY e.id LIMIT ?))"
     )
 
 

@@ -113,7 +113,7 @@ class View(ABC):
 
     @abstractmethod
     def candidates(self, state: State, keys: NDArray[np.int64], most: int) -> Numbered:
-        """Return signatures that have one of the keys, some maybe twice; `most` rows at most."""
+        """Return signatures once for each of the keys that they have; `most` rows at most."""
 
     @abstractmethod
     def count_keys(self, state: State, keys: NDArray[np.int64], most: int) -> dict[int, int]:
