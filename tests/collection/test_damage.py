@@ -13,6 +13,7 @@ import pytest
 
 import lookalike as la
 from lookalike.collection import maintenance
+from lookalike.collection.transfer import export_documents
 
 PAGE = 4096
 ROWS = np.random.default_rng(0).integers(0, 256, (40, 8), dtype=np.uint8)
@@ -37,6 +38,18 @@ def execute(path: Path, *statements: str) -> None:
         for statement in statements:
             connection.execute(statement)
     connection.close()
+
+
+def harm_ids(path: Path, change: Callable[[bytes], bytes]) -> None:
+    """Change the one page of the index of ids."""
+    connection = sqlite3.connect(path)
+    (root,) = connection.execute(
+        "SELECT rootpage FROM sqlite_master WHERE name = 'sqlite_autoindex_lookalike_documents_1_1'"
+    ).fetchone()
+    connection.close()
+    data = path.read_bytes()
+    page = slice((root - 1) * PAGE, root * PAGE)
+    path.write_bytes(data[: page.start] + change(data[page]) + data[page.stop :])
 
 
 def questions(text: bool = False) -> dict[str, Callable[[la.Collection], Any]]:
@@ -176,15 +189,7 @@ def test_a_signer_that_has_changed_is_refused(tmp_path: Path) -> None:
 
 def test_ids_out_of_order_come_to_an_end(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the index of ids, the sixth is before the first: whoever pages by ids begins again."""
-    connection = sqlite3.connect(path)
-    (root,) = connection.execute(
-        "SELECT rootpage FROM sqlite_master WHERE name = 'sqlite_autoindex_lookalike_documents_1_1'"
-    ).fetchone()
-    connection.close()
-    data = bytearray(path.read_bytes())
-    place = data.index(b"d05", (root - 1) * PAGE, root * PAGE)
-    data[place : place + 3] = b"a05"
-    path.write_bytes(data)
+    harm_ids(path, lambda page: page.replace(b"d05", b"a05"))
     monkeypatch.setattr(maintenance, "_PAGE", 6)
     with la.open_collection(path, cache=False) as docs:
         report = docs.verify()
@@ -213,3 +218,18 @@ def test_what_has_changed_is_not_passed_on_by_replacing(path: Path) -> None:
         assert document is not None
         assert document.added == document.updated, "when it was added is not known any more"
         assert docs.verify().ok
+
+
+def test_what_reads_all_documents_has_them_all(path: Path, tmp_path: Path) -> None:
+    """The index of ids is empty, so SQLite finds none by id; their number tells."""
+    harm_ids(path, lambda page: b"\x0a\0\0\0\0\0\0\0" + page[8:])
+    with la.open_collection(path, cache=False) as docs:
+        for ask in (list, lambda docs: docs.count({"n": 1}), lambda docs: list(docs.pages(7))):
+            with pytest.raises(la.CollectionError, match="0 documents are there to be read"):
+                ask(docs)
+        with pytest.raises(la.CollectionError, match="0 documents are there to be read"):
+            export_documents(docs, tmp_path / "all.jsonl")
+        assert not (tmp_path / "all.jsonl").exists()
+        assert not docs.verify().ok
+        assert docs.repair().ok
+        assert [document.id for document in docs] == IDS

@@ -110,10 +110,8 @@ class Collection:
 
     def __iter__(self) -> Iterator[Document]:
         """Yield all documents by id; what is written meanwhile may or may not be among them."""
-        after = ""
-        while page := self.scroll(after, 1000):
+        for page in self.pages():
             yield from page
-            after = page[-1].id
 
     def __repr__(self) -> str:
         return f"Collection({self._name!r}, {self.bits} bits, at {self._store.shown})"
@@ -259,7 +257,7 @@ class Collection:
         predicate = compile_where(where)
         if predicate is None:
             return self._at_one_version(lambda view, state: state.documents)
-        return sum(1 for document in self if predicate(document.metadata))
+        return sum(map(len, self.pages(where=where)))
 
     def scroll(
         self, after: str = "", limit: SupportsIndex = 100, *, where: Where | None = None
@@ -283,6 +281,24 @@ class Collection:
             return result[:wanted]
 
         return self._at_one_version(read)
+
+    def pages(
+        self, size: SupportsIndex = 1000, *, where: Where | None = None
+    ) -> Iterator[list[Document]]:
+        """Yield all documents by id, `size` at a time, or those of them that meet a condition.
+
+        What is written meanwhile may or may not be among them. If nothing is, and there are not as
+        many as there should be, raises at the end.
+        """
+        predicate = compile_where(where)
+        before = self._at_one_version(lambda view, state: state)
+        after, seen = "", 0
+        while page := self.scroll(after, size):
+            after, seen = page[-1].id, seen + len(page)
+            yield page if predicate is None else [one for one in page if predicate(one.metadata)]
+        now = self._at_one_version(lambda view, state: state)
+        if now == before and seen != now.documents:
+            raise damaged(f"{seen} documents are there to be read, not {now.documents}")
 
     # Searching
 

@@ -17,6 +17,7 @@ from lookalike.errors import ArgumentError, CollectionError, ItemError
 
 __all__ = [
     "MOST_ID_BYTES",
+    "MOST_ROW_BYTES",
     "Document",
     "Items",
     "Row",
@@ -36,6 +37,7 @@ __all__ = [
 MOST_ID_BYTES = 1_000
 MOST_TEXT_BYTES = 256 << 20
 MOST_METADATA_BYTES = 32 << 20
+MOST_ROW_BYTES = MOST_TEXT_BYTES + MOST_METADATA_BYTES + (1 << 20)
 MOST_DEPTH = 100
 
 _TYPES = (str, int, bytes | None, str, int, int, int)

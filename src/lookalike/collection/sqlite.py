@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.collection.abandoned import drop_hidden, exclusive_file, shared_file
-from lookalike.collection.documents import damaged
+from lookalike.collection.documents import MOST_ROW_BYTES, damaged
 from lookalike.collection.pool import Pool
 from lookalike.collection.schema import MIGRATIONS, refuse_newer, upgrade
 from lookalike.collection.sqlite_transaction import SQLITE, SqliteTransaction
@@ -143,6 +143,8 @@ class SqliteStore(Store):
             connection.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
             connection.execute("PRAGMA trusted_schema=OFF")
             connection.execute("PRAGMA cell_size_check=ON")
+            # Lengths that damage has made huge must not become allocations.
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_ROW_BYTES)
         except BaseException:
             connection.close()
             raise

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.collection.documents import Row
+from lookalike.collection.documents import Row, damaged
 from lookalike.collection.schema import (
     STATE_COLUMNS,
     Dialect,
@@ -139,7 +139,11 @@ class SqliteTransaction(Writer):
             yield integers(rows)
 
     def problems(self, state: State) -> list[str]:
-        found = [str(row[0]) for row in self._execute("PRAGMA integrity_check(20)").fetchall()]
+        try:
+            rows = self._execute("PRAGMA integrity_check(20)").fetchall()
+        except MemoryError:
+            raise damaged("SQLite finds lengths in the file that memory does not have") from None
+        found = [str(row[0]) for row in rows]
         found = [] if found == ["ok"] else [f"SQLite: {problem}" for problem in found]
         for question, problem in consistency(SQLITE, state):
             (count,) = self._execute(question).fetchone()

@@ -250,9 +250,8 @@ def _tables(
     pa = arrow()
     names = ("id", "text", "metadata", "signature", "added", "updated")
     schema = pa.schema([(name, pa.string()) for name in names])
-    after, count, total = "", 0, max(1, docs.count())
-    while page := docs.scroll(after, _PAGE, where=where):
-        after = page[-1].id
+    count, total = 0, max(1, docs.count())
+    for page in docs.pages(_PAGE, where=where):
         count += len(page)
         columns = [
             [document.id for document in page],
