@@ -92,6 +92,9 @@ class Container:
     def __contains__(self, name: str) -> bool:
         return name in self._sections
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Container:
+        return self  # a file that does not change is shared
+
     def array(self, name: str, dtype: type[np.generic], ndim: int) -> NDArray[Any]:
         """Return a section as a read-only array of that type, mapped, and verified if need be.
 
