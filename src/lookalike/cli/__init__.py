@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 
 from lookalike import __version__
+from lookalike.cli.output import Parser, take_every_character, warn
 from lookalike.errors import LookalikeError
 
 __all__ = ["COMMANDS", "main"]
@@ -20,12 +20,13 @@ COMMANDS = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status: 0, or 1 for an error, 2 for wrong usage."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="lookalike",
         description="Find near-duplicates and nearest neighbours by binary signatures.",
     )
     parser.add_argument("--version", action="version", version=f"lookalike {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    take_every_character()
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
         # Only the command that is asked for is imported; the others may need much.
@@ -37,10 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             [*named, parser][0].error(f"unrecognized arguments: {' '.join(unknown)}")
         options.run(options)
     except LookalikeError as error:
-        print(f"lookalike: {error}", file=sys.stderr)
+        warn(error, kind="")
         return 1
     except KeyboardInterrupt:
-        print("lookalike: interrupted", file=sys.stderr)
+        warn("interrupted", kind="")
         return 130
     except BrokenPipeError:  # the reader of our output has seen enough
         sys.stderr.close()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,11 +14,13 @@ from lookalike.cli.options import (
     check_folder,
     corpus_of,
 )
+from lookalike.cli.output import say, say_json, warn
 from lookalike.cli.progress import progress_bars
 from lookalike.cli.sizes import byte_count
 from lookalike.corpora import Corpus, check_table_target, check_target
 from lookalike.dedup import CLUSTERINGS, dedup
 from lookalike.errors import ArgumentError
+from lookalike.shown import shown
 from lookalike.storage import check_replaceable
 
 if TYPE_CHECKING:
@@ -191,16 +191,16 @@ def run(options: argparse.Namespace) -> None:
         )
         written = _write(options, result, progress)
     if options.json:
-        print(json.dumps({**result.to_dict(), "written": written}))
+        say_json({**result.to_dict(), "written": written})
     elif not options.quiet:
-        print(result.summary())
+        say(result.summary())
         if written:
-            print()
+            say()
         for kind, path in written.items():
-            print(f"  {kind}: {path}")
+            say(f"  {kind}: {shown(path)}")
     if options.json or options.quiet:
         for warning in result.warnings:
-            print(f"lookalike: warning: {warning}", file=sys.stderr)
+            warn(warning)
 
 
 def _check_outputs(options: argparse.Namespace, corpus: Corpus) -> None:
