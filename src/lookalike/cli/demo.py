@@ -7,6 +7,7 @@ import sysconfig
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lookalike.cli.options import check_not_read
 from lookalike.cli.output import say
 from lookalike.cli.progress import progress_bars
 from lookalike.dedup import DedupResult, dedup
@@ -59,6 +60,7 @@ def run(options: argparse.Namespace) -> None:
     files = _files_in(folders)
     if not files:
         raise FileError(f"there are no source files or documents in {', '.join(map(str, folders))}")
+    check_not_read("--report", options.report, files)
     say(f"\n{len(files):,} source files, licences and documents of")
     for folder in folders:
         say(f"  {shown(folder)}")

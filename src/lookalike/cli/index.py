@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lookalike.cli.options import add_threads, check_folder
+from lookalike.cli.options import add_threads, check_folder, check_not_read
 from lookalike.cli.output import say, say_json
 from lookalike.cli.sizes import byte_count
 from lookalike.errors import ArgumentError
@@ -99,8 +99,7 @@ def run(options: argparse.Namespace) -> None:
             option = name.replace("_", "-")
             raise ArgumentError(f"--{option} does not go with --kind {options.kind}")
     check_folder(options.output)
-    if options.output.exists() and options.output.samefile(options.signatures):
-        raise ArgumentError(f"-o is {options.output}, the file that is read; give another name")
+    check_not_read("-o", options.output, [options.signatures])
     source = open_index(options.signatures)
     start = time.perf_counter()
     signatures, ids = source.living()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import io
 import sys
+from collections.abc import Sequence
 from typing import IO, Any, NoReturn
 
 from lookalike.shown import shown, shown_json, shown_lines
 
-__all__ = ["Parser", "say", "say_json", "take_every_character", "warn"]
+__all__ = ["Parser", "say", "say_json", "take_every_character", "warn", "warn_left_out"]
 
 _LONGEST_MESSAGE = 2000
 
@@ -31,6 +32,14 @@ def say_json(value: Any) -> None:
 def warn(text: object, kind: str = "warning: ") -> None:
     """Print a line of ours to standard error."""
     say(f"lookalike: {kind}{shown(text)}", file=sys.stderr)
+
+
+def warn_left_out(count: int, examples: Sequence[str]) -> None:
+    """Print which rows or files were left out because they cannot be read, or some of them."""
+    for example in examples:
+        warn(example, kind="left out: ")
+    if count > len(examples):
+        warn(f"{count - len(examples):,} more", kind="left out: ")
 
 
 def take_every_character() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lookalike.checks import thread_count, whole_number
-from lookalike.cli.options import add_threads, check_folder
+from lookalike.cli.options import add_threads, check_folder, check_not_read
 from lookalike.cli.output import say, say_json
 from lookalike.corpora import format_of, write_table
 from lookalike.corpora.base import arrow
@@ -101,6 +101,7 @@ def run(options: argparse.Namespace) -> None:
                 "or .parquet"
             )
         check_folder(options.output)
+        check_not_read("-o", options.output, [options.signatures])
     index = open_index(options.signatures)
     pairs = pairs_of_rows(
         *index.living(),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lookalike.checks import whole_number
 from lookalike.cli.options import add_corpus_options, add_threads, corpus_of
-from lookalike.cli.output import say, say_json, warn
+from lookalike.cli.output import say, say_json, warn, warn_left_out
 from lookalike.corpora import Problems
 from lookalike.corpora.columns import find_columns, id_strings, text_strings
 from lookalike.errors import ArgumentError, SignatureError
@@ -167,7 +167,8 @@ def _queries(options: argparse.Namespace, index: Index) -> Iterator[_Queries]:
     corpus = corpus_of([options.file], options.format)
     columns = find_columns(corpus, options.text, options.id)
     row = 0
-    for batch in corpus.read(columns.names, Problems(options.skip_bad)):
+    problems = Problems(options.skip_bad)
+    for batch in corpus.read(columns.names, problems):
         texts = text_strings(batch.column(0), columns.text, corpus).fill_null("").to_pylist()
         labels: Any = list(range(row, row + len(texts)))
         if columns.id:
@@ -176,6 +177,7 @@ def _queries(options: argparse.Namespace, index: Index) -> Iterator[_Queries]:
             part = slice(begin, begin + _AT_A_TIME)
             yield _signed(labels[part], texts[part], signer, options.threads)
         row += len(texts)
+    warn_left_out(problems.bad, problems.examples)
 
 
 def _signature_queries(path: Path, index: Index) -> Iterator[_Queries]:

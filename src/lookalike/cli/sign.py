@@ -13,9 +13,10 @@ from lookalike.cli.options import (
     add_signer_options,
     add_threads,
     check_folder,
+    check_not_read,
     corpus_of,
 )
-from lookalike.cli.output import say, say_json
+from lookalike.cli.output import say, say_json, warn_left_out
 from lookalike.cli.progress import progress_bars
 from lookalike.corpora.columns import find_columns
 from lookalike.corpora.signing import SIGNATURE_SUFFIXES, SignedCorpus, sign_corpus
@@ -111,6 +112,8 @@ def run(options: argparse.Namespace) -> None:
     check_folder(options.output)
     signer = _signer(options)
     corpus = corpus_of(options.input, options.format)
+    like = [] if options.like is None else [options.like]
+    check_not_read("-o", options.output, [*corpus.files, *like])
     columns = find_columns(corpus, options.text, options.id)
     start = time.perf_counter()
     with progress_bars(options.quiet or options.json) as progress:
@@ -129,6 +132,7 @@ def run(options: argparse.Namespace) -> None:
         say_json(_summary(signed, signer, options.output, seconds))
     elif not options.quiet:
         _print_summary(signed, options.output, seconds)
+    warn_left_out(signed.bad_rows, signed.examples)
 
 
 def _signer(options: argparse.Namespace) -> DocumentSigner:

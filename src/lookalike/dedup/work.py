@@ -13,8 +13,6 @@ import hashlib
 import json
 import mmap
 import os
-import shutil
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,10 +24,12 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.errors import CorruptIndexError, FileError
 from lookalike.storage import whole_file
+from lookalike.storage.unfinished import LOCK, remove_abandoned, temporary_folder
 
 __all__ = ["Work", "release"]
 
 _STAMP_VERSION = 1
+_PREFIX = "lookalike-job-"
 
 
 class Work:
@@ -37,11 +37,13 @@ class Work:
 
     def __init__(self, folder: Path | None) -> None:
         self._temporary = folder is None
+        self._left = contextlib.ExitStack()
         try:
             if folder is None:
-                folder = Path(tempfile.mkdtemp(prefix="lookalike-"))
+                remove_abandoned(_PREFIX)
+                folder = self._left.enter_context(temporary_folder(_PREFIX))
             folder.mkdir(parents=True, exist_ok=True)
-            self._lock = open(folder / "lock", "ab")  # noqa: SIM115  # held until closed
+            self._lock = open(folder / LOCK, "ab")  # noqa: SIM115  # held until closed
         except OSError as error:
             raise FileError(f"{folder}: cannot work here: {error.strerror}") from error
         self.folder = folder
@@ -56,8 +58,7 @@ class Work:
     def close(self) -> None:
         """Let others have the folder; remove it if it is temporary."""
         self._lock.close()
-        if self._temporary:
-            shutil.rmtree(self.folder, ignore_errors=True)
+        self._left.close()
 
     def path(self, name: str) -> Path:
         """Return where a file lies."""
