@@ -24,6 +24,7 @@ from lookalike.errors import (
     MissingDependencyError,
     ResultTooLargeError,
 )
+from lookalike.shown import brief
 
 __all__ = [
     "LARGEST",
@@ -39,7 +40,6 @@ __all__ = [
     "real_array",
     "seed_number",
     "share",
-    "shown",
     "thread_count",
     "whole_number",
     "whole_numbers",
@@ -52,17 +52,6 @@ LARGEST = 2**63 - 1
 
 _MOST_EMPTY_PLACES = 1 << 26
 """Places of an answer, 12 bytes each, that may stay empty for want of signatures."""
-
-_MOST_SHOWN = 200
-
-
-def shown(value: object) -> str:
-    """Return a value as an error message shows it: never long, whatever it is."""
-    try:
-        text = repr(value)
-    except Exception:  # numbers of more than 4300 digits have none, and what else there may be
-        return f"something of type {type(value).__name__} that cannot be shown"
-    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 
 def whole_number(
@@ -79,10 +68,10 @@ def whole_number(
         number = operator.index(value)
     except TypeError:
         raise ArgumentError(
-            f"{name} is {shown(value)} of type {type(value).__name__}; expected {expected}"
+            f"{name} is {brief(value)} of type {type(value).__name__}; expected {expected}"
         ) from None
     if isinstance(value, bool) or number < at_least or (at_most is not None and number > at_most):
-        raise ArgumentError(f"{name} is {shown(value)}; expected {expected}")
+        raise ArgumentError(f"{name} is {brief(value)}; expected {expected}")
     return number if at_most is not None else min(number, LARGEST)
 
 
@@ -100,7 +89,7 @@ def neighbor_count(k: SupportsIndex, queries: int, count: int) -> int:
     wanted = whole_number("k", k, at_least=1)
     if wanted > count and queries * wanted > _MOST_EMPTY_PLACES:
         raise ResultTooLargeError(
-            f"k is {shown(k)}, but there are {count} signatures: nearly all places of the answer "
+            f"k is {brief(k)}, but there are {count} signatures: nearly all places of the answer "
             f"to {queries} queries would be empty; k={max(1, count)} returns all there are"
         )
     return wanted
@@ -109,7 +98,7 @@ def neighbor_count(k: SupportsIndex, queries: int, count: int) -> int:
 def flag(name: str, value: object) -> bool:
     """Return `value` if it is True or False, or raise an error that names it."""
     if not isinstance(value, bool | np.bool_):
-        raise ArgumentError(f"{name} is {shown(value)}; expected True or False")
+        raise ArgumentError(f"{name} is {brief(value)}; expected True or False")
     return bool(value)
 
 
@@ -122,7 +111,7 @@ def share(name: str, value: SupportsFloat) -> float:
         except (TypeError, ValueError, ArithmeticError):
             number = math.nan
     if not 0 < number <= 1:
-        raise ArgumentError(f"{name} is {shown(value)}; expected a number above 0 and at most 1")
+        raise ArgumentError(f"{name} is {brief(value)}; expected a number above 0 and at most 1")
     return number
 
 
@@ -130,7 +119,7 @@ def instance(name: str, value: object, kind: type[T] | tuple[type[T], ...], expe
     """Return `value` if it is one of that kind, or raise an error that says what was expected."""
     if not isinstance(value, kind):
         raise ArgumentError(
-            f"{name} is {shown(value)} of type {type(value).__name__}; expected {expected}"
+            f"{name} is {brief(value)} of type {type(value).__name__}; expected {expected}"
         )
     return value
 
@@ -144,7 +133,7 @@ def whole_numbers(
     except TypeError:
         several = []
     if not several or isinstance(values, str | bytes):
-        raise ArgumentError(f"{name} is {shown(values)}; expected a list of whole numbers")
+        raise ArgumentError(f"{name} is {brief(values)}; expected a list of whole numbers")
     return sorted({whole_number(name, one, at_least=at_least, at_most=at_most) for one in several})
 
 
@@ -154,7 +143,7 @@ def instances(name: str, values: Iterable[object], kind: type[T], expected: str)
         several = list(values)
     except TypeError:
         raise ArgumentError(
-            f"{name} are {shown(values)} of type {type(values).__name__}; expected a list of "
+            f"{name} are {brief(values)} of type {type(values).__name__}; expected a list of "
             f"{expected}"
         ) from None
     return [instance(f"{name}[{at}]", value, kind, expected) for at, value in enumerate(several)]
@@ -163,14 +152,14 @@ def instances(name: str, values: Iterable[object], kind: type[T], expected: str)
 def one_of(name: str, value: object, choices: Collection[str]) -> str:
     """Return `value` if it is one of these words, or raise an error that lists them."""
     if not isinstance(value, str) or value not in choices:
-        raise ArgumentError(f"{name} is {shown(value)}; expected one of: {', '.join(choices)}")
+        raise ArgumentError(f"{name} is {brief(value)}; expected one of: {', '.join(choices)}")
     return value
 
 
 def callback(name: str, value: T | None) -> T | None:
     """Return `value` if it can be called, or is None: nobody wants to hear; or raise an error."""
     if value is not None and not callable(value):
-        raise ArgumentError(f"{name} is {shown(value)}; expected a function, or None")
+        raise ArgumentError(f"{name} is {brief(value)}; expected a function, or None")
     return value
 
 
@@ -180,7 +169,7 @@ def as_array(name: str, values: ArrayLike) -> NDArray[Any]:
         return np.asarray(values)
     except (TypeError, ValueError, OverflowError) as error:
         raise ArgumentError(
-            f"{name} cannot be read as an array: {shown(values)} ({error})"
+            f"{name} cannot be read as an array: {brief(values)} ({error})"
         ) from error
 
 
@@ -190,10 +179,10 @@ def real_array(
     """Return real numbers between the bounds as float64, or raise; NaN is between none."""
     array = as_array(name, values)
     if array.size and array.dtype.kind not in "fiu":
-        raise ArgumentError(f"{name} are {array.dtype}, {shown(values)}; expected real numbers")
+        raise ArgumentError(f"{name} are {array.dtype}, {brief(values)}; expected real numbers")
     numbers = array.astype(np.float64)
     if not ((at_least <= numbers) & (numbers <= at_most)).all():
-        raise ArgumentError(f"{name} are {shown(values)}; expected {at_least:g} to {at_most:g}")
+        raise ArgumentError(f"{name} are {brief(values)}; expected {at_least:g} to {at_most:g}")
     return numbers
 
 
@@ -205,15 +194,15 @@ def file_path(name: str, path: str | os.PathLike[str]) -> Path:
         text = None
     if not isinstance(text, str) or not text or "\0" in text:
         raise ArgumentError(
-            f"{name} is {shown(path)} of type {type(path).__name__}; expected the name of a file"
+            f"{name} is {brief(path)} of type {type(path).__name__}; expected the name of a file"
         )
     try:
         os.lstat(text)
     except UnicodeEncodeError:
-        raise ArgumentError(f"{name} is {shown(path)}, which cannot be a file's name") from None
+        raise ArgumentError(f"{name} is {brief(path)}, which cannot be a file's name") from None
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:  # other troubles are for those who open it
-            raise FileError(f"{name} is {shown(path)}: {error.strerror}") from error
+            raise FileError(f"{name} is {brief(path)}: {error.strerror}") from error
     return Path(text)
 
 

@@ -15,13 +15,16 @@
         ├── BatchError (ValueError)             items of a batch that cannot be written
         └── NotFoundError (LookupError)         a collection or document that is not there
 
-Each message says what was given, what was expected and what to do about it.
+Each message says what was given, what was expected and what to do about it. What was given may be
+anybody's: a message is safe to print, on one line of bounded length; `args` has it as it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from lookalike.shown import shown
 
 __all__ = [
     "ArgumentError",
@@ -41,8 +44,14 @@ __all__ = [
 ]
 
 
+_LONGEST_MESSAGE = 2000
+
+
 class LookalikeError(Exception):
     """The root of all errors of this package."""
+
+    def __str__(self) -> str:
+        return shown(super().__str__(), _LONGEST_MESSAGE)
 
 
 class ArgumentError(LookalikeError, ValueError):

@@ -203,15 +203,6 @@ def test_what_is_read_is_not_written_over(
     assert Path("in.jsonl").read_text() == Path("old.jsonl").read_text()
 
 
-def test_survivors_may_take_the_place_of_the_input(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("in.jsonl").write_text('{"text": "a document"}\n' * 3)
-    assert main(["dedup", "in.jsonl", "-o", "in.jsonl", "--quiet"]) == 0
-    assert Path("in.jsonl").read_text() == '{"text": "a document"}\n'
-
-
 def test_an_unknown_option_is_told_by_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         main(["dedup", "in.jsonl", "--threshhold", "0.5"])

@@ -99,7 +99,7 @@ def test_errors_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         ([str(tmp_path / "text.txt"), "-o", out], "nor is it a .npy file"),
         ([str(tmp_path / "floats.npy"), "-o", out], "are float64; expected uint8"),
         ([str(tmp_path / "signer.lookalike"), "-o", out], "holds an index of kind None"),
-        ([good, "-o", good], "the file that is read; give another name"),
+        ([good, "-o", good], "which is read; give another name"),
         ([good, "-o", str(tmp_path / "no" / "i.lookalike")], "there is no folder"),
         ([good, "-o", out, "--kind", "scan", "--slice-bits", "9"], "--slice-bits does not go with"),
         ([good, "-o", out, "--slice-bits", "99"], "slice_bits is 99; expected"),

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import NoReturn
 
 from lookalike import __version__
+from lookalike.cli.output import Parser, take_every_character, warn
+from lookalike.cli.signals import orderly_end
 from lookalike.errors import LookalikeError
+from lookalike.storage.unfinished import remove_unfinished
 
 __all__ = ["COMMANDS", "main"]
 
@@ -19,40 +20,38 @@ COMMANDS = (
 )  # fmt: skip
 
 
-class _Parser(argparse.ArgumentParser):
-    """Repeats what it did not understand, but for passwords; parsers of commands are such, too."""
-
-    def error(self, message: str) -> NoReturn:
-        from lookalike.collection.address import hide_passwords  # commands need not import it
-
-        super().error(hide_passwords(message))
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status: 0, or 1 for an error, 2 for wrong usage."""
-    parser = _Parser(
+    take_every_character()
+    with orderly_end() as interruption:
+        try:
+            _run(sys.argv[1:] if arguments is None else list(arguments))
+        except BrokenPipeError:  # the reader of our output has seen enough
+            sys.stderr.close()
+        except (Exception, KeyboardInterrupt) as error:
+            if interruption.came or isinstance(error, KeyboardInterrupt):
+                remove_unfinished()  # Ctrl-C may have come again, and stopped that
+                warn("interrupted", kind="")
+                return 130
+            if not isinstance(error, LookalikeError):
+                raise
+            warn(error, kind="")
+            return 1
+    return 0
+
+
+def _run(given: list[str]) -> None:
+    parser = Parser(
         prog="lookalike",
         description="Find near-duplicates and nearest neighbours by binary signatures.",
     )
     parser.add_argument("--version", action="version", version=f"lookalike {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    given = sys.argv[1:] if arguments is None else list(arguments)
-    try:
-        # Only the command that is asked for is imported; the others may need much.
-        for command in given[:1] if given[:1] and given[0] in COMMANDS else COMMANDS:
-            import_module(f"lookalike.cli.{command}").add(commands)
-        options, unknown = parser.parse_known_args(given)
-        if unknown:  # said by the command's own parser, if there is one: it shows its options
-            named = [commands.choices[name] for name in given if name in commands.choices]
-            [*named, parser][0].error(f"unrecognized arguments: {' '.join(unknown)}")
-        options.run(options)
-    except LookalikeError as error:
-        print(f"lookalike: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("lookalike: interrupted", file=sys.stderr)
-        return 130
-    except BrokenPipeError:  # the reader of our output has seen enough
-        sys.stderr.close()
-        return 0
-    return 0
+    # Only the command that is asked for is imported; the others may need much.
+    for command in given[:1] if given[:1] and given[0] in COMMANDS else COMMANDS:
+        import_module(f"lookalike.cli.{command}").add(commands)
+    options, unknown = parser.parse_known_args(given)
+    if unknown:  # said by the command's own parser, if there is one: it shows its options
+        named = [commands.choices[name] for name in given if name in commands.choices]
+        [*named, parser][0].error(f"unrecognized arguments: {' '.join(unknown)}")
+    options.run(options)

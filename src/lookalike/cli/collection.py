@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike.cli.output import say, say_json, warn
 from lookalike.cli.progress import progress_bars
 from lookalike.collection import (
     Answer,
@@ -27,6 +28,7 @@ from lookalike.collection.address import parse_address
 from lookalike.corpora import FORMATS
 from lookalike.errors import ArgumentError, CollectionError, FileError, NotFoundError
 from lookalike.features import Chars, Words
+from lookalike.shown import shown, shown_json, shown_lines
 from lookalike.signatures import BBitMinHash, Signer, SimHash, TopSig, load_signer
 
 if TYPE_CHECKING:
@@ -218,7 +220,7 @@ def _create(options: argparse.Namespace) -> None:
         options.database, options.name, signer=signer, bits=bits, keep_text=not options.no_text
     ) as docs:
         made = f"{docs.bits} bits" if signer is None else f"{docs.bits} bits by {signer!r}"
-        print(f"made the collection {docs.name!r} in {_database(options)}: {made}")
+        say(f"made the collection {docs.name!r} in {_database(options)}: {made}")
 
 
 def _signer(options: argparse.Namespace) -> Signer | None:
@@ -259,7 +261,7 @@ def _add(options: argparse.Namespace) -> None:
             signatures=_signature(options.text, docs) if options.signature else None,
             metadata=None if options.metadata is None else [options.metadata],
         )
-    print("replaced" if written.updated else "added")
+    say("replaced" if written.updated else "added")
 
 
 def _get(options: argparse.Namespace) -> None:
@@ -267,16 +269,16 @@ def _get(options: argparse.Namespace) -> None:
         documents = docs.get_many(options.ids)
     for id, document in zip(options.ids, documents, strict=True):
         if document is not None:
-            print(_as_json(document) if options.json else _as_text(document))
+            say(_as_json(document) if options.json else _as_text(document))
         else:
-            print(f"lookalike: there is no document {id[:80]!r}", file=sys.stderr)
+            warn(f"there is no document {id[:80]!r}", kind="")
     if None in documents:
         raise NotFoundError("not all documents were found")
 
 
 def _delete(options: argparse.Namespace) -> None:
     with _opened(options) as docs:
-        print(f"removed {docs.delete(options.ids).deleted} of {len(set(options.ids))}")
+        say(f"removed {docs.delete(options.ids).deleted} of {len(set(options.ids))}")
 
 
 def _search(options: argparse.Namespace) -> None:
@@ -306,15 +308,15 @@ def _print_answer(answer: Answer, options: argparse.Namespace) -> None:
             if options.explain:
                 line |= {"differing_bits": match.differing_bits, "slices": match.slices}
                 line |= {"slice_distances": match.slice_distances}
-            print(json.dumps(line, ensure_ascii=False))
+            say_json(line)
             continue
-        metadata = json.dumps(match.metadata, ensure_ascii=False) if match.metadata else ""
-        print(f"{match.distance:5}  {_shown(match.id)}  {metadata}".rstrip())
+        metadata = shown_json(match.metadata) if match.metadata else ""
+        say(f"{match.distance:5}  {shown(match.id)}  {metadata}".rstrip())
         if options.explain:
-            print(f"       bits {list(match.differing_bits or ())}")
+            say(f"       bits {list(match.differing_bits or ())}")
     if options.explain and answer.work is not None:
         work = answer.work
-        print(
+        say(
             f"{work.way}: {work.probes} slice values looked up, {work.candidates} signatures "
             f"compared; version {answer.version}, "
             f"{'complete' if answer.complete else 'not complete'}",
@@ -328,9 +330,9 @@ def _stats(options: argparse.Namespace) -> None:
         with open_collection(options.database, name, create=False) as docs:
             stats = docs.stats()
         if options.json:
-            print(json.dumps(stats))
+            say_json(stats)
             continue
-        print("\n" * bool(place) + "\n".join(f"{key:14}{stats[key]}" for key in stats))
+        say("\n" * bool(place) + "\n".join(f"{key:14}{shown(stats[key])}" for key in stats))
 
 
 def _verify(options: argparse.Namespace) -> None:
@@ -345,14 +347,14 @@ def _repair(options: argparse.Namespace) -> None:
 
 def _print_report(report: Report, options: argparse.Namespace) -> None:
     if options.json:
-        print(json.dumps({"ok": report.ok, **vars(report)}))
+        say_json({"ok": report.ok, **vars(report)})
     else:
-        print(
+        say(
             f"{report.documents} documents, {report.signatures} signatures and {report.keys} "
             f"slices read: {'everything is as it should be' if report.ok else 'DAMAGED'}"
         )
         for problem in report.problems:
-            print(f"  {problem}")
+            say(f"  {shown(problem)}")
     if not report.ok:
         raise CollectionError(f"{_database(options)} is damaged: {len(report.problems)} problems")
 
@@ -360,12 +362,12 @@ def _print_report(report: Report, options: argparse.Namespace) -> None:
 def _snapshot(options: argparse.Namespace) -> None:
     with _opened(options) as docs:
         docs.snapshot(options.file)
-    print(f"wrote {options.file}")
+    say(f"wrote {shown(options.file)}")
 
 
 def _restore(options: argparse.Namespace) -> None:
     name = restore_collection(options.file, options.database, options.name, replace=options.replace)
-    print(f"restored the collection {name!r}")
+    say(f"restored the collection {name!r}")
 
 
 def _import(options: argparse.Namespace) -> None:
@@ -384,9 +386,9 @@ def _import(options: argparse.Namespace) -> None:
             skip_bad=options.skip_bad,
             progress=progress,
         )
-    print(f"added {done.added}, replaced {done.updated}, left out {done.bad}")
+    say(f"added {done.added}, replaced {done.updated}, left out {done.bad}")
     for example in done.examples:
-        print(f"  {example}", file=sys.stderr)
+        say(f"  {shown(example)}", file=sys.stderr)
 
 
 def _export(options: argparse.Namespace) -> None:
@@ -394,7 +396,7 @@ def _export(options: argparse.Namespace) -> None:
 
     with _opened(options) as docs, progress_bars(options.quiet) as progress:
         count = export_documents(docs, options.output, where=options.where, progress=progress)
-    print(f"wrote {count} documents to {options.output}")
+    say(f"wrote {count} documents to {shown(options.output)}")
 
 
 # Reading options, writing lines
@@ -449,23 +451,17 @@ def _as_json(document: Document) -> str:
         "added": document.added.isoformat(),
         "updated": document.updated.isoformat(),
     }
-    return json.dumps(fields, ensure_ascii=False)
+    return shown_json(fields)
 
 
 def _as_text(document: Document) -> str:
     lines = [
-        f"id         {_shown(document.id)}",
+        f"id         {shown(document.id)}",
         f"added      {document.added:%Y-%m-%d %H:%M:%S} UTC",
         f"updated    {document.updated:%Y-%m-%d %H:%M:%S} UTC",
         f"signature  {document.signature.tobytes().hex()}",
-        f"metadata   {json.dumps(document.metadata, ensure_ascii=False)}",
+        f"metadata   {shown_json(document.metadata)}",
     ]
     if document.text is not None:
-        lines.append(f"text       {_shown(document.text)}")
+        lines.append(f"text       {shown_lines(document.text)}")
     return "\n".join(lines)
-
-
-def _shown(text: str) -> str:
-    """Return text that cannot move the cursor of a terminal."""
-    return "".join(one if one.isprintable() or one == "\n" else "\N{REPLACEMENT CHARACTER}"
-                   for one in text)  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from pathlib import Path
@@ -11,16 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 from lookalike.checks import optional_module, whole_number
 from lookalike.cli.options import add_corpus_options, add_threads, corpus_of
+from lookalike.cli.output import say, say_json
 from lookalike.corpora.columns import Columns, find_columns
 from lookalike.corpora.lookup import find_documents, read_text
 from lookalike.dedup.compare import Comparison, DiffPart, MethodVerdict, WordDiff, compare_texts
 from lookalike.dedup.summary import unit_text
 from lookalike.errors import ArgumentError, MissingDependencyError
+from lookalike.shown import shown, shown_lines
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 _MOST_BYTES = 256 << 20
+_LONGEST_NAME = 200
 
 _DETAILS = """\
 what is shown:
@@ -101,7 +103,7 @@ def run(options: argparse.Namespace) -> None:
         threads=options.threads,
     )
     if options.json:
-        print(json.dumps({"a": options.a, "b": options.b, **comparison.to_dict()}))
+        say_json({"a": options.a, "b": options.b, **comparison.to_dict()})
         return
     _print_similarities(options, comparison)
     _print_shingles(comparison)
@@ -123,21 +125,21 @@ def _texts(options: argparse.Namespace) -> list[str]:
 
 
 def _print_similarities(options: argparse.Namespace, comparison: Comparison) -> None:
-    names = [options.a, options.b]
+    names = [shown(name, _LONGEST_NAME) for name in (options.a, options.b)]
     width = max(12, *map(len, names))
-    print(f"{'':<14}{names[0]:>{width}}  {names[1]:>{width}}".rstrip())
+    say(f"{'':<14}{names[0]:>{width}}  {names[1]:>{width}}".rstrip())
     for what, (left, right) in (("bytes", comparison.bytes), ("words", comparison.words)):
-        print(f"{what:<14}{left:>{width},}  {right:>{width},}")
-    print()
+        say(f"{what:<14}{left:>{width},}  {right:>{width},}")
+    say()
     if comparison.equal:
-        print("The texts are equal, byte for byte.\n")
-    print(f"{'':<26}{'exact':>8}{'estimate':>10}  signatures")
+        say("The texts are equal, byte for byte.\n")
+    say(f"{'':<26}{'exact':>8}{'estimate':>10}  signatures")
     for verdict in comparison.methods:
         estimate = "-" if verdict.estimate is None else f"{verdict.estimate:.4f}"
         name = f"{verdict.measure} of {unit_text(verdict.ngram)}".capitalize()
-        print(f"{name:<26}{verdict.exact:>8.4f}{estimate:>10}  {_distance(verdict)}")
+        say(f"{name:<26}{verdict.exact:>8.4f}{estimate:>10}  {_distance(verdict)}")
     if 0 in comparison.words:
-        print("\nA text without words is similar to nothing; its signatures mean nothing.")
+        say("\nA text without words is similar to nothing; its signatures mean nothing.")
 
 
 def _distance(verdict: MethodVerdict) -> str:
@@ -147,21 +149,21 @@ def _distance(verdict: MethodVerdict) -> str:
 
 def _print_shingles(comparison: Comparison) -> None:
     shingles = comparison.shingles
-    print(
+    say(
         f"\nDifferent {unit_text(shingles.ngram)}: {shingles.shared:,} in both, "
         f"{shingles.only_a:,} only in the first, {shingles.only_b:,} only in the second"
     )
     labels = {"shared": "both", "only_a": "first", "only_b": "second"}
     for kind, label in labels.items():
         for example in shingles.examples[kind]:
-            print(f"  {label:<8}{example}")
+            say(f"  {label:<8}{shown(example)}")
 
 
 def _print_diff(diff: WordDiff, context: int, color: str) -> None:
     if all(part.kind == "equal" for part in diff.parts) and diff.complete:
-        print("\nNo word differs.")
+        say("\nNo word differs.")
         return
-    print("\nFrom the first to the second:\n")
+    say("\nFrom the first to the second:\n")
     last = len(diff.parts) - 1
     shown = [
         _shortened(part, context, number > 0, number < last)
@@ -176,10 +178,10 @@ def _print_diff(diff: WordDiff, context: int, color: str) -> None:
         for part in shown:
             before, after = marks[part.kind]
             space = part.text[len(part.text.rstrip()) :] if before else ""
-            print(f"{before}{part.text[: len(part.text) - len(space)]}{after}{space}", end="")
-    print()
+            say(f"{before}{part.text[: len(part.text) - len(space)]}{after}{space}", end="")
+    say()
     if not diff.complete:
-        print("(the texts are longer; the diff stops here)")
+        say("(the texts are longer; the diff stops here)")
 
 
 def _shortened(part: DiffPart, context: int, before: bool, after: bool) -> DiffPart:
@@ -213,4 +215,4 @@ def _coloured(parts: list[DiffPart]) -> Any | None:
     except MissingDependencyError:
         return None
     styles = {"equal": "", "delete": "red strike", "insert": "bold green"}
-    return rich.Text().join([rich.Text(one.text, styles[one.kind]) for one in parts])
+    return rich.Text().join([rich.Text(shown_lines(one.text), styles[one.kind]) for one in parts])

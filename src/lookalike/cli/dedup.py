@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 import time
+from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,17 +14,22 @@ from lookalike.cli.options import (
     add_signer_options,
     add_threads,
     check_folder,
+    check_not_read,
     corpus_of,
 )
+from lookalike.cli.output import say, say_json, warn, warn_left_out
 from lookalike.cli.progress import progress_bars
 from lookalike.cli.sizes import byte_count
-from lookalike.corpora import Corpus, check_table_target, check_target
+from lookalike.corpora import Corpus, check_table_target, check_target, format_of
 from lookalike.dedup import CLUSTERINGS, dedup
 from lookalike.errors import ArgumentError
-from lookalike.storage import check_replaceable
+from lookalike.shown import shown
+from lookalike.storage import check_replaceable, same_file
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+_SIGNATURES = ".lookalike"
 
 _DETAILS = """\
 input:
@@ -35,6 +40,8 @@ input:
 output (-o):
   in the format that the name tells, or else in that of the input. Lines of JSON Lines and text
   stay as they are, byte for byte. For a folder, a new folder with copies of the files that stay.
+  A file that is read is not written over, unless you say --in-place: then what stays takes its
+  place when all is written, or nothing changes. Another hard link to it keeps what there was.
 
 near-duplicates:
   two documents whose exact similarity is at least the threshold: Jaccard similarity of word
@@ -49,10 +56,11 @@ what is guaranteed:
   OLD signatures, similarities are estimates, and what is dropped by them is counted apart.
 
 exit status:
-  0 done, 1 an error (nothing is half-written), 2 wrong usage, 130 interrupted
+  0 done, 1 an error (nothing is half-written), 2 wrong usage, 130 interrupted, 143 told to end
 
 examples:
   lookalike dedup corpus.jsonl -o unique.jsonl
+  lookalike dedup corpus.jsonl --in-place
   lookalike dedup 'crawl/*.parquet' -o unique.parquet --text content --report report.html
   lookalike dedup docs/ --threshold 0.7 --pairs pairs.csv
   lookalike dedup corpus.jsonl --annotate -o annotated.jsonl --keep longest
@@ -142,6 +150,9 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what is written")
     group.add_argument("-o", "--output", type=Path, metavar="FILE", help="the documents that stay")
     group.add_argument(
+        "--in-place", action="store_true", help="let what stays take the place of the input file"
+    )
+    group.add_argument(
         "--annotate",
         action="store_true",
         help="write all documents to the output, with cluster, duplicate_of and similarity",
@@ -182,14 +193,17 @@ _SETTINGS = (
 def run(options: argparse.Namespace) -> None:
     """Run the job, write what was asked for, print the summary."""
     corpus = corpus_of(options.input, options.format)
-    _check_outputs(options, corpus)
+    old = _old(options)
+    if options.in_place and options.output is None:
+        options.output = _only_file(corpus)
+    _check_outputs(options, corpus, old)
     with progress_bars(options.quiet or options.json) as progress:
         result = dedup(
             corpus,
             text=options.text,
             id=options.id,
             format=options.format,
-            against=options.against,
+            against=old,
             work=options.work,
             memory_limit=options.memory_limit,
             skip_bad=options.skip_bad,
@@ -199,72 +213,103 @@ def run(options: argparse.Namespace) -> None:
         )
         written = _write(options, result, progress)
     if options.json:
-        print(json.dumps({**result.to_dict(), "written": written}))
+        say_json({**result.to_dict(), "written": written})
     elif not options.quiet:
-        print(result.summary())
+        say(result.summary())
         if written:
-            print()
-        for kind, path in written.items():
-            print(f"  {kind}: {path}")
+            say()
+        for kind, path in sorted(written.items(), key=lambda one: "documents" not in one[0]):
+            say(f"  {kind}: {shown(path)}")
     if options.json or options.quiet:
         for warning in result.warnings:
-            print(f"lookalike: warning: {warning}", file=sys.stderr)
+            warn(warning)
+    warn_left_out(result.counts.bad_rows, result.documents.examples)
 
 
-def _check_outputs(options: argparse.Namespace, corpus: Corpus) -> None:
+def _old(options: argparse.Namespace) -> Path | Corpus | None:
+    """Return what --against names: a file of signatures, or a corpus."""
+    if options.against is None or Path(options.against).suffix == _SIGNATURES:
+        return None if options.against is None else Path(options.against)
+    # The format that was given is that of the input; an old file may well tell its own.
+    unnamed = format_of(Path(options.against)) is None
+    return corpus_of([options.against], options.format if unnamed else None)
+
+
+def _only_file(corpus: Corpus) -> Path:
+    """Return the file whose place is to be taken."""
+    if len(corpus.files) != 1 or corpus.format == "files":
+        raise ArgumentError(
+            f"--in-place takes the place of one file, and {corpus.name} is not one; say where to "
+            "write with -o FILE"
+        )
+    return corpus.files[0]
+
+
+def _check_outputs(options: argparse.Namespace, corpus: Corpus, old: Path | Corpus | None) -> None:
     """Refuse what can be seen to fail, before the work is done."""
     if options.annotate and options.output is None:
         raise ArgumentError("--annotate needs a file to write to: -o FILE")
+    if options.in_place and same_file(options.output, corpus.files) is None:
+        raise ArgumentError(
+            f"--in-place goes with an output that is read; -o is {options.output}, which is not: "
+            "leave one of them out"
+        )
     outputs = (options.output, options.pairs, options.report, options.save_signatures)
     paths = [path for path in outputs if path is not None]
     for path in paths:
         check_folder(path)
-    if len({path.resolve() for path in paths}) < len(paths):
+    if any(_are_same(*two) for two in combinations(paths, 2)):
         raise ArgumentError("two outputs have the same name; give each its own")
-    _check_inputs_stay(options, corpus)
+    _check_inputs_stay(options, corpus, old)
     if options.output is not None:
-        check_target(corpus, options.output, annotated=options.annotate)
+        check_target(corpus, options.output, annotated=options.annotate, in_place=options.in_place)
     if options.pairs is not None:
         check_table_target(options.pairs)
     for path in (options.report, options.save_signatures):
         if path is not None:
             check_replaceable(path)
-    if options.save_signatures is not None and options.save_signatures.suffix != ".lookalike":
+    if options.save_signatures is not None and options.save_signatures.suffix != _SIGNATURES:
         raise ArgumentError(
             f"--save-signatures is {options.save_signatures}; expected a name that ends in "
             ".lookalike, by which --against knows it"
         )
 
 
-def _check_inputs_stay(options: argparse.Namespace, corpus: Corpus) -> None:
-    """Refuse to write over what is read; only the documents that stay may take their input's place,
-    and new signatures that of the old.
+def _are_same(one: Path, two: Path) -> bool:
+    """Return whether two names are of one file, be it there or not."""
+    return one.resolve() == two.resolve() or same_file(one, [two]) is not None
+
+
+def _check_inputs_stay(
+    options: argparse.Namespace, corpus: Corpus, old: Path | Corpus | None
+) -> None:
+    """Refuse to write over what is read; only new signatures may take the place of the old, and the
+    documents that stay that of their input, if that was asked for.
     """
-    inputs = {path.resolve() for path in getattr(corpus, "paths", ())}
-    old = None if options.against is None else Path(options.against).resolve()
-    forbidden = {
-        "-o": {old},
-        "--pairs": {*inputs, old},
-        "--report": {*inputs, old},
-        "--save-signatures": inputs,
-    }
-    outputs = (options.output, options.pairs, options.report, options.save_signatures)
-    for (name, paths), output in zip(forbidden.items(), outputs, strict=True):
-        if output is not None and output.resolve() in paths:
-            raise ArgumentError(f"{name} is {output}, which is read; give another name")
+    inputs = corpus.files
+    signatures = [old] if isinstance(old, Path) else []
+    others = old.files if isinstance(old, Corpus) else []
+    check_not_read("-o", options.output, [*signatures, *others])
+    check_not_read("--pairs", options.pairs, [*inputs, *signatures, *others])
+    check_not_read("--report", options.report, [*inputs, *signatures, *others])
+    check_not_read("--save-signatures", options.save_signatures, [*inputs, *others])
 
 
 def _write(options: argparse.Namespace, result: Any, progress: Any) -> dict[str, str]:
     """Write the files, timing it as one step; return what is where."""
+    documents, write = (
+        ("annotated documents", result.write_annotated)
+        if options.annotate
+        else ("documents that stay", result.write)
+    )
     jobs = [
-        ("annotated documents", options.output if options.annotate else None,
-         result.write_annotated),
-        ("documents that stay", None if options.annotate else options.output, result.write),
         ("pairs", options.pairs, result.write_pairs),
         ("report", options.report, result.report),
+        # After these: in place it is the end of the input, and nobody could try again.
+        (documents, options.output, partial(write, in_place=options.in_place)),
         # Last: documents whose output failed must not be known when the job is tried again.
         ("signatures", options.save_signatures, result.save_signatures),
-    ]  # fmt: skip
+    ]
     wanted = [(kind, path, job) for kind, path, job in jobs if path is not None]
     written: dict[str, str] = {}
     if wanted:

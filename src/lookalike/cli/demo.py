@@ -7,10 +7,13 @@ import sysconfig
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lookalike.cli.options import check_not_read
+from lookalike.cli.output import say
 from lookalike.cli.progress import progress_bars
 from lookalike.dedup import DedupResult, dedup
 from lookalike.dedup.report.samples import largest_clusters
 from lookalike.errors import FileError
+from lookalike.shown import shown
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -57,16 +60,17 @@ def run(options: argparse.Namespace) -> None:
     files = _files_in(folders)
     if not files:
         raise FileError(f"there are no source files or documents in {', '.join(map(str, folders))}")
-    print(f"\n{len(files):,} source files, licences and documents of")
+    check_not_read("--report", options.report, files)
+    say(f"\n{len(files):,} source files, licences and documents of")
     for folder in folders:
-        print(f"  {folder}")
-    print()
+        say(f"  {shown(folder)}")
+    say()
     with progress_bars() as progress:
         result = dedup(files, format="files", progress=progress, skip_bad=True)
         result.report(options.report)
-    print(result.summary())
+    say(result.summary())
     _show_clusters(result)
-    print(f"\nClusters, similarities and differences side by side: {options.report}\n")
+    say(f"\nClusters, similarities and differences side by side: {shown(options.report)}\n")
 
 
 def _installation() -> list[Path]:
@@ -85,16 +89,16 @@ def _files_in(folders: list[Path]) -> list[Path]:
 
 
 def _show_clusters(result: DedupResult) -> None:
-    print("\nThe largest clusters:")
+    say("\nThe largest clusters:")
     for cluster in largest_clusters(result, _SHOWN):
-        print(f"\n  {cluster.size:,} files; the one that stays is")
+        say(f"\n  {cluster.size:,} files; the one that stays is")
         rows = [*cluster.stays, *cluster.others][:_MEMBERS]
         for row in rows:
             # Rounded down: what is not quite the same is not called so.
             alike = "" if result.keep[row] else f"  ({int(100 * result.similarity[row])}% the same)"
-            print(f"    {_shortened(str(result.id(row)))}{alike}")
+            say(f"    {_shortened(shown(result.id(row)))}{alike}")
         if cluster.size > len(rows):
-            print(f"    and {cluster.size - len(rows):,} more")
+            say(f"    and {cluster.size - len(rows):,} more")
 
 
 def _shortened(path: str, most: int = 80) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 
 from lookalike import __version__
 from lookalike.checks import whole_number
+from lookalike.cli.output import say
 from lookalike.errors import ArgumentError, FileError, MissingDependencyError
 from lookalike.evaluation import (
     Evaluation,
@@ -29,6 +30,7 @@ from lookalike.evaluation import (
 )
 from lookalike.evaluation.tables import measurement_table
 from lookalike.indexes import open_index
+from lookalike.shown import shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -150,8 +152,8 @@ def run(options: argparse.Namespace) -> None:
             memory=options.memory,
             progress=_progress("slice widths"),
         )
-        print(f"{count:,} signatures of {bits} bits, {tuning.queries} queries, {threads}\n")
-        print(tuning)
+        say(f"{count:,} signatures of {bits} bits, {tuning.queries} queries, {threads}\n")
+        say(tuning)
         if options.output:
             _write_json(options.output, {"tuning": tuning.to_dict()})
         return
@@ -166,11 +168,11 @@ def run(options: argparse.Namespace) -> None:
         threads=options.threads,
         progress=_progress("settings"),
     )
-    print(f"{count:,} signatures of {bits} bits, {evaluation.queries} queries, {threads}\n")
-    print(evaluation)
+    say(f"{count:,} signatures of {bits} bits, {evaluation.queries} queries, {threads}\n")
+    say(evaluation)
     series = _growth(signatures, options) if options.growth else {}
     for name, rows in series.items():
-        print(f"\n{name[0].upper()}{name[1:]}:\n\n{measurement_table(rows, options.k, sizes=True)}")
+        say(f"\n{name[0].upper()}{name[1:]}:\n\n{measurement_table(rows, options.k, sizes=True)}")
     if options.output:
         _write(options.output, evaluation, series)
 
@@ -227,9 +229,9 @@ def _write(folder: Path, evaluation: Evaluation, series: dict[str, list[Measurem
     try:
         for name, draw in pictures.items():
             draw(folder / name)
-            print(f"wrote {folder / name}")
+            say(f"wrote {shown(folder / name)}")
     except MissingDependencyError as error:
-        print(f"no plots: {error}")
+        say(f"no plots: {error}")
 
 
 def _write_json(folder: Path, contents: dict[str, Any]) -> None:
@@ -239,7 +241,7 @@ def _write_json(folder: Path, contents: dict[str, Any]) -> None:
         path.write_text(text + "\n", encoding="utf-8")
     except OSError as error:
         raise FileError(f"{path} cannot be written: {error.strerror or error}") from error
-    print(f"\nwrote {path}")
+    say(f"\nwrote {shown(path)}")
 
 
 def _progress(what: str) -> Progress | None:
@@ -252,7 +254,8 @@ def _progress(what: str) -> Progress | None:
         if time.monotonic() - start < 1:
             return
         text = f"measured {done} of {total} {what}" if done < total else ""
-        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+        sys.stderr.write(f"\r\033[K{text}")
+        sys.stderr.flush()
 
     return show
 

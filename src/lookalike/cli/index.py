@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lookalike.cli.options import add_threads, check_folder
+from lookalike.cli.options import add_threads, check_folder, check_not_read
+from lookalike.cli.output import say, say_json
 from lookalike.cli.sizes import byte_count
 from lookalike.errors import ArgumentError
 from lookalike.indexes import BlockIndex, FlipIndex, Index, ScanIndex, SliceIndex, open_index
+from lookalike.shown import shown
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -98,8 +99,7 @@ def run(options: argparse.Namespace) -> None:
             option = name.replace("_", "-")
             raise ArgumentError(f"--{option} does not go with --kind {options.kind}")
     check_folder(options.output)
-    if options.output.exists() and options.output.samefile(options.signatures):
-        raise ArgumentError(f"-o is {options.output}, the file that is read; give another name")
+    check_not_read("-o", options.output, [options.signatures])
     source = open_index(options.signatures)
     start = time.perf_counter()
     signatures, ids = source.living()
@@ -119,12 +119,12 @@ def run(options: argparse.Namespace) -> None:
         "signer": None if index.signer is None else type(index.signer).__name__,
     }
     if options.json:
-        print(json.dumps(summary))
+        say_json(summary)
     elif not options.quiet:
         how = f", slices of {index.slice_bits} bits" if isinstance(index, SliceIndex) else ""
-        print(
-            f"{len(index):,} signatures of {index.bits} bits{how}: {options.output}\n"
+        say(
+            f"{len(index):,} signatures of {index.bits} bits{how}: {shown(options.output)}\n"
             f"  {summary['file_bytes']:,} bytes, {summary['seconds']:.2f} s"
         )
         if index.signer is None:
-            print("  signer and ids are not known: search it by signatures, not by texts")
+            say("  signer and ids are not known: search it by signatures, not by texts")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from lookalike.cli.output import say
 from lookalike.signatures import kernels
 
 if TYPE_CHECKING:
@@ -26,4 +27,4 @@ def run(options: argparse.Namespace) -> None:
     """Print one line per kernel."""
     for kernel in kernels():
         state = "in use" if kernel.active else "" if kernel.supported else "not on this processor"
-        print(f"{kernel.name:8}{state}".rstrip())
+        say(f"{kernel.name:8}{state}".rstrip())

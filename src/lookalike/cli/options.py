@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from lookalike.corpora import FORMATS, Corpus, open_corpus
 from lookalike.dedup import METHODS
-from lookalike.errors import FileError
+from lookalike.errors import ArgumentError, FileError
+from lookalike.storage import same_file
 
 __all__ = [
     "SIGNER_DEFAULTS",
@@ -16,6 +18,7 @@ __all__ = [
     "add_signer_options",
     "add_threads",
     "check_folder",
+    "check_not_read",
     "corpus_of",
 ]
 
@@ -79,3 +82,9 @@ def check_folder(path: Path | None) -> None:
     """Refuse to write where there is no folder, before the work is done."""
     if path is not None and not path.absolute().parent.is_dir():
         raise FileError(f"{path}: there is no folder {path.absolute().parent}; make it first")
+
+
+def check_not_read(option: str, output: Path | None, inputs: Iterable[Path]) -> None:
+    """Refuse to write over what is read, by whatever name."""
+    if output is not None and same_file(output, inputs) is not None:
+        raise ArgumentError(f"{option} is {output}, which is read; give another name")

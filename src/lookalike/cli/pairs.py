@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lookalike.checks import thread_count, whole_number
-from lookalike.cli.options import add_threads, check_folder
+from lookalike.cli.options import add_threads, check_folder, check_not_read
+from lookalike.cli.output import say, say_json
 from lookalike.corpora import format_of, write_table
 from lookalike.corpora.base import arrow
 from lookalike.errors import ArgumentError
 from lookalike.indexes import Index, Pairs, open_index
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.indexes.collapse import pairs_of_rows
+from lookalike.shown import shown
 from lookalike.signatures import estimated_similarity
 
 if TYPE_CHECKING:
@@ -100,6 +101,7 @@ def run(options: argparse.Namespace) -> None:
                 "or .parquet"
             )
         check_folder(options.output)
+        check_not_read("-o", options.output, [options.signatures])
     index = open_index(options.signatures)
     pairs = pairs_of_rows(
         *index.living(),
@@ -113,8 +115,8 @@ def run(options: argparse.Namespace) -> None:
     else:
         _print(index, pairs, options.json)
     if not options.quiet:
-        where = "" if options.output is None else f": {options.output}"
-        print(
+        where = "" if options.output is None else f": {shown(options.output)}"
+        say(
             f"{len(pairs):,} {'pair' if len(pairs) == 1 else 'pairs'} within {radius} of "
             f"{index.bits} bits among {len(index):,} signatures{where}",
             file=sys.stderr if options.output is None else sys.stdout,
@@ -151,10 +153,10 @@ def _print(index: Index, pairs: Pairs, as_json: bool) -> None:
     first = not as_json
     for columns in _parts(index, pairs):
         if first:
-            print(*columns, sep="\t")
+            say("\t".join(columns))
             first = False
         for row in zip(*columns.values(), strict=True):
             if as_json:
-                print(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False))
+                say_json(dict(zip(columns, row, strict=True)))
             else:
-                print(*row, sep="\t")
+                say("\t".join(map(shown, row)))

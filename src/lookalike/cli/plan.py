@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from lookalike import __version__
+from lookalike.cli.output import say
 from lookalike.indexes import plan
 from lookalike.indexes.costs import machine_costs
 
@@ -95,9 +96,9 @@ def run(options: argparse.Namespace) -> None:
         costs=machine_costs(refresh=True) if options.measure else None,
     )
     if options.json:
-        print(json.dumps({"lookalike": __version__, **chosen.to_dict()}, indent=2, allow_nan=False))
+        say(json.dumps({"lookalike": __version__, **chosen.to_dict()}, indent=2, allow_nan=False))
     else:
-        print(chosen)
+        say(chosen)
 
 
 def _number(text: str) -> int:

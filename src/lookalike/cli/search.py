@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +13,12 @@ from numpy.typing import NDArray
 
 from lookalike.checks import whole_number
 from lookalike.cli.options import add_corpus_options, add_threads, corpus_of
+from lookalike.cli.output import say, say_json, warn, warn_left_out
 from lookalike.corpora import Problems
 from lookalike.corpora.columns import find_columns, id_strings, text_strings
 from lookalike.errors import ArgumentError, SignatureError
 from lookalike.indexes import Index, Matches, Neighbors, SliceIndex, open_index
+from lookalike.shown import shown
 from lookalike.signatures import estimated_similarity
 from lookalike.signatures.signer import DocumentSigner
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _AT_A_TIME = 1 << 12
 _LONGEST_QUERY = 40
+_LONGEST_ID = 200
+"""Characters that are shown of either; JSON has them all."""
 
 _DETAILS = """\
 columns of the table:
@@ -132,8 +134,9 @@ def run(options: argparse.Namespace) -> None:
         show.begin(queries.labels)
         for number, (label, (ids, distances)) in enumerate(zip(queries.labels, found, strict=True)):
             if number in queries.empty:
-                shown = f"{label!r} has no words; there is nothing to look for"
-                print(f"lookalike: warning: {shown}", file=sys.stderr)
+                warn(
+                    f"{shown(repr(label), _LONGEST_ID)} has no words; there is nothing to look for"
+                )
                 ids, distances = ids[:0], distances[:0]
             proven = bool(exact[number]) or number in queries.empty
             show.query(label, ids.tolist(), distances, proven)
@@ -169,7 +172,8 @@ def _queries(options: argparse.Namespace, index: Index) -> Iterator[_Queries]:
     corpus = corpus_of([options.file], options.format)
     columns = find_columns(corpus, options.text, options.id)
     row = 0
-    for batch in corpus.read(columns.names, Problems(options.skip_bad)):
+    problems = Problems(options.skip_bad)
+    for batch in corpus.read(columns.names, problems):
         texts = text_strings(batch.column(0), columns.text, corpus).fill_null("").to_pylist()
         labels: Any = list(range(row, row + len(texts)))
         if columns.id:
@@ -178,6 +182,7 @@ def _queries(options: argparse.Namespace, index: Index) -> Iterator[_Queries]:
             part = slice(begin, begin + _AT_A_TIME)
             yield _signed(labels[part], texts[part], signer, options.threads)
         row += len(texts)
+    warn_left_out(problems.bad, problems.examples)
 
 
 def _signature_queries(path: Path, index: Index) -> Iterator[_Queries]:
@@ -238,7 +243,7 @@ class _Lines:
             estimates = estimated_similarity(self._index.signer, distances, self._index.bits)
             for result, estimate in zip(results, np.round(estimates, 4).tolist(), strict=True):
                 result["estimate"] = estimate
-        print(json.dumps({"query": label, "exact": exact, "results": results}, ensure_ascii=False))
+        say_json({"query": label, "exact": exact, "results": results})
 
 
 class _Table:
@@ -257,7 +262,7 @@ class _Table:
     ) -> None:
         """Print the results of one."""
         query = _shortened(label)
-        names = [str(self._index.name(id)) for id in ids]
+        names = [shown(self._index.name(id), _LONGEST_ID) for id in ids]
         if not self._id_width:
             self._query_width = max(5, self._query_width)
             self._id_width = max(8, *map(len, names), 8)
@@ -272,12 +277,12 @@ class _Table:
             self._row(query, name, str(distance), estimate, "yes" if exact else "no")
 
     def _row(self, query: str, name: str, distance: str, estimate: str, exact: str) -> None:
-        print(
+        say(
             f"{query:<{self._query_width}}  {name:<{self._id_width}}  {distance:>8}  "
             f"{estimate:>8}  {exact}"
         )
 
 
 def _shortened(label: str | int) -> str:
-    query = " ".join(str(label).split())
+    query = shown(" ".join(str(label)[:_LONGEST_ID].split()))
     return query if len(query) <= _LONGEST_QUERY else query[: _LONGEST_QUERY - 3] + "..."

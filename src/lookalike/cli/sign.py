@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,8 +13,10 @@ from lookalike.cli.options import (
     add_signer_options,
     add_threads,
     check_folder,
+    check_not_read,
     corpus_of,
 )
+from lookalike.cli.output import say, say_json, warn_left_out
 from lookalike.cli.progress import progress_bars
 from lookalike.corpora.columns import find_columns
 from lookalike.corpora.signing import SIGNATURE_SUFFIXES, SignedCorpus, sign_corpus
@@ -23,6 +24,7 @@ from lookalike.dedup import DedupSettings
 from lookalike.errors import ArgumentError
 from lookalike.features import Weights
 from lookalike.features.weights import WEIGHT_KINDS
+from lookalike.shown import shown
 from lookalike.signatures import load_signer
 from lookalike.signatures.signer import DocumentSigner, WeightedSigner
 
@@ -110,6 +112,8 @@ def run(options: argparse.Namespace) -> None:
     check_folder(options.output)
     signer = _signer(options)
     corpus = corpus_of(options.input, options.format)
+    like = [] if options.like is None else [options.like]
+    check_not_read("-o", options.output, [*corpus.files, *like])
     columns = find_columns(corpus, options.text, options.id)
     start = time.perf_counter()
     with progress_bars(options.quiet or options.json) as progress:
@@ -125,9 +129,10 @@ def run(options: argparse.Namespace) -> None:
         )
     seconds = time.perf_counter() - start
     if options.json:
-        print(json.dumps(_summary(signed, signer, options.output, seconds)))
+        say_json(_summary(signed, signer, options.output, seconds))
     elif not options.quiet:
         _print_summary(signed, options.output, seconds)
+    warn_left_out(signed.bad_rows, signed.examples)
 
 
 def _signer(options: argparse.Namespace) -> DocumentSigner:
@@ -181,8 +186,8 @@ def _summary(
 
 def _print_summary(signed: SignedCorpus, path: Path, seconds: float) -> None:
     rate = f"{signed.documents / seconds:,.0f} documents/s" if seconds > 0 else ""
-    print(f"{signed.signatures:,} signatures of {signed.bits} bits: {path}")
-    print(f"  {signed.documents:,} documents in {seconds:.2f} s, {rate}")
+    say(f"{signed.signatures:,} signatures of {signed.bits} bits: {shown(path)}")
+    say(f"  {signed.documents:,} documents in {seconds:.2f} s, {rate}")
     left_out = "left out" if path.suffix == ".lookalike" else "their signatures mean nothing"
     for count, what in (
         (signed.without_features, f"without words: {left_out}"),
@@ -190,4 +195,4 @@ def _print_summary(signed: SignedCorpus, path: Path, seconds: float) -> None:
         (signed.binary_files, "binary files: left out"),
     ):
         if count:
-            print(f"  {count:,} {what}")
+            say(f"  {count:,} {what}")

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -98,6 +99,8 @@ class Corpus(ABC):
     """One of `FORMATS`, or "table" for what is in memory."""
     done: float = 0.0
     """How much of it the current reading has seen, between 0 and 1."""
+    files: Sequence[Path] = ()
+    """What it is read from."""
 
     @abstractmethod
     def columns(self) -> list[str]:
@@ -118,6 +121,14 @@ class Corpus(ABC):
     @abstractmethod
     def identity(self) -> list[Any] | None:
         """Return what changes when the corpus does (names, sizes, times); None: cannot be told."""
+
+    def check_identity(self, identity: list[Any] | None) -> None:
+        """Refuse a corpus that is not what it was: of two states, the one read may be a mixture."""
+        if self.identity() != identity:
+            raise DocumentError(
+                f"{self.name} has changed since it was read; it must not change meanwhile. Begin "
+                "again when nobody writes to it"
+            )
 
     def column_for(self, given: str | None, guesses: Sequence[str], purpose: str) -> str | None:
         """Return the column that was asked for, or the only obvious one, or None.

@@ -29,6 +29,7 @@ __all__ = [
     "streamed",
 ]
 
+_INTERRUPTED = "Query interrupted"
 
 _LIMITS: ContextVar[dict[str, str]] = ContextVar("limits", default={})  # noqa: B039  # never changed
 
@@ -61,6 +62,10 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
     opened = module.connect(config={**settings, **_LIMITS.get()})
     try:
         yield opened
+    except RuntimeError as error:
+        if str(error) == _INTERRUPTED:  # all that DuckDB leaves of Ctrl-C
+            raise KeyboardInterrupt from error
+        raise
     finally:
         opened.close()
 

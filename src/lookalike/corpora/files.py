@@ -25,7 +25,7 @@ class FileCorpus(Corpus):
     """Files of one format, one after the other."""
 
     def __init__(self, paths: Sequence[Path], format: str) -> None:
-        self.paths = list(paths)
+        self.paths = self.files = list(paths)
         self.format = format
         more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
         self.name = f"{paths[0]}{more}"

@@ -24,8 +24,10 @@ class FolderCorpus(Corpus):
     """A document a file, in order of path; columns are `path`, `text` and `bytes`.
 
     Folders are searched to the bottom; links to folders are not followed, and what is no plain file
-    is left out. A file with a NUL byte in its first 8 KB, or that is not UTF-8, is binary: left out
-    and counted. Paths are relative to the folder, if there is but one.
+    is left out. A folder that cannot be read is an error, or with `Problems.skip_bad` named and
+    counted; one that was given always is an error. A file with a NUL byte in its first 8 KB, or
+    that is not UTF-8, is binary: left out and counted. Paths are relative to the folder, if there
+    is but one.
     """
 
     format = "files"
@@ -34,7 +36,8 @@ class FolderCorpus(Corpus):
         self.root = paths[0] if len(paths) == 1 and paths[0].is_dir() else None
         more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
         self.name = f"{paths[0]}{more}"
-        self.files = [file for path in paths for file in _files_in(path)]
+        self._closed: list[OSError] = []
+        self.files = [file for path in paths for file in _files_in(path, self._closed)]
 
     def columns(self) -> list[str]:
         """Return the three there are."""
@@ -47,6 +50,8 @@ class FolderCorpus(Corpus):
 
     def documents(self, problems: Problems) -> Iterator[tuple[Path, str]]:
         """Yield the files that are text, with it."""
+        for error in self._closed:
+            problems.report(f"{error.filename}", f"cannot be read ({error.strerror})")
         for index, file in enumerate(self.files):
             try:
                 with open(file, "rb") as opened:
@@ -94,15 +99,27 @@ class FolderCorpus(Corpus):
         return found
 
 
-def _files_in(path: Path) -> list[Path]:
+def _files_in(path: Path, closed: list[OSError]) -> list[Path]:
+    """Return a file, or those in a folder; note what in it cannot be read."""
     if not path.is_dir():
         check_plain(path)
         return [path]
     found: list[Path] = []
-    for folder, folders, names in os.walk(path):
+
+    def note(error: OSError) -> None:
+        if error.filename == str(path):
+            raise FileError(f"{path}: cannot be read: {error.strerror}") from error
+        closed.append(error)
+
+    for folder, folders, names in os.walk(path, onerror=note):
         folders.sort()
-        found += [Path(folder, name) for name in names]
-    return sorted(file for file in found if file.is_file())
+        for name in names:
+            try:
+                if (file := Path(folder, name)).is_file():
+                    found.append(file)
+            except OSError as error:  # names of a folder can be read, but not what they stand for
+                closed.append(error)
+    return sorted(found)
 
 
 def _record_batch(rows: list[dict[str, Any]], columns: Sequence[str]) -> pyarrow.RecordBatch:

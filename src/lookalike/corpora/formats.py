@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Sequence
 from pathlib import Path
 
+from lookalike.corpora.patterns import is_pattern, matching_paths
 from lookalike.errors import ArgumentError, FileError
 
 __all__ = ["FORMATS", "compression_of", "expand_paths", "format_of"]
@@ -38,6 +38,13 @@ def format_of(path: Path) -> str | None:
     return _SUFFIXES.get(name.suffix.lower())
 
 
+def _exists(path: str | Path) -> bool:
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError) as error:  # a folder above that is closed, a NUL in the name
+        raise FileError(f"{path}: cannot be read: {error}") from error
+
+
 def expand_paths(paths: Sequence[str | Path]) -> list[Path]:
     """Return the files and folders that paths and patterns stand for; a pattern's sorted by name.
 
@@ -45,14 +52,13 @@ def expand_paths(paths: Sequence[str | Path]) -> list[Path]:
     """
     found: list[Path] = []
     for path in paths:
-        if Path(path).exists():
+        if _exists(path):
             found.append(Path(path))
             continue
-        pattern = str(path)
-        matches = sorted(glob.iglob(pattern, recursive=True)) if glob.has_magic(pattern) else []
+        matches = matching_paths(str(path)) if is_pattern(str(path)) else []
         if not matches:
             raise FileError(f"{path}: there is no such file or folder, and no file of that pattern")
-        found += [Path(match) for match in matches]
+        found += matches
     if not found:
         raise ArgumentError("no input was given; expected a file, a folder or a pattern")
     return found

@@ -39,6 +39,8 @@ class SignedCorpus:
     """Documents whose signature means nothing, because there is nothing to sign."""
     bad_rows: int
     binary_files: int
+    examples: list[str]
+    """What is wrong with some of the bad rows."""
 
 
 def sign_corpus(
@@ -66,6 +68,7 @@ def sign_corpus(
             f"{path}: expected a name that ends in {' or '.join(SIGNATURE_SUFFIXES)}"
         )
     tell = progress or (lambda step, share: None)
+    identity = corpus.identity()
     count = thread_count(threads)
     if fit:
         _fit(corpus, columns, signer, skip_bad, count, tell)
@@ -86,6 +89,7 @@ def sign_corpus(
             rows_file.write(signatures.data)
             documents += len(texts)
             tell("sign", corpus.done)
+        corpus.check_identity(identity)
         tell("sign", 1.0)
         rows = _mapped(rows_file, np.uint8, signer.sign([]).shape[1])
         if named:
@@ -95,7 +99,9 @@ def sign_corpus(
             with whole_file(path) as temporary, open(temporary, "xb") as file:
                 np.save(file, rows, allow_pickle=False)
         bits = 8 * rows.shape[1]
-        return SignedCorpus(documents, len(rows), bits, without, problems.bad, problems.binary)
+        return SignedCorpus(
+            documents, len(rows), bits, without, problems.bad, problems.binary, problems.examples
+        )
 
 
 def _fit(

@@ -23,7 +23,7 @@ from lookalike.corpora.json_lines import JsonLinesCorpus
 from lookalike.corpora.parquet import write_parquet
 from lookalike.corpora.text_lines import TextLinesCorpus
 from lookalike.errors import ArgumentError, DocumentError, FileError
-from lookalike.storage import check_replaceable, whole_file, whole_folder
+from lookalike.storage import check_replaceable, same_file, whole_file, whole_folder
 
 if TYPE_CHECKING:
     import pyarrow
@@ -44,16 +44,20 @@ def write_corpus(
     keep: NDArray[np.bool_] | None = None,
     added: Added | None = None,
     skip_bad: bool = False,
+    identity: list[Any] | None = None,
+    in_place: bool = False,
 ) -> int:
     """Write the rows of a corpus that are to be kept, with columns added; return how many.
 
     In the format that the name of the file tells, or else in the corpus's own. JSON Lines and plain
     text that stay what they are keep their lines byte for byte; the files of a folder are copied
     into a new one. `skip_bad` must be what it was when the corpus was first read: `keep` and
-    `added` count rows as that reading did.
+    `added` count rows as that reading did. `identity` is what the corpus was then; if it is not
+    that any more when all rows have been copied, nothing is written. `in_place` lets the file be
+    one that is read.
     """
-    check_target(corpus, path, annotated=added is not None)
-    rows = _Rows(corpus, keep, added, Problems(skip_bad))
+    check_target(corpus, path, annotated=added is not None, in_place=in_place)
+    rows = _Rows(corpus, keep, added, Problems(skip_bad), identity)
     same = format_of(path) in (None, corpus.format)
     if isinstance(corpus, JsonLinesCorpus) and same:
         return _write_lines(corpus, rows, path)
@@ -70,9 +74,21 @@ def write_corpus(
     return write_table(rows.tables(), path, target, delimiter)
 
 
-def check_target(corpus: Corpus, path: Path, *, annotated: bool) -> None:
+def check_target(corpus: Corpus, path: Path, *, annotated: bool, in_place: bool = False) -> None:
     """Refuse a file that `write_corpus` could not write, whatever rows there are."""
     target = format_of(path) or corpus.format
+    read = same_file(path, corpus.files)
+    if read is not None and not in_place:
+        also = "" if read == path else f" as {read}"
+        raise ArgumentError(
+            f"{path} is read{also}, and would be written over; give another name, or say "
+            "--in-place (in Python in_place=True) if it is to be replaced"
+        )
+    if read is not None and target != corpus.format:
+        raise ArgumentError(
+            f"{path} is read as {corpus.format!r} and would be written as {target!r}; give "
+            "another name"
+        )
     if target not in _TYPED and (annotated or target != corpus.format or target == "table"):
         raise ArgumentError(
             f"{path}: rows with several columns cannot be written as {target!r}; expected a name "
@@ -157,8 +173,10 @@ class _Rows:
         keep: NDArray[np.bool_] | None,
         added: Added | None,
         problems: Problems,
+        identity: list[Any] | None,
     ) -> None:
         self.corpus = corpus
+        self._identity = identity
         self.added = added
         self.problems = problems
         self._keep = keep
@@ -184,12 +202,14 @@ class _Rows:
         return chosen, self.added(begin, end) if self.added else {}
 
     def finish(self) -> None:
-        """Check that the corpus has not become shorter."""
+        """Check that the corpus is what it was, now that all of it has been read again."""
         if self._keep is not None and self._position != len(self._keep):
             raise DocumentError(
                 f"{self.corpus.name} has {self._position} rows, {len(self._keep)} when it was read "
                 "before; it must not change meanwhile"
             )
+        if self._identity is not None:
+            self.corpus.check_identity(self._identity)
 
     def tables(self) -> Iterator[Any]:
         """Yield batches with all columns."""

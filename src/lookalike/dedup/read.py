@@ -73,10 +73,14 @@ def read_documents(
 
     Documents known only by their signatures come before all others, without text.
     """
-    identities = [[corpus.identity(), corpus.format, vars(columns)] for corpus, columns in corpora]
-    repeatable = all(identity[0] is not None for identity in identities)
+    identities = [corpus.identity() for corpus, _ in corpora]
+    described = [
+        [identity, corpus.format, vars(columns)]
+        for identity, (corpus, columns) in zip(identities, corpora, strict=True)
+    ]
+    repeatable = all(identity is not None for identity in identities)
     known = None if old_signatures is None else old_signatures.identity
-    key = digest("read", identities, known, skip_bad)
+    key = digest("read", described, known, skip_bad)
     facts = work.facts("read", key) if repeatable else None
     if facts is not None:
         progress.reuse("read")
@@ -96,6 +100,7 @@ def read_documents(
                     else None
                 )
                 without += _read(work, corpus, columns, texts, ids, problems, progress)
+                corpus.check_identity(identities[number])
                 counts.append(texts.count - begin)
         facts = {
             "counts": counts,

@@ -134,17 +134,20 @@ class DedupResult:
         """Return the id of a row of the old corpus, or its number."""
         return self.documents.id_of(row)
 
-    def write(self, path: str | Path) -> int:
-        """Write the rows that stay to a file; return how many. See `la.dedup` for formats."""
+    def write(self, path: str | Path, *, in_place: bool = False) -> int:
+        """Write the rows that stay to a file; return how many. See `la.dedup` for formats.
+
+        A file that the source is read from is refused, unless it is to be replaced: `in_place`.
+        """
         from lookalike.dedup.write import write_survivors
 
-        return write_survivors(self, Path(path))
+        return write_survivors(self, Path(path), in_place=in_place)
 
-    def write_annotated(self, path: str | Path) -> int:
+    def write_annotated(self, path: str | Path, *, in_place: bool = False) -> int:
         """Write every row with `cluster`, `duplicate_of` and `similarity` added."""
         from lookalike.dedup.write import write_annotated
 
-        return write_annotated(self, Path(path))
+        return write_annotated(self, Path(path), in_place=in_place)
 
     def write_pairs(self, path: str | Path) -> int:
         """Write the verified pairs: `left`, `right`, `similarity`, `distance`."""

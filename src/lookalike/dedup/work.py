@@ -15,8 +15,6 @@ import hashlib
 import json
 import mmap
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,10 +26,12 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.errors import CorruptIndexError, FileError
 from lookalike.storage import checksums, whole_file
+from lookalike.storage.unfinished import LOCK, remove_abandoned, temporary_folder
 
 __all__ = ["Work", "release"]
 
 _STAMP_VERSION = 2
+_PREFIX = "lookalike-job-"
 
 
 class Work:
@@ -40,11 +40,13 @@ class Work:
     def __init__(self, folder: Path | None) -> None:
         self.temporary = folder is None
         """Whether nobody can come back to it."""
+        self._left = contextlib.ExitStack()
         try:
             if folder is None:
-                folder = Path(tempfile.mkdtemp(prefix="lookalike-"))
+                remove_abandoned(_PREFIX)
+                folder = self._left.enter_context(temporary_folder(_PREFIX))
             folder.mkdir(parents=True, exist_ok=True)
-            self._lock = open(folder / "lock", "ab")  # noqa: SIM115  # held until closed
+            self._lock = open(folder / LOCK, "ab")  # noqa: SIM115  # held until closed
         except OSError as error:
             raise FileError(f"{folder}: cannot work here: {error.strerror}") from error
         self.folder = folder
@@ -59,8 +61,7 @@ class Work:
     def close(self) -> None:
         """Let others have the folder; remove it if it is temporary."""
         self._lock.close()
-        if self.temporary:
-            shutil.rmtree(self.folder, ignore_errors=True)
+        self._left.close()
 
     def path(self, name: str) -> Path:
         """Return where a file lies."""

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from lookalike.corpora import Problems, write_corpus, write_table
 from lookalike.corpora.base import BATCH_ROWS, arrow, arrow_positions
 from lookalike.dedup.verify import VerifiedPairs
-from lookalike.errors import DocumentError
 from lookalike.signatures import save_signatures
 
 if TYPE_CHECKING:
@@ -27,13 +26,12 @@ __all__ = [
 ]
 
 
-def write_survivors(result: DedupResult, path: Path) -> int:
+def write_survivors(result: DedupResult, path: Path, *, in_place: bool = False) -> int:
     """Write the rows that stay, in their order, with all their columns."""
-    _check_unchanged(result)
-    return write_corpus(result.source, path, keep=result.keep, skip_bad=result.skip_bad)
+    return _write(result, path, in_place, keep=result.keep)
 
 
-def write_annotated(result: DedupResult, path: Path) -> int:
+def write_annotated(result: DedupResult, path: Path, *, in_place: bool = False) -> int:
     """Write all rows with `cluster`, `duplicate_of` and `similarity`.
 
     `cluster` is the id of the cluster's first row, null for a row that stands alone; `duplicate_of`
@@ -54,9 +52,7 @@ def write_annotated(result: DedupResult, path: Path) -> int:
             "similarity": pa.array(similarity, pa.float64(), mask=np.isnan(similarity)),
         }
 
-    _check_unchanged(result)
-    everyone = np.ones(len(result.keep), bool)
-    return write_corpus(result.source, path, keep=everyone, added=added, skip_bad=result.skip_bad)
+    return _write(result, path, in_place, keep=np.ones(len(result.keep), bool), added=added)
 
 
 def write_pairs(result: DedupResult, path: Path) -> int:
@@ -78,22 +74,32 @@ def write_signatures(result: DedupResult, path: Path) -> None:
 
 def survivors_table(result: DedupResult) -> Any:
     """Return the rows that stay as an Arrow table."""
-    _check_unchanged(result)
+    result.source.check_identity(result.source_identity)
     pa = arrow()
     batches, begin = [], 0
     for batch in result.source.rows(Problems(result.skip_bad)):
         chosen = np.flatnonzero(result.keep[begin : begin + len(batch)])
         batches.append(batch.take(arrow_positions(chosen)))
         begin += len(batch)
+    result.source.check_identity(result.source_identity)
     return pa.Table.from_batches(batches) if batches else pa.table({"text": pa.array([], "string")})
 
 
-def _check_unchanged(result: DedupResult) -> None:
-    """Refuse to choose rows of a corpus that is not the one that was read."""
-    if result.source.identity() != result.source_identity:
-        raise DocumentError(
-            f"{result.source.name} has changed since it was read; it must not change meanwhile"
-        )
+def _write(result: DedupResult, path: Path, in_place: bool, **rows: Any) -> int:
+    """Write rows of the source, if it is the one that was read, and still is when they are copied.
+
+    In place, the check after copying is all that stands between a file that somebody has written
+    to meanwhile and its end.
+    """
+    result.source.check_identity(result.source_identity)
+    return write_corpus(
+        result.source,
+        path,
+        skip_bad=result.skip_bad,
+        identity=result.source_identity,
+        in_place=in_place,
+        **rows,
+    )
 
 
 def _ids(result: DedupResult, rows: NDArray[np.int64], missing: NDArray[np.bool_]) -> Any:

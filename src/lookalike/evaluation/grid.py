@@ -8,7 +8,7 @@ from typing import Any, Literal, SupportsIndex
 
 from numpy.typing import ArrayLike
 
-from lookalike.checks import callback, shown, thread_count, whole_numbers
+from lookalike.checks import callback, thread_count, whole_numbers
 from lookalike.errors import ArgumentError
 from lookalike.evaluation.measurement import (
     Measurement,
@@ -19,6 +19,7 @@ from lookalike.evaluation.measurement import (
 from lookalike.evaluation.questions import Questions
 from lookalike.evaluation.tables import measurement_table
 from lookalike.indexes.slice_width import MOST_SLICE_BITS, slice_width
+from lookalike.shown import brief
 from lookalike.signatures import as_signatures
 
 __all__ = ["Evaluation", "Progress", "evaluate", "setting_pairs", "width_list"]
@@ -114,7 +115,7 @@ def setting_pairs(
         return [(most, most) for most in wide]
     if isinstance(admit, str):
         if admit != "all":
-            raise ArgumentError(f"admit is {shown(admit)}; expected numbers, 'all' or None")
+            raise ArgumentError(f"admit is {brief(admit)}; expected numbers, 'all' or None")
         return [(most, narrow) for most in wide for narrow in range(most + 1)]
     narrow_ones = whole_numbers("admit", admit, at_least=0)
     return [(most, n) for most in wide for n in sorted({min(one, most) for one in narrow_ones})]

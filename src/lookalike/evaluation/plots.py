@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lookalike.checks import file_path, instance, instances, shown, thread_count
+from lookalike.checks import file_path, instance, instances, thread_count
 from lookalike.errors import ArgumentError
 from lookalike.evaluation.drawing import (
     GREY,
@@ -22,6 +22,7 @@ from lookalike.evaluation.drawing import (
 )
 from lookalike.evaluation.grid import Evaluation
 from lookalike.evaluation.measurement import Measurement
+from lookalike.shown import brief
 
 __all__ = ["plot_growth", "plot_touched", "plot_trade_off"]
 
@@ -102,7 +103,7 @@ def plot_growth(
     workers = thread_count(threads)
     for name, rows in instance("series", series, Mapping, "results of growth() by name").items():
         instance("a name in series", name, str, "a str")
-        instances(f"series[{shown(name)}]", rows, Measurement, "a Measurement")
+        instances(f"series[{brief(name)}]", rows, Measurement, "a Measurement")
     if not any(series.values()):
         raise ArgumentError("series is empty; expected at least one result of growth()")
     figure, axes = new_figure(

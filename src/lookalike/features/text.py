@@ -15,11 +15,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any, SupportsIndex
 
 from lookalike import _native
-from lookalike.checks import flag, instance, optional_module, shown, whole_number
+from lookalike.checks import flag, instance, optional_module, whole_number
 from lookalike.errors import ArgumentError
 from lookalike.features.base import BATCH, FeatureKind
 from lookalike.features.documents import text_batches
 from lookalike.features.stopwords import ENGLISH
+from lookalike.shown import brief
 
 __all__ = ["Chars", "Words"]
 
@@ -103,7 +104,7 @@ class Words(_TextKind):
         if isinstance(self.stopwords, str):
             if self.stopwords != "english":
                 raise ArgumentError(
-                    f"stopwords is {shown(self.stopwords)}; expected 'english', a list of words or "
+                    f"stopwords is {brief(self.stopwords)}; expected 'english', a list of words or "
                     "None"
                 )
             return list(ENGLISH)
@@ -142,7 +143,7 @@ def _word_list(words: Iterable[str] | None) -> list[str] | None:
         unique = None
     if unique is None or not all(isinstance(word, str) for word in unique):
         raise ArgumentError(
-            f"stopwords are {shown(words)}; expected 'english', a list of str or None"
+            f"stopwords are {brief(words)}; expected 'english', a list of str or None"
         )
     return unique
 
@@ -152,7 +153,7 @@ def _stemmer(language: str | None) -> Any:
     if language is None:
         return None
     if len(language) > _LONGEST_LANGUAGE or not language.isascii():
-        raise ArgumentError(f"stem is {shown(language)}; expected a language such as 'english'")
+        raise ArgumentError(f"stem is {brief(language)}; expected a language such as 'english'")
     module = optional_module("Stemmer", f"stem={language!r}", extra="stem")
     try:
         return module.Stemmer(language)

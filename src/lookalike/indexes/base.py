@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lookalike.checks import file_path, shown
+from lookalike.checks import file_path
 from lookalike.errors import ArgumentError
 from lookalike.indexes.results import Matches, Neighbors, Pairs
+from lookalike.shown import brief
 from lookalike.signatures import Signer
 from lookalike.signatures.signer import signer_contents, signer_in
 
@@ -176,7 +177,7 @@ class Index(ABC):
     def name(self, id: int) -> str | int:
         """Return what a document is called: its name, or its id where it has none."""
         if not isinstance(id, int | np.integer):
-            raise ArgumentError(f"id is {shown(id)}; expected a whole number")
+            raise ArgumentError(f"id is {brief(id)}; expected a whole number")
         if self.names is None or not 0 <= id < len(self.names):
             return id
         return self.names[id]
@@ -232,6 +233,6 @@ def _plain(notes: Mapping[str, Any]) -> dict[str, Any]:
         plain: dict[str, Any] = json.loads(json.dumps(dict(notes)))
     except (TypeError, ValueError, RecursionError) as error:
         raise ArgumentError(
-            f"notes are {shown(notes)}; expected a dictionary of plain values ({error})"
+            f"notes are {brief(notes)}; expected a dictionary of plain values ({error})"
         ) from error
     return plain

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.checks import file_path, instance, one_of, seed_number, shown
+from lookalike.checks import file_path, instance, one_of, seed_number
 from lookalike.errors import ArgumentError, CorruptIndexError, FormatError
 from lookalike.features import FeatureKind, Weights, as_features, feature_kind_from_dict
 from lookalike.features.weights import (
@@ -18,6 +18,7 @@ from lookalike.features.weights import (
     decode_array,
     encode_array,
 )
+from lookalike.shown import brief
 
 if TYPE_CHECKING:
     from lookalike.storage import Container
@@ -166,7 +167,7 @@ def signer_from_dict(description: dict[str, Any]) -> Signer:
     version = settings.pop("version", None)
     if version != SIGNER_VERSION:
         raise FormatError(
-            f"this signer is of version {shown(version)}; this lookalike has version "
+            f"this signer is of version {brief(version)}; this lookalike has version "
             f"{SIGNER_VERSION}, whose bits differ: sign everything again, or use the version that "
             "made it"
         )

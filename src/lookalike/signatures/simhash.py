@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
-from lookalike.checks import as_array, flag, shown, thread_count, whole_number
+from lookalike.checks import as_array, flag, thread_count, whole_number
 from lookalike.errors import ArgumentError
 from lookalike.features import FeatureKind, Weights, Words
 from lookalike.features.growing import GrowingArray
+from lookalike.shown import brief
 from lookalike.signatures.arrays import MAX_BITS
 from lookalike.signatures.signer import WeightedSigner
 
@@ -92,7 +93,7 @@ def quantize_weights(weights: ArrayLike) -> NDArray[np.int16]:
     """
     values = as_array("weights", weights)
     if values.size and (values.dtype.kind not in "fiu" or np.isnan(values).any()):
-        raise ArgumentError(f"weights are {shown(weights)}; expected numbers, float32")
+        raise ArgumentError(f"weights are {brief(weights)}; expected numbers, float32")
     limited = np.clip(values, -32, 32).astype(np.float32)  # beyond it, what is infinite is too
     scaled = np.floor(limited / np.float32(_QUANTUM))
     quantized: NDArray[np.int16] = np.clip(scaled, -(2**15), 2**15 - 1).astype(np.int16)
@@ -104,7 +105,7 @@ def restore_weights(quantized: ArrayLike) -> NDArray[np.float32]:
     values = as_array("weights", quantized)
     if values.size and values.dtype.kind not in "iu":
         raise ArgumentError(
-            f"weights are {shown(quantized)}; expected whole numbers, as quantize_weights returns"
+            f"weights are {brief(quantized)}; expected whole numbers, as quantize_weights returns"
         )
     return (values.astype(np.float32) + np.float32(0.5)) * np.float32(_QUANTUM)
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+import stat
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from lookalike.errors import FileError
+from lookalike.storage.unfinished import unfinished
 
-__all__ = ["check_replaceable", "new_file", "whole_file", "whole_folder"]
+__all__ = ["check_replaceable", "new_file", "same_file", "whole_file", "whole_folder"]
 
 
 def check_replaceable(path: str | os.PathLike[str]) -> None:
@@ -25,25 +27,24 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
     If anything is raised meanwhile, what was there before stays, and the new file is removed. An
     `OSError`, such as a full disk, becomes a `FileError` that names the file. A link stays one: the
-    file that it leads to is replaced. Folders, devices and pipes are not replaced, but refused.
+    file that it leads to is replaced, by one that the same people may read. Folders, devices and
+    pipes are not replaced, but refused.
     """
     check_replaceable(path)
     target = Path(os.path.realpath(path))
     temporary = _beside(target)
     try:
-        yield temporary
-        descriptor = os.open(temporary, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        temporary.replace(target)
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        if isinstance(error, OSError):
-            raise FileError(f"{path} cannot be written: {error}") from error
-        raise
+        with unfinished(temporary):
+            yield temporary
+            descriptor = os.open(temporary, os.O_RDONLY)
+            try:
+                _resemble(descriptor, target)
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            temporary.replace(target)
+    except OSError as error:
+        raise FileError(f"{path} cannot be written: {error}") from error
     _sync_folder(target.parent)
 
 
@@ -81,17 +82,35 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise FileError(f"{target} is there already; name a folder that is not, or remove it")
     temporary = _beside(target)
     try:
-        temporary.mkdir()
-        yield temporary
-        temporary.rename(target)
-    except BaseException as error:
-        import shutil  # takes longer to import than all the rest of this file
-
-        shutil.rmtree(temporary, ignore_errors=True)
-        if isinstance(error, OSError):
-            raise FileError(f"{target} cannot be written: {error}") from error
-        raise
+        with unfinished(temporary):
+            temporary.mkdir()
+            yield temporary
+            temporary.rename(target)
+    except OSError as error:
+        raise FileError(f"{target} cannot be written: {error}") from error
     _sync_folder(target.parent)
+
+
+def same_file(path: str | os.PathLike[str], others: Iterable[Path]) -> Path | None:
+    """Return the first of these names that leads to the same file, whatever links are between."""
+    try:
+        wanted = Path(path).stat()
+    except OSError:
+        return None  # it is not there, so it is none of them
+    for other in others:
+        with contextlib.suppress(OSError):
+            if os.path.samestat(wanted, other.stat()):
+                return other
+    return None
+
+
+def _resemble(descriptor: int, target: Path) -> None:
+    """Give a file the mode and, if that is allowed, the owner of the one that it will replace."""
+    with contextlib.suppress(OSError):
+        old = target.stat()
+        if os.geteuid() == 0:
+            os.fchown(descriptor, old.st_uid, old.st_gid)
+        os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
 
 
 def _beside(target: Path) -> Path:

@@ -1,0 +1,62 @@
+"""What a command prints: nothing reaches the terminal but through here."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import sys
+from collections.abc import Sequence
+from typing import IO, Any, NoReturn
+
+from lookalike.shown import shown, shown_json, shown_lines
+
+__all__ = ["Parser", "say", "say_json", "take_every_character", "warn", "warn_left_out"]
+
+_LONGEST_MESSAGE = 2000
+
+
+def say(text: object = "", *, end: str = "\n", file: IO[str] | None = None) -> None:
+    """Print lines, without control characters.
+
+    Whatever is somebody else's and has to stay on one line (an id, the name of a file) has gone
+    through `shown` before.
+    """
+    print(shown_lines(text), end=end, file=file)
+
+
+def say_json(value: Any) -> None:
+    """Print a value as JSON on one line: for machines as it is, and harmless to a terminal."""
+    print(shown_json(value))
+
+
+def warn(text: object, kind: str = "warning: ") -> None:
+    """Print a line of ours to standard error."""
+    say(f"lookalike: {kind}{shown(text)}", file=sys.stderr)
+
+
+def warn_left_out(count: int, examples: Sequence[str]) -> None:
+    """Print which rows or files were left out because they cannot be read, or some of them."""
+    for example in examples:
+        warn(example, kind="left out: ")
+    if count > len(examples):
+        warn(f"{count - len(examples):,} more", kind="left out: ")
+
+
+def take_every_character() -> None:
+    """Let output take characters that its encoding does not have, as escapes."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+class Parser(argparse.ArgumentParser):
+    """Shows arguments that it does not understand without what they could do to a terminal."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong on one line, but for passwords, and how the command is used."""
+        from lookalike.collection.address import hide_passwords  # commands need not import it
+
+        super().error(shown(hide_passwords(message), _LONGEST_MESSAGE))
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        super()._print_message(shown_lines(message), file)

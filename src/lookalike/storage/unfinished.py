@@ -1,0 +1,99 @@
+"""What is on disk only until a piece of work is complete, and who removes it if it never is.
+
+An error, and Ctrl-C, which is one, remove such files on their way up. A process that is told to end
+(SIGTERM) has no way up: whoever handles that signal, as the command line does, calls
+`remove_unfinished`. What a process leaves that was killed, `remove_abandoned` finds the next time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+__all__ = ["remove_abandoned", "remove_unfinished", "temporary_folder", "unfinished"]
+
+LOCK = "lock"
+"""The file of a temporary folder that its owner holds locked."""
+
+_SURELY_LOCKED = 3600.0
+"""Seconds after which whoever made a folder has surely locked it."""
+
+_ATTEMPTS = 10
+
+_unfinished: set[Path] = set()
+
+
+@contextmanager
+def unfinished(path: Path) -> Iterator[None]:
+    """Remove a file or folder if this is left by an exception, or not at all.
+
+    Whatever lies beside it under a longer name, such as a database's journal, is part of it.
+    """
+    _unfinished.add(path)
+    try:
+        yield
+    except BaseException:
+        _remove(path)
+        _unfinished.discard(path)  # not if that was interrupted, too
+        raise
+    _unfinished.discard(path)
+
+
+@contextmanager
+def temporary_folder(prefix: str) -> Iterator[Path]:
+    """Yield a new folder that nobody else can read, and remove it."""
+    path = Path(tempfile.mkdtemp(prefix=prefix))
+    with unfinished(path):
+        yield path
+        _remove(path)
+
+
+def remove_unfinished() -> None:
+    """Remove all there is; to be called by a process that is about to end.
+
+    Other threads may still be working, and making files: it is tried more than once.
+    """
+    for _ in range(_ATTEMPTS):
+        for path in list(_unfinished):
+            _remove(path)
+        if not any(map(os.path.lexists, list(_unfinished))):
+            break
+
+
+def remove_abandoned(prefix: str) -> None:
+    """Remove folders that `temporary_folder` made for processes of this user that were killed."""
+    now = time.time()
+    with contextlib.suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):
+                state = entry.stat(follow_symlinks=False)
+                old = now - state.st_mtime > _SURELY_LOCKED and state.st_uid == os.getuid()
+                if old and entry.name.startswith(prefix) and entry.is_dir(follow_symlinks=False):
+                    _remove_if_unlocked(Path(entry.path))
+
+
+def _remove_if_unlocked(folder: Path) -> None:
+    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _remove(folder)
+    finally:
+        os.close(descriptor)
+
+
+def _remove(path: Path) -> None:
+    import shutil  # takes longer to import than all the rest of this file
+
+    with contextlib.suppress(OSError), os.scandir(path.parent) as entries:
+        for entry in [one for one in entries if one.name.startswith(path.name)]:
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path, ignore_errors=True)
+            else:
+                with contextlib.suppress(OSError):
+                    Path(entry.path).unlink()

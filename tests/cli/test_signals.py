@@ -1,0 +1,141 @@
+"""Commands that are told to end: by Ctrl-C, by `kill`, by a terminal that is closed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from lookalike.cli import kernels, main
+from lookalike.corpora.delimited import DelimitedCorpus
+from lookalike.corpora.duck import connection
+from lookalike.dedup.work import Work
+from lookalike.errors import FileError
+from lookalike.storage import unfinished
+
+WAITS = """
+import time
+from pathlib import Path
+from lookalike.cli import main
+from lookalike.{module} import {where}
+
+def wait(*given, **settings):
+    print(*Path().glob(".*.tmp"), *Path("tmp").iterdir(), flush=True)
+    time.sleep(600)
+
+{where}.{what} = wait
+raise SystemExit(main(["dedup", "corpus.jsonl", "-o", "out.jsonl"]))
+"""
+MOMENTS = {
+    "texts in a temporary folder": ("dedup.work", "Work", "complete", "tmp/lookalike-job-"),
+    "an output half written": ("corpora.writing", "_Rows", "finish", ".out.jsonl."),
+}
+STATUS = {signal.SIGTERM: 143, signal.SIGHUP: 129, signal.SIGINT: 130}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("number", STATUS)
+def test_nothing_is_left_by_a_command_that_is_told_to_end(
+    tmp_path: Path, number: signal.Signals, moment: str
+) -> None:
+    module, where, what, half_made = MOMENTS[moment]
+    rows = [{"id": at, "text": f"a secret that is nobody's business {at}"} for at in range(50)]
+    (tmp_path / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "out.jsonl").write_text("as it was\n")
+    (tmp_path / "tmp").mkdir()
+    with subprocess.Popen(
+        [sys.executable, "-c", WAITS.format(module=module, where=where, what=what)],
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": "tmp"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        there = process.stdout.readline()
+        process.send_signal(number)
+        _, told = process.communicate(timeout=60)
+    assert there.startswith(half_made) and len(there.split()) == 1
+    assert told.startswith("lookalike: ") and told.count("\n") == 1
+    assert process.returncode == STATUS[number]
+    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")}
+    assert left == {"corpus.jsonl", "out.jsonl", "tmp"}
+    assert (tmp_path / "out.jsonl").read_text() == "as it was\n"
+
+
+def interrupt_soon() -> None:
+    thread = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    thread.daemon = True
+    thread.start()
+
+
+def test_ctrl_c_in_duckdb_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    endless = "(SELECT 'a' AS id, 'b' AS text FROM range(1000000000000) WHERE range < 0)"
+    with pytest.raises(KeyboardInterrupt), connection() as database:
+        interrupt_soon()
+        database.sql(f"SELECT count(*) FROM {endless}").fetchall()
+    (tmp_path / "a.csv").write_text("id,text\n1,one\n")
+    monkeypatch.setattr(DelimitedCorpus, "_source", lambda self, problems: endless)
+    interrupt_soon()
+    assert main(["dedup", str(tmp_path / "a.csv")]) == 130
+    assert capsys.readouterr().err == "lookalike: interrupted\n"
+
+
+def test_ctrl_c_that_became_another_error_is_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(options: argparse.Namespace) -> None:
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(60)
+        except KeyboardInterrupt:
+            raise FileError("it cannot be read") from None
+
+    monkeypatch.setattr(kernels, "run", run)
+    assert main(["kernels"]) == 130
+    assert capsys.readouterr().err == "lookalike: interrupted\n"
+
+
+def test_handlers_are_as_they_were() -> None:
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.getsignal(number) for number in numbers]
+    assert main(["kernels"]) == 0
+    assert [signal.getsignal(number) for number in numbers] == before
+    done: list[int] = []
+    thread = threading.Thread(target=lambda: done.append(main(["kernels"])))
+    thread.start()
+    thread.join()
+    assert done == [0]
+
+
+def test_folders_of_processes_that_were_killed_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    held = Work(None)
+    names = {"abandoned": "lookalike-job-1", "new": "lookalike-job-2", "other": "lookalike-pg-3"}
+    folders = {kind: tmp_path / name for kind, name in names.items()}
+    for folder in folders.values():
+        folder.mkdir()
+        (folder / unfinished.LOCK).touch()
+        (folder / "texts.bytes").write_text("a secret")
+    (tmp_path / "lookalike-job-4").symlink_to(folders["other"])
+    for folder in (folders["abandoned"], folders["other"], held.folder):
+        os.utime(folder, (0, 0))
+    Work(None).close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        [held.folder.name, "lookalike-job-2", "lookalike-job-4", "lookalike-pg-3"]
+    )
+    held.close()
+    assert not held.folder.exists()
