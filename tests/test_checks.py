@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import lookalike as la
-import oracle
 from lookalike import checks
 from lookalike.shown import brief
+from support import oracle
 
 ROWS = oracle.collection(60, 8, "clustered", 0)
 

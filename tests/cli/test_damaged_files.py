@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import lookalike as la
-from cli import corpus
 from lookalike.cli import main
+from support import cli_corpus as corpus
 
 TEXTS = corpus.many(300)
 

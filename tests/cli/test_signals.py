@@ -18,7 +18,7 @@ import pytest
 from lookalike.cli import kernels, main
 from lookalike.corpora.delimited import DelimitedCorpus
 from lookalike.corpora.duck import connection
-from lookalike.dedup.work import Work
+from lookalike.dedup.work_folder import WorkFolder
 from lookalike.errors import FileError
 from lookalike.storage import unfinished
 
@@ -36,7 +36,12 @@ def wait(*given, **settings):
 raise SystemExit(main(["dedup", "corpus.jsonl", "-o", "out.jsonl"]))
 """
 MOMENTS = {
-    "texts in a temporary folder": ("dedup.work", "Work", "complete", "tmp/lookalike-job-"),
+    "texts in a temporary folder": (
+        "dedup.work_folder",
+        "WorkFolder",
+        "complete",
+        "tmp/lookalike-job-",
+    ),
     "an output half written": ("corpora.writing", "_Rows", "finish", ".out.jsonl."),
 }
 STATUS = {signal.SIGTERM: 143, signal.SIGHUP: 129, signal.SIGINT: 130}
@@ -123,7 +128,7 @@ def test_folders_of_processes_that_were_killed_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    held = Work(None)
+    held = WorkFolder(None)
     names = {"abandoned": "lookalike-job-1", "new": "lookalike-job-2", "other": "lookalike-pg-3"}
     folders = {kind: tmp_path / name for kind, name in names.items()}
     for folder in folders.values():
@@ -133,7 +138,7 @@ def test_folders_of_processes_that_were_killed_go(
     (tmp_path / "lookalike-job-4").symlink_to(folders["other"])
     for folder in (folders["abandoned"], folders["other"], held.folder):
         os.utime(folder, (0, 0))
-    Work(None).close()
+    WorkFolder(None).close()
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
         [held.folder.name, "lookalike-job-2", "lookalike-job-4", "lookalike-pg-3"]
     )

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from tools.postgres_server import PostgresServer
 
-from lookalike.collection import probing
+from lookalike.collection.search import probing
 
 KINDS = ("sqlite", "postgresql")
 _numbers = itertools.count()

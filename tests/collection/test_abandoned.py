@@ -18,11 +18,11 @@ import psycopg
 import pytest
 
 import lookalike as la
-from collection.forked import in_a_fork
-from lookalike.collection import snapshots
-from lookalike.collection.abandoned import exclusive_file, shared_file
-from lookalike.collection.store import HIDDEN, Store
+from lookalike.collection.care import snapshots
+from lookalike.collection.care.abandoned import exclusive_file, shared_file
+from lookalike.collection.stores.base import HIDDEN, Store
 from lookalike.storage import whole_file
+from support.forked import in_a_fork
 
 BITS = 64
 FORKS = multiprocessing.get_context("forkserver")

@@ -12,7 +12,7 @@ from tools.postgres_server import PostgresServer
 import lookalike as la
 from collection.conftest import new_database
 from lookalike.cli import main
-from lookalike.collection.address import hide_passwords, parse_address
+from lookalike.collection.stores.address import hide_passwords, parse_address
 
 SECRETS = [
     "postgresql://me:sesame@127.0.0.1:1/nothing",

@@ -11,7 +11,7 @@ import pytest
 
 import lookalike as la
 from lookalike.cli import main
-from lookalike.collection.transfer import export_documents, import_documents
+from lookalike.collection.care.transfer import export_documents, import_documents
 
 ODD: list[Any] = [
     2**31, 2**63 - 1, 2**63, 2**64, -1, 0, True, False, 1.0, float("nan"), float("inf"), "1", "",

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import lookalike as la
-from lookalike.collection import maintenance
-from lookalike.collection.transfer import export_documents
+from lookalike.collection.care import verify as maintenance
+from lookalike.collection.care.transfer import export_documents
 
 PAGE = 4096
 ROWS = np.random.default_rng(0).integers(0, 256, (40, 8), dtype=np.uint8)

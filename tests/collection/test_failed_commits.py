@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 import lookalike as la
-from lookalike.collection import sqlite
+from lookalike.collection.stores import sqlite
 
 ROWS = np.random.default_rng(0).integers(0, 256, (3, 8), dtype=np.uint8)
 

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import lookalike as la
-from collection.forked import in_a_fork
-from lookalike.collection import forking
+from lookalike.collection.stores import forking
+from support.forked import in_a_fork
 
 BITS = 64
 ROW = np.zeros((1, BITS // 8), np.uint8)

@@ -22,11 +22,14 @@ from hypothesis.stateful import (
 from tools.postgres_server import PostgresServer
 
 import lookalike as la
-import oracle
-from collection import model
 from collection.conftest import new_database
-from lookalike.collection import gathering, native_search, probing, sql_search
-from strategies import collections
+from lookalike.collection.search import fetch as gathering
+from lookalike.collection.search import native as native_search
+from lookalike.collection.search import probing
+from lookalike.collection.search import sql as sql_search
+from support import collection_model as model
+from support import oracle
+from support.strategies import collections
 
 WIDTH = 3
 ids = st.integers(0, 25).map(lambda number: f"d'{number}")  # with a quote, as SQL likes them

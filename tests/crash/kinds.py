@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 import lookalike as la
-import oracle
 from lookalike.storage import SignatureFile
+from support import oracle
 
 __all__ = ["KINDS", "Kind"]
 

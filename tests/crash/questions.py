@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 import lookalike as la
-from collection import model
 from crash.trials import verdict, worst
-from lookalike.collection.transfer import export_documents
+from lookalike.collection.care.transfer import export_documents
+from support import collection_model as model
 
 SIGNER = la.SimHash(bits=64)
 WORDS = (Path(__file__).parent.parent.parent / "LICENSE").read_text().split()

@@ -19,10 +19,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 import lookalike as la
-import oracle
 from lookalike.cli import main
-from lookalike.collection.transfer import export_documents
+from lookalike.collection.care.transfer import export_documents
 from lookalike.storage import SignatureFile
+from support import oracle
 
 __all__ = ["SCENARIOS", "Journal", "Scenario"]
 

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import dedup_oracle
 from lookalike.dedup.cluster import cluster_documents
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.verify import VerifiedPairs
+from support import dedup_oracle
 
 COMPONENTS = DedupSettings(cluster="components")
 

@@ -22,9 +22,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import dedup_oracle
 import lookalike as la
 from lookalike.dedup import DedupResult, propose, settle
+from support import dedup_oracle
 
 CASES = int(os.environ.get("LOOKALIKE_CASES", "40"))
 RULES = ["first", "last", "longest", "shortest", "max:score", "min:score"]

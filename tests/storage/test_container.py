@@ -15,9 +15,9 @@ import pytest
 import xxhash
 
 import lookalike as la
-import oracle
 from lookalike.indexes import open_index
 from lookalike.storage import mapped, open_container, write_container
+from support import oracle
 
 HEADER = 64
 ENTRY = 64

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import lookalike as la
-import oracle
 from lookalike.storage import SignatureFile
+from support import oracle
 
 DATA = Path(__file__).parent.parent / "data"
 ROWS = oracle.collection(40, 8, "clustered", 2026)

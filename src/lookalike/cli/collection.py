@@ -24,7 +24,7 @@ from lookalike.collection import (
     open_collection,
     restore_collection,
 )
-from lookalike.collection.address import parse_address
+from lookalike.collection.stores.address import parse_address
 from lookalike.corpora import FORMATS
 from lookalike.errors import ArgumentError, CollectionError, FileError, NotFoundError
 from lookalike.features import Chars, Words
@@ -371,7 +371,7 @@ def _restore(options: argparse.Namespace) -> None:
 
 
 def _import(options: argparse.Namespace) -> None:
-    from lookalike.collection.transfer import import_documents
+    from lookalike.collection.care.transfer import import_documents
 
     source: Any = [Path(one) for one in options.input]
     with _opened(options) as docs, progress_bars(options.quiet) as progress:
@@ -392,7 +392,7 @@ def _import(options: argparse.Namespace) -> None:
 
 
 def _export(options: argparse.Namespace) -> None:
-    from lookalike.collection.transfer import export_documents
+    from lookalike.collection.care.transfer import export_documents
 
     with _opened(options) as docs, progress_bars(options.quiet) as progress:
         count = export_documents(docs, options.output, where=options.where, progress=progress)

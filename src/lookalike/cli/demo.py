@@ -7,7 +7,7 @@ import sysconfig
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lookalike.cli.options import check_not_read
+from lookalike.cli.arguments import check_not_read
 from lookalike.cli.output import say
 from lookalike.cli.progress import progress_bars
 from lookalike.dedup import DedupResult, dedup

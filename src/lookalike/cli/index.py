@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lookalike.cli.options import add_threads, check_folder, check_not_read
+from lookalike.cli.arguments import add_threads, check_folder, check_not_read
 from lookalike.cli.output import say, say_json
 from lookalike.cli.sizes import byte_count
 from lookalike.errors import ArgumentError

@@ -54,7 +54,9 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong on one line, but for passwords, and how the command is used."""
-        from lookalike.collection.address import hide_passwords  # commands need not import it
+        from lookalike.collection.stores.address import (
+            hide_passwords,  # commands need not import it
+        )
 
         super().error(shown(hide_passwords(message), _LONGEST_MESSAGE))
 

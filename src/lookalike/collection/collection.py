@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike.checks import file_path, flag, one_of, thread_count, whole_number
-from lookalike.collection.abandoned import remove_abandoned
 from lookalike.collection.answers import Answer, Pair, differing_bits
+from lookalike.collection.care.abandoned import remove_abandoned
 from lookalike.collection.documents import (
     Document,
     Row,
@@ -25,24 +25,24 @@ from lookalike.collection.documents import (
     is_id,
     prepare_items,
 )
-from lookalike.collection.filters import Where, compile_where
-from lookalike.collection.found import Found
-from lookalike.collection.gathering import Gatherer
-from lookalike.collection.native_search import (
+from lookalike.collection.search.fetch import DocumentFetcher
+from lookalike.collection.search.filters import Where, compile_where
+from lookalike.collection.search.level import Level
+from lookalike.collection.search.native import (
     NativeSearch,
     native_levels,
     native_within,
 )
-from lookalike.collection.pairs import document_pairs
-from lookalike.collection.sql_search import SqlSearch
-from lookalike.collection.store import StaleView, State, Store, View, signer_hash
+from lookalike.collection.search.pairs import document_pairs
+from lookalike.collection.search.sql import SqlSearch
+from lookalike.collection.stores.base import StaleView, State, Store, View, signer_hash
 from lookalike.collection.writing import Written, delete_documents, write_documents
 from lookalike.errors import ArgumentError, BatchError, CollectionError, ItemError, NotFoundError
 from lookalike.signatures import Signer, as_queries, signer_from_dict
 from lookalike.signatures.signer import DocumentSigner
 
 if TYPE_CHECKING:
-    from lookalike.collection.maintenance import Report
+    from lookalike.collection.care.verify import Report
 
 __all__ = ["Collection", "Way"]
 
@@ -440,9 +440,9 @@ class Collection:
         near = None if radius is None else min(radius, self.bits)
 
         def answers(view: View, state: State) -> list[Answer]:
-            gatherer = Gatherer(view, state, k, predicate, excluded, text)
+            fetcher = DocumentFetcher(view, state, k, predicate, excluded, text)
             index = self._native.at(view, state) if chosen == "native" else None
-            levels: Iterable[Iterable[Found]]
+            levels: Iterable[Iterable[Level]]
             if near is None:
                 levels = (
                     self._sql.levels(view, state, row, k)
@@ -457,10 +457,10 @@ class Collection:
                     else native_within(index, rows, near, threads, explain)
                 )
                 if len(found) > 1:
-                    gatherer.prefetch(found)
+                    fetcher.prefetch(found)
                 levels = zip(found)
             return [
-                _answer(gatherer, row, *gatherer.nearest(level), limit, explain)
+                _answer(fetcher, row, *fetcher.nearest(level), limit, explain)
                 for row, level in zip(rows, levels, strict=True)
             ]
 
@@ -530,7 +530,7 @@ class Collection:
 
     def verify(self) -> Report:
         """Recompute every slice, count and checksum, and return what is wrong; reads all."""
-        from lookalike.collection.maintenance import verify
+        from lookalike.collection.care.verify import verify
 
         return verify(self._store, self._name, self._native)
 
@@ -539,7 +539,7 @@ class Collection:
 
         What restores that died have left in the database is removed, whichever collection it was.
         """
-        from lookalike.collection.maintenance import repair
+        from lookalike.collection.care.verify import repair
 
         remove_abandoned(self._store)
         return repair(self._store, self._name, self._native)
@@ -549,7 +549,7 @@ class Collection:
 
         It can be opened as it is, or put back with `la.restore_collection`.
         """
-        from lookalike.collection.snapshots import snapshot
+        from lookalike.collection.care.snapshots import snapshot
 
         snapshot(self._store, self._name, file_path("path", path))
 
@@ -603,15 +603,15 @@ def _count(name: str, value: SupportsIndex, at_least: int = 1) -> int:
 
 
 def _answer(
-    gatherer: Gatherer,
+    fetcher: DocumentFetcher,
     query: NDArray[np.uint8],
     pairs: list[tuple[int, Row]],
-    found: Found,
+    found: Level,
     limit: int | None,
     explain: bool,
 ) -> Answer:
     """Return the answer to one query; one more than the limit tells that there are more."""
-    version = gatherer.state.version
+    version = fetcher.state.version
     if not pairs and not explain:
         return Answer([], [], version=version)
     cut = limit is not None and len(pairs) > limit
@@ -622,16 +622,16 @@ def _answer(
         version=version,
         complete=not cut,
         work=found.work if explain else None,
-        bits=_explained(gatherer, query, pairs, found) if explain else None,
+        bits=_explained(fetcher, query, pairs, found) if explain else None,
     )
 
 
 def _explained(
-    gatherer: Gatherer, query: NDArray[np.uint8], pairs: list[tuple[int, Row]], found: Found
+    fetcher: DocumentFetcher, query: NDArray[np.uint8], pairs: list[tuple[int, Row]], found: Level
 ) -> list[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]:
     """Return, for each match, the differing bits, those of each slice, and the slices that hit."""
-    slicing = gatherer.state.slicing
-    data = b"".join([gatherer.signatures[row.signature] for _, row in pairs])
+    slicing = fetcher.state.slicing
+    data = b"".join([fetcher.signatures[row.signature] for _, row in pairs])
     signatures = np.frombuffer(data, np.uint8).reshape(len(pairs), len(query))
     thresholds = (found.work and found.work.thresholds) or (0,) * slicing.count
     details = []

@@ -8,13 +8,13 @@ from contextlib import suppress
 from typing import Literal, SupportsIndex
 
 from lookalike.checks import file_path, flag, one_of, whole_number
-from lookalike.collection.abandoned import remove_abandoned, remove_old_caches
-from lookalike.collection.address import Address, parse_address
+from lookalike.collection.care.abandoned import remove_abandoned, remove_old_caches
 from lookalike.collection.collection import Collection, Way
-from lookalike.collection.native_search import cache_file
+from lookalike.collection.search.native import cache_file
 from lookalike.collection.slicing import MOST_SLICE_BITS, Slicing, default_slice_bits
-from lookalike.collection.state import MOST_BITS, State, signer_hash
-from lookalike.collection.store import Store
+from lookalike.collection.stores.address import Address, parse_address
+from lookalike.collection.stores.base import Store
+from lookalike.collection.stores.state import MOST_BITS, State, signer_hash
 from lookalike.errors import ArgumentError, NotFoundError
 from lookalike.signatures import MinHash, Signer
 
@@ -112,7 +112,7 @@ def open_store(
         raise ArgumentError(f"timeout is {timeout!r}; expected seconds, from 0 to a million")
     durable = flag("durable", durable)
     if address.path is not None:
-        from lookalike.collection.sqlite import SqliteStore
+        from lookalike.collection.stores.sqlite import SqliteStore
 
         if not create and not os.path.exists(address.path):  # noqa: PTH110  # takes every name
             raise NotFoundError(
@@ -120,7 +120,7 @@ def open_store(
                 "la.SimHash(bits=128), or bits"
             )
         return SqliteStore(address.path, timeout=timeout, durable=durable, create=create)
-    from lookalike.collection.postgresql import PostgresStore
+    from lookalike.collection.stores.postgresql import PostgresStore
 
     return PostgresStore(address.url, address.shown, timeout=timeout, durable=durable)
 

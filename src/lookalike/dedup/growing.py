@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.dedup.work import Work
+from lookalike.dedup.work_folder import WorkFolder
 from lookalike.errors import LookalikeError
 
 __all__ = ["GrowingFiles", "growing_files"]
@@ -27,7 +27,7 @@ _AT_A_TIME = 1 << 24
 class GrowingFiles:
     """Files that are appended to together, and how far they are known to be good."""
 
-    def __init__(self, work: Work, step: str, key: str, facts: dict[str, Any] | None) -> None:
+    def __init__(self, work: WorkFolder, step: str, key: str, facts: dict[str, Any] | None) -> None:
         self.facts = facts
         """What was marked last before the interruption; None if the files begin anew."""
         self._work, self._step, self._key = work, step, key
@@ -69,7 +69,9 @@ class GrowingFiles:
 
 
 @contextmanager
-def growing_files(work: Work, step: str, key: str, names: Sequence[str]) -> Iterator[GrowingFiles]:
+def growing_files(
+    work: WorkFolder, step: str, key: str, names: Sequence[str]
+) -> Iterator[GrowingFiles]:
     """Open files to append to, as far as a stamp with this key vouches for them, else anew.
 
     What was marked is stamped every few seconds and when an error interrupts the step.
@@ -102,7 +104,7 @@ def growing_files(work: Work, step: str, key: str, names: Sequence[str]) -> Iter
             raise
 
 
-def _checksum_of_beginning(work: Work, name: str, length: int) -> _native.Xxh64 | None:
+def _checksum_of_beginning(work: WorkFolder, name: str, length: int) -> _native.Xxh64 | None:
     """Return the checksum of so many bytes, to be gone on with; None if there are fewer."""
     found = _native.Xxh64()
     try:

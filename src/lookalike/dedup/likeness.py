@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.dedup.propose import signature_distances
-from lookalike.dedup.read import Documents
+from lookalike.dedup.read import DocumentTable
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import Signed
 from lookalike.dedup.verify import VerifiedPairs, fill_in
@@ -15,7 +15,7 @@ __all__ = ["likeness"]
 
 
 def likeness(
-    documents: Documents,
+    documents: DocumentTable,
     signed: Signed,
     first: NDArray[np.int64],
     duplicate_of: NDArray[np.int64],

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from lookalike.dedup.cluster import stars
 from lookalike.dedup.propose import promising, signature_distances
-from lookalike.dedup.read import Documents
+from lookalike.dedup.read import DocumentTable
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import Signed
 from lookalike.dedup.verify import Verdict, VerifiedPairs, fill_in, in_order, most_similar
@@ -30,7 +30,7 @@ ROUNDS = 30
 
 
 def settle(
-    documents: Documents,
+    documents: DocumentTable,
     signed: Signed,
     verdict: Verdict,
     settings: DedupSettings,

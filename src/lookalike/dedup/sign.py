@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.dedup.growing import GrowingFiles, growing_files
-from lookalike.dedup.progress import Progress
-from lookalike.dedup.read import Documents
+from lookalike.dedup.progress import JobProgress
+from lookalike.dedup.read import DocumentTable
 from lookalike.dedup.settings import DedupSettings
-from lookalike.dedup.work import Work, digest
+from lookalike.dedup.work_folder import WorkFolder, digest
 
 __all__ = ["Signed", "collapse", "sign_documents"]
 
@@ -32,7 +32,7 @@ class Signed:
     key: str
 
 
-def collapse(documents: Documents, without_text: int, threads: int) -> NDArray[np.int64]:
+def collapse(documents: DocumentTable, without_text: int, threads: int) -> NDArray[np.int64]:
     """Return for each document the first with the same text.
 
     The first `without_text` documents have none to compare.
@@ -46,14 +46,14 @@ def collapse(documents: Documents, without_text: int, threads: int) -> NDArray[n
 
 
 def sign_documents(
-    work: Work,
-    documents: Documents,
+    work: WorkFolder,
+    documents: DocumentTable,
     first: NDArray[np.int64],
     settings: DedupSettings,
     *,
     old_signatures: NDArray[np.uint8] | None,
     threads: int,
-    progress: Progress,
+    progress: JobProgress,
 ) -> Signed:
     """Sign the different documents, or take up where an interrupted run has stopped.
 
@@ -84,12 +84,12 @@ def sign_documents(
 
 def _sign(
     files: GrowingFiles,
-    documents: Documents,
+    documents: DocumentTable,
     candidates: NDArray[np.int64],
     old_signatures: NDArray[np.uint8] | None,
     settings: DedupSettings,
     threads: int,
-    progress: Progress,
+    progress: JobProgress,
 ) -> None:
     """Append signatures, old ones first, and whether each document has enough features for one."""
     signer = settings.signer()

@@ -1,5 +1,6 @@
 """Arrays in files that can be trusted: containers for what is saved, runs for what is appended."""
 
+from lookalike.indexes.batch.signature_file import SignatureFile
 from lookalike.storage.atomic import check_replaceable, same_file, whole_file, whole_folder
 from lookalike.storage.container import (
     Container,
@@ -9,7 +10,6 @@ from lookalike.storage.container import (
     write_container,
 )
 from lookalike.storage.mapped import checksums
-from lookalike.storage.signature_file import SignatureFile
 from lookalike.storage.strings import Strings
 
 __all__ = [

@@ -1,0 +1,177 @@
+"""Is everything as it should be, and what to do if not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.collection.documents import as_document
+from lookalike.collection.search.native import NativeSearch
+from lookalike.collection.slicing import digest, hashes
+from lookalike.collection.stores.base import StaleView, State, Store, View, signer_hash
+from lookalike.errors import CollectionBusyError, CollectionError, NotFoundError
+
+__all__ = ["Report", "repair", "verify"]
+
+_PAGE = 2_000
+_MOST_NAMED = 20
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `verify` and `repair` have found."""
+
+    documents: int
+    signatures: int
+    keys: int
+    """How many of each were read and compared with what they should be."""
+    problems: tuple[str, ...]
+    damaged: tuple[str, ...] = ()
+    """Ids of documents that do not match their checksums, at most twenty."""
+    cache: str | None = None
+    """What is wrong with the saved index, if anything; it is rebuilt by itself."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong with the database."""
+        return not self.problems
+
+
+@dataclass
+class _Findings:
+    """What has been found so far."""
+
+    documents: int = 0
+    signatures: int = 0
+    keys: int = 0
+    problems: list[str] = field(default_factory=list)
+    damaged: list[str] = field(default_factory=list)
+
+
+def verify(store: Store, name: str, native: NativeSearch) -> Report:
+    """Read everything at one version and compare it with what it should be.
+
+    Memory stays constant: sets of keys are compared by the exclusive or of the hashes of their
+    members, which also tells how many there are. A table that cannot be read to its end is a
+    problem like others; the steps behind it are then taken at the version of that moment.
+    """
+    found = _Findings()
+    steps = iter((_check_tables, _check_documents, _check_signatures))
+    cache, done = None, False
+    while not done:
+        state = None
+        try:
+            with store.reading() as view:
+                state = _known(view.state(name), name, store)
+                for step in steps:
+                    step(view, state, found)
+                done = True
+                cache = native.check_file(state)
+        except CollectionError as error:
+            if done or state is None or isinstance(error, CollectionBusyError | StaleView):
+                raise
+            found.problems.append(str(error))
+    return Report(
+        found.documents, found.signatures, found.keys, tuple(found.problems),
+        tuple(found.damaged[:_MOST_NAMED]), cache,
+    )  # fmt: skip
+
+
+def repair(store: Store, name: str, native: NativeSearch) -> Report:
+    """Rebuild keys, counts, digest and the saved index from the documents and signatures.
+
+    Documents that do not match their checksums stay as they are: what they were is not known here.
+    """
+    native.forget()
+    with store.writing() as writer:
+        state = _known(writer.lock(name), name, store)
+        writer.rebuild_indexes(state)
+        value, count, last = 0, 0, 0
+        lost: list[int] = []
+        for batch in list(writer.signatures_after(state, -1)):
+            unused = writer.unused(state, batch.numbers)
+            lost += unused.tolist()
+            kept = ~np.isin(batch.numbers, unused)
+            numbers, rows = batch.numbers[kept], batch.signatures[kept]
+            writer.insert_keys(state, *state.slicing.key_rows(numbers, rows))
+            value ^= digest(hashes(numbers, rows))
+            count += len(numbers)
+            last = int(batch.numbers[-1])
+        writer.delete_signatures(state, np.array(lost, np.int64))
+        documents = sum(len(page) for page in writer.pages(state, _PAGE, text=False))
+        writer.save(
+            replace(
+                state,
+                version=state.version + 1,
+                documents=documents,
+                signatures=count,
+                next_signature=max(state.next_signature, last + 1),
+                digest=value,
+                removals_from=state.version + 1,  # indexes of earlier versions are built again
+            )
+        )
+    return verify(store, name, native)
+
+
+def _known(state: State | None, name: str, store: Store) -> State:
+    if state is None:
+        raise NotFoundError(f"there is no collection {name!r} at {store.shown}")
+    return state
+
+
+def _check_tables(view: View, state: State, found: _Findings) -> None:
+    """Ask the database itself, and count."""
+    found.problems += view.problems(state)
+    if signer_hash(view.signer(state)) != state.signer:
+        found.problems.append("the signer is not described as it was")
+
+
+def _check_documents(view: View, state: State, found: _Findings) -> None:
+    """Read every document as its owner would."""
+    try:
+        for page in view.pages(state, _PAGE):
+            found.documents += len(page)
+            for row, signature in page:
+                try:
+                    as_document(row, signature)
+                except CollectionError:
+                    found.damaged.append(row.id)
+    finally:
+        if found.damaged:
+            found.problems.append(
+                f"{len(found.damaged)} documents do not match their checksums, such as "
+                f"{found.damaged[0]!r}"
+            )
+
+
+def _check_signatures(view: View, state: State, found: _Findings) -> None:
+    """Compare the keys in the table with those of the signatures, position by position."""
+    slicing, problems = state.slicing, found.problems
+    expected = [0] * slicing.count
+    whole, count = 0, 0
+    for batch in view.signatures_after(state, -1):
+        count += len(batch)
+        whole ^= digest(hashes(batch.numbers, batch.signatures))
+        for position, keys in enumerate(slicing.keys(batch.signatures)):
+            expected[position] ^= _key_digest(keys, batch.numbers)
+        if int(batch.numbers[-1]) >= state.next_signature:
+            problems.append(f"the signature {batch.numbers[-1]} has a number not given out yet")
+    if whole != state.digest:
+        problems.append("the signatures do not match the digest in the row of the collection")
+    found.signatures = count
+    for position in range(slicing.count):
+        stored, rows = 0, 0
+        for keys, numbers in view.key_rows(state, position):
+            stored ^= _key_digest(keys, numbers)
+            rows += len(keys)
+        found.keys += rows
+        if rows != count or stored != expected[position]:
+            problems.append(
+                f"the keys of slice {position} are {rows} for {count} signatures, or not theirs"
+            )
+
+
+def _key_digest(keys: NDArray[np.int64], numbers: NDArray[np.int64]) -> int:
+    return digest(hashes(numbers, keys.astype("<i8")[:, None].view(np.uint8)))

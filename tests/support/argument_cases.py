@@ -1,0 +1,246 @@
+"""A call that works for every public function, class and method: what a sweep starts from."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+import lookalike as la
+from lookalike import evaluation
+from support import oracle
+from support.planned import COSTS
+
+__all__ = ["INTERNAL", "calls", "public_callables"]
+
+Call = tuple[Callable[..., Any], dict[str, Any]]
+
+OTHERS = {
+    *("Answer", "Collection", "Document", "ItemError", "Match", "Pair", "Report", "Work"),
+    *("Written", "drop_collection", "list_collections", "open_collection", "restore_collection"),
+    *("DedupResult", "DedupSettings", "dedup"),
+}
+"""What tests/collection and tests/dedup have bad input for."""
+
+ANSWERS = {
+    *("Evaluation", "Explanation", "FlipTuning", "Kernel", "Matches", "Measurement"),
+    *("Neighbors", "Pairs", "Plan", "SavedSignatures", "Tuning"),
+}
+"""Made by the package and not by callers; only their methods are called."""
+
+INTERNAL = {
+    *("FlipIndex.measured", "FlipIndex.of_sorted", "FlipIndex.within_chunk"),
+    *("FlipTuning.of", "FlipTuning.restored", "SliceIndex.search_settings", "SliceIndex.top"),
+    *("Vocabulary.observe", "from_container", "from_settings", "sources", "with_features"),
+}
+"""For other modules, which have checked the arguments; a bare name is that method of any class."""
+
+
+def public_callables() -> dict[str, Callable[..., Any]]:
+    """Return everything public that takes arguments, by name: functions, classes and methods."""
+    found: dict[str, Callable[..., Any]] = {}
+    for name, thing in {**_public(la), **_public(evaluation)}.items():
+        if name in OTHERS or (isinstance(thing, type) and issubclass(thing, Exception)):
+            continue
+        if not isinstance(thing, type):
+            found[name] = thing
+            continue
+        if name not in ANSWERS and not inspect.isabstract(thing):
+            found[name] = thing
+        if inspect.isabstract(thing) or issubclass(thing, tuple):
+            continue
+        for method in dir(thing):
+            if not method.startswith("_") and callable(getattr(thing, method)):
+                found[f"{name}.{method}"] = getattr(thing, method)
+    return {
+        name: thing
+        for name, thing in found.items()
+        if not {name, name.rpartition(".")[2]} & INTERNAL and _takes_arguments(thing)
+    }
+
+
+def _public(module: ModuleType) -> dict[str, Any]:
+    return {name: getattr(module, name) for name in module.__all__ if not name.startswith("_")}
+
+
+def _takes_arguments(thing: Callable[..., Any]) -> bool:
+    return bool(inspect.signature(thing).parameters.keys() - {"self"})
+
+
+def calls(folder: Path) -> dict[str, Call]:
+    """Return a function and arguments that work, by the names of `public_callables`.
+
+    What a method changes is made anew for each call.
+    """
+    rows = oracle.collection(60, 8, "clustered", 0)
+    weights = np.random.default_rng(0).normal(size=(60, 64)).astype(np.float32)
+    queries, asked = rows[:5], weights[:5]
+    texts = ["one two three four five six", "one two three four five seven", ""]
+    ids = list(range(60))
+    slices, found = la.SliceIndex(rows, 4), la.ScanIndex(rows).search(queries, 3)
+    signer, minhash, packed = la.SimHash(), la.MinHash(16), la.BBitMinHash(16)
+    learnt = la.SimHash(weights="tfidf").fit(texts)
+    la.ScanIndex(rows).save(folder / "index")
+    signer.save(folder / "signer")
+    la.save_signatures(folder / "signatures", rows, signer)
+    la.match_batch(folder / "runs", rows)
+    measured = evaluation.evaluate(rows, sample=2, k=2, expand=[0])
+    planned = la.plan(count=60, bits=64, radius=3, costs=COSTS)
+    tuning = la.FlipIndex(rows)
+
+    everything: dict[str, Call] = {
+        "BBitMinHash": (la.BBitMinHash, {}),
+        "BBitMinHash.pack": (packed.pack, {"values": minhash.sign(texts)}),
+        "BlockIndex": (la.BlockIndex, {"signatures": rows, "ids": ids}),
+        "Chars": (la.Chars, {}),
+        "Features": (la.Features, {}),
+        "FlipIndex": (la.FlipIndex, {"signatures": rows, "ids": ids}),
+        "FlipIndex.attempts": (
+            tuning.attempts,
+            {"queries": queries, "weights": asked, "radius": 2},
+        ),
+        "FlipIndex.fit_volatility": (tuning.fit_volatility, {"weights": weights}),
+        "FlipIndex.tune_flips": (
+            tuning.tune_flips,
+            {"queries": queries, "weights": asked, "radius": 2},
+        ),
+        "MinHash": (la.MinHash, {}),
+        "Plan.build": (planned.build, {"signatures": rows, "ids": ids}),
+        "Projection": (la.Projection, {"bits": 16, "dimensions": 4}),
+        "Projection.sign": (la.Projection(16, 4).sign, {"vectors": weights[:, :4]}),
+        "ScanIndex": (la.ScanIndex, {"signatures": rows, "ids": ids}),
+        "ShardedIndex": (la.ShardedIndex, {"shards": [slices]}),
+        "SimHash": (la.SimHash, {}),
+        "SimHash.sign_with_weights": (signer.sign_with_weights, {"documents": texts}),
+        "SliceIndex": (la.SliceIndex, {"signatures": rows, "ids": ids}),
+        "SliceIndex.add": (
+            lambda **given: la.SliceIndex(rows, 4).add(**given),
+            {"signatures": queries, "ids": [100, 101, 102, 103, 104]},
+        ),
+        "SliceIndex.build": (la.SliceIndex.build, {"path": folder / "built", "signatures": rows}),
+        "SliceIndex.compact": (slices.compact, {}),
+        "SliceIndex.merge": (la.SliceIndex.merge, {"indexes": [slices, slices]}),
+        "SliceIndex.remove": (
+            lambda **given: la.SliceIndex(rows, 4).remove(**given),
+            {"ids": [3, 4]},
+        ),
+        "TopSig": (la.TopSig, {}),
+        "TopSig.sign_parts": (la.TopSig().sign_parts, {"documents": texts, "terms": 3}),
+        "Tuning.build": (
+            la.tune(rows, 2, sample=2).build,
+            {"signatures": rows, "ids": ids},
+        ),
+        "Vocabulary": (la.Vocabulary, {}),
+        "Vocabulary.from_dict": (
+            la.Vocabulary.from_dict,
+            {"description": learnt.weights.to_dict()["vocabulary"]},
+        ),
+        "Vocabulary.merge": (la.Vocabulary.merge, {"vocabularies": [learnt.weights.vocabulary]}),
+        "Weights": (la.Weights, {"kind": "tfidf"}),
+        "Weights.fit": (la.Weights("tfidf").fit, {"documents": texts, "features": la.Words()}),
+        "Weights.from_dict": (la.Weights.from_dict, {"description": learnt.weights.to_dict()}),
+        "Words": (la.Words, {}),
+        "cosine": (la.cosine, {"a": texts, "b": texts}),
+        "cosine_pairs": (la.cosine_pairs, {"documents": texts, "left": [0], "right": [1]}),
+        "cumulative_distance_ratio": (
+            evaluation.cumulative_distance_ratio,
+            {"found_distances": found.distances, "true_distances": found.distances},
+        ),
+        "evaluate": (
+            evaluation.evaluate,
+            {"signatures": rows, "queries": queries, "k": 2, "expand": [1], "slice_bits": [4]},
+        ),
+        "growth": (evaluation.growth, {"signatures": rows, "sizes": [20], "k": 2, "sample": 2}),
+        "hamming": (la.hamming, {"a": rows, "b": rows}),
+        "jaccard": (la.jaccard, {"a": texts, "b": texts}),
+        "jaccard_pairs": (la.jaccard_pairs, {"documents": texts, "left": [0], "right": [1]}),
+        "load_index": (la.load_index, {"path": folder / "index"}),
+        "load_signatures": (la.load_signatures, {"path": folder / "signatures"}),
+        "save_signatures": (
+            la.save_signatures,
+            {
+                "path": folder / "signatures",
+                "signatures": rows,
+                "signer": la.SimHash(bits=64),
+                "ids": [str(number) for number in range(len(rows))],
+            },
+        ),
+        "load_signer": (la.load_signer, {"path": folder / "signer"}),
+        "match_batch": (
+            la.match_batch,
+            {"file": folder / "runs", "queries": queries, "weights": asked, "append": False},
+        ),
+        "near_duplicate_recall": (
+            evaluation.near_duplicate_recall,
+            {"found": found, "truth": found, "radius": 2},
+        ),
+        "plan": (la.plan, {"count": 60, "bits": 64, "radius": 3, "costs": COSTS}),
+        "plot_growth": (
+            evaluation.plot_growth,
+            {"series": {"a": list(measured.rows)}, "path": folder / "a.png"},
+        ),
+        "plot_touched": (
+            evaluation.plot_touched,
+            {"evaluation": measured, "path": folder / "b.png"},
+        ),
+        "plot_trade_off": (
+            evaluation.plot_trade_off,
+            {"evaluation": measured, "path": folder / "c.png"},
+        ),
+        "quantize_weights": (la.quantize_weights, {"weights": weights}),
+        "restore_weights": (la.restore_weights, {"quantized": la.quantize_weights(weights)}),
+        "signer_from_dict": (la.signer_from_dict, {"description": learnt.to_dict()}),
+        "top_in_top": (
+            evaluation.top_in_top,
+            {"found_ids": found.ids, "true_ids": found.ids, "top": 2, "among": 3},
+        ),
+        "tune": (la.tune, {"signatures": rows, "k": 2, "sample": 2}),
+    }
+    for name in ("nearest_hit_rate", "recall_by_distance"):
+        both = {"found_distances": found.distances, "true_distances": found.distances}
+        everything[name] = getattr(evaluation, name), both
+    everything["recall_at_k"] = (
+        evaluation.recall_at_k,
+        {"found_ids": found.ids, "true_ids": found.ids},
+    )
+    sharded = la.ShardedIndex([slices, la.ScanIndex(rows)])
+    for index in (
+        *(la.ScanIndex(rows), la.SliceIndex(rows, 4), la.BlockIndex(rows), la.FlipIndex(rows)),
+        sharded,
+    ):
+        kind = type(index).__name__
+        everything[f"{kind}.search"] = index.search, {"queries": queries, "k": 3}
+        everything[f"{kind}.within"] = index.within, {"queries": queries, "radius": 2}
+        everything[f"{kind}.pairs"] = index.pairs, {"radius": 2}
+        everything[f"{kind}.name"] = index.name, {"id": 3}
+        saved = la.ScanIndex(rows) if index is sharded else index  # only shards have files
+        everything[f"{kind}.save"] = saved.save, {"path": folder / kind, "notes": {"a": 1}}
+    everything["FlipIndex.within"][1]["weights"] = asked
+    for made in (signer, minhash, packed, la.TopSig(), la.Projection(16, 4)):
+        kind = type(made).__name__
+        everything[f"{kind}.from_dict"] = type(made).from_dict, {"description": made.to_dict()}
+        everything[f"{kind}.save"] = made.save, {"path": folder / kind}
+        if isinstance(made, la.Projection):
+            continue
+        everything[f"{kind}.sign"] = made.sign, {"documents": texts}
+        everything[f"{kind}.feature_counts"] = made.feature_counts, {"documents": texts}
+        if isinstance(made, la.SimHash | la.TopSig):
+            everything[f"{kind}.fit"] = made.fit, {"documents": texts}
+        else:
+            values = made.sign(texts)
+            everything[f"{kind}.similarity"] = made.similarity, {"a": values, "b": values}
+            everything[f"{kind}.standard_error"] = made.standard_error, {"similarity": [0.5]}
+    for features, documents in (
+        (la.Words(), texts),
+        (la.Chars(), texts),
+        (la.Features(), [{"a": 1}, ["b", "c"], [(3, 2.5)]]),
+    ):
+        kind = type(features).__name__
+        everything[f"{kind}.counts"] = features.counts, {"documents": documents}
+        everything[f"{kind}.source"] = features.source, {"documents": documents}
+        everything[f"{kind}.is_document"] = features.is_document, {"value": documents[0]}
+    return everything

@@ -1,0 +1,220 @@
+"""A writer that gets killed, and the question what is left afterwards.
+
+The writer notes in a file what it is about to do and what was acknowledged; both are plain appends,
+which survive the death of a process. What it does is a function of a number, so the test can tell
+what the collection must hold after any number of steps.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import lookalike as la
+from support import collection_model as model
+from support.collection_asking import BITS, Answered, Question
+
+POINTS = (
+    "lock", "find_documents", "insert_signatures", "insert_keys", "delete_documents",
+    "insert_documents", "unused", "delete_keys", "delete_signatures", "log_removals", "save",
+    "commit", "cache",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Step:
+    """One write: `upsert`, `delete`, or `add` of those that are not there."""
+
+    what: str
+    ids: list[str]
+    rows: np.ndarray[Any, Any]
+    metadata: list[dict[str, Any]]
+
+
+def step(number: int) -> Step:
+    """Return what step `number` does.
+
+    Every third one deletes, and the next adds the same ids again, with the signatures that they
+    always have then: ids and signatures go and come back, over and over.
+    """
+    turn = number % 3
+    rng = np.random.default_rng([(number + 1) // 3, turn == 1])
+    ids = [f"doc-{i}" for i in rng.integers(0, 40, rng.integers(1, 6)).tolist()]
+    if turn != 1:
+        ids = sorted(set(ids))
+    rows = rng.integers(0, 256, (len(ids), BITS // 8), dtype=np.uint8)
+    if turn == 0:
+        rows = np.array([own_row(id) for id in ids])
+    elif number % 5 == 0:
+        rows[:] = np.frombuffer(number.to_bytes(8, "little"), np.uint8)  # one signature for all
+    metadata = [{"step": number, "even": (number + place) % 2 == 0} for place in range(len(ids))]
+    return Step(("add", "upsert", "delete")[turn], ids, rows, metadata)
+
+
+def own_row(id: str) -> np.ndarray[Any, Any]:
+    """Return the signature that a document has whenever it was added again."""
+    return np.random.default_rng(list(id.encode())).integers(0, 256, BITS // 8, dtype=np.uint8)
+
+
+def apply(known: dict[str, model.Entry], number: int) -> bool:
+    """Do the step to a dictionary; return whether it changes anything."""
+    todo = step(number)
+    if todo.what == "delete":
+        gone = [id for id in todo.ids if known.pop(id, None) is not None]
+        return bool(gone)
+    fresh = [id not in known for id in todo.ids]
+    for id, row, described, new in zip(todo.ids, todo.rows, todo.metadata, fresh, strict=True):
+        if new or todo.what == "upsert":
+            known[id] = (row.tobytes(), described)
+    return todo.what == "upsert" or any(fresh)
+
+
+def write_until_killed(url: str, cache: str, log: str, first: int, point: str, calls: int) -> None:
+    """Write steps from `first` on, and die at the named point, the so-manieth time it is reached.
+
+    Without a point, go on until somebody else kills this process.
+    """
+    notes = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    if point:
+        _die_at(url, point, calls)
+    with la.open_collection(url, bits=BITS, cache=cache) as docs:
+        for number in range(first, first + 10_000):
+            todo = step(number)
+            os.write(notes, f"try {number}\n".encode())
+            if todo.what == "delete":
+                docs.delete(todo.ids)
+            elif todo.what == "upsert":
+                docs.upsert(todo.ids, signatures=todo.rows, metadata=todo.metadata)
+            else:
+                options: dict[str, Any] = {"metadata": todo.metadata, "on_error": "skip"}
+                docs.add(todo.ids, signatures=todo.rows, **options)
+            os.write(notes, f"ok {number}\n".encode())
+            if number % 4 == 0:
+                docs.search(todo.rows[0], 1)  # so that the index is there, and must catch up
+            if number % 16 == 0 and docs._native._index is not None:
+                docs._native._changes = 10**9  # much has changed: write the file
+                docs._native.save()
+
+
+def _die_at(url: str, point: str, calls: int) -> None:
+    """Make this process kill itself before or after the named thing happens."""
+    left = [calls]
+
+    def perhaps() -> None:
+        left[0] -= 1
+        if left[0] <= 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def around(function: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(*arguments: Any, **options: Any) -> Any:
+            perhaps()
+            result = function(*arguments, **options)
+            perhaps()
+            return result
+
+        return wrapped
+
+    if point == "cache":
+        Path.replace = around(Path.replace)  # type: ignore[method-assign]
+        return
+    if url.startswith("postgresql"):
+        from lookalike.collection.stores import postgresql as store
+        from lookalike.collection.stores.postgresql_transaction import (
+            PostgresTransaction as Transaction,
+        )
+
+        owner = store.PostgresStore
+    else:
+        from lookalike.collection.stores import sqlite as sqlite_store
+        from lookalike.collection.stores.sqlite_transaction import (  # type: ignore[assignment]
+            SqliteTransaction as Transaction,
+        )
+
+        owner = sqlite_store.SqliteStore  # type: ignore[assignment]
+    if point == "commit":
+        # The transaction ends when the context does: die just before, or just after.
+        original = owner.writing
+
+        class Writing:
+            def __init__(self, store: Any) -> None:
+                self.inner = original(store)
+
+            def __enter__(self) -> Any:
+                return self.inner.__enter__()
+
+            def __exit__(self, *error: Any) -> Any:
+                perhaps()
+                result = self.inner.__exit__(*error)
+                perhaps()
+                return result
+
+        owner.writing = lambda store: Writing(store)  # type: ignore[method-assign,assignment,return-value]
+        return
+    setattr(Transaction, point, around(getattr(Transaction, point)))
+
+
+class Ledger:
+    """What has been tried and acknowledged so far, and what that means for the collection."""
+
+    def __init__(self, log: Path) -> None:
+        self.log = log
+        self.known: dict[str, model.Entry] = {}
+        self.version = 0
+        self.next = 0
+
+    def settle(
+        self, url: str, cache: str, rng: random.Random, answers: Iterable[Answered] = ()
+    ) -> int:
+        """Compare the collection with the notes, and return how many steps were acknowledged.
+
+        `answers` are what a reader was told meanwhile, each compared with the version it names.
+        """
+        notes = self.log.read_text().split("\n") if self.log.exists() else []
+        self.log.unlink(missing_ok=True)
+        tried = [int(line[4:]) for line in notes if line.startswith("try ")]
+        acknowledged = [int(line[3:]) for line in notes if line.startswith("ok ")]
+        past = {self.version: dict(self.known)}
+        for number in acknowledged:
+            self.version += apply(self.known, number)
+            past[self.version] = dict(self.known)
+        open_step = set(tried) - set(acknowledged)
+        assert len(open_step) <= 1
+        with la.open_collection(url, bits=BITS, cache=cache) as docs:
+            if docs.version != self.version:  # then the last step was written, though not said
+                (number,) = open_step
+                self.version += apply(self.known, number)
+                past[self.version] = dict(self.known)
+            self.next = max([self.next, *(number + 1 for number in tried)])
+            self.compare(docs, rng)
+        for answer in answers:
+            answer.check(past[answer.version])
+        return len(acknowledged)
+
+    def compare(self, docs: la.Collection, rng: random.Random) -> None:
+        """Everything is there, by `get` and by `search` in both ways, and nothing else is."""
+        assert docs.version == self.version
+        assert [document.id for document in docs] == sorted(self.known)
+        for document in docs.get_many(sorted(self.known)):
+            assert document is not None
+            entry = (document.signature.tobytes(), document.metadata)
+            assert entry == self.known[document.id]
+        if self.known:
+            wanted = sorted(self.known)
+            rows = np.array([np.frombuffer(self.known[id][0], np.uint8) for id in wanted])
+            for way in ("native", "sql"):
+                answers = docs.within_many(rows, 0, way=way)
+                for id, answer in zip(wanted, answers, strict=True):
+                    assert id in answer.ids
+            for _ in range(2):
+                for question in Question.any(rng), Question.any(rng, rows):
+                    question.ask(docs).check(self.known)
+        report = docs.verify()
+        assert report.ok, report.problems
+        assert report.cache is None, report.cache
