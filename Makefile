@@ -32,7 +32,7 @@ bench: $(VENV)/package $(VENV)/bench
 
 # SCALE=paper for the papers' own sizes; LOOKALIKE_DATA names the folder with the texts.
 papers: $(VENV)/package $(VENV)/papers
-	$(BIN)/python -m lookalike.evaluation.papers
+	$(BIN)/python -m papers
 
 format: $(VENV)/check
 	$(BIN)/ruff check --fix .

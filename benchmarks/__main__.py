@@ -11,30 +11,30 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
-from benchmarks.collections import CASES as COLLECTIONS
-from benchmarks.collections import run_collections
-from benchmarks.dedup import dedup_table, run_dedup, selected_cases
-from benchmarks.dedup_defaults import NAME as DEFAULTS
-from benchmarks.dedup_defaults import run_defaults
-from benchmarks.documents import FILE, read_documents
+from benchmarks.collection.cases import CASES as COLLECTIONS
+from benchmarks.collection.cases import run_collections
+from benchmarks.dedup.defaults import NAME as DEFAULTS
+from benchmarks.dedup.defaults import run_defaults
+from benchmarks.dedup.whole_job import dedup_table, run_dedup, selected_cases
 from benchmarks.harness import Result, Verdict, WrongAnswerError
 from benchmarks.importing import NAME as IMPORT
 from benchmarks.importing import judge_import
 from benchmarks.machine import describe_machine
-from benchmarks.matching import CASES as MATCHING
-from benchmarks.matching import matching_table, run_matching
-from benchmarks.memory import NAME as MEMORY
-from benchmarks.memory import judge_memory
-from benchmarks.planning import CASES as PLANNING
-from benchmarks.planning import prediction_table, run_planning
+from benchmarks.matching.cases import CASES as MATCHING
+from benchmarks.matching.cases import matching_table, run_matching
+from benchmarks.planning.predictions import CASES as PLANNING
+from benchmarks.planning.predictions import prediction_table, run_planning
 from benchmarks.quality import quality_table
 from benchmarks.report import case_table, gate_table, machine_lines, summary_table, write_json
-from benchmarks.scan import QUICK_FRACTION, Plan, plans
-from benchmarks.signing import CASES as SIGNING
-from benchmarks.signing import COUNT, run_signing
-from benchmarks.slices import CASES as SLICES
-from benchmarks.slices import run_slices
-from benchmarks.throughput import throughput_table
+from benchmarks.scan.cases import QUICK_FRACTION, Plan, plans
+from benchmarks.signing.cases import CASES as SIGNING
+from benchmarks.signing.cases import COUNT, run_signing
+from benchmarks.signing.documents import FILE, read_documents
+from benchmarks.signing.memory import NAME as MEMORY
+from benchmarks.signing.memory import judge_memory
+from benchmarks.signing.throughput import throughput_table
+from benchmarks.slices.cases import CASES as SLICES
+from benchmarks.slices.cases import run_slices
 from lookalike.checks import thread_count
 
 RESULTS = Path(__file__).parent / "results"

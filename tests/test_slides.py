@@ -8,7 +8,7 @@ from itertools import combinations
 import pytest
 
 import lookalike as la
-import text_oracle
+from support import text_oracle
 
 UNIVERSE = ["a", "is", "java", "language", "programming", "python", "snake"]
 SETS = [

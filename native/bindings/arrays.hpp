@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bits/threads.hpp"
-#include "search/scan.hpp"
+#include "scan/scan.hpp"
 
 namespace lookalike::bindings {
 

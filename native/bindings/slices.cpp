@@ -3,9 +3,9 @@
 
 #include "bindings/arrays.hpp"
 #include "bindings/module.hpp"
-#include "search/block_pairs.hpp"
-#include "search/equal_rows.hpp"
-#include "search/slice_search.hpp"
+#include "pairs/block_pairs.hpp"
+#include "pairs/equal_rows.hpp"
+#include "slices/search.hpp"
 
 namespace lookalike::bindings {
 

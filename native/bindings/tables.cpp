@@ -8,8 +8,8 @@
 
 #include "bindings/arrays.hpp"
 #include "bindings/module.hpp"
-#include "search/blocks.hpp"
-#include "search/flips.hpp"
+#include "tables/blocks.hpp"
+#include "tables/flips.hpp"
 
 namespace lookalike::bindings {
 

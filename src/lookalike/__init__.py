@@ -38,7 +38,7 @@ from lookalike.features import (
     jaccard,
     jaccard_pairs,
 )
-from lookalike.later import names_from
+from lookalike.lazy import names_from
 from lookalike.signatures import (
     BBitMinHash,
     Kernel,

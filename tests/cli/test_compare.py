@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import lookalike as la
-from cli import corpus
 from lookalike.cli import main
-from lookalike.dedup.compare import compare_texts
+from lookalike.compare.texts import compare_texts
+from support import cli_corpus as corpus
 
 A, B = corpus.TEXTS[:2]
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import lookalike as la
-from evaluation.clustered import clustered
 from lookalike.cli import main
+from support.clustered import clustered
 
 QUICK = ["--sample", "10", "-k", "3"]
 

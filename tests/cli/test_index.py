@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import lookalike as la
-from cli import corpus
 from lookalike.cli import main
 from lookalike.indexes import open_index
+from support import cli_corpus as corpus
 
 GOLDEN = Path(__file__).parent.parent / "data" / "scan_v1.lookalike"
 

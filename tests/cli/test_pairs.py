@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-import oracle
-from cli import corpus
 from lookalike.cli import main
 from lookalike.signatures import estimated_similarity
-from strategies import collections
+from support import cli_corpus as corpus
+from support import oracle
+from support.strategies import collections
 
 TEXTS = corpus.many(200)
 IDS = [f"doc {number}" for number in range(200)]

@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from lookalike.cli import main
-from lookalike.indexes import costs
-from planned import COSTS
+from lookalike.planning import machine as costs
+from support.planned import COSTS
 
 
 @pytest.fixture(autouse=True)
 def known_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No measuring: the costs of this machine are known."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr("lookalike.indexes.measuring.measure_costs", lambda: COSTS)
+    monkeypatch.setattr("lookalike.planning.measure.measure_costs", lambda: COSTS)
     monkeypatch.setattr(costs, "_known", {})
 
 
@@ -44,7 +44,7 @@ def test_measuring_again(
         calls.append(1)
         return COSTS
 
-    monkeypatch.setattr("lookalike.indexes.measuring.measure_costs", measure)
+    monkeypatch.setattr("lookalike.planning.measure.measure_costs", measure)
     arguments = ["plan", "--count", "1000", "--bits", "64", "--radius", "3"]
     for more in ([], [], ["--measure"]):
         assert main([*arguments, *more]) == 0

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import lookalike as la
-from cli import corpus
 from lookalike.cli import main
 from lookalike.signatures import estimated_similarity
+from support import cli_corpus as corpus
 
 TEXTS = corpus.many(300)
 IDS = [f"doc {number}" for number in range(300)]

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import lookalike as la
-from cli import corpus
 from lookalike.cli import main
+from support import cli_corpus as corpus
 
 METHODS: list[tuple[list[str], Any]] = [
     ([], la.BBitMinHash(128, 16)),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import lookalike as la
-from lookalike.collection.address import parse_address
+from lookalike.collection.stores.address import parse_address
 
 SQL = "x'); DROP TABLE lookalike_documents_1; --"
 ROW = np.zeros((1, 8), np.uint8)

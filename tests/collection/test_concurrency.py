@@ -15,9 +15,9 @@ import pytest
 from tools.postgres_server import PostgresServer
 
 import lookalike as la
-from collection import model
 from collection.conftest import new_database
-from lookalike.collection.store import StaleView
+from lookalike.collection.stores.base import StaleView
+from support import collection_model as model
 
 BITS = 32
 FORKS = multiprocessing.get_context("forkserver")

@@ -15,7 +15,7 @@ import pytest
 from tools.postgres_server import PostgresServer
 
 from collection.conftest import new_database
-from collection.crashing import POINTS, Ledger, write_until_killed
+from support.crashing import POINTS, Ledger, write_until_killed
 
 CRASHES = int(os.environ.get("LOOKALIKE_CRASHES", "220"))
 """Kills in all; `make crash` asks for 1,000."""

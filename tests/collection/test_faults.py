@@ -18,9 +18,9 @@ import pytest
 from tools.postgres_server import PostgresServer
 
 import lookalike as la
-from collection import model
 from collection.conftest import new_database
-from lookalike.collection.sqlite import SqliteStore
+from lookalike.collection.stores.sqlite import SqliteStore
+from support import collection_model as model
 
 BITS = 64
 FORKS = multiprocessing.get_context("forkserver")

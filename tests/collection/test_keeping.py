@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import lookalike as la
-from lookalike.collection import schema
-from lookalike.collection.transfer import export_documents, import_documents
+from lookalike.collection.care.transfer import export_documents, import_documents
+from lookalike.collection.stores import schema
 
 TEXTS = {
     "fox": "The quick brown fox jumps over the lazy dog near the river bank",

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-import oracle
-from collection import model
-from lookalike.collection import probing
-from lookalike.collection.probing import HotValues, plan_probes
+from lookalike.collection.search import probing
+from lookalike.collection.search.probing import HotValues, plan_probes
 from lookalike.collection.slicing import Slicing, default_slice_bits, flips
-from strategies import collections
+from support import collection_model as model
+from support import oracle
+from support.strategies import collections
 
 
 @pytest.fixture

@@ -21,10 +21,10 @@ from hypothesis.stateful import (
 from tools.postgres_server import PostgresServer
 
 import lookalike as la
-import oracle
-from collection import model
 from collection.conftest import new_database
-from strategies import collections
+from support import collection_model as model
+from support import oracle
+from support.strategies import collections
 
 WIDTH = 3
 WAYS = ("native", "sql")

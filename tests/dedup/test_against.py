@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import dedup_oracle
 import lookalike as la
 from dedup.test_dedup import corpus
+from support import dedup_oracle
 
 
 def split(seed: int) -> tuple[list[dict[str, str]], list[dict[str, str]]]:

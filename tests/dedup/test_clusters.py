@@ -4,10 +4,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-import dedup_oracle
 from lookalike.dedup.cluster import cluster_documents
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.verify import VerifiedPairs
+from support import dedup_oracle
 
 
 def pairs_of(pairs: set[tuple[int, int]]) -> VerifiedPairs:

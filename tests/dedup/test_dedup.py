@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import dedup_oracle
 import lookalike as la
 from lookalike.dedup import DedupResult
+from support import dedup_oracle
 
 WORDS = [f"w{number}" for number in range(400)]
 

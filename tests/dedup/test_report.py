@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from dedup.page_reader import Element, read_page
 from lookalike.dedup.report import samples
 from lookalike.dedup.report.chance import chance_of_bits, proposal_chance, similarity_of_chance
 from lookalike.dedup.report.charts import similarity_bins
 from lookalike.dedup.report.markup import compact, shown
 from lookalike.dedup.report.samples import largest_clusters, least_similar, most_similar_rejected
 from lookalike.errors import FileError
+from support.page_reader import Element, read_page
 
 VOCABULARY = [f"word{number}" for number in range(2000)]
 

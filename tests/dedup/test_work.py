@@ -16,7 +16,7 @@ import pytest
 
 import lookalike as la
 from dedup.test_dedup import corpus
-from lookalike.dedup.work import Work
+from lookalike.dedup.work_folder import WorkFolder
 
 TEXTS = corpus(11, 400)
 
@@ -216,7 +216,7 @@ def test_a_column_of_ids_may_become_the_one_that_decides(tmp_path: Path) -> None
 
 
 def test_two_jobs_cannot_have_one_folder(source: Path, tmp_path: Path) -> None:
-    holder = Work(tmp_path / "work")
+    holder = WorkFolder(tmp_path / "work")
     with pytest.raises(la.FileError, match="another job is working here"):
         la.dedup(source, work=tmp_path / "work")
     holder.close()

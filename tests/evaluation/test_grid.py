@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 
 import lookalike as la
-import oracle
-from evaluation.clustered import clustered
 from lookalike.evaluation import (
     Measurement,
     evaluate,
@@ -19,6 +17,8 @@ from lookalike.evaluation import (
     plot_touched,
     plot_trade_off,
 )
+from support import oracle
+from support.clustered import clustered
 
 TIMES = {"milliseconds", "batch_milliseconds", "build_seconds"}
 

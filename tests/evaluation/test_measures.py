@@ -6,8 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lookalike as la
-import oracle
-import strategies
 from lookalike.evaluation import (
     cumulative_distance_ratio,
     near_duplicate_recall,
@@ -16,6 +14,7 @@ from lookalike.evaluation import (
     recall_by_distance,
     top_in_top,
 )
+from support import oracle, strategies
 
 
 def plain_cdr(found: list[int], true: list[int]) -> float:

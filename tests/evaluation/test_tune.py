@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import lookalike as la
-from evaluation.clustered import clustered
 from lookalike.evaluation import Tuning, cumulative_distance_ratio, tune
+from support.clustered import clustered
 
 
 def settings(tuning: Tuning) -> list[tuple[int | None, int | None, int | None, float]]:

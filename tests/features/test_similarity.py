@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lookalike as la
-import text_oracle
+from support import text_oracle
 
 texts = st.lists(st.sampled_from("a b c d e f".split()), max_size=9).map(" ".join)
 

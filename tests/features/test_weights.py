@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lookalike as la
-import text_oracle
+from support import text_oracle
 
 KINDS = ["uniform", "count", "log-count", "tfidf", "log-likelihood"]
 documents_of_words = st.lists(

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lookalike as la
-import text_oracle
 from lookalike import _native
 from lookalike.features.stopwords import ENGLISH
+from support import text_oracle
 
 same_unicode = unicodedata.unidata_version == _native.unicode_version
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import lookalike as la
-import oracle
 from lookalike.signatures import as_queries, as_signatures
 from lookalike.signatures.arrays import MAX_BITS
+from support import oracle
 
 
 def test_contiguous_bytes_are_not_copied() -> None:

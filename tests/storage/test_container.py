@@ -13,8 +13,8 @@ import pytest
 import xxhash
 
 import lookalike as la
-import oracle
 from lookalike.storage import open_container, write_container
+from support import oracle
 
 HEADER = 64
 ENTRY = 64

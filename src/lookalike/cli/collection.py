@@ -363,7 +363,7 @@ def _restore(options: argparse.Namespace) -> None:
 
 
 def _import(options: argparse.Namespace) -> None:
-    from lookalike.collection.transfer import import_documents
+    from lookalike.collection.care.transfer import import_documents
 
     source: Any = [Path(one) for one in options.input]
     with _opened(options) as docs, progress_bars(options.quiet) as progress:
@@ -384,7 +384,7 @@ def _import(options: argparse.Namespace) -> None:
 
 
 def _export(options: argparse.Namespace) -> None:
-    from lookalike.collection.transfer import export_documents
+    from lookalike.collection.care.transfer import export_documents
 
     with _opened(options) as docs, progress_bars(options.quiet) as progress:
         count = export_documents(docs, options.output, where=options.where, progress=progress)

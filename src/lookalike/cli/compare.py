@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lookalike.checks import optional_module, whole_number
-from lookalike.cli.options import add_corpus_options, add_threads, corpus_of
+from lookalike.cli.arguments import add_corpus_options, add_threads, corpus_of
+from lookalike.compare.texts import Comparison, DiffPart, MethodVerdict, WordDiff, compare_texts
 from lookalike.corpora.columns import Columns, find_columns
 from lookalike.corpora.lookup import find_documents, read_text
-from lookalike.dedup.compare import Comparison, DiffPart, MethodVerdict, WordDiff, compare_texts
 from lookalike.dedup.summary import unit_text
 from lookalike.errors import ArgumentError, MissingDependencyError
 

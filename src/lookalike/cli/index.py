@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lookalike.cli.options import add_threads, check_folder
+from lookalike.cli.arguments import add_threads, check_folder
 from lookalike.cli.sizes import byte_count
 from lookalike.errors import ArgumentError
 from lookalike.indexes import BlockIndex, FlipIndex, Index, ScanIndex, SliceIndex, open_index

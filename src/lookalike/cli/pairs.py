@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lookalike.checks import thread_count, whole_number
-from lookalike.cli.options import add_threads, check_folder
+from lookalike.cli.arguments import add_threads, check_folder
 from lookalike.corpora import format_of, write_table
 from lookalike.corpora.base import arrow
 from lookalike.errors import ArgumentError
 from lookalike.indexes import Index, Pairs, open_index
+from lookalike.indexes.all_pairs import pairs_of_rows
 from lookalike.indexes.base import DEFAULT_LIMIT
-from lookalike.indexes.collapse import pairs_of_rows
 from lookalike.signatures import estimated_similarity
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from lookalike import __version__
 from lookalike.indexes import plan
-from lookalike.indexes.costs import machine_costs
+from lookalike.planning.machine import machine_costs
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import whole_number
-from lookalike.cli.options import add_corpus_options, add_threads, corpus_of
+from lookalike.cli.arguments import add_corpus_options, add_threads, corpus_of
 from lookalike.corpora import Problems
 from lookalike.corpora.columns import find_columns, id_strings, text_strings
 from lookalike.errors import ArgumentError, SignatureError

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lookalike.cli.options import (
+from lookalike.cli.arguments import (
     SIGNER_DEFAULTS,
     add_corpus_options,
     add_signer_options,

@@ -1,11 +1,11 @@
 """Live documents on SQLite or PostgreSQL, searched exactly."""
 
 from lookalike.collection.answers import Answer, Match, Pair, Work
+from lookalike.collection.care.snapshots import restore_collection
+from lookalike.collection.care.verify import Report
 from lookalike.collection.collection import Collection
 from lookalike.collection.documents import Document
-from lookalike.collection.maintenance import Report
 from lookalike.collection.opening import drop_collection, list_collections, open_collection
-from lookalike.collection.snapshots import restore_collection
 from lookalike.collection.writing import Written
 from lookalike.errors import ItemError
 

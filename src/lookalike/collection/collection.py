@@ -15,24 +15,24 @@ from numpy.typing import ArrayLike, NDArray
 from lookalike.checks import whole_number
 from lookalike.collection.answers import Answer, Pair, differing_bits
 from lookalike.collection.documents import Document, Row, as_document, as_id, is_id, prepare_items
-from lookalike.collection.filters import Where, compile_where
-from lookalike.collection.found import Found
-from lookalike.collection.gathering import Gatherer
-from lookalike.collection.native_search import (
+from lookalike.collection.search.fetch import DocumentFetcher
+from lookalike.collection.search.filters import Where, compile_where
+from lookalike.collection.search.level import Level
+from lookalike.collection.search.native import (
     NativeSearch,
     native_levels,
     native_within,
 )
-from lookalike.collection.pairs import document_pairs
-from lookalike.collection.sql_search import SqlSearch
-from lookalike.collection.store import Numbered, StaleView, State, Store, View
+from lookalike.collection.search.pairs import document_pairs
+from lookalike.collection.search.sql import SqlSearch
+from lookalike.collection.stores.base import Numbered, StaleView, State, Store, View
 from lookalike.collection.writing import Written, delete_documents, write_documents
 from lookalike.errors import ArgumentError, BatchError, CollectionError, ItemError, NotFoundError
 from lookalike.signatures import Signer, as_queries, signer_from_dict
 from lookalike.signatures.signer import DocumentSigner
 
 if TYPE_CHECKING:
-    from lookalike.collection.maintenance import Report
+    from lookalike.collection.care.verify import Report
 
 __all__ = ["Collection", "Way"]
 
@@ -414,9 +414,9 @@ class Collection:
         near = None if radius is None else min(radius, self.bits)
 
         def answers(view: View, state: State) -> list[Answer]:
-            gatherer = Gatherer(view, state, k, predicate, excluded, text)
+            fetcher = DocumentFetcher(view, state, k, predicate, excluded, text)
             index = self._native.at(view, state) if chosen == "native" else None
-            levels: Iterable[Iterable[Found]]
+            levels: Iterable[Iterable[Level]]
             if near is None:
                 levels = (
                     self._sql.levels(view, state, row, k)
@@ -431,10 +431,10 @@ class Collection:
                     else native_within(index, rows, near, threads, explain)
                 )
                 if len(found) > 1:
-                    gatherer.prefetch(found)
+                    fetcher.prefetch(found)
                 levels = zip(found)
             return [
-                _answer(view, state, row, *gatherer.nearest(level), limit, explain)
+                _answer(view, state, row, *fetcher.nearest(level), limit, explain)
                 for row, level in zip(rows, levels, strict=True)
             ]
 
@@ -500,13 +500,13 @@ class Collection:
 
     def verify(self) -> Report:
         """Recompute every slice, count and checksum, and return what is wrong; reads all."""
-        from lookalike.collection.maintenance import verify
+        from lookalike.collection.care.verify import verify
 
         return verify(self._store, self._name, self._native)
 
     def repair(self) -> Report:
         """Rebuild what is derived from documents and signatures, and return what is still wrong."""
-        from lookalike.collection.maintenance import repair
+        from lookalike.collection.care.verify import repair
 
         return repair(self._store, self._name, self._native)
 
@@ -515,7 +515,7 @@ class Collection:
 
         It can be opened as it is, or put back with `la.restore_collection`.
         """
-        from lookalike.collection.snapshots import snapshot
+        from lookalike.collection.care.snapshots import snapshot
 
         snapshot(self._store, self._name, Path(path))
 
@@ -585,7 +585,7 @@ def _answer(
     state: State,
     query: NDArray[np.uint8],
     pairs: list[tuple[int, Row]],
-    found: Found,
+    found: Level,
     limit: int | None,
     explain: bool,
 ) -> Answer:
@@ -605,7 +605,7 @@ def _answer(
 
 
 def _explained(
-    view: View, state: State, query: NDArray[np.uint8], pairs: list[tuple[int, Row]], found: Found
+    view: View, state: State, query: NDArray[np.uint8], pairs: list[tuple[int, Row]], found: Level
 ) -> list[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]:
     """Return, for each match, the differing bits, those of each slice, and the slices that hit."""
     numbers = np.unique(np.array([row.signature for _, row in pairs], np.int64))

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Literal, SupportsIndex
 
 from lookalike.checks import whole_number
-from lookalike.collection.address import Address, parse_address
 from lookalike.collection.collection import Collection, Way
-from lookalike.collection.native_search import cache_file
+from lookalike.collection.search.native import cache_file
 from lookalike.collection.slicing import Slicing, default_slice_bits
-from lookalike.collection.store import State, Store
+from lookalike.collection.stores.address import Address, parse_address
+from lookalike.collection.stores.base import State, Store
 from lookalike.errors import ArgumentError, NotFoundError
 from lookalike.signatures import MinHash, Signer
 
@@ -105,7 +105,7 @@ def open_store(
     if not isinstance(timeout, int | float) or not 0 <= timeout <= 1e6:
         raise ArgumentError(f"timeout is {timeout!r}; expected seconds, 0 or more")
     if address.path is not None:
-        from lookalike.collection.sqlite import SqliteStore
+        from lookalike.collection.stores.sqlite import SqliteStore
 
         if not create and not address.path.exists():
             raise NotFoundError(
@@ -113,7 +113,7 @@ def open_store(
                 "la.SimHash(bits=128), or bits"
             )
         return SqliteStore(address.path, timeout=timeout, durable=durable, create=create)
-    from lookalike.collection.postgresql import PostgresStore
+    from lookalike.collection.stores.postgresql import PostgresStore
 
     return PostgresStore(address.url, address.shown, timeout=timeout, durable=durable)
 

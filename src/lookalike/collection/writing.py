@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from lookalike.collection.documents import Items, Row, checksum, now
 from lookalike.collection.slicing import digest, hashes
-from lookalike.collection.store import Numbered, State, Writer
+from lookalike.collection.stores.base import Numbered, State, Writer
 from lookalike.errors import ItemError
 
 __all__ = ["Written", "delete_documents", "write_documents"]

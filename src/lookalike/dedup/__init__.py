@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
-from lookalike.later import names_from
+from lookalike.lazy import names_from
 
 if TYPE_CHECKING:
     from lookalike.dedup.progress import STEPS

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.dedup.read import Documents
+from lookalike.dedup.read import DocumentTable
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.verify import VerifiedPairs
 
 __all__ = ["choose_survivors", "ranks"]
 
 
-def ranks(documents: Documents, settings: DedupSettings) -> NDArray[np.int64]:
+def ranks(documents: DocumentTable, settings: DedupSettings) -> NDArray[np.int64]:
     """Return the place of each document in the order in which they are to survive, from 0.
 
     A total order: old documents before new ones, then by the rule, then by position. So the choice

@@ -17,13 +17,13 @@ from lookalike.corpora.columns import Columns, find_columns
 from lookalike.corpora.duck import limited
 from lookalike.dedup.choose import choose_survivors, ranks
 from lookalike.dedup.cluster import Clusters, by_first, cluster_documents
-from lookalike.dedup.progress import Progress
-from lookalike.dedup.read import Documents, OldSignatures, read_documents
+from lookalike.dedup.progress import JobProgress
+from lookalike.dedup.read import DocumentTable, OldSignatures, read_documents
 from lookalike.dedup.result import DedupCounts, DedupResult
 from lookalike.dedup.settings import ALIASES, VALUE_BYTES, DedupSettings
 from lookalike.dedup.sign import Signed, collapse, sign_documents
 from lookalike.dedup.verify import Verdict, VerifiedPairs, similarities, verified_pairs
-from lookalike.dedup.work import Work
+from lookalike.dedup.work_folder import WorkFolder
 from lookalike.errors import ArgumentError, FormatError
 from lookalike.signatures import hamming
 from lookalike.signatures.files import load_signatures
@@ -62,8 +62,8 @@ def run_job(
             f"memory_limit is {limit:,} bytes; a job takes {_BYTES_AT_LEAST:,} at least"
         )
     old = _open_old(against, chosen, columns, format)
-    steps = Progress(progress)
-    folder = Work(None if work is None else Path(work))
+    steps = JobProgress(progress)
+    folder = WorkFolder(None if work is None else Path(work))
     try:
         with limited(None if limit is None else limit // 4, count):
             return _run(
@@ -74,7 +74,7 @@ def run_job(
 
 
 def _run(
-    work: Work,
+    work: WorkFolder,
     corpus: Corpus,
     columns: Any,
     old: tuple[Corpus, Any] | OldSignatures | None,
@@ -82,7 +82,7 @@ def _run(
     skip_bad: bool,
     limit: int | None,
     threads: int,
-    progress: Progress,
+    progress: JobProgress,
     save_path: str | os.PathLike[str] | None,
 ) -> DedupResult:
     signatures_only = old if isinstance(old, OldSignatures) else None
@@ -201,7 +201,7 @@ def _best_of_equals(rank: NDArray[np.int64], first: NDArray[np.int64]) -> NDArra
 
 
 def _similarity(
-    documents: Documents,
+    documents: DocumentTable,
     signed: Signed,
     first: NDArray[np.int64],
     duplicate_of: NDArray[np.int64],
@@ -247,7 +247,7 @@ def _estimates(
 
 
 def _result(
-    documents: Documents,
+    documents: DocumentTable,
     signed: Signed,
     verdict: Verdict,
     clusters: Clusters,
@@ -255,7 +255,7 @@ def _result(
     duplicate_of: NDArray[np.int64],
     similarity: NDArray[np.float64],
     settings: DedupSettings,
-    progress: Progress,
+    progress: JobProgress,
 ) -> DedupResult:
     """Turn documents, old ones first, into rows of the source."""
     old = documents.old

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["STEPS", "Progress"]
+__all__ = ["STEPS", "JobProgress"]
 
 STEPS = ("read", "collapse", "sign", "propose", "verify", "cluster", "write")
 
@@ -14,7 +14,7 @@ Listener = Callable[[str, float], None]
 """Hears the name of a step and the share of it that is done."""
 
 
-class Progress:
+class JobProgress:
     """Passes on how far each step is, and adds up its seconds."""
 
     def __init__(self, listener: Listener | None = None) -> None:

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.dedup.progress import Progress
+from lookalike.dedup.progress import JobProgress
 from lookalike.dedup.settings import VALUE_BYTES, DedupSettings
 from lookalike.dedup.sign import Signed
-from lookalike.dedup.work import Work, release
+from lookalike.dedup.work_folder import WorkFolder, release
 from lookalike.errors import ResultTooLargeError
 from lookalike.indexes.bands import BandedPairs, choose_bands
 
@@ -43,11 +43,11 @@ Batch = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]
 
 
 def propose_pairs(
-    work: Work,
+    work: WorkFolder,
     signed: Signed,
     settings: DedupSettings,
     threads: int,
-    progress: Progress,
+    progress: JobProgress,
     most: int | None = None,
 ) -> Candidates:
     """Write the candidates to the files `left`, `right` and `distance`; at most so many."""
@@ -73,11 +73,11 @@ def propose_pairs(
 
 
 def _by_bands(
-    work: Work,
+    work: WorkFolder,
     signed: Signed,
     settings: DedupSettings,
     threads: int,
-    progress: Progress,
+    progress: JobProgress,
     found: Candidates,
 ) -> Iterator[Batch]:
     """Pairs of MinHash signatures that share a band, without those that are clearly far."""
@@ -129,11 +129,11 @@ def _by_bands(
 
 
 def _by_slices(
-    work: Work,
+    work: WorkFolder,
     signed: Signed,
     settings: DedupSettings,
     threads: int,
-    progress: Progress,
+    progress: JobProgress,
     found: Candidates,
 ) -> Iterator[Batch]:
     """All pairs within the radius, with one exception: of equal signatures, the first stands for

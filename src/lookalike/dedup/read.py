@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from lookalike.corpora import Corpus, Problems
 from lookalike.corpora.base import arrow, arrow_compute
 from lookalike.corpora.columns import Columns, id_strings, text_strings, undictionaried
-from lookalike.dedup.progress import Progress
-from lookalike.dedup.texts import Texts, TextWriter
-from lookalike.dedup.work import Work, digest
+from lookalike.dedup.progress import JobProgress
+from lookalike.dedup.strings_on_disk import StringsOnDisk, TextWriter
+from lookalike.dedup.work_folder import WorkFolder, digest
 from lookalike.errors import ArgumentError
 
-__all__ = ["Documents", "OldSignatures", "read_documents"]
+__all__ = ["DocumentTable", "OldSignatures", "read_documents"]
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,12 @@ class OldSignatures:
 
 
 @dataclass
-class Documents:
+class DocumentTable:
     """What was read. Those of an old corpus come first, `old` of them."""
 
-    texts: Texts
-    ids: Texts | None
-    old_ids: Sequence[str] | Texts | None
+    texts: StringsOnDisk
+    ids: StringsOnDisk | None
+    old_ids: Sequence[str] | StringsOnDisk | None
     old: int
     order: NDArray[np.int64] | None
     """Ranks by the column that decides who survives, of all documents."""
@@ -62,13 +62,13 @@ class Documents:
 
 
 def read_documents(
-    work: Work,
+    work: WorkFolder,
     corpora: list[tuple[Corpus, Columns]],
     *,
     old_signatures: OldSignatures | None,
     skip_bad: bool,
-    progress: Progress,
-) -> Documents:
+    progress: JobProgress,
+) -> DocumentTable:
     """Read an old corpus, if there are two, and the one to be de-duplicated.
 
     Documents known only by their signatures come before all others, without text.
@@ -111,14 +111,14 @@ def read_documents(
     last = len(corpora) - 1
     columns = corpora[last][1]
     old = sum(facts["counts"][:last]) if old_signatures is None else len(old_signatures)
-    old_ids: Sequence[str] | Texts | None = None
+    old_ids: Sequence[str] | StringsOnDisk | None = None
     if old_signatures is not None:
         old_ids = old_signatures.ids
     elif last and corpora[0][1].id:
-        old_ids = Texts(work, "ids0")
-    return Documents(
-        Texts(work, "texts"),
-        Texts(work, f"ids{last}") if columns.id else None,
+        old_ids = StringsOnDisk(work, "ids0")
+    return DocumentTable(
+        StringsOnDisk(work, "texts"),
+        StringsOnDisk(work, f"ids{last}") if columns.id else None,
         old_ids,
         old,
         _ranks(work, old, facts["counts"][last]) if columns.order else None,
@@ -131,13 +131,13 @@ def read_documents(
 
 
 def _read(
-    work: Work,
+    work: WorkFolder,
     corpus: Corpus,
     columns: Columns,
     texts: TextWriter,
     ids: TextWriter | None,
     problems: Problems,
-    progress: Progress,
+    progress: JobProgress,
 ) -> int:
     """Append the documents of one corpus; return how many have no text."""
     pa = arrow()
@@ -174,7 +174,7 @@ def _comparable(column: Any) -> Any:
     return column
 
 
-def _ranks(work: Work, old: int, count: int) -> NDArray[np.int64]:
+def _ranks(work: WorkFolder, old: int, count: int) -> NDArray[np.int64]:
     """Return how the values of the deciding column stand to each other: the least is 1.
 
     Values are numbers if every one is, else text. Those that are missing rank above all: -1.

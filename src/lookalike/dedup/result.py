@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from lookalike.corpora import Corpus
 from lookalike.corpora.columns import Columns
 from lookalike.corpora.tables import TableCorpus
-from lookalike.dedup.read import Documents
+from lookalike.dedup.read import DocumentTable
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import Signed
 from lookalike.dedup.verify import VerifiedPairs
@@ -78,7 +78,7 @@ class DedupResult:
     warnings: list[str]
     source: Corpus = field(repr=False)
     columns: Columns = field(repr=False)
-    documents: Documents = field(repr=False)
+    documents: DocumentTable = field(repr=False)
     signed: Signed = field(repr=False)
     first_equal: NDArray[np.int64] = field(repr=False)
     """For each document, old ones first, the first with the same text."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.dedup.progress import Progress
-from lookalike.dedup.read import Documents
+from lookalike.dedup.progress import JobProgress
+from lookalike.dedup.read import DocumentTable
 from lookalike.dedup.settings import DedupSettings
-from lookalike.dedup.work import Work, digest
+from lookalike.dedup.work_folder import WorkFolder, digest
 
 __all__ = ["Signed", "collapse", "sign_documents"]
 
@@ -31,7 +31,7 @@ class Signed:
     key: str
 
 
-def collapse(documents: Documents, without_text: int, threads: int) -> NDArray[np.int64]:
+def collapse(documents: DocumentTable, without_text: int, threads: int) -> NDArray[np.int64]:
     """Return for each document the first with the same text.
 
     The first `without_text` documents have none to compare.
@@ -45,14 +45,14 @@ def collapse(documents: Documents, without_text: int, threads: int) -> NDArray[n
 
 
 def sign_documents(
-    work: Work,
-    documents: Documents,
+    work: WorkFolder,
+    documents: DocumentTable,
     first: NDArray[np.int64],
     settings: DedupSettings,
     *,
     old_signatures: NDArray[np.uint8] | None,
     threads: int,
-    progress: Progress,
+    progress: JobProgress,
 ) -> Signed:
     """Sign the different documents, or take up where an interrupted run has stopped.
 
@@ -84,14 +84,16 @@ def sign_documents(
     return Signed(signatures, positions, first_new, too_short, key)
 
 
-def _unfinished(work: Work, key: str, candidates: int) -> int:
+def _unfinished(work: WorkFolder, key: str, candidates: int) -> int:
     """Return how many documents an interrupted run with the same key has signed."""
     if work.facts("signing", key) is None or not work.path("enough").exists():
         return 0
     return min(candidates, work.path("enough").stat().st_size)
 
 
-def _begin(work: Work, key: str, old_signatures: NDArray[np.uint8] | None, row_bytes: int) -> None:
+def _begin(
+    work: WorkFolder, key: str, old_signatures: NDArray[np.uint8] | None, row_bytes: int
+) -> None:
     """Begin the files anew: with old signatures, if there are any."""
     for step in ("sign", "signing"):
         work.begin(step)
@@ -103,14 +105,14 @@ def _begin(work: Work, key: str, old_signatures: NDArray[np.uint8] | None, row_b
 
 
 def _sign(
-    work: Work,
-    documents: Documents,
+    work: WorkFolder,
+    documents: DocumentTable,
     candidates: NDArray[np.int64],
     done: int,
     known: int,
     settings: DedupSettings,
     threads: int,
-    progress: Progress,
+    progress: JobProgress,
 ) -> None:
     """Append signatures, and after them whether each document has enough features for one."""
     signer = settings.signer()

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.dedup.progress import Progress
+from lookalike.dedup.progress import JobProgress
 from lookalike.dedup.propose import propose_pairs
-from lookalike.dedup.read import Documents
+from lookalike.dedup.read import DocumentTable
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import Signed
-from lookalike.dedup.work import Work, digest
+from lookalike.dedup.work_folder import WorkFolder, digest
 from lookalike.features import cosine_pairs, jaccard_pairs
 
 __all__ = ["VerifiedPairs", "similarities", "verified_pairs"]
@@ -62,15 +62,15 @@ class Verdict:
 
 
 def verified_pairs(
-    work: Work,
-    documents: Documents,
+    work: WorkFolder,
+    documents: DocumentTable,
     signed: Signed,
     settings: DedupSettings,
     *,
     without_text: int,
     most: int | None,
     threads: int,
-    progress: Progress,
+    progress: JobProgress,
 ) -> Verdict:
     """Propose pairs and compare their documents, or take what an earlier run has found.
 
@@ -101,7 +101,7 @@ def verified_pairs(
 
 
 def similarities(
-    documents: Documents,
+    documents: DocumentTable,
     left: NDArray[np.int64],
     right: NDArray[np.int64],
     settings: DedupSettings,
@@ -124,13 +124,13 @@ def similarities(
 
 
 def _compare(
-    work: Work,
-    documents: Documents,
+    work: WorkFolder,
+    documents: DocumentTable,
     signed: Signed,
     settings: DedupSettings,
     without_text: int,
     threads: int,
-    progress: Progress,
+    progress: JobProgress,
 ) -> dict[str, Any]:
     """Write the accepted pairs, and the best of the others."""
     rows = [work.array(name, np.int64) for name in ("left", "right")]
@@ -163,12 +163,12 @@ def _compare(
     return {"compared": len(distances), "estimated": estimated}
 
 
-def _tell(progress: Progress, begin: int, count: int, total: int, share: float) -> None:
+def _tell(progress: JobProgress, begin: int, count: int, total: int, share: float) -> None:
     progress.step("verify", (begin + count * share) / total)
 
 
 def _compared(
-    documents: Documents,
+    documents: DocumentTable,
     pairs: VerifiedPairs,
     settings: DedupSettings,
     without_text: int,
@@ -227,13 +227,13 @@ _COLUMNS: dict[str, type[np.generic]] = {
 }
 
 
-def _save(work: Work, name: str, pairs: VerifiedPairs) -> None:
+def _save(work: WorkFolder, name: str, pairs: VerifiedPairs) -> None:
     for column, dtype in _COLUMNS.items():
         with work.writer(f"{name}.{column}") as file:
             file.write(np.ascontiguousarray(getattr(pairs, column), dtype).data)
 
 
-def _load(work: Work, name: str) -> VerifiedPairs:
+def _load(work: WorkFolder, name: str) -> VerifiedPairs:
     """Return saved pairs in memory: a temporary folder may go before the result does."""
     return VerifiedPairs(
         *(np.array(work.array(f"{name}.{column}", kind)) for column, kind in _COLUMNS.items())

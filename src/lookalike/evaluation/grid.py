@@ -18,7 +18,7 @@ from lookalike.evaluation.measurement import (
 )
 from lookalike.evaluation.questions import Questions
 from lookalike.evaluation.tables import measurement_table
-from lookalike.indexes.slice_width import MOST_SLICE_BITS, slice_width
+from lookalike.indexes.slices.width import MOST_SLICE_BITS, slice_width
 from lookalike.signatures import as_signatures
 
 __all__ = ["Evaluation", "Progress", "evaluate", "setting_pairs", "width_list"]

@@ -14,7 +14,7 @@ from lookalike.evaluation.measurement import Measurement, measure_scan, measure_
 from lookalike.evaluation.questions import Questions
 from lookalike.evaluation.tables import measurement_table
 from lookalike.indexes import SliceIndex
-from lookalike.indexes.slice_width import MOST_SLICE_BITS, list_bytes, slice_width
+from lookalike.indexes.slices.width import MOST_SLICE_BITS, list_bytes, slice_width
 from lookalike.signatures import as_signatures
 
 __all__ = ["Tuning", "tune"]

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from lookalike.errors import FormatError
 from lookalike.indexes.base import Index
-from lookalike.indexes.blocks import BlockIndex
-from lookalike.indexes.flips import FlipIndex
 from lookalike.indexes.scan import ScanIndex
-from lookalike.indexes.slices import SliceIndex
+from lookalike.indexes.slices.index import SliceIndex
+from lookalike.indexes.tables.blocks import BlockIndex
+from lookalike.indexes.tables.flips import FlipIndex
 from lookalike.signatures.files import is_npy, read_npy, signatures_in
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from lookalike import _native
 from lookalike.checks import thread_count, whole_number
 from lookalike.errors import ArgumentError
+from lookalike.indexes.all_pairs import pairs_of_rows
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
-from lookalike.indexes.collapse import pairs_of_rows
 from lookalike.indexes.results import Explanation, Matches, Neighbors, Pairs, too_many_matches
-from lookalike.indexes.slices import SliceIndex
-from lookalike.indexes.top import Top, nearest_of
+from lookalike.indexes.slices.core_answer import Top, nearest_of
+from lookalike.indexes.slices.index import SliceIndex
 from lookalike.signatures import as_queries
 
 if TYPE_CHECKING:

@@ -1,5 +1,6 @@
 """Arrays in files that can be trusted: containers for what is saved, runs for what is appended."""
 
+from lookalike.indexes.batch.signature_file import SignatureFile
 from lookalike.storage.atomic import check_replaceable, whole_file, whole_folder
 from lookalike.storage.container import (
     Container,
@@ -8,7 +9,6 @@ from lookalike.storage.container import (
     open_container,
     write_container,
 )
-from lookalike.storage.signature_file import SignatureFile
 from lookalike.storage.strings import Strings
 
 __all__ = [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from lookalike.compare.diff import Change, Difference, difference
 from lookalike.dedup.report.markup import clipped, counted, shown
-from lookalike.features.diff import Change, Difference, difference
 
 __all__ = ["excerpt", "side_by_side"]
 

@@ -9,7 +9,7 @@ from lookalike.dedup.report.diff_view import excerpt, side_by_side
 from lookalike.dedup.report.markup import clipped, counted, one_line, shown, table
 from lookalike.dedup.report.samples import (
     Cluster,
-    Pair,
+    ShownPair,
     largest_clusters,
     least_similar,
     matches_with_old,
@@ -139,7 +139,7 @@ def pair_sections(result: DedupResult) -> list[tuple[str, str, str]]:
     return found
 
 
-def _pair(result: DedupResult, pair: Pair) -> str:
+def _pair(result: DedupResult, pair: ShownPair) -> str:
     """Return two documents and how they differ."""
     old = result.documents.old
     left, right = pair.left + (0 if pair.old else old), pair.right + old

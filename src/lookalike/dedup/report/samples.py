@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Cluster",
-    "Pair",
+    "ShownPair",
     "cluster_sizes",
     "largest_clusters",
     "least_similar",
@@ -47,7 +47,7 @@ class Cluster:
 
 
 @dataclass(frozen=True)
-class Pair:
+class ShownPair:
     """Two rows; of the old corpus, if `old`, the left one."""
 
     left: int
@@ -87,7 +87,7 @@ def largest_clusters(result: DedupResult, most: int = CLUSTERS) -> list[Cluster]
     return found
 
 
-def least_similar(result: DedupResult, most: int = PAIRS) -> list[Pair]:
+def least_similar(result: DedupResult, most: int = PAIRS) -> list[ShownPair]:
     """Return accepted pairs, the least similar first, few of each cluster; no equal ones."""
     pairs = result.pairs
     different = pairs[np.flatnonzero(pairs.similarity < 1)]
@@ -95,39 +95,39 @@ def least_similar(result: DedupResult, most: int = PAIRS) -> list[Pair]:
     return _few_of_each(different, different.similarity, clusters, most)
 
 
-def most_similar_rejected(result: DedupResult, most: int = PAIRS) -> list[Pair]:
+def most_similar_rejected(result: DedupResult, most: int = PAIRS) -> list[ShownPair]:
     """Return pairs that were compared and rejected, the most similar first, few of each cluster."""
     pairs = result.rejected
     return _few_of_each(pairs, -pairs.similarity, result.clusters[pairs.left], most)
 
 
-def matches_with_old(result: DedupResult, most: int = PAIRS) -> list[Pair]:
+def matches_with_old(result: DedupResult, most: int = PAIRS) -> list[ShownPair]:
     """Return rows that are in the old corpus, with what they match, the least similar first."""
     rows = np.flatnonzero(result.matched_old >= 0)
     order = rows[np.argsort(result.similarity[rows], kind="stable")[:most]]
     return [
-        Pair(int(result.matched_old[row]), row, float(result.similarity[row]), -1, old=True)
+        ShownPair(int(result.matched_old[row]), row, float(result.similarity[row]), -1, old=True)
         for row in order.tolist()
     ]
 
 
 def _few_of_each(
     pairs: VerifiedPairs, value: NDArray[np.float64], groups: NDArray[np.int64], most: int
-) -> list[Pair]:
+) -> list[ShownPair]:
     """Return pairs of least value, not more than some of each group."""
     if len(value) > _CONSIDERED:
         last = np.partition(value, _CONSIDERED)[_CONSIDERED]
         sure, tied = np.flatnonzero(value < last), np.flatnonzero(value == last)
         some = np.concatenate([sure, tied[: _CONSIDERED - len(sure)]])
         pairs, value, groups = pairs[some], value[some], groups[some]
-    found: list[Pair] = []
+    found: list[ShownPair] = []
     seen: dict[int, int] = {}
     for place in np.lexsort((pairs.right, pairs.left, value)).tolist():
         group = int(groups[place])
         seen[group] = seen.get(group, 0) + 1
         if seen[group] <= PAIRS_OF_ONE_CLUSTER:
             found.append(
-                Pair(
+                ShownPair(
                     int(pairs.left[place]),
                     int(pairs.right[place]),
                     float(pairs.similarity[place]),

@@ -1,0 +1,1 @@
+"""Live collections on both databases."""

@@ -1,0 +1,1 @@
+"""Whole jobs beside the same job done with other tools."""

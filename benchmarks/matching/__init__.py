@@ -1,0 +1,1 @@
+"""Blocks and flips, online and in batches."""

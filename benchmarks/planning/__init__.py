@@ -1,0 +1,1 @@
+"""Whether predictions of `la.plan` come true."""

@@ -1,0 +1,1 @@
+"""Exhaustive search beside its peers."""

@@ -1,0 +1,1 @@
+"""Text to signatures, beside the other ways to sign."""

@@ -1,0 +1,1 @@
+"""Slice lists beside faiss's binary indexes."""

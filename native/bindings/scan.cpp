@@ -1,0 +1,83 @@
+#include <nanobind/stl/optional.h>
+
+#include <optional>
+
+#include "bindings/arrays.hpp"
+#include "bindings/module.hpp"
+#include "scan/scan.hpp"
+
+namespace lookalike::bindings {
+
+using namespace nb::literals;
+
+namespace {
+
+search::Collection collection(const SignatureArray& array, const std::optional<IdArray>& ids,
+                              bool ascending) {
+    return {signatures(array), ids ? ids->data() : nullptr, ascending};
+}
+
+}  // namespace
+
+void bind_search(nb::module_& module) {
+    nb::exception<search::TooManyResults>(module, "TooManyResults");
+
+    module.def(
+        "scan_top",
+        [](const SignatureArray& rows, const std::optional<IdArray>& ids, bool ascending,
+           const SignatureArray& queries, std::size_t k, std::size_t threads,
+           const OutputArray<std::int64_t, 2>& out_ids,
+           const OutputArray<std::int32_t, 2>& out_distances) {
+            const nb::gil_scoped_release nogil;
+            search::scan_top(collection(rows, ids, ascending), signatures(queries), k, threads,
+                             python_signals, out_ids.data(), out_distances.data());
+        },
+        "rows"_a.noconvert(), "ids"_a.noconvert().none(), "ascending"_a, "queries"_a.noconvert(),
+        "k"_a, "threads"_a, "out_ids"_a.noconvert(), "out_distances"_a.noconvert());
+
+    module.def(
+        "scan_within",
+        [](const SignatureArray& rows, const std::optional<IdArray>& ids, bool ascending,
+           const SignatureArray& queries, std::uint32_t radius, std::size_t limit,
+           std::size_t threads) {
+            search::Matches matches;
+            {
+                const nb::gil_scoped_release nogil;
+                matches = search::scan_within(collection(rows, ids, ascending), signatures(queries),
+                                              radius, limit, threads, python_signals);
+            }
+            return nb::make_tuple(to_numpy(std::move(matches.offsets)),
+                                  to_numpy(std::move(matches.ids)),
+                                  to_numpy(std::move(matches.distances)));
+        },
+        "rows"_a.noconvert(), "ids"_a.noconvert().none(), "ascending"_a, "queries"_a.noconvert(),
+        "radius"_a, "limit"_a, "threads"_a);
+
+    module.def(
+        "scan_pairs",
+        [](const SignatureArray& rows, const std::optional<IdArray>& ids, bool ascending,
+           std::uint32_t radius, std::size_t limit, std::size_t threads) {
+            search::Pairs pairs;
+            {
+                const nb::gil_scoped_release nogil;
+                pairs = search::scan_pairs(collection(rows, ids, ascending), radius, limit, threads,
+                                           python_signals);
+            }
+            return nb::make_tuple(to_numpy(std::move(pairs.left)), to_numpy(std::move(pairs.right)),
+                                  to_numpy(std::move(pairs.distances)));
+        },
+        "rows"_a.noconvert(), "ids"_a.noconvert().none(), "ascending"_a, "radius"_a, "limit"_a,
+        "threads"_a);
+
+    module.def(
+        "scan_all",
+        [](const SignatureArray& left, const SignatureArray& right, std::size_t threads,
+           const OutputArray<std::int32_t, 2>& out) {
+            const nb::gil_scoped_release nogil;
+            search::scan_all(signatures(left), signatures(right), threads, python_signals,
+                             out.data());
+        },
+        "left"_a.noconvert(), "right"_a.noconvert(), "threads"_a, "out"_a.noconvert());
+}
+
+}  // namespace lookalike::bindings

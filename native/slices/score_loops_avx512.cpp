@@ -1,0 +1,8 @@
+#include "slices/score_loops_body.hpp"
+
+namespace lookalike::search {
+
+extern const ScoreLoops avx512_score_loops;
+const ScoreLoops avx512_score_loops = kLoops;
+
+}  // namespace lookalike::search

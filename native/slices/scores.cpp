@@ -1,0 +1,262 @@
+#include "slices/scores.hpp"
+
+#include <atomic>
+#include <cstring>
+
+#include "bits/prefetch.hpp"
+
+namespace lookalike::search {
+
+namespace {
+
+// Lists are looked up this many ahead: first their offsets are asked for, then their rows.
+constexpr std::size_t kAhead = 32;
+
+constexpr std::size_t kScored = 64 << 10;  // postings that are worth a second thread
+
+// Reads lists and adds to a table. Looking up where lists are, copying them together, and adding
+// are done in turns of many lists each: the memory then works on several at a time, and the adding
+// is one long loop instead of many short ones whose ends cannot be foreseen.
+template <class Row>
+class ListScorer {
+  public:
+    ListScorer(const SliceLists<Row>& lists, const SlicedQuery& query, const Neighbourhood& near,
+               ScoreTable& scores)
+        : lists_(lists), query_(query), near_(near), scores_(scores) {
+        end_of_rows_ = lists.rows + query.slicing.count() * lists.count;
+    }
+
+    // Adds the lists of a range of positions whose values differ in `from` to `to` bits from the
+    // query's. Rows without a score yet are passed over unless `admitting`.
+    void add(std::size_t from, std::size_t to, std::size_t first_position, std::size_t end_position,
+             bool admitting) {
+        admitting_ = admitting;
+        for (std::size_t ones = from; ones <= to; ++ones)
+            for (std::size_t position = first_position; position < end_position; ++position) {
+                const std::size_t width = query_.slicing.width(position);
+                if (ones > width)
+                    continue;
+                if (amount_ != width - ones)
+                    flush();
+                amount_ = static_cast<std::uint32_t>(width - ones);
+                look_up(position, ones);
+            }
+        flush();
+    }
+
+    std::int64_t postings = 0;
+
+  private:
+    static constexpr std::size_t kSpans = 512;
+    static constexpr std::size_t kLong = 256;       // rows of a list that is added where it lies
+    static constexpr std::size_t kGathered = 8192;  // rows
+    static constexpr std::size_t kCopied = 64 / sizeof(Row);  // rows at a time: a cache line
+
+    struct Span {
+        const Row* begin;
+        std::size_t size;
+    };
+
+    void look_up(std::size_t position, std::size_t ones) {
+        const Variants& variants = near_.at(position);
+        const std::uint32_t value = query_.values[position];
+        const std::size_t width = query_.slicing.width(position);
+        const Row* const offsets = lists_.offset_of(position, 0);
+        const Row* const rows = lists_.rows + position * lists_.count;
+        const std::uint32_t last = (1u << width) - 1;
+        const std::size_t end = variants.ends[ones];
+        for (std::size_t at = ones == 0 ? 0 : variants.ends[ones - 1]; at < end; ++at) {
+            if (at + kAhead < end)
+                __builtin_prefetch(offsets + (value ^ variants.values[at + kAhead]));
+            const std::uint32_t near_value = value ^ variants.values[at];
+            const std::size_t begin = offsets[near_value];
+            const std::size_t stop = near_value == last ? lists_.count : offsets[near_value + 1];
+            if (begin > stop || stop > lists_.count)
+                throw CorruptLists();
+            if (begin == stop)
+                continue;
+            if (count_ == kSpans)
+                gather();
+            spans_[count_++] = {rows + begin, stop - begin};
+        }
+    }
+
+    // Copies the lists looked up so far behind each other.
+    void gather() {
+        const auto ask_for = [&](std::size_t at) __attribute__((always_inline)) {
+            if (at >= count_)
+                return;
+            bits::prefetch_all(reinterpret_cast<const std::uint8_t*>(spans_[at].begin),
+                               sizeof(Row) * std::min(spans_[at].size, kLong));
+        };
+        for (std::size_t at = 0; at < kAhead; ++at)
+            ask_for(at);
+        for (std::size_t at = 0; at < count_; ++at) {
+            ask_for(at + kAhead);
+            const auto [begin, size] = spans_[at];
+            postings += static_cast<std::int64_t>(size);
+            if (size > kLong || begin + size + kCopied > end_of_rows_) {
+                add(begin, size);
+                continue;
+            }
+            if (gathered_count_ + kLong + kCopied > kGathered)
+                add_gathered();
+            // Whole lines, and more than there is: what is too much is overwritten by the next.
+            for (std::size_t copied = 0; copied < size; copied += kCopied)
+                std::memcpy(gathered_ + gathered_count_ + copied, begin + copied,
+                            kCopied * sizeof(Row));
+            gathered_count_ += size;
+        }
+        count_ = 0;
+    }
+
+    void flush() {
+        gather();
+        add_gathered();
+    }
+
+    void add_gathered() {
+        add(gathered_, gathered_count_);
+        gathered_count_ = 0;
+    }
+
+    // Rows are checked before they are used: those of a damaged file could be anywhere.
+    void add(const Row* rows, std::size_t count) {
+        Row largest = 0;
+        for (std::size_t at = 0; at < count; ++at)
+            largest = std::max(largest, rows[at]);
+        if (count != 0 && largest >= lists_.count)
+            throw CorruptLists();
+        if (admitting_)
+            scores_.add(rows, count, amount_);
+        else
+            scores_.add_where_scored(rows, count, amount_);
+    }
+
+    const SliceLists<Row>& lists_;
+    const SlicedQuery& query_;
+    const Neighbourhood& near_;
+    ScoreTable& scores_;
+    const Row* end_of_rows_;
+    bool admitting_ = true;
+    std::uint32_t amount_ = 0;
+    Span spans_[kSpans];
+    std::size_t count_ = 0;
+    Row gathered_[kGathered];
+    std::size_t gathered_count_ = 0;
+};
+
+// Scores the lists of all positions, shared among threads: each adds up positions of its own.
+template <class Row>
+void score_lists(const SliceLists<Row>& lists, const SlicedQuery& query, const Neighbourhood& near,
+                 const TopSettings& settings, std::size_t threads,
+                 const bits::Checkpoint& checkpoint, ScoreTable& table, Counters& counters) {
+    const std::size_t positions = query.slicing.count();
+    const double expected = postings_expected(query.slicing, lists.count, settings.expand);
+    threads = std::min({threads, positions, static_cast<std::size_t>(expected / kScored) + 1});
+    const std::size_t admit = std::min(settings.admit, settings.expand);
+
+    std::atomic<std::int64_t> postings{0};
+    const auto phase = [&](std::size_t from, std::size_t to, bool admitting) {
+        if (threads == 1) {
+            ListScorer<Row> scorer(lists, query, near, table);
+            scorer.add(from, to, 0, positions, admitting);
+            postings += scorer.postings;
+            return;
+        }
+        std::vector<SegmentScores> parts(threads);
+        bits::share_out(threads, threads, checkpoint, [&](std::size_t, std::size_t part) {
+            ListScorer<Row> scorer(lists, query, near, parts[part].begin_table(lists.count));
+            scorer.add(from, to, positions * part / threads, positions * (part + 1) / threads,
+                       true);
+            postings += scorer.postings;
+        });
+        for (SegmentScores& part : parts)
+            table.add_all(part.table(), !admitting);
+    };
+    phase(0, admit, true);
+    if (admit < settings.expand)
+        phase(admit + 1, settings.expand, false);
+    counters.postings += postings;
+    counters.lists += lists_read(query.slicing, near, settings.expand);
+}
+
+// The same scores for a segment without lists, slice by slice.
+void score_directly(const Segment& segment, const SlicedQuery& query, const TopSettings& settings,
+                    SegmentScores& scores) {
+    const Collection& collection = segment.collection;
+    const std::size_t admit = std::min(settings.admit, settings.expand);
+    ScoredRow* const list = scores.begin_list(collection.count);
+    std::size_t count = 0;
+    for (std::size_t row = 0; row < collection.count; ++row) {
+        std::uint32_t score = 0;
+        bool admitted = false;
+        for (std::size_t position = 0; position < query.slicing.count(); ++position) {
+            const std::uint32_t flips =
+                query.slicing.value(collection.row(row), position) ^ query.values[position];
+            const auto ones = static_cast<std::size_t>(__builtin_popcount(flips));
+            admitted = admitted || ones <= admit;
+            if (ones <= settings.expand)
+                score += static_cast<std::uint32_t>(query.slicing.width(position) - ones);
+        }
+        // Slices that differ in all their bits add nothing; then a row is admitted without a score.
+        list[count] = {row, score};
+        count += admitted && score != 0 && !segment.is_removed(row) ? 1 : 0;
+    }
+    scores.end_list(count);
+}
+
+}  // namespace
+
+SegmentScores::~SegmentScores() {
+    if (store_ && dense_)
+        store_->table.clear();
+}
+
+ScoreTable& SegmentScores::begin_table(std::size_t rows) {
+    dense_ = true;
+    store_->table.resize(rows);
+    return store_->table;
+}
+
+std::int64_t SegmentScores::candidates(const Segment& segment) {
+    if (!dense_)
+        return static_cast<std::int64_t>(listed_);
+    const ScoreTable& scores = store_->table;
+    std::size_t count = score_loops().count_from(scores.low(), scores.rows(), 1);
+    if (segment.removed != nullptr)
+        for (std::size_t row = 0; row < scores.rows(); ++row)
+            count -= segment.is_removed(row) && !scores.is_zero(row) ? 1 : 0;
+    return static_cast<std::int64_t>(count);
+}
+
+double postings_expected(const Slicing& slicing, std::size_t rows, std::size_t expand) {
+    double share = 0;
+    for (std::size_t position = 0; position < slicing.count(); ++position)
+        for (std::size_t ones = 0; ones <= std::min(expand, slicing.width(position)); ++ones)
+            share += choose(slicing.width(position), ones) /
+                     static_cast<double>(std::uint64_t{1} << slicing.width(position));
+    return share * static_cast<double>(rows);
+}
+
+std::int64_t lists_read(const Slicing& slicing, const Neighbourhood& near, std::size_t expand) {
+    std::int64_t lists = 0;
+    for (std::size_t position = 0; position < slicing.count(); ++position)
+        lists += static_cast<std::int64_t>(near.at(position).ends[expand]);
+    return lists;
+}
+
+void score_segment(const Segment& segment, const SlicedQuery& query, const Neighbourhood& near,
+                   const TopSettings& settings, std::size_t threads,
+                   const bits::Checkpoint& checkpoint, SegmentScores& scores, Counters& counters) {
+    const auto score = [&](const auto& lists) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(lists)>, std::monostate>)
+            score_directly(segment, query, settings, scores);
+        else
+            score_lists(lists, query, near, settings, threads, checkpoint,
+                        scores.begin_table(segment.collection.count), counters);
+    };
+    std::visit(score, segment.lists);
+}
+
+}  // namespace lookalike::search

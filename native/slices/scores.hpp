@@ -1,0 +1,221 @@
+// Scores: how many bits of each signature agree with the query's in slices that are near enough.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "bits/pool.hpp"
+#include "slices/score_loops.hpp"
+#include "slices/score_table.hpp"
+#include "slices/rerank.hpp"
+#include "slices/search.hpp"
+
+namespace lookalike::search {
+
+struct Counters {
+    std::int64_t lists = 0, postings = 0, candidates = 0, reranked = 0;
+};
+
+// The query's slices, the same for all segments.
+struct SlicedQuery {
+    const Slicing& slicing;
+    const std::uint8_t* signature;
+    std::vector<std::uint32_t> values;
+
+    SlicedQuery(const Slicing& how, const std::uint8_t* query) : slicing(how), signature(query) {
+        values.reserve(how.count());
+        for (std::size_t position = 0; position < how.count(); ++position)
+            values.push_back(how.value(query, position));
+    }
+};
+
+// Variants for the two widths that a slicing has.
+struct Neighbourhood {
+    Variants wide, narrow;
+    const Slicing& slicing;
+
+    Neighbourhood(const Slicing& how, std::size_t most)
+        : wide(how.widest(), most), narrow(how.width(how.count() - 1), most), slicing(how) {}
+
+    const Variants& at(std::size_t position) const {
+        return slicing.width(position) == slicing.widest() ? wide : narrow;
+    }
+};
+
+// A row with its score.
+struct ScoredRow {
+    std::uint64_t row;
+    std::uint32_t score;
+};
+
+// The scores of one segment for one query: of all rows in a table, or, where few have one, a list
+// of those. Goes back for the next search when it ends, whatever happens.
+class SegmentScores {
+  public:
+    SegmentScores() = default;
+    SegmentScores(SegmentScores&&) noexcept = default;
+    ~SegmentScores();
+
+    // A table of 0s, in place of a list.
+    ScoreTable& begin_table(std::size_t rows);
+    bool dense() const { return dense_; }
+    ScoreTable& table() { return store_->table; }
+    // Ascending by row, without rows that were removed; if not `dense`.
+    std::span<const ScoredRow> list() { return {store_->list.of(0), listed_}; }
+    // A place for a list of at most so many rows.
+    ScoredRow* begin_list(std::size_t most) { return store_->list.of(most); }
+    void end_list(std::size_t count) { listed_ = count; }
+
+    // How many rows that were not removed have a score.
+    std::int64_t candidates(const Segment& segment);
+
+    // Calls visit(row, score) for rows that were not removed and have a score of `least` or more.
+    // Rows ascend, but for scores above 255, which come first. What is visited may raise `least`,
+    // which holds for all rows that come some thousands later.
+    template <class Visit>
+    void each(const Segment& segment, const std::uint32_t& least, Visit visit) {
+        if (!dense_) {
+            for (const ScoredRow& one : list())
+                if (one.score >= least)
+                    visit(one.row, one.score);
+            return;
+        }
+        const ScoreTable& scores = store_->table;
+        for (const std::uint64_t row : scores.overflowed())
+            if (scores.score(row) >= least && !segment.is_removed(row))
+                visit(row, scores.score(row));
+        if (least > UINT8_MAX)
+            return;  // the others have no more than that
+        std::vector<std::uint64_t>& places = store_->places;
+        places.resize(kSwept);
+        for (std::size_t begin = 0; begin < scores.rows(); begin += kSwept) {
+            const std::size_t found = score_loops().collect(
+                scores.low() + begin, std::min(kSwept, scores.rows() - begin),
+                static_cast<std::uint8_t>(std::max(1u, least)), places.data());
+            for (std::size_t index = 0; index < found; ++index) {
+                const std::uint64_t row = begin + places[index];
+                if (!scores.has_overflowed(row) && !segment.is_removed(row))
+                    visit(row, scores.score(row));
+            }
+        }
+    }
+
+  private:
+    static constexpr std::size_t kSwept = 1 << 13;  // rows at a time
+
+    struct Store {
+        ScoreTable table;
+        bits::Room<ScoredRow> list;
+        std::vector<std::uint64_t> places;  // room for sweeps
+    };
+
+    bool dense_ = false;
+    std::size_t listed_ = 0;
+    bits::Pooled<Store> store_;
+};
+
+// The postings of a block of queries in a segment with lists. Probes are sorted, so that each list
+// comes from memory once for all queries that want it. How many postings there are is known once
+// lists are looked up; those of as many queries as there is room for are then read.
+class PostingBlock {
+  public:
+    // Whether a block of so many queries is quicker than one query after the other.
+    static bool is_for(const Segment& segment, const Neighbourhood& near, std::size_t expand,
+                       std::size_t queries);
+    // How many queries should share a block, if each reads so many postings of so many lists.
+    static std::size_t queries_at_once(double postings, double lists);
+
+    PostingBlock(const Segment& segment, std::span<const SlicedQuery> queries,
+                 const Neighbourhood& near, const TopSettings& settings);
+
+    // Of how many queries, from the first on, the postings can be held. 0: not even of one.
+    std::size_t room_for() const;
+    // Reads the postings of the first so many queries, one or more; they can then be scored.
+    void read(std::size_t queries);
+
+    void score(std::size_t query, SegmentScores& scores, Counters& counters);
+
+    // Frees the memory of blocks that are done with, if they have many postings.
+    static void free_unused(double postings);
+
+    // Whether `choose` can take the place of `score`.
+    bool can_choose() const { return few_ && narrow_ && segment_.collection.ascending; }
+
+    // Hands the `wanted` best by (score, id) on to be re-ranked, as number `place` there: what
+    // scoring and choosing by score come to, without putting all rows in order. Returns the best
+    // score of the others, or more, or nothing if there are none.
+    std::optional<std::uint32_t> choose(std::size_t query, std::size_t place, std::size_t wanted,
+                                        Reranking& reranking, Counters& counters);
+
+  private:
+    // A key is a posting: the row, the amount that it adds, and whether it admits the row.
+    static constexpr std::size_t kAmountBits = 5;
+    static constexpr std::size_t kLabelBits = kAmountBits + 1;
+    static_assert(Slicing::kMostSliceBits < 1u << kAmountBits);
+
+    template <class Key>
+    static std::uint32_t amount(Key key) {
+        return static_cast<std::uint32_t>(key >> 1) & ((1u << kAmountBits) - 1);
+    }
+    static std::uint64_t row(std::uint32_t key) { return key >> kLabelBits; }
+
+    struct Span {
+        const void* begin;
+        std::uint32_t query;
+        std::uint32_t label;  // amount and whether it admits, as in keys
+        std::size_t size;
+    };
+    struct Store {
+        std::vector<std::uint64_t> probes, probes_spare;
+        std::vector<Span> spans;
+        std::vector<std::size_t> ends;  // of each query's keys
+        std::vector<ScoredRow> several;
+        std::vector<std::uint32_t> counts, rows;
+        bits::Room<std::uint32_t> narrow, narrow_spare;
+        bits::Room<std::uint64_t> wide, wide_spare;
+    };
+
+    template <class Row>
+    void look_up(const SliceLists<Row>& lists, std::span<const SlicedQuery> queries,
+                 const Neighbourhood& near, const TopSettings& settings);
+    template <class Row, class Key>
+    void read(const SliceLists<Row>& lists, std::size_t queries, Key* keys);
+    template <class Key>
+    void add_up(std::span<Key> keys, Key* spare, SegmentScores& scores);
+    template <class Key>
+    void add_to_table(std::span<const Key> keys, ScoreTable& table);
+    // Parts of `choose`.
+    using Keys = std::span<std::uint32_t>;
+    std::size_t set_apart(Keys keys, std::uint32_t* several) const;
+    void add_up_several(std::span<const std::uint32_t> keys);
+    Keys without_uncounted(Keys singles) const;
+    std::uint32_t least_score(std::size_t wanted, Keys singles, std::size_t& above);
+    std::uint64_t row_of_rank(std::span<const std::uint32_t> ties, std::uint32_t score,
+                              std::size_t rank);
+
+    const Segment& segment_;
+    std::size_t bits_;
+    std::int64_t lists_ = 0;  // read for each query
+    bool few_;                // postings a query: they are sorted, and not added to a table
+    bool narrow_;             // keys
+    std::uint32_t least_amount_ = 0, most_amount_ = 0;  // that a posting adds
+    bool all_admit_ = false;                            // postings
+    bool all_count_ = false;                            // and add something
+    bits::Pooled<Store> store_;
+};
+
+// Scores all rows of a segment: by its lists, shared among threads, or, if it has none, one by one.
+void score_segment(const Segment& segment, const SlicedQuery& query, const Neighbourhood& near,
+                   const TopSettings& settings, std::size_t threads,
+                   const bits::Checkpoint& checkpoint, SegmentScores& scores, Counters& counters);
+
+// How many postings the lists up to `expand` differing bits have, if values were equally frequent.
+double postings_expected(const Slicing& slicing, std::size_t rows, std::size_t expand);
+
+// How many lists that are for a query.
+std::int64_t lists_read(const Slicing& slicing, const Neighbourhood& near, std::size_t expand);
+
+}  // namespace lookalike::search

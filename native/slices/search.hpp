@@ -1,0 +1,79 @@
+// Searching slice lists (Chappell, Geva and Zuccon): nearest neighbours by score and re-ranking,
+// and everything within a radius by the general pigeonhole principle.
+#pragma once
+
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "bits/threads.hpp"
+#include "slices/lists.hpp"
+
+namespace lookalike::search {
+
+// A part of a collection, with lists or, if it is small, without: then its signatures are scored
+// one by one, to the same result.
+struct Segment {
+    Collection collection;
+    const std::uint8_t* removed;  // a byte per row, not 0: taken out; null: none is
+    std::size_t alive;            // rows that are not taken out
+    std::variant<std::monostate, SliceLists<std::uint32_t>, SliceLists<std::uint64_t>> lists;
+
+    bool has_lists() const { return lists.index() != 0; }
+    bool is_removed(std::size_t row) const { return removed != nullptr && removed[row] != 0; }
+};
+
+struct TopSettings {
+    std::size_t k;
+    std::size_t
+        expand;  // lists of values that differ in up to so many bits are read (the paper's i)
+    std::size_t admit;   // beyond so many differing bits, lists bring in no new candidates (j)
+    std::size_t rerank;  // so many candidates of the best score get their true distance
+    bool exact;          // go on until the answer is proven, or scan
+    bool explain;        // count candidates, which takes a sweep over all scores
+};
+
+// One row per query each; unused places are -1.
+struct TopOutput {
+    std::int64_t* ids;         // k
+    std::int32_t* distances;   // k
+    std::int32_t* scores;      // k: 0 where the row was found by scanning
+    std::int32_t* rest;        // the best score that was not re-ranked; -1: there is none
+    std::uint8_t* exact;       // 1: no other signature can be among the k nearest
+    std::int64_t* lists;       // read
+    std::int64_t* postings;    // read
+    std::int64_t* candidates;  // signatures with a score, if explained
+    std::int64_t* reranked;    // true distances computed
+    std::int64_t* expanded;    // the largest number of differing bits that was read
+};
+
+// Candidate: a signature that has a slice within `admit` bits of the query's. Score: the sum, over
+// slices within `expand` bits, of the bits that agree. The `rerank` best by (score, id) get their
+// true distance; of those the k nearest by (distance, id) are the answer. It does not depend on the
+// number of threads, nor on how the collection is cut into segments.
+void slice_top(const Slicing& slicing, const std::vector<Segment>& segments,
+               const Signatures& queries, const TopSettings& settings, std::size_t threads,
+               const bits::Checkpoint& checkpoint, const TopOutput& output);
+
+// The least distance that a signature of that score can have, for every score from 0 to bits, given
+// that slices up to `expand` bits away were read. A lower score may allow a lesser distance: 11 of
+// two slices of 8 bits takes both, each with bits that differ; 8 can be one of them, all equal.
+std::vector<std::int32_t> optimistic_distances(const Slicing& slicing, std::size_t expand);
+
+// Signatures that were not seen have no slice within `admit` bits: their least distance.
+std::int64_t least_unseen(const Slicing& slicing, std::size_t admit);
+
+struct WithinWork {
+    std::int64_t lists = 0, postings = 0, verified = 0;
+};
+
+// Everything within `radius`, sorted by (distance, id), never incomplete. Per query each position
+// gets a threshold t >= -1 such that the sum of t + 1 is radius + 1: then whatever is near enough
+// has a slice within its threshold. Thresholds are shared out by the lengths of lists; where that
+// would cost more than a scan, the scan runs. `work` gets what each query took.
+Matches slice_within(const Slicing& slicing, const std::vector<Segment>& segments,
+                     const Signatures& queries, std::uint32_t radius, std::size_t limit,
+                     std::size_t threads, const bits::Checkpoint& checkpoint,
+                     std::vector<WithinWork>& work);
+
+}  // namespace lookalike::search

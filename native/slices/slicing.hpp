@@ -1,0 +1,78 @@
+// How signatures are cut into slices, and the values near a slice's value.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "bits/bit_field.hpp"
+
+namespace lookalike::search {
+
+// As few slices of at most `slice_bits` bits as cover the signature, as equal as can be: the first
+// ones have w bits, the others w - 1.
+class Slicing {
+  public:
+    static constexpr std::size_t kMostSliceBits = 28;
+
+    Slicing(std::size_t bits, std::size_t slice_bits)
+        : bits_(bits),
+          count_((bits + slice_bits - 1) / slice_bits),
+          wide_(bits % count_),
+          narrow_width_(bits / count_) {}
+
+    std::size_t bits() const { return bits_; }
+    std::size_t count() const { return count_; }
+    std::size_t width(std::size_t position) const {
+        return narrow_width_ + (position < wide_ ? 1 : 0);
+    }
+    std::size_t widest() const { return width(0); }
+    std::size_t start(std::size_t position) const {
+        return position * narrow_width_ + (position < wide_ ? position : wide_);
+    }
+
+    // How many lists there are at positions before this one.
+    std::size_t lists_before(std::size_t position) const {
+        const std::size_t wide = position < wide_ ? position : wide_;
+        return (wide << widest()) + ((position - wide) << narrow_width_);
+    }
+
+    std::uint32_t value(const std::uint8_t* signature, std::size_t position) const {
+        return static_cast<std::uint32_t>(bits_from(signature, bits_ / 8, start(position))) &
+               ((1u << width(position)) - 1);
+    }
+
+    // Sketches: kSketchBits bits beside a slice, kept with each posting, tell most rows of a list
+    // apart from a query without looking at their signatures. Signatures of fewer bits have no
+    // room for them, much wider ones differ too much for so few bits to tell.
+    static constexpr std::size_t kSketchBits = 16;
+    bool has_sketches() const { return bits_ >= 64 && bits_ < 128; }
+
+    // Where the bits of the sketch begin: behind the slice, or, if that is the end, before it.
+    std::size_t sketch_start(std::size_t position) const {
+        const std::size_t end = start(position) + width(position);
+        return end + kSketchBits <= bits_ ? end : start(position) - kSketchBits;
+    }
+    std::uint16_t sketch(const std::uint8_t* signature, std::size_t position) const {
+        return static_cast<std::uint16_t>(bits_from(signature, bits_ / 8, sketch_start(position)));
+    }
+
+  private:
+    std::size_t bits_, count_;
+    std::size_t wide_;          // so many have a bit more
+    std::size_t narrow_width_;  // than this
+};
+
+// All values of `width` bits with up to `most` ones, by number of ones: xor one with a slice's
+// value and the result differs in that many bits. `ends[e]` is behind the last one with e ones.
+struct Variants {
+    std::vector<std::uint32_t> values;
+    std::vector<std::size_t> ends;
+
+    Variants(std::size_t width, std::size_t most);
+};
+
+// C(n, k), as a double because it only serves to weigh costs.
+double choose(std::size_t n, std::size_t k);
+
+}  // namespace lookalike::search

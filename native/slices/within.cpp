@@ -1,0 +1,396 @@
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <numeric>
+#include <span>
+
+#include "bits/kernels.hpp"
+#include "bits/prefetch.hpp"
+#include "bits/top_k.hpp"
+#include "slices/score_loops.hpp"
+#include "slices/search.hpp"
+
+namespace lookalike::search {
+
+using bits::Hit;
+using bits::Kernels;
+using bits::Neighbor;
+
+namespace {
+
+// Rough costs in nanoseconds, for choosing thresholds and between lists and scan.
+constexpr double kProbeCost = 12;
+constexpr double kVerifyCost = 6;
+constexpr double kVerifyByteCost = 0.12;
+constexpr double kScanByteCost = 0.03;
+constexpr double kSketchCost = 0.3;
+
+constexpr std::size_t kQueriesPerTask = 64;
+constexpr std::size_t kAhead = 48;
+constexpr std::size_t kRowsAhead = 8;        // of a list, which are verified one by one
+constexpr std::size_t kSketchesAhead = 256;  // of a list; behind them the processor fetches ahead
+
+// A list to be read for a query: all rows there are candidates.
+struct Probe {
+    std::uint64_t key;  // position and value: probes of the same list come together when sorted
+    std::uint32_t query;
+    std::uint32_t position;
+    std::uint32_t value;
+};
+
+// A query cut into slices, one value a position.
+using Values = std::span<const std::uint32_t>;
+
+// How many bits may differ in each slice; -1: the slice is not looked at.
+using Thresholds = std::span<std::int8_t>;
+
+// Raises thresholds, radius + 1 times in all, always where the next step costs least. Costs grow
+// with each step at a position, so taking the cheapest each time is best. Returns the cost.
+template <class Row>
+double share_out_thresholds(const SliceLists<Row>& lists, Values values, std::uint32_t radius,
+                            double verify, Thresholds thresholds, std::span<double> next) {
+    const Slicing& slicing = lists.slicing;
+    const std::size_t positions = slicing.count();
+    std::fill(thresholds.begin(), thresholds.end(), std::int8_t{-1});
+    const auto step_cost = [&](std::size_t position, std::size_t ones) {
+        const std::size_t width = slicing.width(position);
+        if (ones > width)
+            return std::numeric_limits<double>::infinity();
+        const double average =
+            static_cast<double>(lists.count) / static_cast<double>(std::uint64_t{1} << width);
+        return choose(width, ones) * (kProbeCost + average * verify);
+    };
+    for (std::size_t position = 0; position < positions; ++position)
+        // The first step reads one list, whose length is known.
+        next[position] =
+            kProbeCost + static_cast<double>(lists.list(position, values[position]).size) * verify;
+    double total = 0;
+    for (std::uint32_t step = 0; step <= radius; ++step) {
+        const auto cheapest = std::min_element(next.begin(), next.end());
+        if (*cheapest == std::numeric_limits<double>::infinity())
+            return *cheapest;  // a radius beyond what slices can hold apart: everything matches
+        total += *cheapest;
+        const auto position = static_cast<std::size_t>(cheapest - next.begin());
+        ++thresholds[position];
+        *cheapest = step_cost(position, static_cast<std::size_t>(thresholds[position]) + 1);
+    }
+    return total;
+}
+
+// Queries that are answered together, with what was worked out for each.
+struct Task {
+    std::size_t positions;
+    const Signatures& queries;
+    std::vector<std::uint32_t> values;
+    std::vector<std::int8_t> thresholds;
+
+    Values values_of(std::size_t query) const {
+        return {values.data() + query * positions, positions};
+    }
+    Thresholds thresholds_of(std::size_t query) {
+        return {thresholds.data() + query * positions, positions};
+    }
+};
+
+struct Found {
+    std::uint32_t query;  // within its task
+    std::uint32_t distance;
+    std::int64_t id;
+};
+
+// Answers the queries of one task in one segment.
+class SegmentWithin {
+  public:
+    SegmentWithin(const Slicing& slicing, const Segment& segment, std::uint32_t radius)
+        : slicing_(slicing),
+          segment_(segment),
+          rows_(segment.collection),
+          radius_(radius),
+          kernels_(bits::kernels_for(segment.collection.bytes)) {}
+
+    template <class Take>
+    void search(const Signatures& queries, WithinWork* work, Take take) {
+        std::visit(
+            [&](const auto& lists) {
+                if constexpr (std::is_same_v<std::decay_t<decltype(lists)>, std::monostate>)
+                    for (std::size_t query = 0; query < queries.count; ++query)
+                        scan(queries, query, work[query], take);
+                else
+                    probe(lists, queries, work, take);
+            },
+            segment_.lists);
+    }
+
+  private:
+    template <class Row, class Take>
+    void probe(const SliceLists<Row>& lists, const Signatures& queries, WithinWork* work,
+               Take take) {
+        double verify = kVerifyCost + kVerifyByteCost * static_cast<double>(rows_.bytes);
+        if (lists.sketches != nullptr)  // only those whose sketches are near are looked at
+            verify = kSketchCost + 2 * verify * near_by_chance();
+        const double scanning =
+            kScanByteCost * static_cast<double>(rows_.bytes) * static_cast<double>(rows_.count);
+        const std::size_t positions = slicing_.count();
+        Task task{positions, queries, std::vector<std::uint32_t>(queries.count * positions),
+                  std::vector<std::int8_t>(queries.count * positions)};
+        std::vector<double> next(positions);
+        std::vector<Probe> probes;
+        probes.reserve(queries.count * (radius_ + 1));
+        for (std::size_t query = 0; query < queries.count; ++query)
+            for (std::size_t position = 0; position < positions; ++position) {
+                const std::uint32_t value = slicing_.value(queries.row(query), position);
+                task.values[query * positions + position] = value;
+                __builtin_prefetch(lists.offset_of(position, value));
+            }
+        for (std::size_t query = 0; query < queries.count; ++query) {
+            const double cost = share_out_thresholds(lists, task.values_of(query), radius_, verify,
+                                                     task.thresholds_of(query), next);
+            if (cost > scanning)
+                scan(queries, query, work[query], take);
+            else
+                add_probes(task.values_of(query), task.thresholds_of(query), query, probes);
+        }
+        std::sort(probes.begin(), probes.end(), [](const Probe& a, const Probe& b) {
+            return a.key != b.key ? a.key < b.key : a.query < b.query;
+        });
+        if (lists.sketches != nullptr)
+            read_sketches(lists, task, probes, work, take);
+        else
+            read(lists, task, probes, work, take);
+    }
+
+    // Which share of sketches is within the radius, if their bits are drawn at random.
+    double near_by_chance() const {
+        double ways = 0;
+        for (std::size_t ones = 0; ones <= std::min<std::size_t>(radius_, Slicing::kSketchBits);
+             ++ones)
+            ways += choose(Slicing::kSketchBits, ones);
+        return ways / static_cast<double>(1u << Slicing::kSketchBits);
+    }
+
+    void add_probes(Values values, Thresholds thresholds, std::size_t query,
+                    std::vector<Probe>& probes) {
+        for (std::size_t position = 0; position < values.size(); ++position) {
+            if (thresholds[position] < 0)
+                continue;
+            for (const std::uint32_t flips : variants(position, thresholds[position])) {
+                const std::uint32_t value = values[position] ^ flips;
+                probes.push_back({slicing_.lists_before(position) + value,
+                                  static_cast<std::uint32_t>(query),
+                                  static_cast<std::uint32_t>(position), value});
+            }
+        }
+    }
+
+    const std::vector<std::uint32_t>& variants(std::size_t position, std::int8_t most) {
+        const std::size_t width = slicing_.width(position), ones = static_cast<std::size_t>(most);
+        auto& known = variants_[width == slicing_.widest() ? 0 : 1];
+        if (known.size() <= ones)
+            known.resize(ones + 1);
+        if (known[ones].empty())
+            known[ones] = Variants(width, ones).values;
+        return known[ones];
+    }
+
+    // Reads each list once, for all queries that probe it, a few lists behind the asking for them.
+    template <class Row, class Take>
+    void read(const SliceLists<Row>& lists, Task& task, const std::vector<Probe>& probes,
+              WithinWork* work, Take take) {
+        using List = typename SliceLists<Row>::List;
+        List pending[2 * kAhead] = {};
+        const auto look_up = [&](std::size_t at) __attribute__((always_inline)) {
+            if (at + kAhead < probes.size())
+                __builtin_prefetch(
+                    lists.offset_of(probes[at + kAhead].position, probes[at + kAhead].value));
+            if (at >= probes.size())
+                return;
+            const List list = lists.list(probes[at].position, probes[at].value);
+            if (list.size != 0)
+                __builtin_prefetch(list.begin);
+            pending[at % (2 * kAhead)] = list;
+        };
+        const auto prefetch_rows = [&](std::size_t at) __attribute__((always_inline)) {
+            if (at >= probes.size())
+                return;
+            const List& list = pending[at % (2 * kAhead)];
+            for (std::size_t index = 0; index < std::min(list.size, kRowsAhead); ++index)
+                if (list.begin[index] < rows_.count)
+                    __builtin_prefetch(rows_.row(list.begin[index]));
+        };
+        for (std::size_t at = 0; at < kAhead; ++at)
+            look_up(at);
+        for (std::size_t at = 0; at < probes.size(); ++at) {
+            look_up(at + kAhead);
+            prefetch_rows(at + kAhead / 2);
+            const Probe& probe = probes[at];
+            const List list = pending[at % (2 * kAhead)];
+            ++work[probe.query].lists;
+            work[probe.query].postings += static_cast<std::int64_t>(list.size);
+            work[probe.query].verified += static_cast<std::int64_t>(list.size);
+            verify(list, task, probe, take);
+        }
+    }
+
+    // The same by sketches: only rows that are still near enough with those bits are looked at.
+    // Sketches, postings and signatures are three passes, each asking for what the next one needs.
+    template <class Row, class Take>
+    void read_sketches(const SliceLists<Row>& lists, Task& task, const std::vector<Probe>& probes,
+                       WithinWork* work, Take take) {
+        using List = typename SliceLists<Row>::List;
+        struct Near {
+            const Row* posting;
+            const Probe* probe;
+            std::size_t row;
+        };
+        std::vector<Near> near;
+        std::vector<std::uint32_t> places;
+        List pending[2 * kAhead] = {};
+        const auto look_up = [&](std::size_t at) __attribute__((always_inline)) {
+            if (at + kAhead < probes.size())
+                __builtin_prefetch(
+                    lists.offset_of(probes[at + kAhead].position, probes[at + kAhead].value));
+            if (at >= probes.size())
+                return;
+            const List list = lists.list(probes[at].position, probes[at].value);
+            if (list.size != 0)
+                bits::prefetch_all(
+                    reinterpret_cast<const std::uint8_t*>(lists.sketches_of(list)),
+                    sizeof(std::uint16_t) * std::min<std::size_t>(list.size, kSketchesAhead));
+            pending[at % (2 * kAhead)] = list;
+        };
+        const auto near_sketches = score_loops().near_sketches;
+        for (std::size_t at = 0; at < kAhead; ++at)
+            look_up(at);
+        for (std::size_t at = 0; at < probes.size(); ++at) {
+            look_up(at + kAhead);
+            const Probe& probe = probes[at];
+            const List list = pending[at % (2 * kAhead)];
+            if (places.size() < list.size)
+                places.resize(list.size);
+            const std::uint8_t* const query = task.queries.row(probe.query);
+            const auto differing = static_cast<std::uint32_t>(
+                __builtin_popcount(probe.value ^ task.values_of(probe.query)[probe.position]));
+            const std::size_t found = near_sketches(
+                lists.sketches_of(list), list.size, slicing_.sketch(query, probe.position),
+                static_cast<std::uint16_t>(radius_ - differing), places.data());
+            for (std::size_t index = 0; index < found; ++index) {
+                near.push_back({list.begin + places[index], &probe, 0});
+                __builtin_prefetch(near.back().posting);
+            }
+            ++work[probe.query].lists;
+            work[probe.query].postings += static_cast<std::int64_t>(list.size);
+            work[probe.query].verified += static_cast<std::int64_t>(found);
+        }
+        for (Near& one : near) {
+            one.row = *one.posting;
+            if (one.row >= rows_.count)
+                throw CorruptLists();
+            __builtin_prefetch(rows_.row(one.row));
+        }
+        for (const Near& one : near)
+            verify_row(one.row, task, *one.probe, take);
+    }
+
+    template <class List, class Take>
+    void verify(const List& list, Task& task, const Probe& probe, Take take) {
+        for (std::size_t index = 0; index < list.size; ++index) {
+            const std::size_t row = list.begin[index];
+            if (row >= rows_.count)
+                throw CorruptLists();
+            if (index + kRowsAhead < list.size && list.begin[index + kRowsAhead] < rows_.count)
+                __builtin_prefetch(rows_.row(list.begin[index + kRowsAhead]));
+            verify_row(row, task, probe, take);
+        }
+    }
+
+    template <class Take>
+    void verify_row(std::size_t row, Task& task, const Probe& probe, Take take) {
+        std::int32_t distance;
+        kernels_.paired(task.queries.row(probe.query), rows_.row(row), 1, rows_.bytes, &distance);
+        if (static_cast<std::uint32_t>(distance) <= radius_ && !segment_.is_removed(row) &&
+            !found_before(row, probe.position, task.thresholds_of(probe.query),
+                          task.values_of(probe.query)))
+            take(probe.query, static_cast<std::uint32_t>(distance), rows_.id(row));
+    }
+
+    // Whether an earlier position brings in the same row, and reports it.
+    bool found_before(std::size_t row, std::size_t position, Thresholds thresholds,
+                      Values values) const {
+        for (std::size_t earlier = 0; earlier < position; ++earlier) {
+            const std::uint32_t flips = slicing_.value(rows_.row(row), earlier) ^ values[earlier];
+            if (__builtin_popcount(flips) <= thresholds[earlier])
+                return true;
+        }
+        return false;
+    }
+
+    template <class Take>
+    void scan(const Signatures& queries, std::size_t query, WithinWork& work, Take take) {
+        hits_.resize(1024);
+        for (std::size_t begin = 0; begin < rows_.count; begin += hits_.size()) {
+            const std::size_t count = std::min(hits_.size(), rows_.count - begin);
+            const std::size_t found = kernels_.filter_from_memory(
+                queries.row(query), rows_.row(begin), count, rows_.bytes, radius_, hits_.data());
+            for (std::size_t hit = 0; hit < found; ++hit)
+                if (!segment_.is_removed(begin + hits_[hit].row))
+                    take(static_cast<std::uint32_t>(query), hits_[hit].distance,
+                         rows_.id(begin + hits_[hit].row));
+        }
+        work.verified += static_cast<std::int64_t>(rows_.count);
+    }
+
+    const Slicing& slicing_;
+    const Segment& segment_;
+    const Collection& rows_;
+    std::uint32_t radius_;
+    Kernels kernels_;
+    std::vector<Hit> hits_;
+    std::vector<std::vector<std::uint32_t>> variants_[2];  // by number of ones, for both widths
+};
+
+}  // namespace
+
+Matches slice_within(const Slicing& slicing, const std::vector<Segment>& segments,
+                     const Signatures& queries, std::uint32_t radius, std::size_t limit,
+                     std::size_t threads, const bits::Checkpoint& checkpoint,
+                     std::vector<WithinWork>& work) {
+    work.assign(queries.count, {});
+    const std::size_t per_task = std::clamp<std::size_t>(
+        queries.count / std::max<std::size_t>(1, 4 * threads), 1, kQueriesPerTask);
+    const std::size_t tasks = (queries.count + per_task - 1) / per_task;
+    std::vector<std::vector<Found>> found(tasks);
+    std::atomic<std::size_t> total{0};
+    bits::share_out(tasks, threads, checkpoint, [&](std::size_t, std::size_t task) {
+        const std::size_t begin = task * per_task;
+        const Signatures part{queries.row(begin), std::min(per_task, queries.count - begin),
+                              queries.bytes};
+        for (const Segment& segment : segments) {
+            SegmentWithin within(slicing, segment, radius);
+            within.search(part, work.data() + begin,
+                          [&](std::uint32_t query, std::uint32_t distance, std::int64_t id) {
+                              found[task].push_back({query, distance, id});
+                              if (total.fetch_add(1, std::memory_order_relaxed) >= limit)
+                                  throw TooManyResults();
+                          });
+        }
+        std::sort(found[task].begin(), found[task].end(), [](const Found& a, const Found& b) {
+            return a.query != b.query ? a.query < b.query
+                                      : Neighbor{a.distance, a.id} < Neighbor{b.distance, b.id};
+        });
+    });
+
+    Matches matches;
+    matches.offsets.assign(queries.count + 1, 0);
+    matches.ids.reserve(total);
+    matches.distances.reserve(total);
+    for (std::size_t task = 0; task < tasks; ++task)
+        for (const Found& one : found[task]) {
+            ++matches.offsets[task * per_task + one.query + 1];
+            matches.ids.push_back(one.id);
+            matches.distances.push_back(static_cast<std::int32_t>(one.distance));
+        }
+    std::partial_sum(matches.offsets.begin(), matches.offsets.end(), matches.offsets.begin());
+    return matches;
+}
+
+}  // namespace lookalike::search

@@ -1,0 +1,1 @@
+"""Keeping collections well: checked, copied, imported and exported."""

@@ -1,0 +1,197 @@
+"""Copies of a collection: taken while it is in use, and put back."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from lookalike.collection.documents import Row
+from lookalike.collection.opening import forget_cache, open_store
+from lookalike.collection.slicing import digest, hashes
+from lookalike.collection.stores.address import parse_address
+from lookalike.collection.stores.base import HIDDEN, Numbered, StaleView, State, Store, View
+from lookalike.errors import ArgumentError, CollectionError, FileError, NotFoundError
+from lookalike.storage import whole_file
+
+__all__ = ["restore_collection", "snapshot"]
+
+_BATCH = 50_000
+_TRIES = 20
+
+
+def snapshot(store: Store, name: str, path: Path) -> None:
+    """Write one collection, as it is at one moment, to a new SQLite file."""
+    if path.exists():
+        raise FileError(f"{path} is there already; name a new file, or remove that one")
+    with whole_file(path) as temporary:
+        try:
+            if store.copy_file(temporary):  # pages, at the speed of the disk
+                _keep_only(temporary, name)
+            else:
+                _copy_to_file(store, name, temporary)
+        finally:
+            with contextlib.suppress(OSError):
+                temporary.with_name(f"{temporary.name}-journal").unlink()
+
+
+def restore_collection(
+    path: str | os.PathLike[str],
+    url: str | os.PathLike[str],
+    name: str | None = None,
+    *,
+    source: str | None = None,
+    replace: bool = False,
+) -> str:
+    """Put the collection of a snapshot into a database, and return its name there.
+
+    `name` is what it is called there (as in the snapshot unless told); if there is one of that name
+    it is only replaced if `replace` is True, in one step, when everything has been copied.
+    `source` says which collection to take if the file has several.
+    """
+    if parse_address(path) == parse_address(url):
+        raise ArgumentError(f"{path} is both the snapshot and the database; name another one")
+    origin = open_store(parse_address(path), create=False)
+    try:
+        with origin.reading() as view:
+            state = _choose(view, source, origin.shown)
+            target = open_store(parse_address(url))
+            try:
+                new_name = name or state.name
+                old = _restore(view, state, target, new_name, replace)
+            finally:
+                target.close()
+    finally:
+        origin.close()
+    if old is not None:
+        forget_cache(parse_address(url), old)
+    return new_name
+
+
+def _restore(view: View, state: State, target: Store, name: str, replace_old: bool) -> State | None:
+    """Put it there under `name`, and return what was there before."""
+    with target.reading() as there:
+        if there.state(name) is not None and not replace_old:
+            raise ArgumentError(
+                f"there is a collection {name!r} at {target.shown}; pass replace=True to replace "
+                "it, or another name"
+            )
+    hidden = HIDDEN + os.urandom(16).hex()
+    try:
+        _copy(view, state, target, hidden)
+        for _ in range(_TRIES):
+            # Readers of the old tables may stand in the way of removing them.
+            with contextlib.suppress(StaleView):
+                return _put_in_place(target, hidden, name, replace_old)
+        return _put_in_place(target, hidden, name, replace_old)
+    except BaseException:
+        with contextlib.suppress(CollectionError), target.writing() as writer:
+            left = writer.lock(hidden)
+            if left is not None:
+                writer.drop(left)
+        raise
+
+
+def _put_in_place(target: Store, hidden: str, name: str, replace_old: bool) -> State | None:
+    """Give what was copied its name, in one step with removing what had it."""
+    with target.writing() as writer:
+        old, new = writer.lock(name), writer.lock(hidden)
+        if old is not None and not replace_old:
+            raise ArgumentError(f"a collection {name!r} was made at {target.shown} meanwhile")
+        if new is None:
+            raise CollectionError("what was being restored is gone from the database")
+        if old is not None:
+            writer.drop(old)
+        writer.rename(new, name)
+    return old
+
+
+def _copy_to_file(store: Store, name: str, path: Path) -> None:
+    target = open_store(parse_address(path))
+    try:
+        with store.reading() as view:
+            state = view.state(name)
+            if state is None:
+                raise NotFoundError(f"there is no collection {name!r} at {store.shown}")
+            _copy(view, state, target, name)
+    finally:
+        target.close()
+
+
+def _copy(view: View, state: State, target: Store, name: str) -> None:
+    """Copy a collection row by row, in batches, and check what has been copied."""
+    with target.writing() as writer:
+        fresh = State(
+            0,
+            name,
+            os.urandom(16).hex(),
+            state.bits,
+            state.slice_bits,
+            state.keep_text,
+            state.signer,
+        )
+        fresh = writer.create(fresh, view.signer(state))
+    value = 0
+    for batch in view.signatures_after(state, -1):
+        value ^= digest(hashes(batch.numbers, batch.signatures))
+        with target.writing() as writer:
+            writer.insert_signatures(fresh, Numbered(batch.numbers, batch.signatures))
+            writer.insert_keys(fresh, *fresh.slicing.key_rows(batch.numbers, batch.signatures))
+    if value != state.digest:
+        raise CollectionError(
+            "the signatures to be copied do not match their digest: the source is damaged; "
+            "run verify() and repair() there"
+        )
+    count = 0
+    for rows in _document_batches(view, state):
+        count += len(rows)
+        with target.writing() as writer:
+            writer.insert_documents(fresh, rows)
+    with target.writing() as writer:
+        writer.save(
+            replace(
+                fresh,
+                version=state.version,
+                documents=count,
+                signatures=state.signatures,
+                next_signature=state.next_signature,
+                digest=value,
+                removals_from=state.version,
+            )
+        )
+
+
+def _document_batches(view: View, state: State) -> Iterator[list[Row]]:
+    after = ""
+    while page := view.documents_after(state, after, _BATCH):
+        yield [row for row, _ in page]
+        after = page[-1][0].id
+
+
+def _choose(view: View, source: str | None, shown: str) -> State:
+    states = [state for state in view.states() if source in (None, state.name)]
+    if len(states) != 1:
+        names = [state.name for state in view.states()]
+        raise NotFoundError(
+            f"{shown} holds the collections {names}; say which one to restore with source="
+            if states
+            else f"{shown} holds no collection {source or ''!r}; there are {names}"
+        )
+    return states[0]
+
+
+def _keep_only(path: Path, name: str) -> None:
+    """Remove other collections from a copy of a file."""
+    copy = open_store(parse_address(path), create=False)
+    try:
+        with copy.reading() as view:
+            others = [state for state in view.states() if state.name != name]
+        if others:
+            with copy.writing() as writer:
+                for state in others:
+                    writer.drop(state)
+            copy.compact()
+    finally:
+        copy.close()

@@ -1,0 +1,44 @@
+"""Signatures that a search has found, before they become documents."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.collection.answers import Work
+
+__all__ = ["Level"]
+
+
+@dataclass(slots=True)  # not frozen: that would take twice as long to make
+class Level:
+    """Every signature up to the distance `bound`, nearest first.
+
+    Lists and not arrays: most searches find a handful, and become documents one by one.
+    """
+
+    numbers: list[int]
+    distances: list[int]
+    bound: int
+    work: Work | None = None
+
+    @classmethod
+    def of(
+        cls,
+        numbers: NDArray[np.int64],
+        distances: NDArray[np.int32],
+        bound: int,
+        work: Work | None = None,
+    ) -> Level:
+        """Return them sorted by distance."""
+        order = np.argsort(distances, kind="stable")
+        return cls(numbers[order].tolist(), distances[order].tolist(), bound, work)
+
+    def without_last(self) -> Level:
+        """Return the k nearest without those as far as the last, of which there may be more."""
+        bound = self.distances[-1] - 1
+        kept = bisect_right(self.distances, bound)
+        return Level(self.numbers[:kept], self.distances[:kept], bound, self.work)

@@ -1,0 +1,180 @@
+"""Collections on a PostgreSQL server, in the schema `lookalike` of a database."""
+
+from __future__ import annotations
+
+import select
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lookalike.checks import optional_module
+from lookalike.collection.stores.base import StaleView, Store, View, Writer
+from lookalike.collection.stores.pool import Pool
+from lookalike.collection.stores.postgresql_transaction import (
+    POSTGRESQL,
+    SCHEMA_LOCK,
+    PostgresTransaction,
+)
+from lookalike.collection.stores.schema import MIGRATIONS, refuse_newer, upgrade
+from lookalike.errors import CollectionBusyError, CollectionError
+
+if TYPE_CHECKING:
+    import psycopg
+
+__all__ = ["PostgresStore"]
+
+
+class PostgresStore(Store):
+    """Collections in one database. Writers of one collection wait for each other, readers never."""
+
+    def __init__(self, url: str, shown: str, *, timeout: float, durable: bool) -> None:
+        self.shown = shown
+        self._url = url
+        self._timeout = timeout
+        self._durable = durable
+        self._psycopg = optional_module("psycopg", "a collection on PostgreSQL", extra="postgresql")
+        self._pool: Pool[psycopg.Connection[Any]] = Pool(self._connect, _usable)
+        with self._translated():
+            self._prepare()
+
+    @contextmanager
+    def reading(self) -> Iterator[View]:
+        """Return a view of one moment; writers are not held up."""
+        with self._translated(), self._pool.connection() as connection:
+            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            yield PostgresTransaction(connection)
+            connection.execute("ROLLBACK")
+
+    @contextmanager
+    def writing(self) -> Iterator[Writer]:
+        """Return a transaction; others that want to write to the same collection wait."""
+        with self._translated(), self._pool.connection() as connection:
+            connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
+            yield PostgresTransaction(connection)
+            try:
+                connection.execute("COMMIT")
+            except self._psycopg.OperationalError as error:
+                raise CollectionError(
+                    f"{self.shown} went away while this batch was being committed ({error}): it "
+                    "may have been written, all of it or nothing: look with get(), or write it "
+                    "again with upsert()"
+                ) from error
+
+    def copy_file(self, path: Path) -> bool:
+        """Do nothing: a server is no file."""
+        return False
+
+    def compact(self) -> None:
+        """Do nothing: the server does so by itself."""
+
+    def durability(self) -> str:
+        """Say what an acknowledged write survives, by the settings of the server."""
+        with self._translated(), self._pool.connection() as connection:
+            rows = connection.execute(
+                "SELECT name, setting FROM pg_settings "
+                "WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes') ORDER BY name"
+            ).fetchall()
+        settings = dict(rows)
+        described = ", ".join(f"{name}={value}" for name, value in rows)
+        safe = (
+            settings["fsync"] == "on"
+            and settings["full_page_writes"] == "on"
+            and settings["synchronous_commit"] != "off"
+        )
+        if safe:
+            survives = "survives kill -9 of any process and power loss"
+        elif settings["fsync"] == "on" and settings["full_page_writes"] == "on":
+            survives = "survives kill -9 of this process; a crash of the server may take back the "
+            survives += "last second"
+        else:
+            survives = "survives kill -9 of this process, but power loss may damage the database"
+        return f"PostgreSQL, {described}: an acknowledged write {survives}"
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._pool.close()
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        milliseconds = max(1, int(1000 * self._timeout))
+        connection: psycopg.Connection[Any] = self._psycopg.connect(
+            self._url,
+            autocommit=True,
+            client_encoding="UTF8",
+            connect_timeout=max(2, round(self._timeout)),
+            # Searches look up keys in indexes. A planner without statistics, right after an import,
+            # might prefer to read whole tables; and compiling takes longer than such queries do.
+            options="-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off "
+            "-c jit=off "
+            f"-c lock_timeout={milliseconds} -c client_min_messages=warning "
+            f"-c synchronous_commit={'on' if self._durable else 'off'}",
+        )
+        return connection
+
+    def _prepare(self) -> None:
+        with self._pool.connection() as connection:
+            (encoding,) = connection.execute("SHOW server_encoding").fetchone() or ("",)
+            if encoding != "UTF8":
+                raise CollectionError(
+                    f"{self.shown} has the encoding {encoding}, in which not every text can be "
+                    "written; make a database with ENCODING 'UTF8'"
+                )
+            if _schema_version(connection, self.shown) == len(MIGRATIONS):
+                return
+            connection.execute("BEGIN")
+            connection.execute(SCHEMA_LOCK)
+            version = _schema_version(connection, self.shown)  # another process may have been first
+            if version < len(MIGRATIONS):
+                if version == 0:
+                    connection.execute("CREATE SCHEMA IF NOT EXISTS lookalike")
+                    connection.execute("CREATE TABLE lookalike.schema (version BIGINT)")
+                upgrade(connection.execute, POSTGRESQL, version, self.shown)
+                connection.execute("DELETE FROM lookalike.schema")
+                connection.execute("INSERT INTO lookalike.schema VALUES (%s)", (len(MIGRATIONS),))
+            connection.execute("COMMIT")
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except self._psycopg.errors.LockNotAvailable as error:
+            raise CollectionBusyError(
+                f"{self.shown}: the collection was locked by another writer for more than "
+                f"{self._timeout:g} s; nothing was written: try again, or open the collection "
+                "with a longer timeout"
+            ) from error
+        except (
+            self._psycopg.errors.UndefinedTable,
+            self._psycopg.errors.DeadlockDetected,
+        ) as error:
+            # Tables are dropped only with a collection: it is gone, or was replaced.
+            raise StaleView from error
+        except self._psycopg.errors.DiskFull as error:
+            raise CollectionError(
+                f"{self.shown}: the disk of the server is full ({error}); nothing of this batch "
+                "was written: make room and write it again"
+            ) from error
+        except self._psycopg.Error as error:
+            raise CollectionError(
+                f"{self.shown}: PostgreSQL reports: {error}; nothing that was not acknowledged was "
+                "written"
+            ) from error
+
+
+def _usable(connection: psycopg.Connection[Any]) -> bool:
+    """Return whether an idle connection still stands: a server that left has sent a last word."""
+    return not connection.closed and not select.select([connection.fileno()], [], [], 0)[0]
+
+
+def _schema_version(connection: psycopg.Connection[Any], shown: str) -> int:
+    # The catalogue and not to_regclass(), which may answer from before a lock was waited for.
+    row = connection.execute(
+        "SELECT count(*) FROM pg_catalog.pg_tables "
+        "WHERE schemaname = 'lookalike' AND tablename = 'schema'"
+    ).fetchone()
+    if not row or not row[0]:
+        return 0
+    row = connection.execute("SELECT version FROM lookalike.schema").fetchone()
+    version = int(row[0]) if row else 0
+    refuse_newer(version, shown)
+    return version

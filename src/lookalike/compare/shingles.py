@@ -1,0 +1,70 @@
+"""Which shingles two texts share, and what these look like."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike import _native
+from lookalike.compare.spans import word_spans
+from lookalike.features.text import Words
+
+__all__ = ["SharedShingles", "shared_shingles"]
+
+_MOST_CHARACTERS = 1_000_000
+"""Of a text that examples are taken from."""
+
+
+@dataclass(frozen=True)
+class SharedShingles:
+    """Different n-grams of words: how many both texts have, and how many only one of them."""
+
+    ngram: int
+    shared: int
+    only_a: int
+    only_b: int
+    examples: dict[str, list[str]]
+    """Some of each, by the names above, in the order of the text; they do not overlap."""
+
+
+def shared_shingles(a: str, b: str, ngram: int, *, examples: int = 3) -> SharedShingles:
+    """Compare the sets of word n-grams of two texts; linear but for sorting their hashes."""
+    words = Words(ngram=ngram)
+    left, right = _hashes(a, words), _hashes(b, words)
+    in_b, in_a = np.isin(left, right), np.isin(right, left)
+    return SharedShingles(
+        ngram,
+        shared=len(np.unique(left[in_b])),
+        only_a=len(np.unique(left[~in_b])),
+        only_b=len(np.unique(right[~in_a])),
+        examples={
+            "shared": _examples(a, in_b, ngram, examples),
+            "only_a": _examples(a, ~in_b, ngram, examples),
+            "only_b": _examples(b, ~in_a, ngram, examples),
+        },
+    )
+
+
+def _hashes(text: str, words: Words) -> NDArray[np.uint64]:
+    """Return the shingles of a text in their order."""
+    documents = _native.Documents.from_list([text], 0)
+    return words._native.extract(documents)[1]
+
+
+def _examples(text: str, chosen: NDArray[np.bool_], ngram: int, most: int) -> list[str]:
+    """Return the text of some of the shingles that are chosen."""
+    spans = word_spans(text[:_MOST_CHARACTERS])
+    if len(text) > _MOST_CHARACTERS:
+        spans = spans[:-1]  # a word that may be cut
+    wide = min(ngram, len(spans))
+    found: list[str] = []
+    free = 0
+    for first in np.flatnonzero(chosen).tolist():
+        if len(found) == most or first + wide > len(spans):
+            break
+        if first >= free:
+            found.append(" ".join(text[spans[first][0] : spans[first + wide - 1][1]].split()))
+            free = first + wide
+    return found

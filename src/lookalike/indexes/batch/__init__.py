@@ -1,0 +1,1 @@
+"""A batch of signatures against a collection that stays on disk."""

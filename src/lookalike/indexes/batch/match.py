@@ -1,0 +1,140 @@
+"""match_batch: a batch of signatures against a collection that stays on disk, then appended to it.
+
+The batch mode of Sood and Loguinov (section 6.3): the file is read once, in chunks; memory is
+bounded by the chunk and the batch.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, SupportsFloat, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lookalike.checks import share, thread_count, whole_number
+from lookalike.errors import ArgumentError
+from lookalike.indexes.base import DEFAULT_LIMIT
+from lookalike.indexes.batch.chunks import Chunks, Matcher, MatchesSoFar
+from lookalike.indexes.batch.matchers import ByBlocks, ByFlips
+from lookalike.indexes.results import Matches
+from lookalike.indexes.rows import Rows
+from lookalike.indexes.tables.flip_sets import upper_bits
+from lookalike.indexes.tables.sorted_table import SortedTable, header_width
+from lookalike.indexes.tables.volatility import as_weights
+from lookalike.signatures import as_signatures
+
+if TYPE_CHECKING:
+    from lookalike.storage import SignatureFile
+
+__all__ = ["Progress", "chunks_for", "match_batch"]
+
+Progress = Callable[[int, int], None]
+"""Called with how many signatures of the file have been read, and how many there are."""
+
+_CHUNK_BYTES = 1 << 27
+_SMALL = 1 << 16
+_SHORT = 4
+"""Runs up to so many times as long as the batch are put together: sorting them takes less time than
+looking the batch up in each of them.
+"""
+
+
+def match_batch(
+    file: str | os.PathLike[str],
+    queries: ArrayLike,
+    radius: SupportsIndex = 3,
+    *,
+    method: str = "flips",
+    weights: ArrayLike | None = None,
+    flips: SupportsIndex | None = None,
+    recall: SupportsFloat = 0.95,
+    first: bool = False,
+    tables: SupportsIndex | None = None,
+    ids: ArrayLike | None = None,
+    append: bool = True,
+    chunk: SupportsIndex | None = None,
+    limit: SupportsIndex = DEFAULT_LIMIT,
+    threads: SupportsIndex | None = None,
+    progress: Progress | None = None,
+) -> Matches:
+    """Find what is within the radius of each query in a signature file, then append the queries.
+
+    The file is made if it is not there. It is read from beginning to end in chunks of at most
+    `chunk` signatures: as many as the batch has unless told, or 128 MB if that is more. Runs of the
+    file that are not much longer than the batch are put together to chunks of that size.
+
+    `method="flips"`: each chunk is a `FlipIndex`, asked with `weights` as `FlipIndex.within` is;
+    how many flips reach the `recall` is found out on the first chunk. Runs of the file are sorted
+    already, so that one by itself needs no more than its header table; larger chunks are quicker.
+    `method="blocks"`: the batch becomes a `BlockIndex` of `tables` tables, and every signature of
+    the file is looked up in it; exact.
+
+    With `first=True` each query gets one match, the first that is met, and is not asked any more;
+    reading stops when all have one. Matches have the ids of the file. The batch itself is not
+    compared with itself.
+
+    Afterwards, unless `append=False`, the queries are sorted and appended as one run, whole or not
+    at all, with `ids`, or the numbers that follow the largest id of the file.
+    """
+    from lookalike.storage import SignatureFile  # not needed to search, so not at import
+
+    rows = as_signatures(queries, "queries")
+    bits = 8 * rows.shape[1]
+    near = min(whole_number("radius", radius, at_least=0), bits)
+    most = whole_number("limit", limit, at_least=0)
+    workers = thread_count(threads)
+    size = None if chunk is None else whole_number("chunk", chunk, at_least=1)
+    names = None if ids is None else Rows.of(rows, ids).all_ids()
+    if method == "blocks":
+        matcher: Matcher = ByBlocks(rows, near, tables, workers)
+    elif method == "flips":
+        values = None if weights is None else as_weights(weights, len(rows), bits)
+        tries = None if flips is None else whole_number("flips", flips, at_least=0)
+        matcher = ByFlips(rows, near, workers, values, tries, share("recall", recall), first)
+    else:
+        raise ArgumentError(f"method is {method!r}; expected 'flips' or 'blocks'")
+
+    if not append and not Path(file).exists():
+        raise ArgumentError(f"there is no file {file}; with append=True it is made")
+    store = SignatureFile(file) if Path(file).exists() else SignatureFile.create(file, bits)
+    if store.bits != bits:
+        raise ArgumentError(
+            f"queries have {bits} bits, the signatures of {store.path} {store.bits}; expected the "
+            "same"
+        )
+    found = MatchesSoFar(len(rows), first, most, near)
+    chunks = chunks_for(store, len(rows), size, matcher.joins_runs)
+    _match(chunks, matcher, found, len(store), progress)
+    matches = found.matches(matcher.exact)
+    if append:
+        header = upper_bits(bits, min(header_width(len(rows)), bits))
+        table = SortedTable.build(rows, header, workers)
+        own = np.arange(len(rows)) if names is None else names
+        store.append(table.signatures, own[table.rows], number_on=names is None)
+    return matches
+
+
+def chunks_for(
+    store: SignatureFile, queries: int, size: int | None = None, join: bool = True
+) -> Chunks:
+    """Return how a file is read for so many queries, in chunks of at most `size`."""
+    if size is None:
+        size = max(queries, _CHUNK_BYTES * 8 // store.bits, 1)
+    return Chunks(store, size, min(size, max(_SHORT * queries, _SMALL)) if join else 0)
+
+
+def _match(
+    chunks: Chunks, matcher: Matcher, found: MatchesSoFar, total: int, progress: Progress | None
+) -> None:
+    """Read the file and gather matches, until there is nothing left to be asked."""
+    matcher.prepare(chunks.sizes())
+    done = 0
+    reading = iter(chunks)
+    while found.left and (chunk := next(reading, None)) is not None:
+        matcher.match(chunk, found)
+        done += len(chunk.ids)
+        if progress is not None:
+            progress(done, total)

@@ -1,0 +1,493 @@
+"""SliceIndex: inverted signature slice lists (Chappell, Geva and Zuccon).
+
+A signature is cut into slices of `slice_bits` bits; for each position and value there is a list of
+the signatures that have it. A search reads the lists of the query's slices, and of the values near
+them; what turns up often and close gets a high score, and the best get their true distance.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lookalike import _native
+from lookalike.checks import thread_count, whole_number
+from lookalike.errors import ArgumentError, CorruptIndexError
+from lookalike.indexes.all_pairs import pairs_of_rows
+from lookalike.indexes.base import DEFAULT_LIMIT, Index
+from lookalike.indexes.results import (
+    NO_LIMIT,
+    Explanation,
+    Matches,
+    Neighbors,
+    Pairs,
+    as_int64,
+    too_many_matches,
+)
+from lookalike.indexes.rows import Rows, as_ids
+from lookalike.indexes.slices.core_answer import Top, padded
+from lookalike.indexes.slices.segments import (
+    BUFFER,
+    Segment,
+    extended,
+    merged_segments,
+    renumbered,
+    wants_lists,
+)
+from lookalike.indexes.slices.width import MOST_SLICE_BITS, slice_width
+from lookalike.signatures import as_queries
+
+if TYPE_CHECKING:
+    from lookalike.storage import Container
+
+__all__ = ["SliceIndex"]
+
+_MOST_VARIANTS = 1 << 22
+_BUILD_MEMORY = 1 << 30
+
+
+class SliceIndex(Index):
+    """Approximate nearest neighbours, exact neighbours within a radius, exact pairs.
+
+    `slice_bits` from 1 to 28; None chooses by the number of signatures, within `memory` bytes for
+    the lists. Building sorts each position once, positions in parallel: some 4·n·slices bytes of
+    lists (6 for signatures of 64 to 127 bits) beside the signatures, which are used where they are,
+    memory-mapped ones included. `SliceIndex.build` needs no memory for the lists.
+
+    `add`, `remove` and `compact` change the index; searches that are running meanwhile see it as it
+    was when they began.
+    """
+
+    kind = "slices"
+
+    def __init__(
+        self,
+        signatures: ArrayLike,
+        slice_bits: SupportsIndex | None = None,
+        ids: ArrayLike | None = None,
+        *,
+        memory: SupportsIndex | None = None,
+        threads: SupportsIndex | None = None,
+    ) -> None:
+        rows = Rows.of(signatures, ids)
+        budget = None if memory is None else whole_number("memory", memory, at_least=0)
+        self.slice_bits = _checked_width(rows, slice_bits, budget)
+        self._bits = rows.bits
+        self._segments: tuple[Segment, ...] = (
+            Segment.build(rows, self.slice_bits, thread_count(threads)),
+        )
+        self._next_id = _next_id(rows)
+        self._own_ids = ids is not None
+        self._writing = threading.Lock()
+
+    @classmethod
+    def build(
+        cls,
+        path: str | os.PathLike[str],
+        signatures: ArrayLike,
+        slice_bits: SupportsIndex | None = None,
+        ids: ArrayLike | None = None,
+        *,
+        memory: SupportsIndex = _BUILD_MEMORY,
+        threads: SupportsIndex | None = None,
+    ) -> SliceIndex:
+        """Build an index straight into a file, and return it opened, as `la.load_index` does.
+
+        For memory-mapped signatures whose lists, or which themselves, do not fit into memory: lists
+        are put together `memory` bytes at a time (a gigabyte unless told; more only if one list is
+        longer), and the signatures read through once for each. Beside that there are 4 bytes for
+        every list (16 MB for a million signatures of 1024 bits), and 8 for those at hand. The file
+        is there whole or not at all.
+        """
+        from lookalike.indexes.slices.build_file import write_with_lists
+        from lookalike.storage import open_container
+
+        rows = Rows.of(signatures, ids)
+        width = _checked_width(rows, slice_bits, None)
+        most = whole_number("memory", memory, at_least=1)
+        if wants_lists(len(rows), rows.bits, width):
+            meta = {
+                "index": cls.kind,
+                "slice_bits": width,
+                "bits": rows.bits,
+                "next_id": _next_id(rows),
+                "own_ids": ids is not None,
+            }
+            write_with_lists(path, meta, rows, width, most, thread_count(threads))
+        else:
+            cls(rows.signatures, width, rows.ids, threads=threads).save(path)
+        return cls.from_container(open_container(path))
+
+    @classmethod
+    def merge(
+        cls, indexes: Iterable[SliceIndex], *, threads: SupportsIndex | None = None
+    ) -> SliceIndex:
+        """Return one index over all signatures of indexes with equal slices.
+
+        Their lists are laid end to end, which is quicker than building anew. Indexes whose ids are
+        positions are numbered on; otherwise ids must be distinct.
+        """
+        parts = list(indexes)
+        if not parts:
+            raise ArgumentError("there are no indexes to merge; expected at least one")
+        if len({(part.bits, part.slice_bits) for part in parts}) > 1:
+            shapes = [(part.bits, part.slice_bits) for part in parts]
+            raise ArgumentError(f"(bits, slice_bits) are {shapes}; expected the same for all")
+        own = {part.own_ids for part in parts}
+        if len(own) > 1:
+            raise ArgumentError("some indexes have ids of the caller's and some do not")
+        merged = cls.__new__(cls)
+        merged._bits, merged.slice_bits, merged._own_ids = parts[0]._bits, parts[0].slice_bits, True
+        merged._writing = threading.Lock()
+        segments, shift = [], 0
+        for part in parts:
+            segments += [renumbered(segment, shift) for segment in part._segments]
+            shift += 0 if part.own_ids else part.next_id
+        whole = merged_segments(segments, thread_count(threads))
+        if own == {True}:
+            Rows.of(whole.rows.signatures, whole.rows.ids)  # raises if an id is there twice
+        merged._own_ids = own == {True}
+        merged._segments = (whole,)
+        merged._next_id = int(whole.rows.all_ids().max(initial=-1)) + 1
+        if not merged._own_ids:
+            merged._next_id = shift
+        return merged
+
+    @property
+    def bits(self) -> int:
+        """How many bits each signature has."""
+        return self._bits
+
+    @property
+    def own_ids(self) -> bool:
+        """Whether ids are the caller's."""
+        return self._own_ids
+
+    @property
+    def next_id(self) -> int:
+        """The number that the next signature without an id gets."""
+        return self._next_id
+
+    @property
+    def slices(self) -> int:
+        """How many slices a signature is cut into."""
+        return len(_native.slice_widths(self._bits, self.slice_bits))
+
+    def __len__(self) -> int:
+        return sum(segment.alive for segment in self._segments)
+
+    def stats(self) -> dict[str, Any]:
+        """Return what there is to know about the index, in plain values."""
+        return {
+            **super().stats(),
+            "slice_bits": self.slice_bits,
+            "slices": self.slices,
+            "segments": [segment.alive for segment in self._segments],
+            "removed": sum(segment.removals for segment in self._segments),
+        }
+
+    def living(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """Return all signatures that have not been removed, and their ids."""
+        rows = [segment.living() for segment in self._segments]
+        if len(rows) == 1:
+            return rows[0].signatures, rows[0].all_ids()
+        return (
+            np.concatenate([part.signatures for part in rows]),
+            np.concatenate([part.all_ids() for part in rows]),
+        )
+
+    # Searching
+
+    def search(
+        self,
+        queries: ArrayLike,
+        k: SupportsIndex,
+        *,
+        expand: SupportsIndex = 3,
+        admit: SupportsIndex | None = None,
+        rerank: SupportsIndex | None = None,
+        exact: bool = False,
+        explain: bool = False,
+        threads: SupportsIndex | None = None,
+    ) -> Neighbors:
+        """Return k near signatures of each query, nearest first, ties by id.
+
+        Lists are read whose value differs from the query's slice in up to `expand` bits (the
+        paper's i); those beyond `admit` bits (j; `expand` unless told) raise the score of
+        candidates but bring in no new ones. The `rerank` best by (score, id) get their true
+        distance (the larger of 1000 and 10·k unless told); the k nearest of them are returned.
+
+        `exact` of the result is True if the bounds prove that these are the k nearest, ties
+        included. With `exact=True` the search expands until they do, or scans where that is
+        cheaper. `explain=True` says what was read.
+
+        Queries of a batch share what they read, and are answered the quicker the more there are of
+        them, with the same result; that takes up to some 200 MB for each thread meanwhile.
+        """
+        rows = as_queries(queries, self.bits)
+        wanted = whole_number("k", k, at_least=1)
+        settings = self.search_settings(wanted, expand, admit, rerank)
+        top = self.top(rows, wanted, settings, exact, explain, thread_count(threads))
+        proven = top.proven.astype(bool)
+        explanation = top.explanation(self.bits, self.slice_bits, wanted) if explain else None
+        ids, distances = (padded(array, wanted) for array in (top.ids, top.distances))
+        return Neighbors(ids, distances, bool(proven.all()), explanation)
+
+    def within(
+        self,
+        queries: ArrayLike,
+        radius: SupportsIndex,
+        *,
+        limit: SupportsIndex = DEFAULT_LIMIT,
+        explain: bool = False,
+        threads: SupportsIndex | None = None,
+    ) -> Matches:
+        """Return every signature at distance `radius` or less from each query; always exact.
+
+        By the general pigeonhole principle, with thresholds chosen per query by the lengths of
+        lists; scans where that is cheaper. More than `limit` matches raise `ResultTooLargeError`.
+        """
+        rows = as_queries(queries, self.bits)
+        most = whole_number("limit", limit, at_least=0)
+        near = min(whole_number("radius", radius, at_least=0), self.bits)
+        try:
+            offsets, ids, distances, work = _native.slice_within(
+                [segment.native() for segment in self._segments],
+                self.slice_bits,
+                rows,
+                near,
+                min(most, NO_LIMIT),
+                thread_count(threads),
+            )
+        except _native.TooManyResults:
+            raise too_many_matches(most, radius, len(rows)) from None
+        except _native.CorruptLists:
+            raise self._damaged() from None
+        explanation = None
+        if explain:
+            lists, postings, verified = work.reshape(-1, 3).T
+            always = np.ones(len(rows), bool)
+            explanation = Explanation(always, lists, postings, verified, verified)
+        return Matches(as_int64(offsets), as_int64(ids), distances, True, explanation)
+
+    def pairs(
+        self,
+        radius: SupportsIndex,
+        *,
+        limit: SupportsIndex = DEFAULT_LIMIT,
+        collapse: bool = False,
+        threads: SupportsIndex | None = None,
+    ) -> Pairs:
+        """Return every pair of the collection at distance `radius` or less, each once; exact.
+
+        Equal signatures are compared with others only once. With `collapse=True` each of them is
+        paired with the first of its equals and no other, which keeps a million copies linear.
+        More than `limit` pairs raise `ResultTooLargeError`.
+        """
+        near = min(whole_number("radius", radius, at_least=0), self.bits)
+        most = whole_number("limit", limit, at_least=0)
+        return pairs_of_rows(*self.living(), near, most, collapse, thread_count(threads))
+
+    # Changing
+
+    def add(
+        self,
+        signatures: ArrayLike,
+        ids: ArrayLike | None = None,
+        *,
+        threads: SupportsIndex | None = None,
+    ) -> NDArray[np.int64]:
+        """Add signatures and return their ids: the given ones, or the next free numbers.
+
+        Costs microseconds a signature: new ones are kept in a small segment, and segments of
+        similar size are merged from time to time.
+        """
+        new = Rows.of(as_queries(signatures, self.bits, "the new signatures"), ids)
+        with self._writing:
+            if ids is not None:
+                self._refuse_known(new.all_ids())
+                self._own_ids = True
+            elif len(new):
+                start = self._next_id
+                if start + len(new) > 2**63:
+                    raise ArgumentError(
+                        f"the largest id so far is {start - 1}, and int64 ends at 2**63 - 1; "
+                        "give the new signatures ids of your own"
+                    )
+                new = Rows(new.signatures, np.arange(start, start + len(new), dtype=np.int64))
+            self._next_id = max(self._next_id, int(new.all_ids().max(initial=-1)) + 1)
+            self._append(new, thread_count(threads))
+        return new.all_ids()
+
+    def remove(self, ids: ArrayLike) -> None:
+        """Take signatures out, by id; raises if one is not there, and then removes none.
+
+        They are only marked; `compact` frees their place.
+        """
+        wanted = np.unique(as_ids(np.atleast_1d(np.asarray(ids))))
+        with self._writing:
+            segments = list(self._segments)
+            missing = np.ones(len(wanted), bool)
+            for number, segment in enumerate(segments):
+                positions = segment.find(wanted)
+                found = positions >= 0
+                missing &= ~found
+                if found.any():
+                    segments[number] = segment.remove(positions[found])
+            if missing.any():
+                raise ArgumentError(
+                    f"the id {wanted[missing][0]} is not in the index; nothing was removed"
+                )
+            self._segments = tuple(segments)
+
+    def compact(self, *, threads: SupportsIndex | None = None) -> None:
+        """Merge all segments into one and free the places of removed signatures."""
+        with self._writing:
+            self._segments = (merged_segments(list(self._segments), thread_count(threads)),)
+
+    def _append(self, new: Rows, threads: int) -> None:
+        segments = list(self._segments)
+        last = segments[-1]
+        if len(segments) > 1 and last.lists is None and len(last) + len(new) <= BUFFER:
+            segments[-1] = extended(last, new)
+        elif len(new) <= BUFFER // 2:
+            segments.append(extended(Segment(Rows(new.signatures[:0]), self.slice_bits), new))
+        else:
+            segments.append(Segment.build(new, self.slice_bits, threads))
+        if len(segments[-1]) >= BUFFER and segments[-1].lists is None:
+            segments[-1] = merged_segments(segments[-1:], threads)
+        # Merge while the last two are of similar size, so that their number stays logarithmic.
+        while len(segments) > 2 and 2 * len(segments[-1]) >= len(segments[-2]) > BUFFER // 2:
+            segments[-2:] = [merged_segments(segments[-2:], threads)]
+        self._segments = tuple(segments)
+
+    def _refuse_known(self, ids: NDArray[np.int64]) -> None:
+        for segment in self._segments:
+            known = segment.find(ids) >= 0
+            if known.any():
+                raise ArgumentError(
+                    f"the id {ids[known][0]} is in the index already; remove it first"
+                )
+
+    # Within
+
+    def search_settings(
+        self,
+        k: int,
+        expand: SupportsIndex,
+        admit: SupportsIndex | None,
+        rerank: SupportsIndex | None,
+    ) -> tuple[int, int, int]:
+        """Return valid (expand, admit, rerank)."""
+        widest = _native.slice_widths(self.bits, self.slice_bits)[0]
+        wide = min(whole_number("expand", expand, at_least=0), widest)
+        lists = sum(math.comb(widest, ones) for ones in range(wide + 1))
+        if lists > _MOST_VARIANTS:
+            raise ArgumentError(
+                f"expand is {wide}: {lists} lists for each slice of {widest} bits; expected at "
+                f"most {_MOST_VARIANTS}: use a smaller expand, or exact=True"
+            )
+        narrow = wide if admit is None else min(whole_number("admit", admit, at_least=0), wide)
+        best = max(1000, 10 * k)
+        if rerank is not None:
+            best = whole_number("rerank", rerank, at_least=k)
+        return wide, narrow, best
+
+    def top(
+        self,
+        rows: NDArray[np.uint8],
+        k: int,
+        settings: tuple[int, int, int],
+        exact: bool,
+        explain: bool,
+        threads: int,
+    ) -> Top:
+        """Run the search and return all that the core tells, for k or as many as there are."""
+        segments = self._segments  # once: another thread may be changing the index
+        alive = sum(segment.alive for segment in segments)
+        top = Top(len(rows), min(k, max(1, alive)), alive)
+        expand, admit, rerank = settings
+        try:
+            _native.slice_top(
+                [segment.native() for segment in segments],
+                self.slice_bits,
+                rows,
+                top.ids.shape[1],
+                expand,
+                admit,
+                rerank,
+                exact,
+                explain,
+                threads,
+                top.ids,
+                top.distances,
+                top.scores,
+                top.rest,
+                top.proven,
+                top.work,
+            )
+        except _native.CorruptLists:
+            raise self._damaged() from None
+        return top
+
+    def _damaged(self) -> CorruptIndexError:
+        name = self._container.path if self._container else "the index"
+        return CorruptIndexError(f"{name}: slice lists point outside of the collection; rebuild it")
+
+    def _contents(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        with self._writing:
+            return super()._contents()
+
+    def _meta(self) -> dict[str, Any]:
+        return {
+            **super()._meta(),
+            "slice_bits": self.slice_bits,
+            "bits": self.bits,
+            "next_id": self._next_id,
+            "own_ids": self._own_ids,
+            "segments": [segment.meta() for segment in self._segments],
+        }
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        arrays: dict[str, NDArray[Any]] = {}
+        for number, segment in enumerate(self._segments):
+            arrays |= segment.arrays(f"{number}.")
+        return arrays
+
+    def _restore(self, container: Container) -> None:
+        try:
+            meta = container.meta
+            self._bits, self.slice_bits = int(meta["bits"]), int(meta["slice_bits"])
+            self._next_id, self._own_ids = int(meta["next_id"]), bool(meta["own_ids"])
+            if not 1 <= self.slice_bits <= MOST_SLICE_BITS or not 8 <= self._bits < 2**16:
+                raise ValueError(f"slices of {self.slice_bits} of {self._bits} bits")
+            self._segments = tuple(
+                Segment.restored(container, f"{number}.", self.slice_bits, dict(segment))
+                for number, segment in enumerate(meta["segments"])
+            )
+            if not self._segments or any(s.rows.bits != self._bits for s in self._segments):
+                raise ValueError("segments of another width, or none")
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise CorruptIndexError(
+                f"{container.path}: the description of the slices cannot be used: {error!r}"
+            ) from error
+        self._writing = threading.Lock()
+
+
+def _checked_width(rows: Rows, slice_bits: SupportsIndex | None, memory: int | None) -> int:
+    """Return the width of slices: the given one, or one that suits."""
+    if rows.bits >= 2**16:
+        raise ArgumentError(f"signatures have {rows.bits} bits; slices take less than 65536")
+    if slice_bits is None:
+        return slice_width(len(rows), rows.bits, memory)
+    return whole_number("slice_bits", slice_bits, at_least=1, at_most=MOST_SLICE_BITS)
+
+
+def _next_id(rows: Rows) -> int:
+    return len(rows) if rows.ids is None else int(rows.ids.max(initial=-1)) + 1

@@ -1,0 +1,185 @@
+"""What indexes of sorted tables have in common: everything that is not their own search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lookalike import _native
+from lookalike.checks import thread_count, whole_number
+from lookalike.errors import CorruptIndexError
+from lookalike.indexes.all_pairs import pairs_of_rows
+from lookalike.indexes.base import DEFAULT_LIMIT, Index
+from lookalike.indexes.results import NO_LIMIT, Matches, Neighbors, Pairs, too_many_matches
+from lookalike.indexes.rows import Rows
+from lookalike.indexes.slices.core_answer import nearest_of, padded
+from lookalike.indexes.tables.sorted_table import SortedTable
+from lookalike.signatures import as_queries
+from lookalike.signatures.arrays import MAX_BITS
+
+if TYPE_CHECKING:
+    from lookalike.storage import Container
+
+__all__ = ["TabledIndex"]
+
+_CHUNK = 1 << 22
+
+
+class TabledIndex(Index):
+    """An index whose tables hold the signatures; the caller's array is not kept.
+
+    Whatever tables cannot answer is answered by a scan over the first of them.
+    """
+
+    _tables: tuple[SortedTable, ...]
+    _ids: NDArray[np.int64] | None
+    """The ids of rows; None if rows are the ids."""
+
+    @property
+    def bits(self) -> int:
+        """How many bits each signature has."""
+        return 8 * int(self._tables[0].signatures.shape[1])
+
+    @property
+    def own_ids(self) -> bool:
+        """Whether ids are the caller's."""
+        return self._ids is not None
+
+    @property
+    def next_id(self) -> int:
+        """One more than the largest id."""
+        return len(self) if self._ids is None else int(self._ids.max(initial=-1)) + 1
+
+    def __len__(self) -> int:
+        return len(self._tables[0].signatures)
+
+    def living(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """Return copies of all signatures, in the order they were given in, and their ids."""
+        table = self._tables[0]
+        signatures = np.empty_like(table.signatures)
+        signatures[self._rows_of(slice(None))] = table.signatures
+        return signatures, np.arange(len(self)) if self._ids is None else self._ids
+
+    def search(
+        self, queries: ArrayLike, k: SupportsIndex, *, threads: SupportsIndex | None = None
+    ) -> Neighbors:
+        """Return the k nearest signatures of each query, nearest first, ties by id; exact.
+
+        Tables serve to search by radius, not for this: it scans all signatures.
+        """
+        rows = as_queries(queries, self.bits)
+        return self._scan_top(rows, whole_number("k", k, at_least=1), thread_count(threads))
+
+    def pairs(
+        self,
+        radius: SupportsIndex,
+        *,
+        limit: SupportsIndex = DEFAULT_LIMIT,
+        collapse: bool = False,
+        threads: SupportsIndex | None = None,
+    ) -> Pairs:
+        """Return every pair of the collection at distance `radius` or less, each once; exact.
+
+        As `SliceIndex.pairs` does, without using the tables.
+        """
+        near = min(whole_number("radius", radius, at_least=0), self.bits)
+        most = whole_number("limit", limit, at_least=0)
+        return pairs_of_rows(*self.living(), near, most, collapse, thread_count(threads))
+
+    # Scanning
+
+    def _scan_top(self, rows: NDArray[np.uint8], k: int, threads: int) -> Neighbors:
+        ids = np.empty((len(rows), 0), np.int64)
+        distances = np.empty((len(rows), 0), np.int32)
+        for signatures, own in self._chunks():
+            found = min(k, len(signatures))
+            near = np.empty((len(rows), found), np.int64)
+            far = np.empty((len(rows), found), np.int32)
+            _native.scan_top(signatures, own, False, rows, found, threads, near, far)
+            ids, distances = nearest_of(
+                np.concatenate([ids, near], axis=1), np.concatenate([distances, far], axis=1), k
+            )
+        return Neighbors(padded(ids, k), padded(distances, k), exact=True)
+
+    def _scan_within(
+        self, rows: NDArray[np.uint8], radius: int, limit: int, threads: int
+    ) -> Matches:
+        parts = []
+        left = limit
+        for signatures, own in self._chunks():
+            try:
+                parts.append(
+                    _native.scan_within(
+                        signatures, own, False, rows, radius, min(left, NO_LIMIT), threads
+                    )
+                )
+            except _native.TooManyResults:
+                raise too_many_matches(limit, radius, len(rows)) from None
+            left -= len(parts[-1][1])
+        counts = np.sum([np.diff(offsets) for offsets, _, _ in parts], axis=0, dtype=np.int64)
+        query = np.concatenate(
+            [np.repeat(np.arange(len(rows)), np.diff(offsets)) for offsets, _, _ in parts]
+        )
+        ids = np.concatenate([part[1] for part in parts]).view(np.int64)
+        distances = np.concatenate([part[2] for part in parts])
+        order = np.lexsort((ids, distances, query))
+        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        return Matches(offsets, ids[order], distances[order], exact=True)
+
+    def _chunks(self) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int64]]]:
+        """Yield signatures and their ids, some at a time; at least once."""
+        for begin in range(0, max(1, len(self)), _CHUNK):
+            part = slice(begin, begin + _CHUNK)
+            rows = self._rows_of(part)
+            ids = rows.astype(np.int64) if self._ids is None else self._ids[rows]
+            yield self._tables[0].signatures[part], ids
+
+    def _rows_of(self, part: slice) -> NDArray[Any]:
+        table = self._tables[0]
+        if table.rows is None or table.compressed:
+            return np.arange(len(self))[part]
+        rows = table.rows[part]
+        if len(rows) and int(rows.max()) >= len(self):
+            raise self._damaged()
+        return rows
+
+    def _damaged(self) -> CorruptIndexError:
+        name = self._container.path if self._container else "the index"
+        return CorruptIndexError(f"{name}: a table points outside of the collection; rebuild it")
+
+    # Saving
+
+    def _take_rows(self, signatures: ArrayLike, ids: ArrayLike | None) -> NDArray[np.uint8]:
+        rows = Rows.of(signatures, ids)
+        self._ids = None if rows.ids is None else rows.ids
+        return rows.signatures
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        arrays: dict[str, NDArray[Any]] = {}
+        for number, table in enumerate(self._tables):
+            arrays |= table.arrays(f"{number}.")
+        if self._ids is not None:
+            arrays["ids"] = self._ids
+        return arrays
+
+    def _restore_tables(self, container: Container, runs: list[Any]) -> None:
+        tables = tuple(
+            SortedTable.restored(container, f"{number}.", own) for number, own in enumerate(runs)
+        )
+        shapes = {table.signatures.shape for table in tables}
+        if len(shapes) != 1 or not 1 <= tables[0].signatures.shape[1] <= MAX_BITS // 8:
+            raise CorruptIndexError(
+                f"{container.path} holds tables of the shapes {sorted(shapes)}; it is damaged"
+            )
+        self._tables = tables
+        self._ids = None
+        if "ids" in container:
+            self._ids = container.array("ids", np.int64, 1)
+            if len(self._ids) != len(self):
+                raise CorruptIndexError(
+                    f"{container.path} holds {len(self)} signatures and {len(self._ids)} ids; "
+                    "it is damaged"
+                )

@@ -1,0 +1,157 @@
+"""How signatures are cut into blocks, and which blocks lead a table (Manku, Jain, Das Sarma)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+from lookalike.errors import ArgumentError
+from lookalike.indexes.tables.sorted_table import Runs, header_width
+
+__all__ = ["BlockChoice", "choose_blocks"]
+
+MOST_TABLES = 256
+_MOST_UNASKED = 20
+"""Tables that are made at most when nobody says how many."""
+_MOST_BLOCKS = 64
+
+# Rough costs in nanoseconds, only to weigh choices against each other: of looking up a table, and
+# of comparing with a signature for each 8 bytes of it.
+_LOOK_UP = 30.0
+_COMPARE = 0.6
+_FETCH = 16.0
+"""The same for one that comes from anywhere in memory."""
+
+
+@dataclass(frozen=True)
+class BlockChoice:
+    """`blocks` blocks of as equal widths as can be, of which each table has `lead` in front.
+
+    Whatever differs in up to `blocks - lead` bits has `lead` blocks without a difference, so one
+    of the C(blocks, lead) tables has it in the query's own bucket.
+    """
+
+    bits: int
+    blocks: int
+    lead: int
+
+    @property
+    def radius(self) -> int:
+        """The largest radius that the tables are complete for."""
+        return self.blocks - self.lead
+
+    @property
+    def tables(self) -> int:
+        """How many tables there are."""
+        return math.comb(self.blocks, self.lead)
+
+    def widths(self) -> list[int]:
+        """Return how many bits each block has: 13, 13, 13, 13 and 12 for 64 bits in 5 blocks."""
+        least, wider = divmod(self.bits, self.blocks)
+        return [least + (block < wider) for block in range(self.blocks)]
+
+    def headers(self, count: int) -> list[Runs]:
+        """Return the bits that each table is looked up by: no more than `count` signatures need.
+
+        Bits of leading blocks beyond that would only leave most buckets empty.
+        """
+        widths = self.widths()
+        starts = [sum(widths[:block]) for block in range(self.blocks)]
+        headers: list[Runs] = []
+        for leading in combinations(range(self.blocks), self.lead):
+            left, runs = header_width(count), list[tuple[int, int]]()
+            for block in leading:
+                width = min(left, widths[block])
+                if width:
+                    runs.append((starts[block], width))
+                left -= width
+            headers.append(runs)
+        return headers
+
+    def header_bits(self, count: int) -> int:
+        """Return the least number of header bits of a table."""
+        return min(header_width(count), sum(sorted(self.widths())[: self.lead]))
+
+    def nanoseconds(self, count: int, compressed: bool = False) -> float:
+        """Estimate what a query costs."""
+        bucket = count / (1 << self.header_bits(count))
+        compare = _FETCH if compressed else _COMPARE * max(1.0, self.bits / 64)
+        return self.tables * (_LOOK_UP + bucket * compare)
+
+    def bytes(self, count: int, compressed: bool = False) -> int:
+        """Return what the tables take."""
+        offsets = sum(4 * ((1 << sum(w for _, w in runs)) + 1) for runs in self.headers(count))
+        copies = 1 if compressed else self.tables
+        return count * (copies * self.bits // 8 + self.tables * 4) + offsets
+
+
+def choose_blocks(
+    count: int,
+    bits: int,
+    radius: int,
+    tables: int | None,
+    blocks: int | None,
+    lead: int | None,
+    memory: int | None,
+    compressed: bool = False,
+) -> BlockChoice:
+    """Return the choice that was asked for, or the quickest one within the memory."""
+    if radius >= bits:
+        raise ArgumentError(
+            f"radius is {radius} and signatures have {bits} bits: everything is within it; "
+            "expected a radius of less than the bits"
+        )
+    choices = [
+        choice
+        for choice in _choices(bits, radius, blocks, lead)
+        if tables is None or choice.tables == tables
+    ]
+    if not choices:
+        raise ArgumentError(_impossible(bits, radius, tables, blocks, lead))
+    if tables is None and blocks is None:
+        choices = [each for each in choices if each.tables <= _MOST_UNASKED] or choices
+    fitting = [
+        each for each in choices if memory is None or each.bytes(count, compressed) <= memory
+    ]
+    if not fitting:
+        least = min(choice.bytes(count, compressed) for choice in choices)
+        raise ArgumentError(
+            f"memory is {memory} bytes; the tables of {count} signatures of {bits} bits for a "
+            f"radius of {radius} take at least {least}"
+        )
+    return min(fitting, key=lambda each: (each.nanoseconds(count, compressed), each.tables))
+
+
+def _choices(bits: int, radius: int, blocks: int | None, lead: int | None) -> Iterator[BlockChoice]:
+    most = min(bits, radius + _MOST_BLOCKS)
+    for number in range(radius + 1, most + 1) if blocks is None else [blocks]:
+        for leading in range(1, number - radius + 1) if lead is None else [lead]:
+            if leading <= number - radius and number <= bits:
+                choice = BlockChoice(bits, number, leading)
+                if choice.tables <= MOST_TABLES:
+                    yield choice
+
+
+def _impossible(
+    bits: int, radius: int, tables: int | None, blocks: int | None, lead: int | None
+) -> str:
+    if blocks is not None and blocks <= radius:
+        return (
+            f"radius is {radius} and blocks is {blocks}: every block may have a difference; "
+            f"expected at least {radius + 1} blocks"
+        )
+    if blocks is not None and blocks > bits:
+        return f"blocks is {blocks} and signatures have {bits} bits; expected at most {bits}"
+    if lead is not None and blocks is not None and lead > blocks - radius:
+        return (
+            f"lead is {lead} of {blocks} blocks: only {blocks - radius} are sure to be without a "
+            f"difference within radius {radius}; expected at most that many"
+        )
+    possible = sorted({choice.tables for choice in _choices(bits, radius, None, None)})
+    asked = f"tables is {tables}" if tables is not None else f"blocks is {blocks}, lead is {lead}"
+    return (
+        f"{asked}: with radius {radius} there are C(blocks, lead) tables, lead <= blocks - "
+        f"{radius}, and at most {MOST_TABLES}; expected {', '.join(map(str, possible[:6]))} ..."
+    )

@@ -1,0 +1,224 @@
+"""BlockIndex: everything within a small radius, exactly, by permuted sorted tables.
+
+Signatures that differ in few bits agree in whole blocks of them (Manku, Jain and Das Sarma, 2007;
+called BPHS by Sood and Loguinov). Each table is sorted by another choice of blocks, and a query is
+compared only with the signatures that have its own leading blocks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lookalike import _native
+from lookalike.checks import thread_count, whole_number
+from lookalike.errors import CorruptIndexError, ResultTooLargeError
+from lookalike.indexes.base import DEFAULT_LIMIT
+from lookalike.indexes.results import NO_LIMIT, Matches, Neighbors, as_int64, too_many_matches
+from lookalike.indexes.tables.base import TabledIndex
+from lookalike.indexes.tables.block_choice import BlockChoice, choose_blocks
+from lookalike.indexes.tables.sorted_table import SortedTable
+from lookalike.signatures import as_queries
+
+if TYPE_CHECKING:
+    from lookalike.storage import Container
+
+__all__ = ["BlockIndex"]
+
+_WORTH_A_LOOK = 1_000_000
+
+
+class BlockIndex(TabledIndex):
+    """Exact search within a radius that is known beforehand.
+
+    Signatures are cut into blocks, as equal as can be; each table has another choice of `lead` of
+    them in front. `tables` says how many tables there are: for 64 bits and a radius of 3, 4 tables
+    (one of 4 blocks leads, 16 bits) or 10 (2 of 5 blocks, 25 or 26 bits). None takes what should be
+    quickest for so many signatures, within `memory` bytes. `blocks` and `lead` choose directly.
+
+    Every table is a sorted copy: n · (bits / 8 + 4) bytes; the caller's array is not kept. With
+    `compressed=True` tables have row numbers only, n · 4 bytes, and one array of signatures is
+    used, the caller's: for 64 bits and 4 tables half the size. What is in a query's bucket then
+    comes from all over memory, which is slow where buckets are long: take 10 tables or more.
+    """
+
+    kind = "blocks"
+
+    def __init__(
+        self,
+        signatures: ArrayLike,
+        radius: SupportsIndex = 3,
+        tables: SupportsIndex | None = None,
+        ids: ArrayLike | None = None,
+        *,
+        blocks: SupportsIndex | None = None,
+        lead: SupportsIndex | None = None,
+        memory: SupportsIndex | None = None,
+        compressed: bool = False,
+        threads: SupportsIndex | None = None,
+    ) -> None:
+        rows = self._take_rows(signatures, ids)
+        self.radius = whole_number("radius", radius, at_least=0)
+        """What `within` searches unless told."""
+        self._choice = choose_blocks(
+            len(rows),
+            8 * rows.shape[1],
+            self.radius,
+            None if tables is None else whole_number("tables", tables, at_least=1),
+            None if blocks is None else whole_number("blocks", blocks, at_least=1),
+            None if lead is None else whole_number("lead", lead, at_least=1),
+            None if memory is None else whole_number("memory", memory, at_least=0),
+            compressed,
+        )
+        workers = thread_count(threads)
+        self._tables = tuple(
+            SortedTable.build(rows, runs, workers, compressed)
+            for runs in self._choice.headers(len(rows))
+        )
+
+    @property
+    def widest(self) -> int:
+        """The largest radius that the tables answer; beyond it, `within` scans."""
+        return self._choice.radius
+
+    @property
+    def compressed(self) -> bool:
+        """Whether tables have row numbers in place of signatures."""
+        return self._tables[0].compressed
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks a signature is cut into."""
+        return self._choice.blocks
+
+    @property
+    def lead(self) -> int:
+        """How many blocks lead each table."""
+        return self._choice.lead
+
+    @property
+    def tables(self) -> int:
+        """How many tables there are."""
+        return len(self._tables)
+
+    def stats(self) -> dict[str, Any]:
+        """Return what there is to know about the index, in plain values."""
+        return {
+            **super().stats(),
+            "radius": self.radius,
+            "widest": self.widest,
+            "blocks": self._choice.widths(),
+            "lead": self.lead,
+            "tables": self.tables,
+            "compressed": self.compressed,
+            "header_bits": self._choice.header_bits(len(self)),
+        }
+
+    def within(
+        self,
+        queries: ArrayLike,
+        radius: SupportsIndex | None = None,
+        *,
+        first: bool = False,
+        limit: SupportsIndex = DEFAULT_LIMIT,
+        threads: SupportsIndex | None = None,
+    ) -> Matches:
+        """Return every signature at distance `radius` or less from each query; always exact.
+
+        The radius is that of the index unless told. A smaller one costs no more; a larger one than
+        the tables guarantee is answered by a scan over all signatures. With `first=True` each query
+        stops at the first match met, so that it has one if there is any at all, not necessarily the
+        nearest; which one does not depend on threads. More than `limit` matches in all raise
+        `ResultTooLargeError`.
+        """
+        rows = as_queries(queries, self.bits)
+        most = whole_number("limit", limit, at_least=0)
+        near = self.radius if radius is None else whole_number("radius", radius, at_least=0)
+        workers = thread_count(threads)
+        if near > self.widest:
+            matches = self._scan_within(rows, min(near, self.bits), most, workers)
+            return first_of_each(matches) if first else matches
+        # With one leading block, radius + 1 tables are enough: not all of them can differ.
+        tables = self._tables[: near + 1] if self.lead == 1 else self._tables
+        try:
+            offsets, ids, distances = _native.block_within(
+                [table.native() for table in tables],
+                self._ids,
+                rows,
+                near,
+                first,
+                min(most, NO_LIMIT),
+                workers,
+            )
+        except _native.TooManyResults:
+            raise too_many_matches(most, near, len(rows)) from None
+        except _native.CorruptTable:
+            raise self._damaged() from None
+        return Matches(as_int64(offsets), as_int64(ids), distances, exact=True)
+
+    def search(
+        self, queries: ArrayLike, k: SupportsIndex, *, threads: SupportsIndex | None = None
+    ) -> Neighbors:
+        """Return the k nearest signatures of each query, nearest first, ties by id; exact.
+
+        Queries that have k matches within the radius of the index are answered by the tables, the
+        others by a scan over all signatures.
+        """
+        rows = as_queries(queries, self.bits)
+        wanted, workers = whole_number("k", k, at_least=1), thread_count(threads)
+        try:
+            near = self.within(rows, limit=_WORTH_A_LOOK, threads=workers)
+        except ResultTooLargeError:
+            return self._scan_top(rows, wanted, workers)
+        enough = np.diff(near.offsets) >= wanted
+        ids = np.empty((len(rows), wanted), np.int64)
+        distances = np.empty((len(rows), wanted), np.int32)
+        places = near.offsets[:-1][enough][:, None] + np.arange(wanted)
+        ids[enough], distances[enough] = near.ids[places], near.distances[places]
+        if not enough.all():
+            rest = self._scan_top(rows[~enough], wanted, workers)
+            ids[~enough], distances[~enough] = rest.ids, rest.distances
+        return Neighbors(ids, distances, exact=True)
+
+    def _meta(self) -> dict[str, Any]:
+        return {
+            **super()._meta(),
+            "radius": self.radius,
+            "bits": self.bits,
+            "blocks": self.blocks,
+            "lead": self.lead,
+            "signatures": len(self),
+        }
+
+    def _restore(self, container: Container) -> None:
+        try:
+            meta = container.meta
+            self._choice = BlockChoice(int(meta["bits"]), int(meta["blocks"]), int(meta["lead"]))
+            self.radius, count = int(meta["radius"]), int(meta["signatures"])
+            if not (1 <= self.lead <= self.blocks <= self._choice.bits):
+                raise ValueError(f"{self.lead} of {self.blocks} blocks lead")
+            if count < 0 or not 0 <= self.radius <= self.widest:
+                raise ValueError(f"a radius of {self.radius} and {count} signatures")
+            if f"{self._choice.tables - 1}.rows" not in container:
+                raise ValueError(f"there are less than {self._choice.tables} tables")
+            runs = self._choice.headers(count)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise CorruptIndexError(
+                f"{container.path}: the description of the tables cannot be used: {error!r}"
+            ) from error
+        self._restore_tables(container, list(runs))
+        if len(self) != count or self.bits != self._choice.bits:
+            raise CorruptIndexError(
+                f"{container.path} holds {len(self)} signatures of {self.bits} bits and describes "
+                f"{count} of {self._choice.bits}; it is damaged"
+            )
+
+
+def first_of_each(matches: Matches) -> Matches:
+    """Return the nearest match of each query only."""
+    some = np.diff(matches.offsets) > 0
+    places: NDArray[np.int64] = matches.offsets[:-1][some]
+    offsets = np.concatenate([[0], np.cumsum(some)]).astype(np.int64)
+    return Matches(offsets, matches.ids[places], matches.distances[places], matches.exact)

@@ -1,0 +1,364 @@
+"""FlipIndex: most of what is within a small radius, quickly and in little memory.
+
+Probabilistic simhash matching (Sood and Loguinov, 2011): signatures are sorted once, by their upper
+bits, the header. Bits with small weights are those that differ between near-duplicates, so the
+headers that a near-duplicate may have are tried in the order of their probability.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lookalike import _native
+from lookalike.checks import share, thread_count, whole_number
+from lookalike.errors import ArgumentError, CorruptIndexError
+from lookalike.indexes.base import DEFAULT_LIMIT
+from lookalike.indexes.results import NO_LIMIT, Matches, as_int64, too_many_matches
+from lookalike.indexes.tables.base import TabledIndex
+from lookalike.indexes.tables.flip_sets import all_sets, header_start, not_finite, upper_bits
+from lookalike.indexes.tables.flip_tuning import MOST_FLIPS, FlipTuning
+from lookalike.indexes.tables.sorted_table import MOST_HEADER_BITS, SortedTable, header_width
+from lookalike.indexes.tables.volatility import MOST_COST, STEPS, Volatility, as_weights
+from lookalike.signatures import as_queries
+
+if TYPE_CHECKING:
+    from lookalike.storage import Container
+
+__all__ = ["FlipIndex"]
+
+_SAMPLE = 5000
+_ENOUGH = 50
+"""Matches that a sample must have to tell how many flips it takes."""
+_DEFAULT_FLIPS = 24
+
+
+class FlipIndex(TabledIndex):
+    """Search within a radius with the weights behind the query's bits.
+
+    One sorted copy and a table of 2^header_bits places: n · (bits / 8 + 4) + 4 · 2^header_bits
+    bytes. `header_bits` is log2 n unless told, which is quickest; fewer take less memory and
+    compare more. The header are the upper bits of the first 64: with b = min(bits, 64), bits
+    b - header_bits to b - 1. The caller's array is not kept.
+
+    Answers are a part of what there is, and `exact` is False, unless all flips were allowed.
+    """
+
+    kind = "flips"
+
+    _tunings: tuple[FlipTuning, ...] = ()
+    _in_vain: frozenset[tuple[int, bool, float]] = frozenset()
+    """What could not be found out for want of matches."""
+
+    def __init__(
+        self,
+        signatures: ArrayLike,
+        header_bits: SupportsIndex | None = None,
+        ids: ArrayLike | None = None,
+        *,
+        threads: SupportsIndex | None = None,
+    ) -> None:
+        rows = self._take_rows(signatures, ids)
+        bits = 8 * rows.shape[1]
+        self.header_bits: int
+        if header_bits is None:
+            self.header_bits = min(header_width(len(rows)), bits)
+        else:
+            self.header_bits = whole_number(
+                "header_bits", header_bits, at_least=0, at_most=min(bits, MOST_HEADER_BITS)
+            )
+        runs = upper_bits(bits, self.header_bits)
+        self._tables = (SortedTable.build(rows, runs, thread_count(threads)),)
+        self.volatility = Volatility.normal()
+
+    @classmethod
+    def of_sorted(cls, signatures: NDArray[np.uint8], header_bits: int, threads: int) -> FlipIndex:
+        """Return an index of signatures that are sorted already, used where they are.
+
+        Ids are places in them. Raises if they are not sorted.
+        """
+        index = cls.__new__(cls)
+        index.header_bits = header_bits
+        runs = upper_bits(8 * signatures.shape[1], header_bits)
+        index._tables = (SortedTable.of_sorted(signatures, runs, threads),)
+        index._ids = None
+        index.volatility = Volatility.normal()
+        return index
+
+    @property
+    def tunings(self) -> tuple[FlipTuning, ...]:
+        """What was found out about flips and recall, the latest last."""
+        return self._tunings
+
+    def stats(self) -> dict[str, Any]:
+        """Return what there is to know about the index, in plain values."""
+        return {
+            **super().stats(),
+            "header_bits": self.header_bits,
+            "tables": 1 + 2.0**self.header_bits / max(1, len(self)),
+            "tunings": [asdict(tuning) for tuning in self._tunings],
+        }
+
+    # Learning
+
+    def fit_volatility(self, weights: ArrayLike, others: ArrayLike | None = None) -> None:
+        """Learn how likely bits are to flip from a sample of weights, `(documents, bits)`.
+
+        With `others`, row i of which is a near-duplicate of row i of `weights`: from how their
+        weights differ. Without: from the differences of random pairs, as the paper does. Only the
+        order of attempts depends on it. What was tuned before is forgotten.
+        """
+        self.volatility = Volatility.fitted(weights, others)
+        self._tunings, self._in_vain = (), frozenset()
+
+    def tune_flips(
+        self,
+        queries: ArrayLike,
+        weights: ArrayLike,
+        radius: SupportsIndex = 3,
+        *,
+        recall: SupportsFloat = 0.95,
+        first: bool = False,
+        sample: SupportsIndex = _SAMPLE,
+        threads: SupportsIndex | None = None,
+    ) -> FlipTuning:
+        """Find out how many flips it takes to find a share `recall` of all matches.
+
+        Searches exactly, with all flips, for up to `sample` of the queries, evenly spaced, and
+        looks at which attempt finds each match. With `first`, the share of queries with a match
+        that find one. The result is remembered and used by `within` when it is asked for the same.
+        """
+        rows = as_queries(queries, self.bits)
+        values = as_weights(weights, len(rows), self.bits)
+        near = min(whole_number("radius", radius, at_least=0), self.bits)
+        target = share("recall", recall)
+        most = whole_number("sample", sample, at_least=1)
+        tuning = self._measure(rows, values, near, target, first, most, thread_count(threads))
+        if not tuning.matches:
+            raise ArgumentError(
+                f"none of the {tuning.queries} queries tried has a match within radius {near}; "
+                "tune_flips needs queries that have some, or a larger sample"
+            )
+        self._remember(tuning)
+        return tuning
+
+    def _measure(
+        self,
+        rows: NDArray[np.uint8],
+        weights: NDArray[Any],
+        radius: int,
+        recall: float,
+        first: bool,
+        sample: int,
+        threads: int,
+    ) -> FlipTuning:
+        size = min(sample, len(rows))
+        chosen = np.unique(np.linspace(0, len(rows) - 1, size).astype(np.int64))
+        attempts = self.attempts(rows[chosen], weights[chosen], radius, threads=threads)
+        return FlipTuning.of(attempts, radius, first, recall)
+
+    def attempts(
+        self,
+        queries: ArrayLike,
+        weights: ArrayLike | None,
+        radius: SupportsIndex,
+        *,
+        threads: SupportsIndex | None = None,
+    ) -> Matches:
+        """Return which attempt finds each match within the radius, in place of ids; exact.
+
+        0 is the query's own header, 1 the first flip. Costs all flips: C(header_bits, radius)
+        look-ups a query and more.
+        """
+        rows = as_queries(queries, self.bits)
+        near = min(whole_number("radius", radius, at_least=0), self.bits)
+        workers = thread_count(threads)
+        matches = self._native_within(
+            rows, None, near, MOST_FLIPS, False, True, DEFAULT_LIMIT, workers
+        )
+        query = matches.columns()["query"]
+        values = None if weights is None else as_weights(weights, len(rows), self.bits)
+        attempts = np.empty(len(matches.ids), np.int64)
+        try:
+            _native.flip_attempts(
+                matches.ids.view(np.uint64),
+                None if values is None else values[query],
+                self._start,
+                self.header_bits,
+                self.volatility.scale,
+                self.volatility.costs,
+                near,
+                workers,
+                attempts,
+            )
+        except _native.NotFinite as error:
+            raise not_finite(int(query[int(str(error))])) from None
+        return Matches(matches.offsets, attempts, matches.distances, exact=True)
+
+    # Searching
+
+    def within(
+        self,
+        queries: ArrayLike,
+        radius: SupportsIndex,
+        *,
+        weights: ArrayLike | None = None,
+        flips: SupportsIndex | None = None,
+        recall: SupportsFloat = 0.95,
+        first: bool = False,
+        limit: SupportsIndex = DEFAULT_LIMIT,
+        threads: SupportsIndex | None = None,
+    ) -> Matches:
+        """Return signatures at distance `radius` or less from each query, most of them.
+
+        `weights` are those behind the queries' bits, `(queries, bits)`, float32 or quantized. The
+        query's own header is looked up, and `flips` more, likely ones first. Without `flips`: as
+        many as `tune_flips` found to give the `recall`; where it has not been called, it is, if
+        there are queries enough to learn from; else 24. A recall of 1 takes all flips.
+
+        Without weights all flips are tried, which is exact and slow; if `flips` limits them, those
+        of fewer bits come first, then those of lower bits, and a warning says so.
+
+        With `first=True` each query stops at the first match met. `exact` is True if all flips were
+        allowed: nothing within the radius is missing, or, with `first`, a query without a match has
+        none. More than `limit` matches in all raise `ResultTooLargeError`.
+        """
+        rows = as_queries(queries, self.bits)
+        near = min(whole_number("radius", radius, at_least=0), self.bits)
+        most = whole_number("limit", limit, at_least=0)
+        target = share("recall", recall)
+        workers = thread_count(threads)
+        values = None if weights is None else as_weights(weights, len(rows), self.bits)
+        if flips is not None:
+            tries = min(whole_number("flips", flips, at_least=0), MOST_FLIPS)
+        elif values is None or target == 1:
+            tries = MOST_FLIPS
+        else:
+            tries = self.flips_for(rows, values, near, target, first, workers)
+        if values is None and tries < all_sets(self.header_bits, near):
+            warnings.warn(
+                f"FlipIndex.within has no weights: {tries} flips are tried in the order of their "
+                "size and position, which finds less than the likeliest would; give weights, or "
+                "allow all flips",
+                stacklevel=2,
+            )
+        return self._native_within(rows, values, near, tries, first, False, most, workers)
+
+    def within_chunk(
+        self,
+        rows: NDArray[np.uint8],
+        weights: NDArray[Any] | None,
+        radius: int,
+        flips: int,
+        first: bool,
+        limit: int,
+        threads: int,
+    ) -> Matches:
+        """Return what `within` does for arguments that were checked already.
+
+        In place of weights there may be sets of `likely_sets`, `flips` of each query.
+        """
+        return self._native_within(rows, weights, radius, flips, first, False, limit, threads)
+
+    def _native_within(
+        self,
+        rows: NDArray[np.uint8],
+        weights: NDArray[Any] | None,
+        radius: int,
+        flips: int,
+        first: bool,
+        differences: bool,
+        limit: int,
+        threads: int,
+    ) -> Matches:
+        try:
+            offsets, ids, distances = _native.flip_within(
+                self._tables[0].native(),
+                self._ids,
+                rows,
+                weights,
+                self._start,
+                self.volatility.scale,
+                self.volatility.costs,
+                radius,
+                flips,
+                first,
+                differences,
+                min(limit, NO_LIMIT),
+                threads,
+            )
+        except _native.TooManyResults:
+            raise too_many_matches(limit, radius, len(rows)) from None
+        except _native.CorruptTable:
+            raise self._damaged() from None
+        except _native.NotFinite as error:
+            raise not_finite(int(str(error))) from None
+        exact = flips >= all_sets(self.header_bits, radius)
+        return Matches(as_int64(offsets), as_int64(ids), distances, exact)
+
+    def flips_for(
+        self,
+        rows: NDArray[np.uint8],
+        weights: NDArray[Any],
+        radius: int,
+        recall: float,
+        first: bool,
+        threads: int,
+    ) -> int:
+        """Return how many flips `within` takes for a recall."""
+        for tuning in reversed(self._tunings):
+            if tuning.key == (radius, first, recall):
+                return tuning.flips
+        key = (radius, first, recall)
+        if len(rows) < _ENOUGH or key in self._in_vain:
+            return _DEFAULT_FLIPS
+        tuning = self._measure(rows, weights, radius, recall, first, _SAMPLE, threads)
+        if tuning.matches < _ENOUGH:
+            self._in_vain |= {key}  # or every search would begin with trying
+            return _DEFAULT_FLIPS
+        self._remember(tuning)
+        return tuning.flips
+
+    def _remember(self, tuning: FlipTuning) -> None:
+        others = [each for each in self._tunings if each.key != tuning.key]
+        self._tunings = (*others, tuning)
+
+    @property
+    def _start(self) -> int:
+        """The first bit of the header."""
+        return header_start(self.bits, self.header_bits)
+
+    def _meta(self) -> dict[str, Any]:
+        return {
+            **super()._meta(),
+            "header_bits": self.header_bits,
+            "volatility_scale": self.volatility.scale,
+            "tunings": [asdict(tuning) for tuning in self._tunings],
+        }
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        return {**super()._arrays(), "volatility": self.volatility.costs}
+
+    def _restore(self, container: Container) -> None:
+        costs = container.array("volatility", np.uint16, 1)
+        shape = container.array("0.signatures", np.uint8, 2).shape
+        try:
+            meta = container.meta
+            self.header_bits = int(meta["header_bits"])
+            if not 0 <= self.header_bits <= min(8 * shape[1], MOST_HEADER_BITS):
+                raise ValueError(f"a header of {self.header_bits} bits")
+            self.volatility = Volatility(costs, float(meta["volatility_scale"]))
+            if len(costs) != STEPS or not 0 < self.volatility.scale < np.inf:
+                raise ValueError(f"volatility of {len(costs)} steps")
+            self._tunings = tuple(FlipTuning.restored(dict(each)) for each in meta["tunings"])
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise CorruptIndexError(
+                f"{container.path}: the description of the flips cannot be used: {error!r}"
+            ) from error
+        if (costs[1:] < costs[:-1]).any() or costs[-1] > MOST_COST:
+            raise CorruptIndexError(f"{container.path}: the volatility is none; it is damaged")
+        self._restore_tables(container, [upper_bits(8 * shape[1], self.header_bits)])

@@ -1,0 +1,230 @@
+"""What single steps cost on the machine at hand, in nanoseconds, and where that is remembered."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import platform
+import zlib
+from bisect import bisect_left
+from dataclasses import asdict, dataclass, fields
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from lookalike import _native
+from lookalike.signatures.kernels import kernels
+
+__all__ = ["FORMAT", "Access", "MachineCosts", "access_time", "machine_costs"]
+
+FORMAT = 2
+"""To be raised when the meaning of a cost changes: older files are then measured again."""
+
+
+Access = tuple[tuple[float, float], ...]
+"""(bytes, nanoseconds) of reads at random places, in ascending order."""
+
+
+def access_time(access: Access, size: float) -> float:
+    """Return what a read at a random place of `size` bytes costs.
+
+    Between sizes that were measured by the number of doublings; beyond the largest one as if the
+    growth over the upper half of them went on.
+    """
+    sizes = [bytes_ for bytes_, _ in access]
+    at = max(bisect_left(sizes, size), 1)
+    if at < len(sizes):
+        (low, least), (high, most) = access[at - 1], access[at]
+    else:
+        (low, least), (high, most) = access[(len(sizes) - 1) // 2], access[-1]
+    share = math.log(max(size, sizes[0]) / low) / math.log(high / low)
+    return least + share * (most - least)
+
+
+@dataclass(frozen=True, slots=True)
+class MachineCosts:
+    """Nanoseconds on one thread, for data that is in the cache, unless said otherwise.
+
+    `access` is added for data that is not. Costs of a search were measured with the search itself,
+    so that they hold everything it does on the way.
+    """
+
+    access: Access
+    """(bytes, nanoseconds): a read at a random place of so many bytes, asked for in time."""
+    waiting: float
+    """The same from memory, where the next place depends on what is read."""
+    reading_byte: float
+    """A byte of a long array, read from beginning to end."""
+    sorting: float
+    """A 64-bit number, in each of the log2(n) rounds that sorting n of them takes."""
+    pair: float
+    """Comparing a query with a signature, many queries at once."""
+    pair_byte: float
+    """The same, for each byte of the signature."""
+    scan_query: float
+    """A query of a scan, beside its comparisons."""
+    nearest: float
+    """A neighbour that is among the k nearest so far."""
+    within_query: float
+    within_list: float
+    """A list looked up by a search within a radius."""
+    within_sketch: float
+    """A sketch of such a list, where there are some."""
+    within_row: float
+    """A signature of such a list, compared."""
+    within_byte: float
+    """The same, for each byte of the signature."""
+    top_query: float
+    top_list: float
+    """A list looked up by a search for nearest neighbours."""
+    top_posting: float
+    """An entry of such a list, added to a score."""
+    top_candidate: float
+    """A candidate, chosen by its score and re-ranked."""
+    top_row: float
+    """A score looked at where all are."""
+    slice_build: float
+    """An entry of a list, written."""
+    block_query: float
+    block_table: float
+    """A table of short buckets looked up, of 64-bit signatures, many queries together."""
+    block_word: float
+    """Eight bytes of a signature of such a bucket, compared."""
+    block_stream: float
+    """A table looked up one query after the other: long buckets, other signatures, compressed."""
+    block_stream_word: float
+    """Eight bytes of a signature of such a bucket, compared."""
+    block_accesses: float
+    """How many reads at random places looking up a table is worth, where it is not in the cache."""
+    block_fetch: float
+    """A signature of a compressed table, fetched from where it is."""
+    block_fetch_accesses: float
+    """How many reads at random places that is worth, where it is not in the cache."""
+    flip_query: float
+    """A query whose flips are ordered."""
+    flip_set: float
+    """A flip of the first 64, ordered and looked up."""
+    flip_heap: float
+    """A flip of many, for each level of the heap."""
+    table_build: float
+    """A signature sorted into a table."""
+
+    def access_to(self, size: float) -> float:
+        """Return what a read at a random place of `size` bytes costs."""
+        return access_time(self.access, size)
+
+    def missing(self, size: float) -> float:
+        """Return what such a read costs more than one of what is in the cache."""
+        return max(0.0, self.access_to(size) - self.access[0][1])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the costs in plain values, fit for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Any) -> MachineCosts:
+        """Return the costs that `to_dict` gave; raises `ValueError` if these are none."""
+        names = {field.name for field in fields(cls)}
+        if not isinstance(values, dict) or values.keys() != names:
+            raise ValueError("not the costs of this version")
+        points = values["access"]
+        if not isinstance(points, list | tuple) or len(points) < 2:
+            raise ValueError("access is no list of points")
+        access = tuple((_cost(size), _cost(time)) for size, time in points)
+        if any(a[0] >= b[0] for a, b in pairwise(access)) or not access[0][0]:
+            raise ValueError("access is not in ascending order")
+        rest = {name: _cost(values[name]) for name in names - {"access"}}
+        return cls(access=access, **rest)
+
+
+def _cost(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{value!r} is no cost")
+    if not (math.isfinite(value) and value >= 0):
+        raise ValueError(f"{value!r} is no cost")
+    return float(value)
+
+
+_known: dict[str, MachineCosts] = {}
+
+
+def machine_costs(*, refresh: bool = False) -> MachineCosts:
+    """Return the costs on this machine, measured once, in less than a second.
+
+    They are kept in the user's cache folder (`XDG_CACHE_HOME`, or `~/.cache`), by processor,
+    distance kernel and version. A file that is damaged is measured and written again; where
+    nothing can be written they are remembered as long as the process lives. `refresh` measures
+    anew, for a machine that was busy the first time.
+    """
+    machine = _machine()
+    name = "-".join(str(part) for part in machine.values())
+    if not refresh and name in _known:
+        return _known[name]
+    folder = _folder()
+    path = folder / f"costs-{zlib.crc32(name.encode()):08x}.json" if folder else None
+    costs = None if refresh or path is None else _read(path, machine)
+    if costs is None:
+        from lookalike.planning.measure import measure_costs  # builds indexes, so not at import
+
+        costs = measure_costs()
+        if path is not None:
+            _write(path, machine, costs)
+    _known[name] = costs
+    return costs
+
+
+def _machine() -> dict[str, Any]:
+    """Return what the costs depend on."""
+    return {
+        "format": FORMAT,
+        "lookalike": _native.__version__,
+        "kernel": next(kernel.name for kernel in kernels() if kernel.active),
+        "processor": _processor(),
+        "host": platform.node(),
+    }
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            for line in lines:
+                if line.startswith("model name"):
+                    return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def _folder() -> Path | None:
+    """Return where caches go, if anywhere; the standard has relative paths ignored."""
+    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if named.is_absolute():
+        return named / "lookalike"
+    try:
+        return Path.home() / ".cache" / "lookalike"
+    except RuntimeError:
+        return None
+
+
+def _read(path: Path, machine: dict[str, Any]) -> MachineCosts | None:
+    """Return the costs in a file, or None if it is not there, not whole or of another machine."""
+    try:
+        contents = json.loads(path.read_text(encoding="utf-8"))
+        if contents["machine"] != machine:
+            return None
+        return MachineCosts.from_dict(contents["costs"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _write(path: Path, machine: dict[str, Any], costs: MachineCosts) -> None:
+    """Write whole or not at all, and say nothing where that cannot be: it is only a cache."""
+    text = json.dumps({"machine": machine, "costs": costs.to_dict()}, indent=1, allow_nan=False)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_suffix(f".{os.getpid()}")
+        unfinished.write_text(text + "\n", encoding="utf-8")
+        unfinished.replace(path)
+    except OSError:
+        return

@@ -1,0 +1,289 @@
+"""plan: which index suits a collection and a question, by what each is expected to cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, SupportsFloat, SupportsIndex
+
+from numpy.typing import ArrayLike
+
+from lookalike.checks import share, whole_number
+from lookalike.errors import ArgumentError
+from lookalike.indexes.base import Index
+from lookalike.indexes.scan import ScanIndex
+from lookalike.indexes.slices.index import SliceIndex
+from lookalike.indexes.tables.blocks import BlockIndex
+from lookalike.indexes.tables.flips import FlipIndex
+from lookalike.planning.machine import MachineCosts, machine_costs
+from lookalike.planning.slices import slice_options
+from lookalike.planning.tables import (
+    Option,
+    Question,
+    block_options,
+    flip_options,
+    scan_option,
+)
+from lookalike.signatures import as_signatures
+from lookalike.signatures.arrays import MAX_BITS
+
+__all__ = ["Plan", "plan"]
+
+_MOST_COUNT = 2**40
+_ABOUT = 1.1
+"""Times that differ by less are the same, and less memory is better."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What was weighed and what was chosen. `str` is a table, the choice marked, and why."""
+
+    count: int
+    bits: int
+    radius: int | None
+    k: int | None
+    recall: float
+    memory: int | None
+    queries: int | None
+    chosen: Option
+    options: tuple[Option, ...]
+    """The best of each sort of index; `obstacle` says why one could not be chosen."""
+
+    @property
+    def search_settings(self) -> dict[str, Any]:
+        """What to pass on when searching: `index.search(queries, k, **plan.search_settings)`."""
+        return dict(self.chosen.settings)
+
+    @property
+    def reason(self) -> str:
+        """Why this was chosen, in a few lines."""
+        chosen = self.chosen
+        possible = [option for option in self.options if option.obstacle is None]
+        fits = "" if self.memory is None else f" within {_bytes(self.memory)}"
+        if len(possible) == 1:
+            why = f"{chosen.index}: the only one that answers this{fits}."
+        else:
+            what = (
+                "the quickest" if self.queries is None else "the least time in all, with building,"
+            )
+            why = f"{chosen.index}: {what} of {len(possible)} that answer this{fits}."
+        scan = next(option for option in self.options if option.index == "scan")
+        if chosen.index != "scan":
+            times = scan.microseconds / chosen.microseconds
+            why += f" The scan takes {_times(times)} as long a query."
+        elif self.queries is not None and any(
+            option.microseconds < chosen.microseconds for option in possible
+        ):
+            why += " Others are quicker once built, but not for so few queries."
+        if not chosen.exact:
+            why += f" It is expected to find {chosen.recall:.1%}"
+            if chosen.index == "flips":
+                why += ", and finds out on your data how many flips that takes; queries need the"
+                why += " weights behind their bits."
+            else:
+                why += " of neighbours within a tenth of the bits; la.tune measures that."
+        return (
+            f"{why}\nPredicted for one thread, batches of queries, and bits that are fair and "
+            "independent."
+        )
+
+    def __str__(self) -> str:
+        headings = ["", "index", "built with", "searched with", "µs a query", "build s", "memory"]
+        lines = [[*headings, "finds", "remark"], *map(self._cells, self.options)]
+        return f"{self.title}\n\n{_table(lines)}\n\n{self.reason}"
+
+    def _cells(self, option: Option) -> list[str]:
+        return [
+            "*" if option is self.chosen else "",
+            option.index,
+            _settings(option.parameters),
+            _settings(option.settings),
+            _number(option.microseconds),
+            _number(option.build_seconds),
+            _bytes(option.memory_bytes),
+            "all" if option.exact else f"{min(option.recall, 0.999):.1%}",
+            "; ".join(filter(None, (option.obstacle, option.remark))),
+        ]
+
+    @property
+    def title(self) -> str:
+        """The question, in words."""
+        what = f"the {self.k} nearest"
+        if self.radius is not None:
+            what = f"all within {self.radius} bit{'' if self.radius == 1 else 's'}"
+        share = "all of them" if self.recall == 1 else f"at least {self.recall:.4g} of them"
+        asked = "" if self.queries is None else f", {self.queries:,} queries"
+        return f"{self.count:,} signatures of {self.bits} bits: {what}, {share}{asked}"
+
+    def build(
+        self,
+        signatures: ArrayLike,
+        ids: ArrayLike | None = None,
+        *,
+        threads: SupportsIndex | None = None,
+    ) -> Index:
+        """Build the chosen index; signatures must have the bits that were planned for."""
+        rows = as_signatures(signatures)
+        if 8 * rows.shape[1] != self.bits:
+            raise ArgumentError(
+                f"signatures have {8 * rows.shape[1]} bits; the plan is for {self.bits}: "
+                "make one for these with la.plan"
+            )
+        chosen = self.chosen.parameters
+        if self.chosen.index == "slices":
+            return SliceIndex(rows, chosen["slice_bits"], ids, threads=threads)
+        if self.chosen.index == "blocks":
+            return BlockIndex(
+                rows,
+                chosen["radius"],
+                ids=ids,
+                blocks=chosen["blocks"],
+                lead=chosen["lead"],
+                compressed=bool(chosen.get("compressed")),
+                threads=threads,
+            )
+        if self.chosen.index == "flips":
+            return FlipIndex(rows, chosen["header_bits"], ids, threads=threads)
+        return ScanIndex(rows, ids)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything in plain values, fit for JSON."""
+        return {**asdict(self), "search_settings": self.search_settings, "reason": self.reason}
+
+
+def plan(
+    *,
+    count: SupportsIndex,
+    bits: SupportsIndex,
+    radius: SupportsIndex | None = None,
+    k: SupportsIndex | None = None,
+    recall: SupportsFloat = 1.0,
+    memory: SupportsIndex | None = None,
+    queries: SupportsIndex | None = None,
+    costs: MachineCosts | None = None,
+) -> Plan:
+    """Weigh every sort of index for `count` signatures and choose the quickest that will do.
+
+    The question is either everything within `radius` bits, or the `k` nearest. Below a `recall`
+    of 1, indexes count that find so much of what there is. `memory` is what an index may take in
+    bytes, signatures included. With `queries`, the time of building and of so many queries
+    counts; otherwise that of a query alone.
+
+    Costs of single steps are measured on this machine the first time, in less than a second, and
+    kept; see `machine_costs`. No signature is looked at: whether real ones are as kind as random
+    ones, `la.tune` and `lookalike evaluate` tell.
+    """
+    question = _question(count, bits, radius, k, recall, memory, queries)
+    prices = machine_costs() if costs is None else costs
+    sorts = (
+        [scan_option(question, prices)],
+        list(slice_options(question, prices)),
+        list(block_options(question, prices)),
+        list(flip_options(question, prices)),
+    )
+    options = [_best(sort, question) for sort in sorts if sort]
+    possible = [option for option in options if option.obstacle is None]
+    if not possible:
+        raise ArgumentError(
+            f"memory is {question.memory} bytes; {question.count} signatures of {question.bits} "
+            f"bits take {question.signature_bytes} by themselves: allow that, or keep them in a "
+            "file and search it in parts"
+        )
+    chosen = min(possible, key=lambda option: option.total_seconds(question.queries))
+    return Plan(
+        question.count,
+        question.bits,
+        question.radius,
+        question.k,
+        question.recall,
+        question.memory,
+        question.queries,
+        chosen,
+        tuple(options),
+    )
+
+
+def _question(
+    count: SupportsIndex,
+    bits: SupportsIndex,
+    radius: SupportsIndex | None,
+    k: SupportsIndex | None,
+    recall: SupportsFloat,
+    memory: SupportsIndex | None,
+    queries: SupportsIndex | None,
+) -> Question:
+    """Return a question that makes sense, or say what does not."""
+    wide = whole_number("bits", bits, at_least=8, at_most=MAX_BITS)
+    if wide % 8:
+        raise ArgumentError(f"bits is {wide}; expected a multiple of 8")
+    if (radius is None) == (k is None):
+        given = "both" if k is not None else "neither"
+        raise ArgumentError(
+            f"radius and k: {given} given; expected one of them: radius for everything within so "
+            "many bits, k for so many nearest"
+        )
+    return Question(
+        whole_number("count", count, at_least=1, at_most=_MOST_COUNT),
+        wide,
+        None if radius is None else whole_number("radius", radius, at_least=0, at_most=wide),
+        None if k is None else whole_number("k", k, at_least=1),
+        share("recall", recall),
+        None if memory is None else whole_number("memory", memory, at_least=0),
+        None if queries is None else whole_number("queries", queries, at_least=1),
+    )
+
+
+def _best(every: Sequence[Option], question: Question) -> Option:
+    """Return the quickest of one sort that will do, or the nearest to it and what it lacks."""
+    good = [option for option in every if option.recall >= question.recall]
+    fitting = [
+        option
+        for option in good
+        if question.memory is None or option.memory_bytes <= question.memory
+    ]
+    if fitting:
+        least = min(option.total_seconds(question.queries) for option in fitting)
+        quick = [o for o in fitting if o.total_seconds(question.queries) <= _ABOUT * least]
+        return min(quick, key=lambda option: option.memory_bytes)
+    if good:
+        return replace(
+            min(good, key=lambda option: option.memory_bytes), obstacle="takes too much memory"
+        )
+    best = max(every, key=lambda option: (option.recall, -option.microseconds))
+    lacks = "cannot promise that" if question.recall == 1 else "finds too few"
+    return replace(best, obstacle=lacks)
+
+
+def _settings(settings: Any) -> str:
+    return ", ".join(f"{name}={value:g}" for name, value in settings.items())
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _times(ratio: float) -> str:
+    return f"{_number(ratio)} times" if ratio >= 1.05 else "about"
+
+
+def _bytes(size: int) -> str:
+    value, unit = float(size), "bytes"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if value < 1000:
+            break
+        value, unit = value / 1000, larger
+    return f"{value:.3g} {unit}"
+
+
+def _table(lines: list[list[str]]) -> str:
+    """Return aligned columns: words to the left, numbers to the right; empty ones left out."""
+    columns = [column for column in zip(*lines, strict=True) if any(column[1:])]
+    widths = [max(map(len, column)) for column in columns]
+    right = {"µs a query", "build s", "memory", "finds"}
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if column[0] in right else cell.ljust(width)
+            for cell, column, width in zip(line, columns, widths, strict=True)
+        ).rstrip()
+        for line in zip(*columns, strict=True)
+    )

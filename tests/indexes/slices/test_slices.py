@@ -1,0 +1,679 @@
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import lookalike as la
+from lookalike import _native
+from lookalike.indexes.rows import Rows
+from lookalike.indexes.slices.segments import Segment
+from lookalike.indexes.slices.width import slice_width
+from support import oracle, slice_oracle
+from support.strategies import collections, distinct_ids
+
+narrow = st.sampled_from([1, 2, 3, 8, 9, 16])
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> tuple[la.SliceIndex, dict[int, oracle.Signatures]]:
+    """An index that has been added to, removed from and compacted, and what should be in it."""
+    rows = draw(collections(width=draw(narrow), most=40))
+    ids = draw(distinct_ids(len(rows)))
+    index = la.SliceIndex(rows, draw(st.integers(1, 14)), ids)
+    living = dict(zip(range(len(rows)) if ids is None else ids, rows, strict=True))
+    for _ in range(draw(st.integers(0, 3))):
+        step = draw(st.sampled_from(["add", "remove", "compact"]))
+        if step == "add":
+            more = draw(collections(width=rows.shape[1], most=12))
+            if index.next_id < 2**62:
+                living |= dict(zip(index.add(more).tolist(), more, strict=True))
+        elif step == "remove" and living:
+            gone = draw(st.lists(st.sampled_from(sorted(living)), unique=True, max_size=9))
+            index.remove(gone)
+            living = {name: row for name, row in living.items() if name not in gone}
+        elif step == "compact":
+            index.compact()
+    return index, living
+
+
+@given(
+    st.data(),
+    histories(),
+    st.integers(1, 12),
+    st.integers(0, 5),
+    st.integers(0, 5),
+    st.integers(0, 40),
+    st.sampled_from([1, 3]),
+)
+def test_search_equals_the_definition_with_every_kernel(
+    kernel: str,
+    draw: st.DataObject,
+    history: tuple[la.SliceIndex, dict[int, oracle.Signatures]],
+    k: int,
+    expand: int,
+    admit: int,
+    more: int,
+    threads: int,
+) -> None:
+    index, living = history
+    queries = draw.draw(collections(width=index.bits // 8, most=3))
+    settings: dict[str, Any] = {"expand": expand, "admit": admit, "rerank": k + more}
+    result = index.search(queries, k, explain=True, threads=threads, **settings)
+    explanation = result.explanation
+    assert explanation is not None
+    assert len(index) == len(living)
+    truth = _brute_force(living, queries, k)
+    for row, query in enumerate(queries):
+        expected = slice_oracle.search(living, query, k, index.slice_bits, expand, admit, k + more)
+        ids, distances = result[row]
+        assert list(zip(distances.tolist(), ids.tolist(), strict=True)) == expected
+        assert (result.ids[row, len(ids) :] == -1).all()
+        if explanation.exact[row]:
+            assert expected == truth[row]
+        assert explanation.candidates[row] >= min(explanation.reranked[row], len(expected))
+        for place, name in enumerate(ids.tolist()):
+            points = slice_oracle.score(living[name], query, index.slice_bits, expand, admit)
+            low, high = slice_oracle.bounds(points, index.bits, index.slice_bits, expand)
+            assert explanation.optimistic is not None
+            assert explanation.pessimistic is not None
+            assert explanation.optimistic[row, place] == low <= distances[place]
+            assert explanation.pessimistic[row, place] == high >= distances[place]
+
+
+@given(st.data(), histories(), st.integers(1, 50), st.sampled_from([1, 3]))
+def test_exact_search_is_exact(
+    draw: st.DataObject,
+    history: tuple[la.SliceIndex, dict[int, oracle.Signatures]],
+    k: int,
+    threads: int,
+) -> None:
+    index, living = history
+    queries = draw.draw(collections(width=index.bits // 8, most=3))
+    result = index.search(queries, k, exact=True, threads=threads)
+    assert result.exact
+    found = [list(zip(far.tolist(), ids.tolist(), strict=True)) for ids, far in result]
+    assert found == _brute_force(living, queries, k)
+
+
+@pytest.mark.parametrize(
+    ("rows", "query", "slice_bits", "k", "settings"),
+    [
+        (
+            oracle.collection(369, 2, "uniform", 1048487073),
+            oracle.collection(5, 2, "uniform", 1048487074)[2],
+            11,
+            18,
+            {"expand": 3, "admit": 3, "rerank": 52},
+        ),
+        (
+            oracle.collection(379, 2, "uniform", 381351902),
+            oracle.collection(5, 2, "uniform", 381351903)[1],
+            14,
+            15,
+            {"expand": 4, "admit": 2, "rerank": 37},
+        ),
+        (
+            oracle.collection(365, 14, "clustered", 492768335),
+            oracle.collection(365, 14, "clustered", 492768335)[61],
+            15,
+            18,
+            {"expand": 2, "admit": 0, "rerank": 28, "exact": True},
+        ),
+    ],
+)
+def test_a_lower_score_may_be_nearer(
+    rows: oracle.Signatures, query: oracle.Signatures, slice_bits: int, k: int, settings: Any
+) -> None:
+    """Cases in which the bound of the best score left would prove too much."""
+    index = la.SliceIndex(rows, slice_bits)
+    truth = la.ScanIndex(rows).search(query, k)
+    halves = la.ShardedIndex([la.SliceIndex(half, slice_bits) for half in np.array_split(rows, 2)])
+    for searched in (index, halves):
+        result = searched.search(query, k, **settings)
+        if result.exact:
+            assert np.array_equal(result.ids, truth.ids)
+    assert np.array_equal(index.search(query, k, rerank=k, exact=True).ids, truth.ids)
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_what_is_proven_is_true(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    width = int(rng.choice([1, 2, 3, 9, 14]))
+    rows = oracle.collection(int(rng.integers(1, 400)), width, str(rng.choice(oracle.STYLES)), seed)
+    queries = np.concatenate([rows[:3], oracle.collection(4, width, "uniform", seed + 1)])
+    index = la.SliceIndex(rows, int(rng.integers(1, 17)))
+    k = int(rng.integers(1, 30))
+    truth = la.ScanIndex(rows).search(queries, k)
+    for exact in (False, True):
+        result = index.search(
+            queries,
+            k,
+            expand=int(rng.integers(0, 6)),
+            admit=int(rng.integers(0, 6)),
+            rerank=k + int(rng.integers(0, 60)),
+            exact=exact,
+            explain=True,
+        )
+        assert result.explanation is not None
+        proven = result.explanation.exact
+        assert proven.all() or not exact
+        assert np.array_equal(result.ids[proven], truth.ids[proven])
+
+
+@given(st.data(), histories(), st.sampled_from([1, 3]))
+def test_within_is_complete_and_says_each_once(
+    draw: st.DataObject,
+    history: tuple[la.SliceIndex, dict[int, oracle.Signatures]],
+    threads: int,
+) -> None:
+    index, living = history
+    queries = draw.draw(collections(width=index.bits // 8, most=4))
+    radius = draw.draw(st.integers(0, index.bits + 1))
+    result = index.within(queries, radius, explain=True, threads=threads)
+    found = [list(zip(far.tolist(), ids.tolist(), strict=True)) for ids, far in result]
+    nearest = _brute_force(living, queries, len(living))
+    assert found == [[pair for pair in line if pair[0] <= radius] for line in nearest]
+    assert result.exact
+    assert result.explanation is not None
+
+
+@given(st.data(), histories(), st.sampled_from([1, 3]))
+def test_pairs_are_complete_and_collapse_to_stars(
+    draw: st.DataObject,
+    history: tuple[la.SliceIndex, dict[int, oracle.Signatures]],
+    threads: int,
+) -> None:
+    index, living = history
+    radius = draw.draw(st.integers(0, index.bits))
+    names, rows = list(living), np.array(list(living.values()))
+    rows = rows.reshape(len(names), index.bits // 8)
+    expected = oracle.pairs(rows, radius, names)
+    assert _listed(index.pairs(radius, threads=threads)) == expected
+    star = _listed(index.pairs(radius, collapse=True, threads=threads))
+    first: dict[bytes, int] = {}
+    for name in sorted(names):
+        first.setdefault(living[name].tobytes(), name)
+    kept = set(first.values())
+    assert star == sorted(
+        pair
+        for pair in expected
+        if {pair[0], pair[1]} <= kept or (pair[2] == 0 and pair[0] in kept)
+    )
+
+
+def _brute_force(
+    living: dict[int, oracle.Signatures], queries: oracle.Signatures, k: int
+) -> list[list[tuple[int, int]]]:
+    return [
+        sorted((oracle.distance(row, query), name) for name, row in living.items())[:k]
+        for query in queries
+    ]
+
+
+def _listed(pairs: la.Pairs) -> list[tuple[int, int, int]]:
+    columns = (pairs.left.tolist(), pairs.right.tolist(), pairs.distances.tolist())
+    return list(zip(*columns, strict=True))
+
+
+# The papers' own numbers
+
+
+@pytest.mark.parametrize(("expand", "lists"), [(0, 1), (1, 17), (2, 137), (3, 697), (4, 2517)])
+def test_lists_per_slice_of_16_bits(expand: int, lists: int) -> None:
+    index = la.SliceIndex(oracle.collection(100, 8, "uniform", 0), 16)
+    explanation = index.search(index.living()[0][:2], 1, expand=expand, explain=True).explanation
+    assert explanation is not None
+    assert explanation.lists.tolist() == [4 * lists] * 2
+
+
+def test_uneven_slices() -> None:
+    assert _native.slice_widths(63, 32) == [32, 31]
+    assert _native.slice_widths(64, 22) == [22, 21, 21]
+    assert _native.slice_widths(1024, 16) == [16] * 64
+    for bits in range(1, 200):
+        for slice_bits in range(1, 29):
+            widths = _native.slice_widths(bits, slice_bits)
+            assert widths == slice_oracle.widths(bits, slice_bits)
+            assert sum(widths) == bits
+            assert max(widths) <= slice_bits
+            assert max(widths) - min(widths) <= 1
+
+
+def test_slices_of_8_bits_find_all_at_distance_2_and_of_12_bits_11_of_23() -> None:
+    masks = [1 << a | 1 << b for a, b in combinations(range(24), 2)]
+    rows = np.array([list(mask.to_bytes(3, "little")) for mask in masks], np.uint8)
+    query = np.zeros((1, 3), np.uint8)
+    for slice_bits, found in ((8, 1.0), (12, 11 / 23)):
+        explanation = la.SliceIndex(rows, slice_bits).search(query, 1, expand=0, explain=True)
+        assert explanation.explanation is not None
+        assert explanation.explanation.candidates[0] / len(rows) == pytest.approx(found)
+
+
+def test_bounds_of_a_signature_that_appears_in_3_of_4_slices() -> None:
+    query = np.array([[1, 2, 3, 4]], np.uint8)
+    row = np.array([[1, 2, 3, 255 ^ 4]], np.uint8)
+    explanation = la.SliceIndex(row, 8).search(query, 1, expand=0, explain=True).explanation
+    assert explanation is not None
+    assert explanation.optimistic is not None
+    assert explanation.pessimistic is not None
+    assert (explanation.optimistic[0, 0], explanation.pessimistic[0, 0]) == (1, 8)
+    assert slice_oracle.bounds(0, 32, 8, 0) == (4, 32)  # in no slice
+    assert slice_oracle.bounds(0, 32, 8, 1) == (8, 32)  # nor within one bit of any
+
+
+def test_lists_take_no_more_than_the_paper_says() -> None:
+    rows = oracle.collection(3_000, 128, "uniform", 0)
+    index = la.SliceIndex(rows, 16)
+    assert index.memory_bytes - rows.nbytes <= 4 * (3_000 * 64 + 2**16 * 64)
+
+
+def test_the_width_grows_by_a_bit_when_the_collection_doubles() -> None:
+    assert slice_width(1_000_000, 1024) == 16
+    widths = [slice_width(2**n, 1024) for n in range(12, 33)]
+    assert all(b - a in (0, 1) for a, b in pairwise(widths))
+    assert slice_width(10**15, 1024) == 28
+    assert slice_width(0, 64) >= 1
+    assert slice_width(1_000_000, 1024, memory=300_000_000) == 16
+    assert slice_width(1_000_000, 1024, memory=272_600_000) == 17
+    with pytest.raises(la.ArgumentError, match="take at least"):
+        slice_width(1_000_000, 1024, memory=200_000_000)
+
+
+# Larger collections, threads, parts
+
+
+def test_any_number_of_threads_gives_the_same_answer() -> None:
+    rows = oracle.collection(30_000, 32, "clustered", 3)
+    index = la.SliceIndex(rows, 8)
+    for admit in (0, 1, 3):
+        for count in (1, 40):
+            one = index.search(rows[:count], 9, expand=3, admit=admit, threads=1)
+            for threads in (2, 5):
+                many = index.search(rows[:count], 9, expand=3, admit=admit, threads=threads)
+                assert np.array_equal(one.ids, many.ids)
+                assert one.exact == many.exact
+    wide = index.within(rows[:50], 20, threads=1)
+    assert np.array_equal(wide.ids, index.within(rows[:50], 20, threads=3).ids)
+    assert np.array_equal(wide.ids, la.ScanIndex(rows).within(rows[:50], 20).ids)
+
+
+@pytest.mark.parametrize(("slice_bits", "expand"), [(8, 0), (8, 3), (16, 0), (16, 1)])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_scores_of_near_copies(slice_bits: int, expand: int, threads: int) -> None:
+    """Scores up to all of 1024 bits, which a byte does not hold, by tables and by sorting."""
+    rng = np.random.default_rng(slice_bits + expand)
+    base = rng.integers(0, 256, (1, 128), np.uint8)
+    share = np.concatenate([np.zeros(5), np.geomspace(0.001, 0.5, 995)])[:, None]
+    rows = base ^ np.packbits(rng.random((1000, 1024)) < share, axis=1)
+    rows = np.concatenate([rows, rng.integers(0, 256, (1500, 128), np.uint8)])
+    rows = rows[rng.permutation(len(rows))]
+    ids = rng.permutation(10_000)[: len(rows)]
+    for names in (None, ids):
+        index = la.SliceIndex(rows, slice_bits, names)
+        living = dict(zip(index.living()[1].tolist(), rows, strict=True))
+        for admit in {0, expand}:
+            for rerank in (20, 600):
+                settings: dict[str, Any] = {"expand": expand, "admit": admit, "rerank": rerank}
+                found = index.search(base, 9, threads=threads, **settings)
+                expected = slice_oracle.search(
+                    living, base[0], 9, slice_bits, expand, admit, rerank
+                )
+                answer = zip(found.distances[0].tolist(), found.ids[0].tolist(), strict=True)
+                assert list(answer) == expected
+
+
+@given(st.data(), histories(), st.integers(0, 3), st.integers(0, 3), st.sampled_from([1, 3]))
+def test_a_batch_is_answered_as_its_queries_one_by_one(
+    draw: st.DataObject,
+    history: tuple[la.SliceIndex, dict[int, oracle.Signatures]],
+    expand: int,
+    admit: int,
+    threads: int,
+) -> None:
+    index, living = history
+    queries = draw.draw(collections(width=index.bits // 8, most=60, least=1))
+    queries = np.concatenate([queries, *(row[None] for row in living.values()), queries[:3]])
+    settings: dict[str, Any] = {"expand": expand, "admit": admit, "rerank": 9, "explain": True}
+    batch = index.search(queries, 3, threads=threads, **settings)
+    assert batch.explanation is not None
+    for row, query in enumerate(queries):
+        alone = index.search(query, 3, threads=1, **settings)
+        assert alone.explanation is not None
+        assert np.array_equal(batch.ids[row], alone.ids[0])
+        assert np.array_equal(batch.distances[row], alone.distances[0])
+        for counted in ("lists", "postings", "candidates", "reranked"):
+            assert getattr(batch.explanation, counted)[row] == getattr(alone.explanation, counted)
+
+
+def test_64_bit_lists_give_the_same_answers() -> None:
+    rows = oracle.collection(2_000, 16, "clustered", 3)
+    index = la.SliceIndex(rows, 9)
+    expected = index.search(rows[:20], 5, expand=2)
+    near = index.within(rows[:20], 12)
+    index._segments = (Segment.build(Rows(rows), 9, 2, wide=True),)
+    lists = index._segments[0].lists
+    assert lists is not None
+    assert lists[0].dtype == np.uint64
+    assert np.array_equal(index.search(rows[:20], 5, expand=2).ids, expected.ids)
+    assert np.array_equal(index.within(rows[:20], 12).ids, near.ids)
+    index._segments = (index._segments[0], *index._segments)
+    index.compact()  # merges 64-bit lists
+
+
+def test_building_sorts_each_list() -> None:
+    rows = oracle.collection(3_000, 5, "clustered", 1)
+    for threads in (1, 4):
+        segment = Segment.build(Rows(rows), 11, threads)
+        assert segment.lists is not None
+        offsets, postings, _ = segment.lists
+        values = np.array([slice_oracle.slices(row, 11) for row in rows])
+        begin = 0
+        for position, width in enumerate(slice_oracle.widths(40, 11)):
+            order = np.argsort(values[:, position], kind="stable")
+            assert np.array_equal(postings[position * 3_000 : (position + 1) * 3_000], order)
+            starts = np.searchsorted(values[order, position], np.arange(1 << width))
+            assert np.array_equal(offsets[begin : begin + (1 << width)], starts)
+            begin += 1 << width
+
+
+def test_merged_and_sharded_parts_equal_the_whole() -> None:
+    rows = oracle.collection(3_001, 24, "clustered", 8)
+    whole = la.SliceIndex(rows, 10)
+    parts = [la.SliceIndex(part, 10) for part in np.array_split(rows, 4)]
+    sharded, merged = la.ShardedIndex(parts), la.SliceIndex.merge(parts)
+    assert len(sharded) == len(merged) == 3_001
+    for expand, admit, rerank in ((0, 0, 20), (1, 1, 10), (3, 1, 100), (2, 2, 5_000)):
+        settings: dict[str, Any] = {"expand": expand, "admit": admit, "rerank": rerank}
+        expected = whole.search(rows[::300], 7, explain=True, **settings)
+        for other in (sharded, merged):
+            found = other.search(rows[::300], 7, explain=True, **settings)
+            assert np.array_equal(found.ids, expected.ids)
+            assert np.array_equal(found.distances, expected.distances)
+            assert found.explanation is not None
+            assert expected.explanation is not None
+            assert np.array_equal(found.explanation.exact, expected.explanation.exact)
+            assert np.array_equal(
+                np.asarray(found.explanation.optimistic),
+                np.asarray(expected.explanation.optimistic),
+            )
+    for other in (sharded, merged):
+        assert np.array_equal(
+            other.search(rows[:9], 5, exact=True).ids, whole.search(rows[:9], 5, exact=True).ids
+        )
+        near = other.within(rows[:9], 40)
+        assert np.array_equal(near.ids, whole.within(rows[:9], 40).ids)
+        assert np.array_equal(near.offsets, whole.within(rows[:9], 40).offsets)
+        assert _listed(other.pairs(3)) == _listed(whole.pairs(3))
+    mixed = la.ShardedIndex([la.ScanIndex(rows[:1000]), la.SliceIndex(rows[1000:], 10)])
+    exact = la.ScanIndex(rows)
+    assert np.array_equal(mixed.search(rows[:9], 5, exact=True).ids, exact.search(rows[:9], 5).ids)
+    parts[0].add(rows[:2])
+    grown = sharded.search(rows[:3], 3_003, exact=True, explain=True)
+    assert all(len(set(line)) == 3_003 for line in grown.ids.tolist())
+    assert grown.explanation is not None
+    with pytest.raises(la.ResultTooLargeError, match="limit=3 matches"):
+        sharded.within(rows[:9], 192, limit=3)
+
+
+W56 = np.zeros((1, 7), np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda r: la.ShardedIndex([]), "no shards"),
+        (lambda r: la.ShardedIndex([la.ScanIndex(r), la.ScanIndex(r[:, :2])]), "bits; expected"),
+        (lambda r: la.ShardedIndex([la.SliceIndex(r, 4), la.SliceIndex(r, 5)]), "one width"),
+        (lambda r: la.ShardedIndex([la.ScanIndex(r), la.ScanIndex(r, range(5))]), "some shards"),
+        (lambda r: la.ShardedIndex([la.ScanIndex(r)]).save("x"), "save each of its shards"),
+        (lambda r: la.ShardedIndex([la.ScanIndex(r, range(5))] * 2), "id 0 is in more than one"),
+        (lambda r: la.SliceIndex.merge([]), "no indexes to merge"),
+        (lambda r: la.SliceIndex.merge([la.SliceIndex(r, 4), la.SliceIndex(r, 5)]), "slice_bits"),
+        (
+            lambda r: la.SliceIndex.merge(
+                [la.SliceIndex(r, 4, range(5)), la.SliceIndex(r, 4, range(4, 9))]
+            ),
+            "id 4 is given more than once",
+        ),
+        (lambda r: la.SliceIndex(r, 0), "slice_bits is 0; expected .* from 1 to 28"),
+        (lambda r: la.SliceIndex(r, 29), "slice_bits is 29"),
+        (lambda r: la.SliceIndex(np.zeros((1, 8192), np.uint8)), "less than 65536"),
+        (lambda r: la.SliceIndex(r).search(r, 0), "k is 0"),
+        (lambda r: la.SliceIndex(r).search(r, 5, rerank=4), "rerank is 4; expected .* at least 5"),
+        (lambda r: la.SliceIndex(r).search(r, 5, expand=-1), "expand is -1"),
+        (lambda r: la.SliceIndex(W56, 28).search(W56, 1, expand=14), "use a smaller expand"),
+        (lambda r: la.SliceIndex(r).add(r, range(5)), "id 0 is in the index already"),
+        (lambda r: la.SliceIndex(r).remove([3, 9]), "id 9 is not in the index; nothing was rem"),
+    ],
+)
+def test_bad_arguments_are_named(make: Callable[[Any], Any], message: str) -> None:
+    with pytest.raises(la.ArgumentError, match=message):
+        make(oracle.collection(5, 4, "uniform", 0))
+
+
+def test_signatures_of_another_width_are_refused() -> None:
+    index = la.SliceIndex(oracle.collection(5, 4, "uniform", 0))
+    for act in (index.add, lambda rows: index.search(rows, 1), lambda rows: index.within(rows, 1)):
+        with pytest.raises(la.SignatureError, match="have 16 bits, the index has 32"):
+            act(np.zeros((2, 2), np.uint8))
+
+
+def test_numbers_that_run_out_are_named() -> None:
+    index = la.SliceIndex(oracle.collection(2, 4, "uniform", 0), ids=[1, 2**63 - 1])
+    with pytest.raises(la.ArgumentError, match="largest id so far is 9223372036854775807"):
+        index.add(oracle.collection(1, 4, "uniform", 1))
+    assert index.add(oracle.collection(1, 4, "uniform", 1), ids=[7]).tolist() == [7]
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        ([1.9], "ids are float64"),
+        (["3"], "ids are <U1"),
+        ([-1000], "smallest id is -1000"),
+        ([2**63], "largest id is 9223372036854775808"),
+        ([2**70], "ids are object"),
+        ([[1]], "one dimension"),
+    ],
+)
+def test_ids_to_remove_are_checked(ids: Any, message: str) -> None:
+    index = la.SliceIndex(oracle.collection(5, 4, "uniform", 0))
+    index.remove(0)
+    with pytest.raises(la.ArgumentError, match=message):
+        index.remove(ids)
+
+
+def test_exact_search_ends_on_a_collection_without_lists() -> None:
+    rows = np.array([[0] * 8, [255] * 8], np.uint8)
+    index = la.SliceIndex(rows, slice_bits=28)
+    assert index._segments[0].lists is None
+    assert index.search(rows[:1], 2, exact=True).ids.tolist() == [[0, 1]]
+    assert la.SliceIndex(rows, slice_bits=8).search(rows[:1], 2, exact=True).exact
+
+
+def test_adding_leaves_the_callers_arrays_alone() -> None:
+    big, names = oracle.collection(2048, 8, "uniform", 0), np.arange(2048) + 100
+    before = big.copy()
+    index = la.SliceIndex(oracle.collection(5, 8, "uniform", 1), 22)
+    index.add(big[:1500], ids=names[:1500])
+    index.add(oracle.collection(9, 8, "uniform", 2))
+    assert np.array_equal(big, before)
+    assert np.array_equal(names, np.arange(2048) + 100)
+
+
+def test_searches_and_saves_see_one_state(tmp_path: Path) -> None:
+    """While another thread adds, removes and compacts."""
+    rows = oracle.collection(400, 4, "uniform", 0)
+    index = la.SliceIndex(rows, 6)
+    stop = threading.Event()
+
+    def change() -> None:
+        while not stop.is_set():
+            ids = index.add(rows[:9])
+            index.remove(ids)
+            index.compact()
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        for turn in range(300):
+            found = index.search(rows[:2], 450, exact=True)
+            assert (found.ids >= 0).sum(axis=1).min() >= 400
+            if turn % 30 == 0:
+                index.save(tmp_path / "x")
+                assert len(la.load_index(tmp_path / "x", verify=True)) in (400, 409)
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_a_failed_removal_removes_nothing() -> None:
+    index = la.SliceIndex(oracle.collection(5, 4, "uniform", 0))
+    with pytest.raises(la.ArgumentError):
+        index.remove([3, 9])
+    assert len(index) == 5
+    index.remove([3, 3])
+    assert len(index) == 4
+    with pytest.raises(la.ArgumentError, match="id 3 is not in the index"):
+        index.remove(3)
+
+
+def test_many_small_additions_become_few_segments() -> None:
+    rows = oracle.collection(30_000, 8, "uniform", 0)
+    index = la.SliceIndex(rows[:10_000], 10)
+    for start in range(10_000, 30_000, 97):
+        index.add(rows[start : start + 97])
+    assert len(index) == 30_000
+    assert len(index.stats()["segments"]) <= 8
+    assert index.within(rows[::1000], 0).ids.tolist() == list(range(0, 30_000, 1000))
+    for start in range(300):
+        index.add(rows[start])
+    assert index.within(rows[5], 0).ids.tolist() == [5, 30_005]
+
+
+def test_a_million_copies_cost_linear_time() -> None:
+    rows = np.zeros((1_000_000, 8), np.uint8)
+    index = la.SliceIndex(rows)
+    assert index.search(rows[:2], 3, expand=0).ids.tolist() == [[0, 1, 2]] * 2
+    assert index.within(rows[0], 0).ids.tolist() == list(range(1_000_000))
+    pairs = index.pairs(3, collapse=True)
+    assert (pairs.left == 0).all()
+    assert pairs.right.tolist() == list(range(1, 1_000_000))
+    with pytest.raises(la.ResultTooLargeError, match="limit=1000 pairs .*collapse=True"):
+        index.pairs(0, limit=1000)
+
+
+# Files
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    index = la.SliceIndex(oracle.collection(60, 8, "clustered", 1), 7, ids=np.arange(60)[::-1])
+    index.add(oracle.collection(9, 8, "uniform", 2))
+    index.remove([5, 61])
+    index.save(tmp_path / "index.lookalike")
+    return tmp_path / "index.lookalike"
+
+
+def test_a_saved_index_is_the_same(path: Path) -> None:
+    loaded = la.load_index(path, verify=True)
+    assert isinstance(loaded, la.SliceIndex)
+    assert len(loaded) == 67
+    queries = oracle.collection(60, 8, "clustered", 1)[:9]
+    before = loaded.search(queries, 4, expand=1)
+    assert loaded.add(queries[:1]).tolist() == [69]
+    loaded.remove(69)
+    loaded.save(path)
+    again = la.load_index(path)
+    assert np.array_equal(again.search(queries, 4, expand=1).ids, before.ids)  # type: ignore[call-arg]
+
+
+def test_damaged_lists_never_crash(path: Path) -> None:
+    data = path.read_bytes()
+    queries = oracle.collection(60, 8, "clustered", 1)[:9]
+    rng = np.random.default_rng(0)
+    used = np.flatnonzero(np.frombuffer(data, np.uint8))  # zeros may be between sections
+    noticed = 0
+    for turn in range(300):
+        damaged = bytearray(data)
+        for place in rng.choice(used[used >= 4096], 20):
+            damaged[place] ^= rng.integers(1, 256)
+        copy = path.with_name(f"{turn}.lookalike")  # the one before may still be mapped
+        copy.write_bytes(damaged)
+        try:
+            index = la.load_index(copy)
+            index.within(queries, 9)
+            index.search(queries, 4, expand=3)  # type: ignore[call-arg]
+            index.pairs(2)
+        except (la.CorruptIndexError, la.FormatError):
+            noticed += 1
+        with pytest.raises((la.CorruptIndexError, la.FormatError)):
+            la.load_index(copy, verify=True)
+    assert noticed > 50
+
+
+@pytest.mark.parametrize("slice_bits", [4, 16])
+@pytest.mark.parametrize("expand", [0, 2])
+def test_a_row_that_is_listed_over_and_over_is_noticed(slice_bits: int, expand: int) -> None:
+    rows = oracle.collection(3_000, 8, "uniform", 4)
+    index = la.SliceIndex(rows, slice_bits)
+    lists = index._segments[0].lists
+    assert lists is not None
+    lists[1][:] = 0
+    with pytest.raises(la.CorruptIndexError):
+        index.search(rows[:50], 9, expand=expand)
+
+
+def test_a_damaged_index_does_not_disturb_others() -> None:
+    """Score tables are shared by all searches of a process, and must be clean after an error."""
+    rows = oracle.collection(500, 8, "clustered", 4)
+    good, bad = la.SliceIndex(rows, 8), la.SliceIndex(rows, 8)
+    expected = good.search(rows[:5], 9, expand=1).ids
+    lists = bad._segments[0].lists
+    assert lists is not None
+    lists[1][100:] = 2**32 - 1
+    for _ in range(20):
+        with pytest.raises(la.CorruptIndexError):
+            bad.search(rows[:5], 9, expand=1)
+        assert np.array_equal(good.search(rows[:5], 9, expand=1).ids, expected)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("bits", 72),
+        ("bits", "x"),
+        ("slice_bits", 8),
+        ("slice_bits", 0),
+        ("segments", []),
+        ("segments", [{"lists": "narrow"}] * 3),
+        ("next_id", None),
+        ("bits", float("inf")),
+        ("index", []),
+    ],
+)
+def test_a_description_that_does_not_fit_is_refused(path: Path, key: str, value: Any) -> None:
+    from lookalike.storage import write_container
+
+    index = la.load_index(path)
+    write_container(path, {**index._meta(), key: value}, index._arrays())
+    with pytest.raises((la.CorruptIndexError, la.FormatError)):
+        la.load_index(path)
+
+
+def test_near_duplicates_are_found() -> None:
+    """Neighbours within a tenth of the bits have slices in common, nearly always."""
+    rng = np.random.default_rng(0)
+    rows = oracle.collection(5_000, 128, "uniform", 0)
+    flips = np.packbits(rng.random((500, 1024)) < 0.1, axis=1)
+    found = la.SliceIndex(rows, 12).search(rows[:500] ^ flips, 1, expand=1).ids[:, 0]
+    assert math.isclose(np.mean(found == np.arange(500)), 1.0)

@@ -1,0 +1,1 @@
+"""Oracles, strategies and helpers of the tests."""

@@ -1,0 +1,84 @@
+"""De-duplication by brute force: all pairs compared, clusters and survivors by definition."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+
+from support import text_oracle
+
+Pair = tuple[int, int]
+
+
+@cache
+def shingles(text: str, ngram: int) -> list[tuple[str, ...]]:
+    found = text_oracle.words(text)
+    if not found:
+        return []
+    if len(found) < ngram:
+        return [tuple(found)]
+    return [tuple(found[at : at + ngram]) for at in range(len(found) - ngram + 1)]
+
+
+def jaccard(a: str, b: str, ngram: int) -> float:
+    one, two = set(shingles(a, ngram)), set(shingles(b, ngram))
+    return len(one & two) / len(one | two) if one | two else 0.0
+
+
+def cosine(a: str, b: str, ngram: int) -> float:
+    one, two = Counter(shingles(a, ngram)), Counter(shingles(b, ngram))
+    product = sum(one[shingle] * two[shingle] for shingle in one)
+    lengths = math.sqrt(sum(v * v for v in one.values()) * sum(v * v for v in two.values()))
+    return product / lengths if lengths else 0.0
+
+
+def similar_pairs(
+    texts: Sequence[str], threshold: float, similarity: Callable[[str, str], float]
+) -> dict[Pair, float]:
+    found = {}
+    for left in range(len(texts)):
+        for right in range(left + 1, len(texts)):
+            value = similarity(texts[left], texts[right])
+            if value >= threshold:
+                found[left, right] = value
+    return found
+
+
+def components(count: int, pairs: Iterable[Pair]) -> list[int]:
+    """Return the first member of each one's component, by walking from each."""
+    neighbours: dict[int, set[int]] = {member: set() for member in range(count)}
+    for left, right in pairs:
+        neighbours[left].add(right)
+        neighbours[right].add(left)
+    labels = [-1] * count
+    for start in range(count):
+        waiting = [start] if labels[start] < 0 else []
+        while waiting:
+            member = waiting.pop()
+            if labels[member] < 0:
+                labels[member] = start
+                waiting += neighbours[member]
+    return labels
+
+
+def stars(order: Sequence[int], pairs: Iterable[Pair]) -> list[int]:
+    """Return each one's centre: in this order, whoever is free takes its free neighbours."""
+    together = set(pairs) | {(right, left) for left, right in pairs}
+    centres = [-1] * len(order)
+    for centre in order:
+        if centres[centre] < 0:
+            for other in range(len(order)):
+                if other == centre or (centres[other] < 0 and (centre, other) in together):
+                    centres[other] = centre
+    return centres
+
+
+def survivors(labels: Sequence[int], rank: Callable[[int], tuple[float, int]]) -> list[int]:
+    """Return for each one who stays of its cluster."""
+    best: dict[int, int] = {}
+    for member, label in enumerate(labels):
+        if label not in best or rank(member) < rank(best[label]):
+            best[label] = member
+    return [best[label] for label in labels]
