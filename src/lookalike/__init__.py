@@ -85,14 +85,14 @@ if TYPE_CHECKING:
         Matches,
         Neighbors,
         Pairs,
-        Plan,
         ScanIndex,
         ShardedIndex,
+        SignatureFile,
         SliceIndex,
         load_index,
         match_batch,
-        plan,
     )
+    from lookalike.planning import Plan, plan
 
 __all__ = [
     "Answer",
@@ -136,6 +136,7 @@ __all__ = [
     "ScanIndex",
     "ShardedIndex",
     "SignatureError",
+    "SignatureFile",
     "Signer",
     "SimHash",
     "SliceIndex",
@@ -206,14 +207,14 @@ __getattr__ = names_from(
             "Matches",
             "Neighbors",
             "Pairs",
-            "Plan",
             "ScanIndex",
             "ShardedIndex",
+            "SignatureFile",
             "SliceIndex",
             "load_index",
             "match_batch",
-            "plan",
         ),
+        "lookalike.planning": ("Plan", "plan"),
     },
 )
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from lookalike import __version__
-from lookalike.indexes import plan
+from lookalike.planning import plan
 from lookalike.planning.machine import machine_costs
 
 if TYPE_CHECKING:

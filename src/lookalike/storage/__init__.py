@@ -1,6 +1,5 @@
-"""Arrays in files that can be trusted: containers for what is saved, runs for what is appended."""
+"""Arrays in files that can be trusted: checksummed, whole or not at all."""
 
-from lookalike.indexes.batch.signature_file import SignatureFile
 from lookalike.storage.atomic import check_replaceable, whole_file, whole_folder
 from lookalike.storage.container import (
     Container,
@@ -14,7 +13,6 @@ from lookalike.storage.strings import Strings
 __all__ = [
     "Container",
     "ContainerWriter",
-    "SignatureFile",
     "Strings",
     "check_replaceable",
     "new_container",

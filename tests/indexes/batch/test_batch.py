@@ -13,10 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike import _native
+from lookalike import SignatureFile, _native
 from lookalike.indexes.batch.match import chunks_for
 from lookalike.indexes.batch.matchers import batch_header_bits
-from lookalike.storage import SignatureFile
 from support import oracle
 from support.table_cases import found
 
