@@ -202,7 +202,7 @@ std::vector<std::int64_t> each_query(std::vector<std::vector<Match>> found, std:
 
 }  // namespace
 
-void scan_top(const Collection& collection, const Signatures& queries, std::size_t k,
+void scan_nearest(const Collection& collection, const Signatures& queries, std::size_t k,
               std::size_t threads, const Checkpoint& checkpoint, std::int64_t* ids,
               std::int32_t* distances) {
     if (k == 0 || queries.count == 0)

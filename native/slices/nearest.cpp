@@ -46,8 +46,8 @@ double list_cost(const std::vector<Segment>& segments, const Slicing& slicing, s
 class TopSearch {
   public:
     TopSearch(const Slicing& slicing, const std::vector<Segment>& segments,
-              const TopSettings& settings, std::size_t list_threads,
-              const bits::Checkpoint& checkpoint, const TopOutput& output)
+              const NearestSettings& settings, std::size_t list_threads,
+              const bits::Checkpoint& checkpoint, const NearestOutput& output)
         : slicing_(slicing),
           segments_(segments),
           settings_(settings),
@@ -111,7 +111,7 @@ class TopSearch {
     void search_exactly(std::size_t index, const std::uint8_t* signature) const {
         std::vector<SlicedQuery> sliced{{slicing_, signature}};
         Chosen chosen;
-        TopSettings now = settings_;
+        NearestSettings now = settings_;
         const bool lists = std::any_of(segments_.begin(), segments_.end(),
                                        [](const Segment& one) { return one.has_lists(); });
         for (now.expand = now.admit = 0; lists && now.expand <= slicing_.widest();
@@ -154,7 +154,7 @@ class TopSearch {
     // For each segment where that is quicker, the postings of as many queries as there is room for;
     // the others are taken off `queries`.
     Blocks posting_blocks(std::vector<SlicedQuery>& queries, const Neighbourhood& near,
-                          const TopSettings& now) const {
+                          const NearestSettings& now) const {
         Blocks blocks(segments_.size());
         std::size_t room = queries.size();
         for (std::size_t number = 0; number < segments_.size(); ++number)
@@ -232,7 +232,7 @@ class TopSearch {
 
     // Whether no other signature can be among the k nearest.
     bool is_exact(const Chosen& chosen, const Nearest& nearest,
-                  const std::vector<std::int32_t>& optimistic, const TopSettings& now) const {
+                  const std::vector<std::int32_t>& optimistic, const NearestSettings& now) const {
         if (chosen.reranked == alive_)
             return true;
         const auto far = kth(nearest);
@@ -278,10 +278,10 @@ class TopSearch {
 
     const Slicing& slicing_;
     const std::vector<Segment>& segments_;
-    const TopSettings& settings_;
+    const NearestSettings& settings_;
     std::size_t list_threads_;
     const bits::Checkpoint& checkpoint_;
-    const TopOutput& output_;
+    const NearestOutput& output_;
     std::optional<Neighbourhood> near_;
     std::vector<std::int32_t> optimistic_;
     std::size_t alive_ = 0;
@@ -289,9 +289,9 @@ class TopSearch {
 
 }  // namespace
 
-void slice_top(const Slicing& slicing, const std::vector<Segment>& segments,
-               const Signatures& queries, const TopSettings& settings, std::size_t threads,
-               const bits::Checkpoint& checkpoint, const TopOutput& output) {
+void slice_nearest(const Slicing& slicing, const std::vector<Segment>& segments,
+                   const Signatures& queries, const NearestSettings& settings, std::size_t threads,
+                   const bits::Checkpoint& checkpoint, const NearestOutput& output) {
     // Threads over queries where there are enough of them, else over the lists of each query.
     const bool enough = queries.count >= threads;
     const TopSearch top(slicing, segments, settings, enough ? 1 : threads, checkpoint, output);

@@ -76,7 +76,7 @@ def measure_costs() -> MachineCosts:
     access, waiting, reading = _memory()
     scan = _scan(generator)
     within = _slice_within(generator)
-    top, build = _slice_top(generator)
+    top, build = _slice_nearest(generator)
     block, table_build = _blocks(generator)
     accesses = _block_accesses(generator, access, block)
     flip = _flips(generator)
@@ -187,7 +187,7 @@ def _slice_within(generator: np.random.Generator) -> list[float]:
     return explain_times(steps, times)
 
 
-def _slice_top(generator: np.random.Generator) -> tuple[list[float], float]:
+def _slice_nearest(generator: np.random.Generator) -> tuple[list[float], float]:
     """Time searches for nearest neighbours, and building; few postings and many."""
     cases = [(128, 14, (0, 1, 2)), (32, 14, (0, 1)), (128, 10, (0, 1)), (32, 10, (0, 1, 2))]
     steps: list[list[float]] = []

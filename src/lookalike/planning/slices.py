@@ -51,7 +51,7 @@ def slice_options(question: Question, costs: MachineCosts) -> Iterator[Option]:
             yield Option("slices", time, build, memory, parameters=parameters)
             continue
         for expand in range(min(_MOST_EXPAND, slice_bits) + 1):
-            time = 1e-3 * _slice_top_cost(question, widths, expand, costs)
+            time = 1e-3 * _slice_nearest_cost(question, widths, expand, costs)
             # Below 1 even where it is so near that it rounds to 1: nothing is proven.
             found = min(share_found(question.bits, widths, expand, question.bits // 10), 1 - 1e-9)
             settings = {"expand": expand}
@@ -129,7 +129,7 @@ def slice_work(count: int, width: int, widths: list[int], radius: int, sketches:
     return SliceWork(all_lists, postings, compared)
 
 
-def _slice_top_cost(
+def _slice_nearest_cost(
     question: Question, widths: list[int], expand: int, costs: MachineCosts
 ) -> float:
     """Return the nanoseconds of one query for nearest neighbours."""

@@ -171,14 +171,14 @@ class BlockIndex(TabledIndex):
         try:
             near = self.within(rows, limit=_WORTH_A_LOOK, threads=workers)
         except ResultTooLargeError:
-            return self._scan_top(rows, wanted, workers)
+            return self._scan_nearest(rows, wanted, workers)
         enough = np.diff(near.offsets) >= wanted
         ids = np.empty((len(rows), wanted), np.int64)
         distances = np.empty((len(rows), wanted), np.int32)
         places = near.offsets[:-1][enough][:, None] + np.arange(wanted)
         ids[enough], distances[enough] = near.ids[places], near.distances[places]
         if not enough.all():
-            rest = self._scan_top(rows[~enough], wanted, workers)
+            rest = self._scan_nearest(rows[~enough], wanted, workers)
             ids[~enough], distances[~enough] = rest.ids, rest.distances
         return Neighbors(ids, distances, exact=True)
 

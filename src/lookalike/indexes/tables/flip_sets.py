@@ -53,18 +53,16 @@ def likely_sets(
     sets = np.empty((len(weights), count), np.uint32)
     try:
         _native.flip_choices(
-            weights,
+            _native.FlipWeights(weights, header_start(weights.shape[1], header_bits)),
             places,
-            header_start(weights.shape[1], header_bits),
+            volatility.native(),
             header_bits,
-            volatility.scale,
-            volatility.costs,
             radius,
             threads,
             sets,
         )
     except _native.NotFinite as error:
-        raise not_finite(int(str(error))) from None
+        raise not_finite(error.query) from None
     return sets
 
 

@@ -186,17 +186,15 @@ class FlipIndex(TabledIndex):
         try:
             _native.flip_attempts(
                 matches.ids.view(np.uint64),
-                None if values is None else values[query],
-                self._start,
+                _native.FlipWeights(None if values is None else values[query], self._start),
+                self.volatility.native(),
                 self.header_bits,
-                self.volatility.scale,
-                self.volatility.costs,
                 near,
                 workers,
                 attempts,
             )
         except _native.NotFinite as error:
-            raise not_finite(int(query[int(str(error))])) from None
+            raise not_finite(int(query[error.query])) from None
         return Matches(matches.offsets, attempts, matches.distances, exact=True)
 
     # Searching
@@ -280,14 +278,11 @@ class FlipIndex(TabledIndex):
                 self._tables[0].native(),
                 self._ids,
                 rows,
-                weights,
-                self._start,
-                self.volatility.scale,
-                self.volatility.costs,
-                radius,
-                flips,
-                first,
-                differences,
+                _native.FlipWeights(weights, self._start),
+                self.volatility.native(),
+                _native.FlipSettings(
+                    radius=radius, flips=flips, first=first, differences=differences
+                ),
                 min(limit, NO_LIMIT),
                 threads,
             )
@@ -296,7 +291,7 @@ class FlipIndex(TabledIndex):
         except _native.CorruptTable:
             raise self._damaged() from None
         except _native.NotFinite as error:
-            raise not_finite(int(str(error))) from None
+            raise not_finite(error.query) from None
         exact = flips >= all_sets(self.header_bits, radius)
         return Matches(as_int64(offsets), as_int64(ids), distances, exact)
 
