@@ -248,7 +248,7 @@ class TopSearch {
         for (const Segment& segment : segments_) {
             const Collection& rows = segment.collection;
             for (std::size_t begin = 0; begin < rows.count; begin += hits.size()) {
-                const std::size_t found = kernels.filter_from_memory(
+                const std::size_t found = kernels.filter(
                     signature, rows.row(begin), std::min(hits.size(), rows.count - begin), bytes,
                     static_cast<std::uint32_t>(nearest.cutoff(false)), hits.data());
                 for (std::size_t hit = 0; hit < found; ++hit)

@@ -329,8 +329,8 @@ class SegmentWithin {
         hits_.resize(1024);
         for (std::size_t begin = 0; begin < rows_.count; begin += hits_.size()) {
             const std::size_t count = std::min(hits_.size(), rows_.count - begin);
-            const std::size_t found = kernels_.filter_from_memory(
-                queries.row(query), rows_.row(begin), count, rows_.bytes, radius_, hits_.data());
+            const std::size_t found = kernels_.filter(queries.row(query), rows_.row(begin), count,
+                                                      rows_.bytes, radius_, hits_.data());
             for (std::size_t hit = 0; hit < found; ++hit)
                 if (!segment_.is_removed(begin + hits_[hit].row))
                     take(static_cast<std::uint32_t>(query), hits_[hit].distance,
