@@ -14,18 +14,32 @@ __all__ = ["COMMANDS", "main"]
 
 COMMANDS = (
     "dedup", "compare", "sign", "index", "search", "pairs", "collection", "plan", "demo",
-    "evaluate", "kernels",
+    "evaluate", "kernels", "completion",
 )  # fmt: skip
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status: 0, or 1 for an error, 2 for wrong usage."""
+def full_parser() -> argparse.ArgumentParser:
+    """Return the parser with all its commands, which imports what each of them needs."""
+    parser, commands = _parser()
+    for command in COMMANDS:
+        import_module(f"lookalike.cli.{command}").add(commands)
+    return parser
+
+
+def _parser() -> tuple[
+    argparse.ArgumentParser, argparse._SubParsersAction[argparse.ArgumentParser]
+]:
     parser = argparse.ArgumentParser(
         prog="lookalike",
         description="Find near-duplicates and nearest neighbours by binary signatures.",
     )
     parser.add_argument("--version", action="version", version=f"lookalike {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    return parser, parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status: 0, or 1 for an error, 2 for wrong usage."""
+    parser, commands = _parser()
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
         # Only the command that is asked for is imported; the others may need much.
