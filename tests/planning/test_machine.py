@@ -45,7 +45,7 @@ def test_measuring_gives_costs_that_make_sense(empty_cache: Path) -> None:
     found = machine_costs()
     assert MachineCosts.from_dict(found.to_dict()) == found
     assert found.access == tuple(sorted(found.access))
-    assert 0 < found.pair + 8 * found.pair_byte < 100
+    assert 0 < 8 * found.scanned_byte < 100
     assert found.waiting > found.access_to(2**17)
     assert [path.suffix for path in empty_cache.iterdir()] == [".json"]
 
@@ -86,11 +86,11 @@ def test_a_damaged_cache_is_measured_again(
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("pair", -1.0),
-        ("pair", "fast"),
-        ("pair", None),
-        ("pair", True),
-        ("pair", 1e999),
+        ("query", -1.0),
+        ("query", "fast"),
+        ("query", None),
+        ("query", True),
+        ("query", 1e999),
         ("access", []),
         ("access", [[1, 2]]),
         ("access", [[2, 1], [1, 2]]),

@@ -18,7 +18,7 @@ from lookalike.signatures.kernels import kernels
 
 __all__ = ["FORMAT", "Access", "MachineCosts", "access_time", "machine_costs"]
 
-FORMAT = 2
+FORMAT = 3
 """To be raised when the meaning of a cost changes: older files are then measured again."""
 
 
@@ -56,57 +56,36 @@ class MachineCosts:
     """The same from memory, where the next place depends on what is read."""
     reading_byte: float
     """A byte of a long array, read from beginning to end."""
-    sorting: float
-    """A 64-bit number, in each of the log2(n) rounds that sorting n of them takes."""
-    pair: float
-    """Comparing a query with a signature, many queries at once."""
-    pair_byte: float
-    """The same, for each byte of the signature."""
-    scan_query: float
-    """A query of a scan, beside its comparisons."""
+    query: float
+    """A query, beside its steps."""
+    scanned_byte: float
+    """A byte of a signature, compared where many queries share the reading."""
     nearest: float
     """A neighbour that is among the k nearest so far."""
-    within_query: float
+    row: float
+    """Comparing with a signature that lies at a place of its own."""
+    row_byte: float
+    """The same, for each byte of the signature."""
     within_list: float
     """A list looked up by a search within a radius."""
     within_sketch: float
     """A sketch of such a list, where there are some."""
-    within_row: float
-    """A signature of such a list, compared."""
-    within_byte: float
-    """The same, for each byte of the signature."""
     top_query: float
+    """A query for nearest neighbours by lists, beside its steps."""
     top_list: float
     """A list looked up by a search for nearest neighbours."""
     top_posting: float
     """An entry of such a list, added to a score."""
     top_candidate: float
     """A candidate, chosen by its score and re-ranked."""
-    top_row: float
-    """A score looked at where all are."""
     slice_build: float
     """An entry of a list, written."""
-    block_query: float
-    block_table: float
-    """A table of short buckets looked up, of 64-bit signatures, many queries together."""
-    block_word: float
+    bucket: float
+    """A bucket of a sorted table, looked up."""
+    bucket_word: float
     """Eight bytes of a signature of such a bucket, compared."""
-    block_stream: float
-    """A table looked up one query after the other: long buckets, other signatures, compressed."""
-    block_stream_word: float
-    """Eight bytes of a signature of such a bucket, compared."""
-    block_accesses: float
-    """How many reads at random places looking up a table is worth, where it is not in the cache."""
-    block_fetch: float
-    """A signature of a compressed table, fetched from where it is."""
-    block_fetch_accesses: float
-    """How many reads at random places that is worth, where it is not in the cache."""
-    flip_query: float
-    """A query whose flips are ordered."""
-    flip_set: float
-    """A flip of the first 64, ordered and looked up."""
-    flip_heap: float
-    """A flip of many, for each level of the heap."""
+    flip_level: float
+    """One of many flips, for each level of the heap that orders them."""
     table_build: float
     """A signature sorted into a table."""
 
