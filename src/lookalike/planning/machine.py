@@ -15,6 +15,7 @@ from typing import Any
 
 from lookalike import _native
 from lookalike.signatures.kernels import kernels
+from lookalike.storage import user_cache_folder
 
 __all__ = ["FORMAT", "Access", "MachineCosts", "access_time", "machine_costs"]
 
@@ -140,7 +141,7 @@ def machine_costs(*, refresh: bool = False) -> MachineCosts:
     name = "-".join(str(part) for part in machine.values())
     if not refresh and name in _known:
         return _known[name]
-    folder = _folder()
+    folder = user_cache_folder()
     path = folder / f"costs-{zlib.crc32(name.encode()):08x}.json" if folder else None
     costs = None if refresh or path is None else _read(path, machine)
     if costs is None:
@@ -173,17 +174,6 @@ def _processor() -> str:
     except OSError:
         pass
     return platform.processor() or platform.machine()
-
-
-def _folder() -> Path | None:
-    """Return where caches go, if anywhere; the standard has relative paths ignored."""
-    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    if named.is_absolute():
-        return named / "lookalike"
-    try:
-        return Path.home() / ".cache" / "lookalike"
-    except RuntimeError:
-        return None
 
 
 def _read(path: Path, machine: dict[str, Any]) -> MachineCosts | None:

@@ -11,12 +11,14 @@ from lookalike.errors import ArgumentError
 from lookalike.indexes.tables.sorted_table import Runs, header_width
 from lookalike.indexes.tables.steps import TableSteps
 
-__all__ = ["BlockChoice", "choose_blocks"]
+__all__ = ["MOST_TABLES", "BlockChoice", "choose_blocks", "much_quicker"]
 
 MOST_TABLES = 256
 _MOST_UNASKED = 20
 """Tables that are made at most when nobody says how many."""
 _MOST_BLOCKS = 64
+_MUCH = 10.0
+"""So many times as slow as it could be is worth a warning."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,14 @@ def choose_blocks(
             f"radius of {radius} take at least {least}"
         )
     return min(fitting, key=lambda each: (each.usual_cost(count, compressed), each.tables))
+
+
+def much_quicker(choice: BlockChoice, count: int, radius: int) -> BlockChoice | None:
+    """Return what should be many times as quick with no more tables, if there is such a choice."""
+    others = _choices(choice.bits, radius, None, None)
+    fewer = (other for other in others if other.tables <= choice.tables)
+    best = min(fewer, key=lambda other: other.usual_cost(count), default=choice)
+    return best if _MUCH * best.usual_cost(count) < choice.usual_cost(count) else None
 
 
 def _choices(bits: int, radius: int, blocks: int | None, lead: int | None) -> Iterator[BlockChoice]:
