@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 import lookalike as la
 from lookalike.indexes.tables.flip_sets import all_sets, flips_expected
 from lookalike.indexes.tables.sorted_table import MOST_ROWS
-from lookalike.planning.question import Option, Question
+from lookalike.planning.machine import MachineCosts
+from lookalike.planning.question import BATCH, Option, Question
 from lookalike.planning.scan import pushes, scan_option
 from lookalike.planning.slices import slice_options
 from lookalike.planning.tables import block_options
@@ -194,6 +195,21 @@ def test_more_work_takes_longer(count: int, radius: int) -> None:
     for slice_bits, time in small.items():
         assert wide[slice_bits] >= 0.999 * time
         assert many[slice_bits] >= 0.999 * time
+
+
+def test_a_batch_of_few_postings_reads_signatures_once() -> None:
+    """However slow memory is: candidates are re-ranked in the order of rows, and hardly missed."""
+
+    def time(costs: MachineCosts) -> float:
+        options = slice_options(Question(200_000, 1024, None, 10, 0.9), costs)
+        chosen = {"slice_bits": 14}, {"expand": 0}
+        (one,) = [each for each in options if (each.parameters, each.settings) == chosen]
+        return 1000 * one.microseconds
+
+    slow = replace(COSTS, access=((2.0**17, 2.0), (2.0**20, 1002.0), (2.0**21, 1002.0)))
+    near = replace(COSTS, access=((2.0**17, 2.0), (2.0**20, 2.0)))
+    lists, read = 74 * 2 * 1000, COSTS.reading_byte * 200_000 * 128 / BATCH
+    assert time(slow) - time(near) == pytest.approx(lists + read, rel=0.01)
 
 
 def test_one_query_of_a_scan_waits_for_memory() -> None:

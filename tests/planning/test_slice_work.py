@@ -77,8 +77,12 @@ def test_work_within_a_radius_is_complete(radius: int, slice_bits: int, bits: in
     assert _native.has_sketches(bits) or compared == postings
 
 
+def _list_cost(bits: int, entries: float) -> float:
+    return _native.USUAL_COSTS.look_up() + entries * _native.USUAL_COSTS.compare(bits // 8)
+
+
 def _cheapest(bits: int, slice_bits: int, count: int, radius: int) -> float:
-    """Every way to share out the thresholds, and what the cheapest one reads, in lists."""
+    """Every way to share out the thresholds, and what the cheapest one costs."""
     widths = _native.slice_widths(bits, slice_bits)
     best: dict[int, float] = {0: 0.0}
     for width in widths:
@@ -86,7 +90,7 @@ def _cheapest(bits: int, slice_bits: int, count: int, radius: int) -> float:
         for steps, cost in best.items():
             for more in range(min(radius + 1 - steps, width + 1) + 1):
                 lists = sum(math.comb(width, ones) for ones in range(more))
-                total = cost + lists * (12 + count / 2**width * (6 + 0.12 * bits / 8))
+                total = cost + lists * _list_cost(bits, count / 2**width)
                 reached[steps + more] = min(total, reached.get(steps + more, math.inf))
         best = reached
     return best.get(radius + 1, math.inf)
@@ -105,10 +109,10 @@ def test_thresholds_are_shared_out_at_the_least_cost(
     work = _native.expected_work(bits, slice_bits, count, radius)
     least = _cheapest(bits, slice_bits, count, radius)
     if work is None:
-        assert least > 0.03 * bits / 8 * count * (1 - 1e-9)
+        assert least > _native.USUAL_COSTS.scan(bits // 8) * count * (1 - 1e-9)
     else:
         lists, postings, _ = work
-        assert lists * 12 + postings * (6 + 0.12 * bits / 8) == pytest.approx(least)
+        assert lists * _list_cost(bits, postings / lists) == pytest.approx(least)
 
 
 @pytest.mark.parametrize("width", [8, 16])

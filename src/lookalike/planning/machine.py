@@ -53,8 +53,8 @@ class MachineCosts:
 
     access: Access
     """(bytes, nanoseconds): a read at a random place of so many bytes, asked for in time."""
-    waiting: float
-    """The same from memory, where the next place depends on what is read."""
+    waiting: Access
+    """The same where the next place depends on what is read."""
     reading_byte: float
     """A byte of a long array, read from beginning to end."""
     query: float
@@ -98,6 +98,10 @@ class MachineCosts:
         """Return what such a read costs more than one of what is in the cache."""
         return max(0.0, self.access_to(size) - self.access[0][1])
 
+    def missing_wait(self, size: float) -> float:
+        """Return the same for a read that is waited for."""
+        return max(0.0, access_time(self.waiting, size) - self.waiting[0][1])
+
     def to_dict(self) -> dict[str, Any]:
         """Return the costs in plain values, fit for JSON."""
         return asdict(self)
@@ -108,14 +112,18 @@ class MachineCosts:
         names = {field.name for field in fields(cls)}
         if not isinstance(values, dict) or values.keys() != names:
             raise ValueError("not the costs of this version")
-        points = values["access"]
-        if not isinstance(points, list | tuple) or len(points) < 2:
-            raise ValueError("access is no list of points")
-        access = tuple((_cost(size), _cost(time)) for size, time in points)
-        if any(a[0] >= b[0] for a, b in pairwise(access)) or not access[0][0]:
-            raise ValueError("access is not in ascending order")
-        rest = {name: _cost(values[name]) for name in names - {"access"}}
-        return cls(access=access, **rest)
+        access, waiting = (_curve(name, values[name]) for name in ("access", "waiting"))
+        rest = {name: _cost(values[name]) for name in names - {"access", "waiting"}}
+        return cls(access=access, waiting=waiting, **rest)
+
+
+def _curve(name: str, points: Any) -> Access:
+    if not isinstance(points, list | tuple) or len(points) < 2:
+        raise ValueError(f"{name} is no list of points")
+    curve = tuple((_cost(size), _cost(time)) for size, time in points)
+    if any(a[0] >= b[0] for a, b in pairwise(curve)) or not curve[0][0]:
+        raise ValueError(f"{name} is not in ascending order")
+    return curve
 
 
 def _cost(value: Any) -> float:

@@ -101,23 +101,25 @@ def measure_costs() -> MachineCosts:
     )
 
 
-def _memory() -> tuple[Access, float, float]:
-    """Return random reads by size, a read that is waited for, and reading a byte in order."""
+def _memory() -> tuple[Access, Access, float]:
+    """Return random reads by size, asked for and waited for, and reading a byte in order."""
     words = np.ones(_MEMORY // 8, np.uint64)
     places = count(step=_READS)  # others each time, or they would be in the cache from last time
 
-    def read(size: int, ahead: int, reads: int = _READS) -> float:
+    def read(size: int, ahead: int, reads: int) -> float:
         part = words[: size // 8]
         return best_time(lambda: _native.read_at_random(part, next(places), reads, ahead)) / reads
 
-    access: list[tuple[float, float]] = []
-    for size in _SIZES:
-        read(size, _AHEAD)
-        # Larger is never quicker, whatever the machine was doing just then.
-        access.append((float(size), max(read(size, _AHEAD), access[-1][1] if access else 0.0)))
-    waiting = read(_MEMORY, 0, _READS // 8)
+    def by_size(ahead: int, reads: int) -> Access:
+        curve: list[tuple[float, float]] = []
+        for size in _SIZES:
+            read(size, _AHEAD, _READS)
+            # Larger is never quicker, whatever the machine was doing just then.
+            curve.append((float(size), max(read(size, ahead, reads), curve[-1][1] if curve else 0)))
+        return tuple(curve)
+
     reading = best_time(lambda: _native.read_all(words.view(np.uint8), 1), 2) / words.nbytes
-    return tuple(access), waiting, reading
+    return by_size(_AHEAD, _READS), by_size(0, _READS // 8), reading
 
 
 def _scan(generator: np.random.Generator) -> list[float]:

@@ -115,16 +115,16 @@ def _table_time(
     """
     bytes_ = question.width * steps.rows / steps.buckets
     missing = costs.missing(memory)
-    far = min(1.0, missing / max(costs.missing(costs.access[-1][0]), 1e-9))
+    wait = costs.missing_wait(memory)
     long = not scattered and bytes_ > _ASKED_BYTES
     waits = 1.0 if long or question.bits != 64 else 0.5 * scattered
     accesses = _ACCESSES + (0.0 if scattered else min(bytes_, _ASKED_BYTES) / _TWO_LINES)
-    bucket = costs.bucket + accesses * missing + far * waits * costs.waiting
+    bucket = costs.bucket + accesses * missing + waits * wait
     if scattered:
         row = costs.row + costs.row_byte * question.width
     else:
         row = costs.bucket_word * math.ceil(question.width / 8)
-        row += far * costs.reading_byte * question.width if long else 0.0
+        row += costs.reading_byte * question.width if long else 0.0
     return steps.buckets * bucket + steps.rows * row
 
 
