@@ -108,16 +108,16 @@ def _table_time(
 ) -> float:
     """Return the nanoseconds of looking up tables that take so much memory in all.
 
-    The first lines of a bucket are asked for in time. A longer one is waited for, until the
-    processor notices that it is read in order, and then read. Those of signatures that are no
-    single words turned out to be waited for as well, and, every other time, signatures elsewhere,
-    whose rows have to be known first.
+    The first lines of a bucket are asked for in time. A longer one is waited for, every other
+    time, until the processor notices that it is read in order, and then read. So are signatures
+    elsewhere, whose rows have to be known first. Those that are no single words turned out to be
+    waited for always.
     """
     bytes_ = question.width * steps.rows / steps.buckets
     missing = costs.missing(memory)
     wait = costs.missing_wait(memory)
     long = not scattered and bytes_ > _ASKED_BYTES
-    waits = 1.0 if long or question.bits != 64 else 0.5 * scattered
+    waits = 1.0 if question.bits != 64 else 0.5 * (long or scattered)
     accesses = _ACCESSES + (0.0 if scattered else min(bytes_, _ASKED_BYTES) / _TWO_LINES)
     bucket = costs.bucket + accesses * missing + waits * wait
     if scattered:
