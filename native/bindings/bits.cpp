@@ -3,6 +3,7 @@
 #include "bits/bandwidth.hpp"
 #include "bits/kernels.hpp"
 #include "bits/random_access.hpp"
+#include "bits/step_costs.hpp"
 #include "bits/xxh64.hpp"
 
 namespace lookalike::bindings {
@@ -10,6 +11,13 @@ namespace lookalike::bindings {
 using namespace nb::literals;
 
 void bind_bits(nb::module_& module) {
+    nb::class_<bits::StepCosts>(module, "StepCosts")
+        .def_ro("touch", &bits::StepCosts::touch)
+        .def("look_up", &bits::StepCosts::look_up)
+        .def("compare", &bits::StepCosts::compare, "bytes"_a)
+        .def("scan", &bits::StepCosts::scan, "bytes"_a);
+    module.attr("USUAL_COSTS") = nb::cast(bits::kUsualCosts);
+
     module.def("kernels", [] {
         nb::list rows;
         for (std::size_t index = 0; index < bits::instruction_set_count(); ++index) {

@@ -4,6 +4,7 @@
 #include "bindings/arrays.hpp"
 #include "bindings/module.hpp"
 #include "slices/search.hpp"
+#include "slices/thresholds.hpp"
 
 namespace lookalike::bindings {
 
@@ -265,6 +266,20 @@ void bind_slices(nb::module_& module) {
             return widths;
         },
         "bits"_a, "slice_bits"_a);
+
+    module.def(
+        "expected_work",
+        [](std::size_t bits, std::size_t slice_bits, std::size_t rows,
+           std::uint32_t radius) -> nb::object {
+            if (bits == 0 || slice_bits == 0 || slice_bits > search::Slicing::kMostSliceBits)
+                throw nb::value_error("slices have from 1 bit to as many as lists are made for");
+            const auto work =
+                search::expected_work(search::Slicing(bits, slice_bits), rows, radius);
+            if (!work)
+                return nb::none();
+            return nb::make_tuple(work->lists, work->postings, work->compared);
+        },
+        "bits"_a, "slice_bits"_a, "rows"_a, "radius"_a);
 
     module.def(
         "optimistic_distances",

@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "bits/kernels.hpp"
+#include "bits/step_costs.hpp"
 #include "bits/top_k.hpp"
 #include "slices/round.hpp"
 #include "slices/search.hpp"
@@ -9,15 +10,10 @@
 namespace lookalike::search {
 
 using bits::Kernels;
+using bits::kUsualCosts;
 using bits::TopK;
 
 namespace {
-
-// Rough costs in nanoseconds, for choosing between ways to the same answer.
-constexpr double kListCost = 6;
-constexpr double kPostingCost = 1.5;
-constexpr double kScannedByteCost = 0.08;
-constexpr double kRerankCost = 20;
 
 constexpr double kCandidatesAtOnce = 1 << 20;  // to be re-ranked: 16 MB
 constexpr double kUninterrupted = 1e8;         // nanoseconds
@@ -25,8 +21,8 @@ constexpr double kUninterrupted = 1e8;         // nanoseconds
 double scan_cost(const std::vector<Segment>& segments, std::size_t bytes) {
     double total = 0;
     for (const Segment& segment : segments)
-        total += static_cast<double>(segment.collection.count) * static_cast<double>(bytes);
-    return total * kScannedByteCost;
+        total += static_cast<double>(segment.collection.count);
+    return total * kUsualCosts.scan(bytes);
 }
 
 double list_cost(const std::vector<Segment>& segments, const Slicing& slicing, std::size_t expand) {
@@ -34,10 +30,10 @@ double list_cost(const std::vector<Segment>& segments, const Slicing& slicing, s
     for (const Segment& segment : segments) {
         if (!segment.has_lists())
             continue;
-        total += postings_expected(slicing, segment.collection.count, expand) * kPostingCost;
+        total += postings_expected(slicing, segment.collection.count, expand) * kUsualCosts.posting;
         for (std::size_t position = 0; position < slicing.count(); ++position)
             for (std::size_t ones = 0; ones <= std::min(expand, slicing.width(position)); ++ones)
-                total += choose(slicing.width(position), ones) * kListCost;
+                total += choose(slicing.width(position), ones) * kUsualCosts.look_up();
     }
     return total;
 }
@@ -67,8 +63,8 @@ class TopSearch {
             return 1;
         const auto candidates =
             static_cast<double>(std::clamp<std::size_t>(alive_, 1, settings_.rerank));
-        const double cost =
-            candidates * kRerankCost + list_cost(segments_, slicing_, settings_.expand);
+        const double cost = candidates * kUsualCosts.compare(slicing_.bits() / 8) +
+                            list_cost(segments_, slicing_, settings_.expand);
         return static_cast<std::size_t>(
             std::clamp(std::min(kCandidatesAtOnce / candidates, kUninterrupted / cost), 1.0,
                        static_cast<double>(Reranking::kMostQueries)));

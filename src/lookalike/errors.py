@@ -15,6 +15,8 @@
         ├── BatchError (ValueError)             items of a batch that cannot be written
         └── NotFoundError (LookupError)         a collection or document that is not there
 
+    LookalikeWarning (UserWarning)              what works, but much worse than it could
+
 Each message says what was given, what was expected and what to do about it.
 """
 
@@ -33,6 +35,7 @@ __all__ = [
     "FileError",
     "FormatError",
     "LookalikeError",
+    "LookalikeWarning",
     "MissingDependencyError",
     "NotFittedError",
     "NotFoundError",
@@ -43,6 +46,10 @@ __all__ = [
 
 class LookalikeError(Exception):
     """The root of all errors of this package."""
+
+
+class LookalikeWarning(UserWarning):
+    """Something was asked for that works, but much worse than it could; the message says how."""
 
 
 class ArgumentError(LookalikeError, ValueError):

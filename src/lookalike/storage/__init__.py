@@ -1,6 +1,7 @@
 """Arrays in files that can be trusted: checksummed, whole or not at all."""
 
 from lookalike.storage.atomic import check_replaceable, whole_file, whole_folder
+from lookalike.storage.cache_folder import user_cache_folder
 from lookalike.storage.container import (
     Container,
     ContainerWriter,
@@ -17,6 +18,7 @@ __all__ = [
     "check_replaceable",
     "new_container",
     "open_container",
+    "user_cache_folder",
     "whole_file",
     "whole_folder",
     "write_container",

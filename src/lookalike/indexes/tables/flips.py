@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
 from lookalike.checks import share, thread_count, whole_number
-from lookalike.errors import ArgumentError, CorruptIndexError
+from lookalike.errors import ArgumentError, CorruptIndexError, LookalikeWarning
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.indexes.results import NO_LIMIT, Matches, as_int64, too_many_matches
 from lookalike.indexes.tables.base import TabledIndex
@@ -242,6 +242,7 @@ class FlipIndex(TabledIndex):
                 f"FlipIndex.within has no weights: {tries} flips are tried in the order of their "
                 "size and position, which finds less than the likeliest would; give weights, or "
                 "allow all flips",
+                LookalikeWarning,
                 stacklevel=2,
             )
         return self._native_within(rows, values, near, tries, first, False, most, workers)
