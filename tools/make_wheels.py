@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
@@ -93,7 +94,7 @@ def try_out(wheel: Path, python: str, folder: Path) -> None:
     run([own / "lookalike", "kernels"])
 
 
-def run(command: list[str | Path], path: Path | None = None) -> None:
+def run(command: Sequence[object], path: Path | None = None) -> None:
     """Run a command, quietly unless it fails."""
     environment = None if path is None else {"PATH": f"{path}:/usr/bin:/bin"}
     done = subprocess.run(

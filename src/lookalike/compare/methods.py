@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,7 +34,7 @@ class Method:
     ngram: int
     permutations: int
     bits: int
-    seed: int
+    seed: SupportsIndex
 
     @classmethod
     def of(
@@ -43,7 +44,7 @@ class Method:
         ngram: int | None = None,
         permutations: int = 128,
         bits: int | None = None,
-        seed: int = 0,
+        seed: SupportsIndex = 0,
     ) -> Method:
         """Return a method with the defaults that suit it where nothing was said."""
         return cls(
