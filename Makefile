@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := CMakeLists.txt $(shell find native -name '*.[ch]pp')
 
-.PHONY: demo test crash check bench papers format clean
+.PHONY: demo test crash check bench papers wheel format clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/package
@@ -39,6 +39,10 @@ bench: $(VENV)/package $(VENV)/bench
 papers: $(VENV)/package $(VENV)/papers
 	$(BIN)/python -m papers
 
+# For each Python that is there, from 3.11 on: built, repaired for manylinux, tried in a new environment.
+wheel: $(VENV)/build $(VENV)/wheel
+	$(BIN)/python tools/make_wheels.py
+
 format: $(VENV)/check
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -59,10 +63,10 @@ $(VENV)/build: pyproject.toml | $(VENV)/python
 	@touch $@
 
 $(VENV)/package: $(VENV)/build $(NATIVE)
-	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[dedup]'
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable .
 	@touch $@
 
-$(VENV)/test $(VENV)/check: pyproject.toml | $(VENV)/python
+$(VENV)/test $(VENV)/check $(VENV)/wheel: pyproject.toml | $(VENV)/python
 	$(BIN)/python -m pip install --quiet --group $(notdir $@)
 	@touch $@
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from lookalike.evaluation.drawing import label_point, line_style, new_figure, save_figure
 from lookalike.evaluation.grid import evaluate
 from lookalike.evaluation.measurement import Measurement
-from lookalike.planning.equations import lists_near
+from lookalike.planning.slices import lists_near
 from papers.page import Section
 from papers.shared import World
 

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from lookalike.evaluation.drawing import line_style, log_axis, new_figure, save_figure, short_count
 from lookalike.indexes import BlockIndex, FlipIndex, Index, Matches
 from lookalike.indexes.tables.sorted_table import header_width
-from lookalike.planning.equations import flip_tables
 from papers.generated import GeneratedFingerprints, generate_fingerprints
 from papers.page import Section
 from papers.shared import World, median_seconds
@@ -163,7 +162,7 @@ def _comparison(world: World, data: GeneratedFingerprints) -> Section:
         for first, letter, _ in MODES:
             flips = flips_needed(index, data, matched, first)
             timed = _flips(index, data, first, flips, rounds)
-            line(first, f"PSM {letter}", flip_tables(d, d - less), timed, index, str(flips))
+            line(first, f"PSM {letter}", 1 + 2.0**-less, timed, index, str(flips))
     return Section(
         "Table 2: queries a second, and memory",
         f"{about(data)} The paper: 60 million, 10 million queries. `BlockIndex` for BPHS, "

@@ -53,7 +53,7 @@ def test_the_version_is_that_of_the_distribution() -> None:
 def test_every_error_has_the_one_root_and_stands_in_the_tree() -> None:
     assert errors.__doc__ is not None
     for name in errors.__all__:
-        assert issubclass(getattr(errors, name), la.LookalikeError)
+        assert issubclass(getattr(errors, name), la.LookalikeError | la.LookalikeWarning)
         assert getattr(la, name) is getattr(errors, name)
         assert name in errors.__doc__
 

@@ -13,8 +13,8 @@ from papers.generated import GeneratedFingerprints, generate_fingerprints
 import lookalike as la
 from benchmarks.harness import Effort, WrongAnswerError
 from benchmarks.quality import Entry, Quality, QualityResult, ratio_verdict, run_entries
+from lookalike import SignatureFile
 from lookalike.indexes.batch.matchers import batch_header_bits
-from lookalike.storage import SignatureFile
 
 __all__ = ["batch"]
 

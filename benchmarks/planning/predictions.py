@@ -18,15 +18,10 @@ from benchmarks.report import table
 from benchmarks.scan.signatures import uniform
 from lookalike.indexes.tables.flip_tuning import flips_expected
 from lookalike.planning.machine import MachineCosts, machine_costs
+from lookalike.planning.question import BATCH, Option, Question
+from lookalike.planning.scan import scan_option
 from lookalike.planning.slices import slice_options
-from lookalike.planning.tables import (
-    BATCH,
-    Option,
-    Question,
-    block_options,
-    flip_options,
-    scan_option,
-)
+from lookalike.planning.tables import block_options, flip_options
 
 __all__ = ["CASES", "prediction_table", "run_planning"]
 

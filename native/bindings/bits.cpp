@@ -3,6 +3,7 @@
 #include "bits/bandwidth.hpp"
 #include "bits/kernels.hpp"
 #include "bits/random_access.hpp"
+#include "bits/step_costs.hpp"
 #include "bits/xxh64.hpp"
 
 namespace lookalike::bindings {
@@ -10,6 +11,13 @@ namespace lookalike::bindings {
 using namespace nb::literals;
 
 void bind_bits(nb::module_& module) {
+    nb::class_<bits::StepCosts>(module, "StepCosts")
+        .def_ro("touch", &bits::StepCosts::touch)
+        .def("look_up", &bits::StepCosts::look_up)
+        .def("compare", &bits::StepCosts::compare, "bytes"_a)
+        .def("scan", &bits::StepCosts::scan, "bytes"_a);
+    module.attr("USUAL_COSTS") = nb::cast(bits::kUsualCosts);
+
     module.def("kernels", [] {
         nb::list rows;
         for (std::size_t index = 0; index < bits::instruction_set_count(); ++index) {
@@ -25,6 +33,9 @@ void bind_bits(nb::module_& module) {
         "paired_distances",
         [](const SignatureArray& left, const SignatureArray& right,
            const OutputArray<std::int32_t, 1>& out) {
+            expect(left.shape(0) == right.shape(0) && left.shape(1) == right.shape(1),
+                   "pairs of signatures that are not as many and as wide");
+            expect_shape(out, {left.shape(0)}, "distances of another number than pairs");
             const nb::gil_scoped_release nogil;
             bits::kernels_for(left.shape(1))
                 .paired(left.data(), right.data(), left.shape(0), left.shape(1), out.data());
@@ -52,6 +63,7 @@ void bind_bits(nb::module_& module) {
     module.def(
         "hash_rows",
         [](const SignatureArray& rows, const OutputArray<std::uint64_t, 1>& hashes) {
+            expect_shape(hashes, {rows.shape(0)}, "hashes of another number than rows");
             const nb::gil_scoped_release nogil;
             for (std::size_t row = 0; row < rows.shape(0); ++row)
                 hashes.data()[row] = bits::xxh64(rows.data() + row * rows.shape(1), rows.shape(1));

@@ -8,9 +8,9 @@ namespace lookalike::bindings {
 void bind_bits(nanobind::module_& module);
 void bind_text(nanobind::module_& module);
 void bind_sign(nanobind::module_& module);
-void bind_search(nanobind::module_& module);
+void bind_scan(nanobind::module_& module);
 void bind_slices(nanobind::module_& module);
 void bind_tables(nanobind::module_& module);
-void bind_pairing(nanobind::module_& module);
+void bind_pairs(nanobind::module_& module);
 
 }  // namespace lookalike::bindings

@@ -1,7 +1,13 @@
+#include <nanobind/stl/optional.h>
+
+#include <optional>
+
 #include "bindings/arrays.hpp"
 #include "bindings/module.hpp"
 #include "pairs/bands.hpp"
+#include "pairs/block_pairs.hpp"
 #include "pairs/clusters.hpp"
+#include "pairs/equal_rows.hpp"
 
 namespace lookalike::bindings {
 
@@ -12,13 +18,55 @@ namespace {
 using RowArray = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using KeyArray = nb::ndarray<const std::uint32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
+void expect_pairs(const IdArray& left, const IdArray& right, std::size_t rows) {
+    expect(left.size() == right.size(), "pairs with one side");
+    expect_below(left, rows, "pairs of rows that are not there");
+    expect_below(right, rows, "pairs of rows that are not there");
+}
+
 }  // namespace
 
-void bind_pairing(nb::module_& module) {
+void bind_pairs(nb::module_& module) {
+    module.def(
+        "block_pairs",
+        [](const SignatureArray& rows, const std::optional<ByteArray>& skipped,
+           std::uint32_t radius, std::size_t limit, std::size_t threads) -> nb::object {
+            expect(!skipped || skipped->size() == rows.shape(0),
+                   "marks of another number than rows");
+            std::optional<search::Pairs> pairs;
+            {
+                const nb::gil_scoped_release nogil;
+                pairs = search::block_pairs(signatures(rows), skipped ? skipped->data() : nullptr,
+                                            radius, limit, threads, python_signals);
+            }
+            if (!pairs)
+                return nb::none();
+            return nb::make_tuple(to_numpy(std::move(pairs->left)),
+                                  to_numpy(std::move(pairs->right)),
+                                  to_numpy(std::move(pairs->distances)));
+        },
+        "rows"_a.noconvert(), "skipped"_a.noconvert().none(), "radius"_a, "limit"_a, "threads"_a);
+
+    module.def(
+        "equal_rows",
+        [](const SignatureArray& rows) {
+            search::EqualRows equal;
+            {
+                const nb::gil_scoped_release nogil;
+                equal = search::equal_rows(signatures(rows));
+            }
+            return nb::make_tuple(to_numpy(std::move(equal.rows)),
+                                  to_numpy(std::move(equal.offsets)));
+        },
+        "rows"_a.noconvert());
+
     module.def(
         "band_keys",
         [](const SignatureArray& rows, std::size_t band_bytes, std::size_t first,
            const OutputArray<std::uint32_t, 2>& keys) {
+            expect(keys.shape(0) * band_bytes <= rows.shape(1), "bands wider than rows");
+            expect(first <= keys.shape(1) && rows.shape(0) <= keys.shape(1) - first,
+                   "more rows than there is room for keys");
             const nb::gil_scoped_release nogil;
             search::band_keys(rows.data(), rows.shape(0), rows.shape(1), keys.shape(0), band_bytes,
                               first, keys.shape(1), keys.data());
@@ -28,6 +76,7 @@ void bind_pairing(nb::module_& module) {
     module.def(
         "band_groups",
         [](const KeyArray& keys, std::size_t band) {
+            expect(band < keys.shape(0), "a band that is not there");
             search::Groups groups;
             {
                 const nb::gil_scoped_release nogil;
@@ -43,6 +92,11 @@ void bind_pairing(nb::module_& module) {
         [](const KeyArray& keys, const RowArray& large_keys, const IdArray& large_offsets,
            std::size_t band, const RowArray& rows, const IdArray& offsets, std::size_t most,
            std::size_t first_new, std::size_t threads) {
+            expect(band < keys.shape(0), "a band that is not there");
+            expect_below(rows, keys.shape(1), "rows that are not there");
+            expect_offsets(offsets, rows.size(), "groups that are not there");
+            expect_offsets(large_offsets, large_keys.size(), "large groups that are not there");
+            expect(large_offsets.size() > band, "large groups of too few bands");
             search::RowPairs pairs;
             {
                 const nb::gil_scoped_release nogil;
@@ -61,6 +115,10 @@ void bind_pairing(nb::module_& module) {
         "equal_values_at",
         [](const SignatureArray& rows, std::size_t value_bytes, const IdArray& left,
            const IdArray& right, std::size_t threads, const OutputArray<std::int32_t, 1>& equal) {
+            expect((value_bytes == 1 || value_bytes == 2) && rows.shape(1) % value_bytes == 0,
+                   "rows that are not made of such values");
+            expect_pairs(left, right, rows.shape(0));
+            expect_shape(equal, {left.size()}, "counts of another number than pairs");
             const nb::gil_scoped_release nogil;
             search::equal_values_at(rows.data(), rows.shape(1), value_bytes, left.data(),
                                     right.data(), left.size(), threads, python_signals,
@@ -72,6 +130,7 @@ void bind_pairing(nb::module_& module) {
     module.def(
         "components",
         [](const IdArray& left, const IdArray& right, const OutputArray<std::int64_t, 1>& labels) {
+            expect_pairs(left, right, labels.size());
             const nb::gil_scoped_release nogil;
             search::components(labels.size(), left.data(), right.data(), left.size(),
                                labels.data());
@@ -82,6 +141,11 @@ void bind_pairing(nb::module_& module) {
         "stars",
         [](const IdArray& order, const IdArray& offsets, const IdArray& neighbours,
            const OutputArray<std::int64_t, 1>& labels) {
+            expect_shape(order, {labels.size()}, "an order of another number than labels");
+            expect_below(order, labels.size(), "an order of what is not there");
+            expect_shape(offsets, {labels.size() + 1}, "neighbours of another number than labels");
+            expect_offsets(offsets, neighbours.size(), "neighbours that are not there");
+            expect_below(neighbours, labels.size(), "neighbours that are not there");
             const nb::gil_scoped_release nogil;
             search::stars(labels.size(), order.data(), offsets.data(), neighbours.data(),
                           labels.data());

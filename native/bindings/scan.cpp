@@ -1,10 +1,11 @@
+#include "scan/scan.hpp"
+
 #include <nanobind/stl/optional.h>
 
 #include <optional>
 
 #include "bindings/arrays.hpp"
 #include "bindings/module.hpp"
-#include "scan/scan.hpp"
 
 namespace lookalike::bindings {
 
@@ -14,23 +15,29 @@ namespace {
 
 search::Collection collection(const SignatureArray& array, const std::optional<IdArray>& ids,
                               bool ascending) {
+    expect(!ids || ids->size() == array.shape(0), "ids of another number than rows");
     return {signatures(array), ids ? ids->data() : nullptr, ascending};
 }
 
 }  // namespace
 
-void bind_search(nb::module_& module) {
+void bind_scan(nb::module_& module) {
     nb::exception<search::TooManyResults>(module, "TooManyResults");
 
     module.def(
-        "scan_top",
+        "scan_nearest",
         [](const SignatureArray& rows, const std::optional<IdArray>& ids, bool ascending,
            const SignatureArray& queries, std::size_t k, std::size_t threads,
            const OutputArray<std::int64_t, 2>& out_ids,
            const OutputArray<std::int32_t, 2>& out_distances) {
+            expect(queries.shape(1) == rows.shape(1), "queries of another width than rows");
+            expect(k <= rows.shape(0), "a k of more than there are rows");
+            expect_shape(out_ids, {queries.shape(0), k}, "ids of another shape than the answer");
+            expect_shape(out_distances, {queries.shape(0), k},
+                         "distances of another shape than the answer");
             const nb::gil_scoped_release nogil;
-            search::scan_top(collection(rows, ids, ascending), signatures(queries), k, threads,
-                             python_signals, out_ids.data(), out_distances.data());
+            search::scan_nearest(collection(rows, ids, ascending), signatures(queries), k, threads,
+                                 python_signals, out_ids.data(), out_distances.data());
         },
         "rows"_a.noconvert(), "ids"_a.noconvert().none(), "ascending"_a, "queries"_a.noconvert(),
         "k"_a, "threads"_a, "out_ids"_a.noconvert(), "out_distances"_a.noconvert());
@@ -40,6 +47,7 @@ void bind_search(nb::module_& module) {
         [](const SignatureArray& rows, const std::optional<IdArray>& ids, bool ascending,
            const SignatureArray& queries, std::uint32_t radius, std::size_t limit,
            std::size_t threads) {
+            expect(queries.shape(1) == rows.shape(1), "queries of another width than rows");
             search::Matches matches;
             {
                 const nb::gil_scoped_release nogil;
@@ -73,6 +81,8 @@ void bind_search(nb::module_& module) {
         "scan_all",
         [](const SignatureArray& left, const SignatureArray& right, std::size_t threads,
            const OutputArray<std::int32_t, 2>& out) {
+            expect(left.shape(1) == right.shape(1), "signatures of two widths");
+            expect_shape(out, {left.shape(0), right.shape(0)}, "distances of another shape");
             const nb::gil_scoped_release nogil;
             search::scan_all(signatures(left), signatures(right), threads, python_signals,
                              out.data());

@@ -25,6 +25,31 @@ struct BoundSource {
     nb::object first, second, third;
 };
 
+template <class Rows>
+void expect_documents(const BoundSource& source, const Rows& rows) {
+    expect(rows.shape(0) == source.source->size(), "rows of another number than documents");
+}
+
+void expect_permutations(const std::vector<std::uint32_t>& factors,
+                         const std::vector<std::uint32_t>& terms, std::size_t permutations) {
+    expect(factors.size() == permutations && terms.size() == permutations,
+           "factors and terms of another number than permutations");
+}
+
+void expect_packed(std::size_t permutations, std::size_t b, std::size_t bytes) {
+    expect(b >= 1 && b <= 32 && (permutations * b + 7) / 8 == bytes,
+           "rows that do not hold so many values");
+}
+
+void expect_pairs(const BoundSource& left_source, const BoundSource& right_source,
+                  const IdArray& left, const IdArray& right,
+                  const OutputArray<double, 1>& similarities) {
+    expect(left.size() == right.size(), "pairs with one side");
+    expect_below(left, left_source.source->size(), "pairs of documents that are not there");
+    expect_below(right, right_source.source->size(), "pairs of documents that are not there");
+    expect_shape(similarities, {left.size()}, "similarities of another number than pairs");
+}
+
 const bits::Checkpoint kCheckpoint = python_signals;
 
 sign::Work work_on(std::size_t threads) {
@@ -57,6 +82,9 @@ void bind_sources(nb::module_& module) {
         .def_static(
             "of_features",
             [](const Offsets& offsets, const FeatureArray& features, const WeightArray& weights) {
+                expect_offsets(offsets, features.size(),
+                               "documents of features that are not there");
+                expect_shape(weights, {features.size()}, "weights of another number than features");
                 return BoundSource{
                     std::make_unique<sign::ReadySource>(offsets.data(), offsets.size() - 1,
                                                         features.data(), weights.data()),
@@ -88,6 +116,10 @@ void bind_vocabulary(nb::module_& module) {
             "add",
             [](Vocabulary& self, const FeatureArray& features, const FeatureArray& documents,
                const FeatureArray& occurrences) {
+                expect_shape(documents, {features.size()},
+                             "counts of another number than features");
+                expect_shape(occurrences, {features.size()},
+                             "counts of another number than features");
                 for (std::size_t index = 0; index < features.size(); ++index)
                     self.add(features.data()[index],
                              {documents.data()[index], occurrences.data()[index]});
@@ -114,6 +146,8 @@ void bind_signers(nb::module_& module) {
         "count_features",
         [](const BoundSource& source, std::size_t threads,
            const OutputArray<std::int64_t, 1>& counts) {
+            expect_shape(counts, {source.source->size()},
+                         "counts of another number than documents");
             const nb::gil_scoped_release nogil;
             sign::count_features(*source.source, work_on(threads), counts.data());
         },
@@ -124,6 +158,10 @@ void bind_signers(nb::module_& module) {
         [](const BoundSource& source, WeightKind kind, const Vocabulary* vocabulary,
            std::uint64_t seed, std::size_t threads, const OutputArray<std::uint8_t, 2>& signatures,
            const std::optional<OutputArray<float, 2>>& sums) {
+            expect_documents(source, signatures);
+            if (sums)
+                expect_shape(*sums, {signatures.shape(0), 8 * signatures.shape(1)},
+                             "sums of another shape than bits");
             const nb::gil_scoped_release nogil;
             sign::simhash(*source.source, kind, vocabulary, signatures.shape(1), seed,
                           work_on(threads), signatures.data(), sums ? sums->data() : nullptr);
@@ -153,6 +191,8 @@ void bind_signers(nb::module_& module) {
         [](const BoundSource& source, const std::vector<std::uint32_t>& factors,
            const std::vector<std::uint32_t>& terms, std::size_t threads,
            const OutputArray<std::uint32_t, 2>& minima) {
+            expect_documents(source, minima);
+            expect_permutations(factors, terms, minima.shape(1));
             const nb::gil_scoped_release nogil;
             sign::minhash(*source.source, factors, terms, work_on(threads), minima.data());
         },
@@ -163,6 +203,9 @@ void bind_signers(nb::module_& module) {
         [](const BoundSource& source, const std::vector<std::uint32_t>& factors,
            const std::vector<std::uint32_t>& terms, std::size_t b, std::size_t threads,
            const OutputArray<std::uint8_t, 2>& signatures) {
+            expect_documents(source, signatures);
+            expect_permutations(factors, terms, factors.size());
+            expect_packed(factors.size(), b, signatures.shape(1));
             const nb::gil_scoped_release nogil;
             sign::packed_minhash(*source.source, factors, terms, b, work_on(threads),
                                  signatures.data());
@@ -173,6 +216,8 @@ void bind_signers(nb::module_& module) {
         "pack_minima",
         [](const MinimaArray& minima, std::size_t b, std::size_t threads,
            const OutputArray<std::uint8_t, 2>& signatures) {
+            expect(signatures.shape(0) == minima.shape(0), "signatures of other documents");
+            expect_packed(minima.shape(1), b, signatures.shape(1));
             const nb::gil_scoped_release nogil;
             sign::pack_minima(minima.data(), minima.shape(0), minima.shape(1), b, work_on(threads),
                               signatures.data());
@@ -183,6 +228,10 @@ void bind_signers(nb::module_& module) {
         "equal_values",
         [](const SignatureArray& left, const SignatureArray& right, std::size_t permutations,
            std::size_t b, const OutputArray<std::int32_t, 1>& equal) {
+            expect(left.shape(0) == right.shape(0) && left.shape(1) == right.shape(1),
+                   "pairs of signatures that are not as many and as wide");
+            expect_packed(permutations, b, left.shape(1));
+            expect_shape(equal, {left.shape(0)}, "counts of another number than pairs");
             const nb::gil_scoped_release nogil;
             sign::equal_values(left.data(), right.data(), left.shape(0), permutations, b,
                                equal.data());
@@ -194,6 +243,9 @@ void bind_signers(nb::module_& module) {
         "project",
         [](const VectorArray& vectors, const VectorArray& matrix, std::size_t threads,
            const OutputArray<std::uint8_t, 2>& signatures) {
+            expect(signatures.shape(0) == vectors.shape(0), "signatures of other vectors");
+            expect_shape(matrix, {vectors.shape(1), 8 * signatures.shape(1)},
+                         "a matrix of another shape");
             const nb::gil_scoped_release nogil;
             sign::project(vectors.data(), vectors.shape(0), vectors.shape(1), matrix.data(),
                           signatures.shape(1), work_on(threads), signatures.data());
@@ -204,6 +256,7 @@ void bind_signers(nb::module_& module) {
         "jaccard",
         [](const BoundSource& left_source, const BoundSource& right_source, const IdArray& left,
            const IdArray& right, std::size_t threads, const OutputArray<double, 1>& similarities) {
+            expect_pairs(left_source, right_source, left, right, similarities);
             const nb::gil_scoped_release nogil;
             sign::jaccard(
                 {*left_source.source, *right_source.source, left.data(), right.data(), left.size()},
@@ -217,6 +270,7 @@ void bind_signers(nb::module_& module) {
         [](const BoundSource& left_source, const BoundSource& right_source, const IdArray& left,
            const IdArray& right, std::size_t threads, const OutputArray<double, 1>& similarities,
            WeightKind kind, const Vocabulary* vocabulary) {
+            expect_pairs(left_source, right_source, left, right, similarities);
             const nb::gil_scoped_release nogil;
             sign::cosine(
                 {*left_source.source, *right_source.source, left.data(), right.data(), left.size()},

@@ -3,9 +3,8 @@
 
 #include "bindings/arrays.hpp"
 #include "bindings/module.hpp"
-#include "pairs/block_pairs.hpp"
-#include "pairs/equal_rows.hpp"
 #include "slices/search.hpp"
+#include "slices/thresholds.hpp"
 
 namespace lookalike::bindings {
 
@@ -17,6 +16,12 @@ template <class Row>
 using RowArray = nb::ndarray<const Row, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using SketchArray = RowArray<std::uint16_t>;
 using SketchOutput = OutputArray<std::uint16_t, 1>;
+
+search::Slicing slicing_of(std::size_t bits, std::size_t slice_bits) {
+    expect(bits > 0 && slice_bits > 0 && slice_bits <= search::Slicing::kMostSliceBits,
+           "slices of no width, or too wide");
+    return {bits, slice_bits};
+}
 
 // A segment as Python holds it, with what it points into.
 struct BoundSegment {
@@ -34,13 +39,18 @@ struct BoundSegment {
                   {}},
           rows(signature_rows),
           ids(row_ids),
-          removed(removed_rows) {}
+          removed(removed_rows) {
+        expect(!ids || ids->size() == rows.shape(0), "ids of another number than rows");
+        expect(!removed || removed->size() == rows.shape(0), "marks of another number than rows");
+        expect(alive <= rows.shape(0), "more rows left than there are");
+    }
 };
 
 template <class Row>
 void use_lists(BoundSegment& self, std::size_t slice_bits, const RowArray<Row>& offsets,
                const RowArray<Row>& postings, const std::optional<SketchArray>& sketches) {
-    const search::Slicing slicing(8 * self.rows.shape(1), slice_bits);
+    const auto slicing = slicing_of(8 * self.rows.shape(1), slice_bits);
+    // These come from files, which may be damaged; their values are checked as they are read.
     if (offsets.size() != slicing.lists_before(slicing.count()) ||
         postings.size() != slicing.count() * self.rows.shape(0) ||
         (sketches && (sketches->size() != postings.size() || !slicing.has_sketches())))
@@ -51,11 +61,46 @@ void use_lists(BoundSegment& self, std::size_t slice_bits, const RowArray<Row>& 
     self.lists = nb::make_tuple(offsets, postings, sketches);
 }
 
-std::vector<search::Segment> plain(const std::vector<const BoundSegment*>& segments) {
+std::vector<search::Segment> plain(const std::vector<const BoundSegment*>& segments,
+                                   const SignatureArray& queries) {
     std::vector<search::Segment> result;
-    for (const BoundSegment* segment : segments)
+    for (const BoundSegment* segment : segments) {
+        expect(segment->rows.shape(1) == queries.shape(1), "queries of another width than rows");
         result.push_back(segment->segment);
+    }
     return result;
+}
+
+// What a search for the nearest writes to, as Python holds it: a row a query.
+struct BoundAnswer {
+    OutputArray<std::int64_t, 2> ids;
+    OutputArray<std::int32_t, 2> distances, scores;
+    OutputArray<std::int32_t, 1> rest;
+    OutputArray<std::uint8_t, 1> proven;
+    OutputArray<std::int64_t, 2> work;
+
+    search::NearestOutput output(std::size_t queries, std::size_t k) const {
+        expect_shape(ids, {queries, k}, "ids of another shape than the answer");
+        expect_shape(distances, {queries, k}, "distances of another shape than the answer");
+        expect_shape(scores, {queries, k}, "scores of another shape than the answer");
+        expect_shape(rest, {queries}, "scores of the rest of another number than queries");
+        expect_shape(proven, {queries}, "proofs of another number than queries");
+        expect_shape(work, {5, queries}, "counts of work of another shape");
+        const auto row = [&](std::size_t kind) { return work.data() + kind * queries; };
+        return {ids.data(), distances.data(), scores.data(), rest.data(), proven.data(),
+                row(0),     row(1),           row(2),        row(3),      row(4)};
+    }
+};
+
+// Room for lists that are built: as much as these signatures take.
+template <class Row>
+void expect_room(const search::Slicing& slicing, std::size_t rows,
+                 const OutputArray<Row, 1>& offsets, const OutputArray<Row, 1>& postings,
+                 const std::optional<SketchOutput>& sketches) {
+    expect_shape(offsets, {slicing.lists_before(slicing.count())}, "offsets of other lists");
+    expect_shape(postings, {slicing.count() * rows}, "postings of other lists");
+    expect(!sketches || (slicing.has_sketches() && sketches->size() == postings.size()),
+           "sketches of other lists");
 }
 
 template <class Row>
@@ -65,10 +110,11 @@ void bind_building(nb::module_& module) {
         [](const SignatureArray& rows, std::size_t slice_bits, std::size_t threads,
            const OutputArray<Row, 1>& offsets, const OutputArray<Row, 1>& postings,
            const std::optional<SketchOutput>& sketches) {
+            const auto slicing = slicing_of(8 * rows.shape(1), slice_bits);
+            expect_room<Row>(slicing, rows.shape(0), offsets, postings, sketches);
             const nb::gil_scoped_release nogil;
-            search::build_lists(search::Slicing(8 * rows.shape(1), slice_bits), signatures(rows),
-                                threads, python_signals, offsets.data(), postings.data(),
-                                sketches ? sketches->data() : nullptr);
+            search::build_lists(slicing, signatures(rows), threads, python_signals, offsets.data(),
+                                postings.data(), sketches ? sketches->data() : nullptr);
         },
         "rows"_a.noconvert(), "slice_bits"_a, "threads"_a, "offsets"_a.noconvert(),
         "postings"_a.noconvert(), "sketches"_a.noconvert().none());
@@ -77,9 +123,11 @@ void bind_building(nb::module_& module) {
         "count_lists",
         [](const SignatureArray& rows, std::size_t slice_bits, std::size_t threads,
            const OutputArray<Row, 1>& offsets) {
+            const auto slicing = slicing_of(8 * rows.shape(1), slice_bits);
+            expect_shape(offsets, {slicing.lists_before(slicing.count())},
+                         "offsets of other lists");
             const nb::gil_scoped_release nogil;
-            search::count_lists(search::Slicing(8 * rows.shape(1), slice_bits), signatures(rows),
-                                threads, python_signals, offsets.data());
+            search::count_lists(slicing, signatures(rows), threads, python_signals, offsets.data());
         },
         "rows"_a.noconvert(), "slice_bits"_a, "threads"_a, "offsets"_a.noconvert());
 
@@ -88,9 +136,15 @@ void bind_building(nb::module_& module) {
         [](const SignatureArray& rows, std::size_t slice_bits, std::size_t threads,
            const RowArray<Row>& offsets, std::size_t first, std::size_t end,
            const OutputArray<Row, 1>& postings, const std::optional<SketchOutput>& sketches) {
+            const auto slicing = slicing_of(8 * rows.shape(1), slice_bits);
+            expect_shape(offsets, {slicing.lists_before(slicing.count())},
+                         "offsets of other lists");
+            expect(first <= end && end <= offsets.size(), "lists that are not there");
+            expect(!sketches || (slicing.has_sketches() && sketches->size() == postings.size()),
+                   "sketches of other lists");
             const nb::gil_scoped_release nogil;
-            search::fill_lists(search::Slicing(8 * rows.shape(1), slice_bits), signatures(rows),
-                               threads, python_signals, offsets.data(), first, end, postings.data(),
+            search::fill_lists(slicing, signatures(rows), threads, python_signals, offsets.data(),
+                               first, end, postings.data(), postings.size(),
                                sketches ? sketches->data() : nullptr);
         },
         "rows"_a.noconvert(), "slice_bits"_a, "threads"_a, "offsets"_a.noconvert(), "first"_a,
@@ -101,54 +155,76 @@ void bind_building(nb::module_& module) {
         [](const std::vector<const BoundSegment*>& segments, std::size_t slice_bits,
            std::size_t threads, const OutputArray<Row, 1>& offsets,
            const OutputArray<Row, 1>& postings, const std::optional<SketchOutput>& sketches) {
-            const nb::gil_scoped_release nogil;
+            expect(!segments.empty(), "no segments to merge");
+            const auto slicing = slicing_of(8 * segments.front()->rows.shape(1), slice_bits);
             std::vector<search::SliceLists<Row>> parts;
-            for (const BoundSegment* segment : segments)
-                parts.push_back(std::get<search::SliceLists<Row>>(segment->segment.lists));
-            search::merge_lists(search::Slicing(8 * segments.front()->rows.shape(1), slice_bits),
-                                parts, threads, python_signals, offsets.data(), postings.data(),
-                                sketches ? sketches->data() : nullptr);
+            std::size_t rows = 0;
+            for (const BoundSegment* segment : segments) {
+                const auto* const lists =
+                    std::get_if<search::SliceLists<Row>>(&segment->segment.lists);
+                expect(lists != nullptr && lists->slicing == slicing, "segments of other lists");
+                parts.push_back(*lists);
+                rows += segment->rows.shape(0);
+            }
+            expect_room<Row>(slicing, rows, offsets, postings, sketches);
+            const nb::gil_scoped_release nogil;
+            search::merge_lists(slicing, parts, threads, python_signals, offsets.data(),
+                                postings.data(), sketches ? sketches->data() : nullptr);
         },
         "segments"_a, "slice_bits"_a, "threads"_a, "offsets"_a.noconvert(),
         "postings"_a.noconvert(), "sketches"_a.noconvert().none());
 }
 
 void bind_searching(nb::module_& module) {
+    nb::class_<search::NearestSettings>(module, "NearestSettings")
+        .def(
+            "__init__",
+            [](search::NearestSettings* self, std::size_t k, std::size_t expand, std::size_t admit,
+               std::size_t rerank, bool exact, bool explain) {
+                new (self) search::NearestSettings{k, expand, admit, rerank, exact, explain};
+            },
+            nb::kw_only(), "k"_a, "expand"_a, "admit"_a, "rerank"_a, "exact"_a, "explain"_a);
+
+    nb::class_<BoundAnswer>(module, "NearestAnswer")
+        .def(
+            "__init__",
+            [](BoundAnswer* self, const OutputArray<std::int64_t, 2>& ids,
+               const OutputArray<std::int32_t, 2>& distances,
+               const OutputArray<std::int32_t, 2>& scores, const OutputArray<std::int32_t, 1>& rest,
+               const OutputArray<std::uint8_t, 1>& proven,
+               const OutputArray<std::int64_t, 2>& work) {
+                new (self) BoundAnswer{ids, distances, scores, rest, proven, work};
+            },
+            nb::kw_only(), "ids"_a.noconvert(), "distances"_a.noconvert(), "scores"_a.noconvert(),
+            "rest"_a.noconvert(), "proven"_a.noconvert(), "work"_a.noconvert());
+
     module.def(
-        "slice_top",
+        "slice_nearest",
         [](const std::vector<const BoundSegment*>& segments, std::size_t slice_bits,
-           const SignatureArray& queries, std::size_t k, std::size_t expand, std::size_t admit,
-           std::size_t rerank, bool exact, bool explain, std::size_t threads,
-           const OutputArray<std::int64_t, 2>& ids, const OutputArray<std::int32_t, 2>& distances,
-           const OutputArray<std::int32_t, 2>& scores, const OutputArray<std::int32_t, 1>& rest,
-           const OutputArray<std::uint8_t, 1>& proven, const OutputArray<std::int64_t, 2>& work) {
+           const SignatureArray& queries, const search::NearestSettings& settings,
+           std::size_t threads, const BoundAnswer& answer) {
+            const auto parts = plain(segments, queries);
+            const auto output = answer.output(queries.shape(0), settings.k);
             const nb::gil_scoped_release nogil;
-            const std::size_t count = queries.shape(0);
-            search::slice_top(
-                search::Slicing(8 * queries.shape(1), slice_bits), plain(segments),
-                signatures(queries), {k, expand, admit, rerank, exact, explain}, threads,
-                python_signals,
-                {ids.data(), distances.data(), scores.data(), rest.data(), proven.data(),
-                 work.data(), work.data() + count, work.data() + 2 * count, work.data() + 3 * count,
-                 work.data() + 4 * count});
+            search::slice_nearest(slicing_of(8 * queries.shape(1), slice_bits), parts,
+                                  signatures(queries), settings, threads, python_signals, output);
         },
-        "segments"_a, "slice_bits"_a, "queries"_a.noconvert(), "k"_a, "expand"_a, "admit"_a,
-        "rerank"_a, "exact"_a, "explain"_a, "threads"_a, "ids"_a.noconvert(),
-        "distances"_a.noconvert(), "scores"_a.noconvert(), "rest"_a.noconvert(),
-        "proven"_a.noconvert(), "work"_a.noconvert());
+        "segments"_a, "slice_bits"_a, "queries"_a.noconvert(), "settings"_a, "threads"_a,
+        "answer"_a);
 
     module.def(
         "slice_within",
         [](const std::vector<const BoundSegment*>& segments, std::size_t slice_bits,
            const SignatureArray& queries, std::uint32_t radius, std::size_t limit,
            std::size_t threads) {
+            const auto parts = plain(segments, queries);
             search::Matches matches;
             std::vector<search::WithinWork> work;
             {
                 const nb::gil_scoped_release nogil;
-                matches = search::slice_within(search::Slicing(8 * queries.shape(1), slice_bits),
-                                               plain(segments), signatures(queries), radius, limit,
-                                               threads, python_signals, work);
+                matches = search::slice_within(slicing_of(8 * queries.shape(1), slice_bits), parts,
+                                               signatures(queries), radius, limit, threads,
+                                               python_signals, work);
             }
             std::vector<std::int64_t> counts;
             for (const search::WithinWork& one : work)
@@ -158,39 +234,6 @@ void bind_searching(nb::module_& module) {
                 to_numpy(std::move(matches.distances)), to_numpy(std::move(counts)));
         },
         "segments"_a, "slice_bits"_a, "queries"_a.noconvert(), "radius"_a, "limit"_a, "threads"_a);
-
-    module.def(
-        "block_pairs",
-        [](const SignatureArray& rows, const std::optional<ByteArray>& skipped,
-           std::uint32_t radius, std::size_t limit, std::size_t threads) -> nb::object {
-            if (skipped && skipped->size() != rows.shape(0))
-                throw nb::value_error("skipped needs a byte for each row");
-            std::optional<search::Pairs> pairs;
-            {
-                const nb::gil_scoped_release nogil;
-                pairs = search::block_pairs(signatures(rows), skipped ? skipped->data() : nullptr,
-                                            radius, limit, threads, python_signals);
-            }
-            if (!pairs)
-                return nb::none();
-            return nb::make_tuple(to_numpy(std::move(pairs->left)),
-                                  to_numpy(std::move(pairs->right)),
-                                  to_numpy(std::move(pairs->distances)));
-        },
-        "rows"_a.noconvert(), "skipped"_a.noconvert().none(), "radius"_a, "limit"_a, "threads"_a);
-
-    module.def(
-        "equal_rows",
-        [](const SignatureArray& rows) {
-            search::EqualRows equal;
-            {
-                const nb::gil_scoped_release nogil;
-                equal = search::equal_rows(signatures(rows));
-            }
-            return nb::make_tuple(to_numpy(std::move(equal.rows)),
-                                  to_numpy(std::move(equal.offsets)));
-        },
-        "rows"_a.noconvert());
 }
 
 }  // namespace
@@ -209,12 +252,13 @@ void bind_slices(nb::module_& module) {
              "postings"_a.noconvert(), "sketches"_a.noconvert().none());
 
     module.def(
-        "has_sketches", [](std::size_t bits) { return search::Slicing(bits, 1).has_sketches(); },
+        "has_sketches", [](std::size_t bits) { return slicing_of(bits, 1).has_sketches(); },
         "bits"_a);
 
     module.def(
         "slice_widths",
         [](std::size_t bits, std::size_t slice_bits) {
+            expect(bits > 0 && slice_bits > 0, "slices of no width");  // those of tables are wider
             const search::Slicing slicing(bits, slice_bits);
             std::vector<std::size_t> widths;
             for (std::size_t position = 0; position < slicing.count(); ++position)
@@ -224,10 +268,23 @@ void bind_slices(nb::module_& module) {
         "bits"_a, "slice_bits"_a);
 
     module.def(
+        "expected_work",
+        [](std::size_t bits, std::size_t slice_bits, std::size_t rows,
+           std::uint32_t radius) -> nb::object {
+            if (bits == 0 || slice_bits == 0 || slice_bits > search::Slicing::kMostSliceBits)
+                throw nb::value_error("slices have from 1 bit to as many as lists are made for");
+            const auto work =
+                search::expected_work(search::Slicing(bits, slice_bits), rows, radius);
+            if (!work)
+                return nb::none();
+            return nb::make_tuple(work->lists, work->postings, work->compared);
+        },
+        "bits"_a, "slice_bits"_a, "rows"_a, "radius"_a);
+
+    module.def(
         "optimistic_distances",
         [](std::size_t bits, std::size_t slice_bits, std::size_t expand) {
-            return to_numpy(
-                search::optimistic_distances(search::Slicing(bits, slice_bits), expand));
+            return to_numpy(search::optimistic_distances(slicing_of(bits, slice_bits), expand));
         },
         "bits"_a, "slice_bits"_a, "expand"_a);
 

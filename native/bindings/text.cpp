@@ -60,6 +60,7 @@ std::string_view view_of(const ByteArray& bytes) {
 // A run of the documents, sharing what keeps them alive.
 Documents part_of(const Documents& all, std::size_t begin, std::size_t end) {
     end = std::min(end, all.texts.size());
+    expect(begin <= end, "a part that ends before it begins");
     Documents part;
     part.texts.assign(all.texts.begin() + static_cast<std::ptrdiff_t>(begin),
                       all.texts.begin() + static_cast<std::ptrdiff_t>(end));
@@ -70,10 +71,11 @@ Documents part_of(const Documents& all, std::size_t begin, std::size_t end) {
 
 // The documents at these positions, in that order, sharing what keeps them alive.
 Documents taken_from(const Documents& all, const IdArray& positions) {
+    expect_below(positions, all.texts.size(), "documents that are not there");
     Documents taken;
     taken.texts.reserve(positions.size());
     for (std::size_t index = 0; index < positions.size(); ++index)
-        taken.texts.push_back(all.texts.at(static_cast<std::size_t>(positions.data()[index])));
+        taken.texts.push_back(all.texts[static_cast<std::size_t>(positions.data()[index])]);
     taken.owner = all.owner;
     taken.list = all.list;
     return taken;
@@ -100,6 +102,11 @@ nb::list unknown_words(const TextFeatures& features, const Documents& documents)
 // missing; None if a line is not plain.
 nb::object json_columns(const ByteArray& text, const IdArray& ends,
                         const std::vector<std::string>& keys, std::size_t threads) {
+    expect(ends.size() == 0 || ends.data()[0] >= 0, "lines that end before they begin");
+    expect(std::is_sorted(ends.data(), ends.data() + ends.size()) &&
+               (ends.size() == 0 ||
+                static_cast<std::size_t>(ends.data()[ends.size() - 1]) <= text.size()),
+           "lines that do not lie in the text");
     std::optional<std::vector<text::JsonColumn>> columns;
     {
         const nb::gil_scoped_release nogil;
@@ -142,6 +149,8 @@ void bind_text(nb::module_& module) {
             "first_equal",
             [](const Documents& documents, std::size_t threads,
                const OutputArray<std::int64_t, 1>& first) {
+                expect_shape(first, {documents.texts.size()},
+                             "firsts of another number than documents");
                 const nb::gil_scoped_release nogil;
                 text::first_equal(documents.texts, threads, python_signals, first.data());
             },
@@ -177,9 +186,10 @@ void bind_text(nb::module_& module) {
             "add_stems",
             [](TextFeatures& self, const std::vector<std::string>& words,
                const std::vector<std::string>& stems) {
+                expect(words.size() == stems.size(), "stems of another number than words");
                 const auto more = std::make_shared<text::Stems>(*self.stems);
                 for (std::size_t index = 0; index < words.size(); ++index)
-                    (*more)[hash_of(words[index])] = hash_of(stems.at(index));
+                    (*more)[hash_of(words[index])] = hash_of(stems[index]);
                 self.stems = more;
             },
             "words"_a, "stems"_a)

@@ -27,11 +27,6 @@ struct Kernels {
     std::size_t (*filter)(const std::uint8_t* query, const std::uint8_t* rows, std::size_t count,
                           std::size_t bytes, std::uint32_t cutoff, Hit* hits);
 
-    // The same for rows that are not in a cache yet: prefetches, which would cost the others time.
-    std::size_t (*filter_from_memory)(const std::uint8_t* query, const std::uint8_t* rows,
-                                      std::size_t count, std::size_t bytes, std::uint32_t cutoff,
-                                      Hit* hits);
-
     // out[i] = distance(left[i], right[i])
     void (*paired)(const std::uint8_t* left, const std::uint8_t* right, std::size_t count,
                    std::size_t bytes, std::int32_t* out);

@@ -105,11 +105,12 @@ struct Avx2 {
 
         __m256i distances(const std::uint8_t* rows) const {
             const std::size_t width = kBytes == kAnyWidth ? bytes : kBytes;
-            const __m256i whole =
-                add_up_rows(lanes_of_pair<kBytes>(query, rows, width),
-                            lanes_of_pair<kBytes>(query, rows + width, width),
-                            lanes_of_pair<kBytes>(query, rows + 2 * width, width),
-                            lanes_of_pair<kBytes>(query, rows + 3 * width, width));
+            __m256i sums[group];
+            for (std::size_t index = 0; index < group; ++index) {
+                sums[index] = lanes_of_pair<kBytes>(query, rows + index * width, width);
+                keep_order();
+            }
+            const __m256i whole = add_up_rows(sums[0], sums[1], sums[2], sums[3]);
             if (kBytes != kAnyWidth || width % 32 == 0)
                 return whole;
             return _mm256_add_epi64(

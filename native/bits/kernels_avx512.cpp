@@ -80,8 +80,15 @@ struct Avx512 {
             const auto row = [&](std::size_t index) {
                 return lanes_of_pair<kBytes>(query, rows + index * width, width);
             };
-            const __m512i rows03 = add_lanes(add_words(row(0), row(1)), add_words(row(2), row(3)));
-            const __m512i rows47 = add_lanes(add_words(row(4), row(5)), add_words(row(6), row(7)));
+            __m512i sums[group];
+            for (std::size_t index = 0; index < group; ++index) {
+                sums[index] = row(index);
+                keep_order();
+            }
+            const __m512i rows03 =
+                add_lanes(add_words(sums[0], sums[1]), add_words(sums[2], sums[3]));
+            const __m512i rows47 =
+                add_lanes(add_words(sums[4], sums[5]), add_words(sums[6], sums[7]));
             return add_lanes(rows03, rows47);
         }
     };

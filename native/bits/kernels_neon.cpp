@@ -71,8 +71,13 @@ struct Neon {
             const auto row = [&](std::size_t index) {
                 return lanes_of_pair<kBytes>(query, rows + index * width, width);
             };
+            uint32x4_t sums[group];
+            for (std::size_t index = 0; index < group; ++index) {
+                sums[index] = row(index);
+                keep_order();
+            }
             const uint32x4_t whole =
-                vpaddq_u32(vpaddq_u32(row(0), row(1)), vpaddq_u32(row(2), row(3)));
+                vpaddq_u32(vpaddq_u32(sums[0], sums[1]), vpaddq_u32(sums[2], sums[3]));
             if (kBytes != kAnyWidth || width % 16 == 0)
                 return whole;
             const std::uint32_t tails[4] = {tail_of_pair(query, rows, width),

@@ -6,10 +6,10 @@
 #include <numeric>
 #include <span>
 
+#include "bits/bit_field.hpp"
 #include "bits/kernels.hpp"
 #include "bits/mix.hpp"
 #include "bits/pool.hpp"
-#include "bits/bit_field.hpp"
 #include "pairs/keyed.hpp"
 #include "pairs/word_pairs.hpp"
 

@@ -40,11 +40,6 @@ double bytes_to_read(std::size_t queries, const Signatures& rows) {
            static_cast<double>(rows.bytes);
 }
 
-// The first query of a block meets a tile in memory and brings it into the cache for the others.
-auto filter_for(const Kernels& kernels, bool first_of_block) {
-    return first_of_block ? kernels.filter_from_memory : kernels.filter;
-}
-
 // Queries cut into blocks, rows into chunks, chunks into tiles.
 struct Grid {
     std::size_t queries, rows;
@@ -147,9 +142,9 @@ std::vector<std::vector<Match>> collect_matches(const Collection& collection,
                 const std::size_t from = std::max(begin, first_row(query));
                 if (from >= end)
                     continue;
-                const auto filter = filter_for(kernels, query == block.begin);
-                const std::size_t count = filter(queries.row(query), collection.row(from),
-                                                 end - from, collection.bytes, radius, buffer);
+                const std::size_t count =
+                    kernels.filter(queries.row(query), collection.row(from), end - from,
+                                   collection.bytes, radius, buffer);
                 if (count == 0)
                     continue;
                 if (total.fetch_add(count, std::memory_order_relaxed) + count > limit)
@@ -202,9 +197,9 @@ std::vector<std::int64_t> each_query(std::vector<std::vector<Match>> found, std:
 
 }  // namespace
 
-void scan_top(const Collection& collection, const Signatures& queries, std::size_t k,
-              std::size_t threads, const Checkpoint& checkpoint, std::int64_t* ids,
-              std::int32_t* distances) {
+void scan_nearest(const Collection& collection, const Signatures& queries, std::size_t k,
+                  std::size_t threads, const Checkpoint& checkpoint, std::int64_t* ids,
+                  std::int32_t* distances) {
     if (k == 0 || queries.count == 0)
         return;
     threads = bits::worthwhile_threads(threads, bytes_to_read(queries.count, collection));
@@ -250,10 +245,9 @@ void scan_top(const Collection& collection, const Signatures& queries, std::size
                     const std::int64_t cutoff = heap.cutoff(collection.ascending);
                     if (cutoff < 0)
                         continue;
-                    const auto filter = filter_for(kernels, query == range.begin);
-                    const std::size_t count =
-                        filter(queries.row(query), collection.row(begin), end - begin,
-                               collection.bytes, static_cast<std::uint32_t>(cutoff), buffer);
+                    const std::size_t count = kernels.filter(
+                        queries.row(query), collection.row(begin), end - begin, collection.bytes,
+                        static_cast<std::uint32_t>(cutoff), buffer);
                     for (std::size_t hit = 0; hit < count; ++hit)
                         heap.push({buffer[hit].distance, collection.id(begin + buffer[hit].row)});
                 }

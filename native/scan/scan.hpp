@@ -47,9 +47,9 @@ struct TooManyResults : std::runtime_error {
 };
 
 // The k nearest of each query, k <= collection.count, to rows of k ids and k distances.
-void scan_top(const Collection& collection, const Signatures& queries, std::size_t k,
-              std::size_t threads, const bits::Checkpoint& checkpoint, std::int64_t* ids,
-              std::int32_t* distances);
+void scan_nearest(const Collection& collection, const Signatures& queries, std::size_t k,
+                  std::size_t threads, const bits::Checkpoint& checkpoint, std::int64_t* ids,
+                  std::int32_t* distances);
 
 // Everything within `radius` of each query, sorted by (distance, id).
 // Throws TooManyResults as soon as there are more than `limit`.

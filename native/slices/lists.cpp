@@ -94,7 +94,7 @@ void count_lists(const Slicing& slicing, const Signatures& signatures, std::size
 template <class Row>
 void fill_lists(const Slicing& slicing, const Signatures& signatures, std::size_t threads,
                 const bits::Checkpoint& checkpoint, const Row* offsets, std::size_t first,
-                std::size_t end, Row* rows, std::uint16_t* sketches) {
+                std::size_t end, Row* rows, std::size_t room, std::uint16_t* sketches) {
     // Positions that have some of the lists, and the place of their first posting.
     struct Part {
         std::size_t position, first, end, place;  // lists of the position, by value
@@ -131,7 +131,7 @@ void fill_lists(const Slicing& slicing, const Signatures& signatures, std::size_
                 if (value < part.first || value >= part.end)
                     continue;
                 const std::size_t to = places[at - first_part][value - part.first]++;
-                if (to >= place)
+                if (to >= room)
                     throw CorruptLists();  // the signatures have changed since they were counted
                 rows[to] = static_cast<Row>(row);
                 if (sketches)
@@ -178,10 +178,10 @@ template void count_lists(const Slicing&, const Signatures&, std::size_t, const 
                           std::uint64_t*);
 template void fill_lists(const Slicing&, const Signatures&, std::size_t, const bits::Checkpoint&,
                          const std::uint32_t*, std::size_t, std::size_t, std::uint32_t*,
-                         std::uint16_t*);
+                         std::size_t, std::uint16_t*);
 template void fill_lists(const Slicing&, const Signatures&, std::size_t, const bits::Checkpoint&,
                          const std::uint64_t*, std::size_t, std::size_t, std::uint64_t*,
-                         std::uint16_t*);
+                         std::size_t, std::uint16_t*);
 template void merge_lists(const Slicing&, const std::vector<SliceLists<std::uint32_t>>&,
                           std::size_t, const bits::Checkpoint&, std::uint32_t*, std::uint32_t*,
                           std::uint16_t*);

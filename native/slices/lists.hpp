@@ -64,11 +64,11 @@ void count_lists(const Slicing& slicing, const Signatures& signatures, std::size
                  const bits::Checkpoint& checkpoint, Row* offsets);
 
 // then the lists from number `first` to `end`, numbered by position and value. `rows`, and
-// `sketches` unless it is null, have a place for each of their postings.
+// `sketches` unless it is null, have `room` places, one for each of their postings.
 template <class Row>
 void fill_lists(const Slicing& slicing, const Signatures& signatures, std::size_t threads,
                 const bits::Checkpoint& checkpoint, const Row* offsets, std::size_t first,
-                std::size_t end, Row* rows, std::uint16_t* sketches);
+                std::size_t end, Row* rows, std::size_t room, std::uint16_t* sketches);
 
 // The lists of parts laid end to end: rows of the second part follow those of the first.
 template <class Row>

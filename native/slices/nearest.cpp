@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "bits/kernels.hpp"
+#include "bits/step_costs.hpp"
 #include "bits/top_k.hpp"
 #include "slices/round.hpp"
 #include "slices/search.hpp"
@@ -9,15 +10,10 @@
 namespace lookalike::search {
 
 using bits::Kernels;
+using bits::kUsualCosts;
 using bits::TopK;
 
 namespace {
-
-// Rough costs in nanoseconds, for choosing between ways to the same answer.
-constexpr double kListCost = 6;
-constexpr double kPostingCost = 1.5;
-constexpr double kScannedByteCost = 0.08;
-constexpr double kRerankCost = 20;
 
 constexpr double kCandidatesAtOnce = 1 << 20;  // to be re-ranked: 16 MB
 constexpr double kUninterrupted = 1e8;         // nanoseconds
@@ -25,8 +21,8 @@ constexpr double kUninterrupted = 1e8;         // nanoseconds
 double scan_cost(const std::vector<Segment>& segments, std::size_t bytes) {
     double total = 0;
     for (const Segment& segment : segments)
-        total += static_cast<double>(segment.collection.count) * static_cast<double>(bytes);
-    return total * kScannedByteCost;
+        total += static_cast<double>(segment.collection.count);
+    return total * kUsualCosts.scan(bytes);
 }
 
 double list_cost(const std::vector<Segment>& segments, const Slicing& slicing, std::size_t expand) {
@@ -34,10 +30,10 @@ double list_cost(const std::vector<Segment>& segments, const Slicing& slicing, s
     for (const Segment& segment : segments) {
         if (!segment.has_lists())
             continue;
-        total += postings_expected(slicing, segment.collection.count, expand) * kPostingCost;
+        total += postings_expected(slicing, segment.collection.count, expand) * kUsualCosts.posting;
         for (std::size_t position = 0; position < slicing.count(); ++position)
             for (std::size_t ones = 0; ones <= std::min(expand, slicing.width(position)); ++ones)
-                total += choose(slicing.width(position), ones) * kListCost;
+                total += choose(slicing.width(position), ones) * kUsualCosts.look_up();
     }
     return total;
 }
@@ -46,8 +42,8 @@ double list_cost(const std::vector<Segment>& segments, const Slicing& slicing, s
 class TopSearch {
   public:
     TopSearch(const Slicing& slicing, const std::vector<Segment>& segments,
-              const TopSettings& settings, std::size_t list_threads,
-              const bits::Checkpoint& checkpoint, const TopOutput& output)
+              const NearestSettings& settings, std::size_t list_threads,
+              const bits::Checkpoint& checkpoint, const NearestOutput& output)
         : slicing_(slicing),
           segments_(segments),
           settings_(settings),
@@ -67,8 +63,8 @@ class TopSearch {
             return 1;
         const auto candidates =
             static_cast<double>(std::clamp<std::size_t>(alive_, 1, settings_.rerank));
-        const double cost =
-            candidates * kRerankCost + list_cost(segments_, slicing_, settings_.expand);
+        const double cost = candidates * kUsualCosts.compare(slicing_.bits() / 8) +
+                            list_cost(segments_, slicing_, settings_.expand);
         return static_cast<std::size_t>(
             std::clamp(std::min(kCandidatesAtOnce / candidates, kUninterrupted / cost), 1.0,
                        static_cast<double>(Reranking::kMostQueries)));
@@ -111,7 +107,7 @@ class TopSearch {
     void search_exactly(std::size_t index, const std::uint8_t* signature) const {
         std::vector<SlicedQuery> sliced{{slicing_, signature}};
         Chosen chosen;
-        TopSettings now = settings_;
+        NearestSettings now = settings_;
         const bool lists = std::any_of(segments_.begin(), segments_.end(),
                                        [](const Segment& one) { return one.has_lists(); });
         for (now.expand = now.admit = 0; lists && now.expand <= slicing_.widest();
@@ -154,7 +150,7 @@ class TopSearch {
     // For each segment where that is quicker, the postings of as many queries as there is room for;
     // the others are taken off `queries`.
     Blocks posting_blocks(std::vector<SlicedQuery>& queries, const Neighbourhood& near,
-                          const TopSettings& now) const {
+                          const NearestSettings& now) const {
         Blocks blocks(segments_.size());
         std::size_t room = queries.size();
         for (std::size_t number = 0; number < segments_.size(); ++number)
@@ -232,7 +228,7 @@ class TopSearch {
 
     // Whether no other signature can be among the k nearest.
     bool is_exact(const Chosen& chosen, const Nearest& nearest,
-                  const std::vector<std::int32_t>& optimistic, const TopSettings& now) const {
+                  const std::vector<std::int32_t>& optimistic, const NearestSettings& now) const {
         if (chosen.reranked == alive_)
             return true;
         const auto far = kth(nearest);
@@ -248,7 +244,7 @@ class TopSearch {
         for (const Segment& segment : segments_) {
             const Collection& rows = segment.collection;
             for (std::size_t begin = 0; begin < rows.count; begin += hits.size()) {
-                const std::size_t found = kernels.filter_from_memory(
+                const std::size_t found = kernels.filter(
                     signature, rows.row(begin), std::min(hits.size(), rows.count - begin), bytes,
                     static_cast<std::uint32_t>(nearest.cutoff(false)), hits.data());
                 for (std::size_t hit = 0; hit < found; ++hit)
@@ -278,10 +274,10 @@ class TopSearch {
 
     const Slicing& slicing_;
     const std::vector<Segment>& segments_;
-    const TopSettings& settings_;
+    const NearestSettings& settings_;
     std::size_t list_threads_;
     const bits::Checkpoint& checkpoint_;
-    const TopOutput& output_;
+    const NearestOutput& output_;
     std::optional<Neighbourhood> near_;
     std::vector<std::int32_t> optimistic_;
     std::size_t alive_ = 0;
@@ -289,9 +285,9 @@ class TopSearch {
 
 }  // namespace
 
-void slice_top(const Slicing& slicing, const std::vector<Segment>& segments,
-               const Signatures& queries, const TopSettings& settings, std::size_t threads,
-               const bits::Checkpoint& checkpoint, const TopOutput& output) {
+void slice_nearest(const Slicing& slicing, const std::vector<Segment>& segments,
+                   const Signatures& queries, const NearestSettings& settings, std::size_t threads,
+                   const bits::Checkpoint& checkpoint, const NearestOutput& output) {
     // Threads over queries where there are enough of them, else over the lists of each query.
     const bool enough = queries.count >= threads;
     const TopSearch top(slicing, segments, settings, enough ? 1 : threads, checkpoint, output);

@@ -79,7 +79,7 @@ std::size_t PostingBlock::queries_at_once(double postings, double lists) {
 }
 
 PostingBlock::PostingBlock(const Segment& segment, std::span<const SlicedQuery> queries,
-                           const Neighbourhood& near, const TopSettings& settings)
+                           const Neighbourhood& near, const NearestSettings& settings)
     : segment_(segment),
       bits_(8 * segment.collection.bytes),
       lists_(lists_read(near.slicing, near, settings.expand)),
@@ -126,7 +126,7 @@ void PostingBlock::read(std::size_t queries) {
 // Finds the lists of all queries, in the order in which they lie in memory.
 template <class Row>
 void PostingBlock::look_up(const SliceLists<Row>& lists, std::span<const SlicedQuery> queries,
-                           const Neighbourhood& near, const TopSettings& settings) {
+                           const Neighbourhood& near, const NearestSettings& settings) {
     const Slicing& slicing = near.slicing;
     std::vector<std::uint64_t>& probes = store_->probes;
     std::vector<Span>& spans = store_->spans;

@@ -103,7 +103,7 @@ class Round {
   public:
     // `place` is the number of the query among those that are re-ranked together.
     Round(const std::vector<Segment>& segments, const SlicedQuery& query, std::size_t place,
-          const TopSettings& settings, Reranking& reranking)
+          const NearestSettings& settings, Reranking& reranking)
         : segments_(segments),
           query_(query),
           place_(place),
@@ -287,7 +287,7 @@ class Round {
     const std::vector<Segment>& segments_;
     const SlicedQuery& query_;
     std::size_t place_;
-    const TopSettings& settings_;
+    const NearestSettings& settings_;
     Reranking& reranking_;
     std::vector<SegmentScores> scored_;
     std::vector<Candidate> candidates_;

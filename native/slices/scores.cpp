@@ -149,7 +149,7 @@ class ListScorer {
 // Scores the lists of all positions, shared among threads: each adds up positions of its own.
 template <class Row>
 void score_lists(const SliceLists<Row>& lists, const SlicedQuery& query, const Neighbourhood& near,
-                 const TopSettings& settings, std::size_t threads,
+                 const NearestSettings& settings, std::size_t threads,
                  const bits::Checkpoint& checkpoint, ScoreTable& table, Counters& counters) {
     const std::size_t positions = query.slicing.count();
     const double expected = postings_expected(query.slicing, lists.count, settings.expand);
@@ -182,8 +182,8 @@ void score_lists(const SliceLists<Row>& lists, const SlicedQuery& query, const N
 }
 
 // The same scores for a segment without lists, slice by slice.
-void score_directly(const Segment& segment, const SlicedQuery& query, const TopSettings& settings,
-                    SegmentScores& scores) {
+void score_directly(const Segment& segment, const SlicedQuery& query,
+                    const NearestSettings& settings, SegmentScores& scores) {
     const Collection& collection = segment.collection;
     const std::size_t admit = std::min(settings.admit, settings.expand);
     ScoredRow* const list = scores.begin_list(collection.count);
@@ -247,7 +247,7 @@ std::int64_t lists_read(const Slicing& slicing, const Neighbourhood& near, std::
 }
 
 void score_segment(const Segment& segment, const SlicedQuery& query, const Neighbourhood& near,
-                   const TopSettings& settings, std::size_t threads,
+                   const NearestSettings& settings, std::size_t threads,
                    const bits::Checkpoint& checkpoint, SegmentScores& scores, Counters& counters) {
     const auto score = [&](const auto& lists) {
         if constexpr (std::is_same_v<std::decay_t<decltype(lists)>, std::monostate>)

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "bits/pool.hpp"
+#include "slices/rerank.hpp"
 #include "slices/score_loops.hpp"
 #include "slices/score_table.hpp"
-#include "slices/rerank.hpp"
 #include "slices/search.hpp"
 
 namespace lookalike::search {
@@ -129,7 +129,7 @@ class PostingBlock {
     static std::size_t queries_at_once(double postings, double lists);
 
     PostingBlock(const Segment& segment, std::span<const SlicedQuery> queries,
-                 const Neighbourhood& near, const TopSettings& settings);
+                 const Neighbourhood& near, const NearestSettings& settings);
 
     // Of how many queries, from the first on, the postings can be held. 0: not even of one.
     std::size_t room_for() const;
@@ -180,7 +180,7 @@ class PostingBlock {
 
     template <class Row>
     void look_up(const SliceLists<Row>& lists, std::span<const SlicedQuery> queries,
-                 const Neighbourhood& near, const TopSettings& settings);
+                 const Neighbourhood& near, const NearestSettings& settings);
     template <class Row, class Key>
     void read(const SliceLists<Row>& lists, std::size_t queries, Key* keys);
     template <class Key>
@@ -209,7 +209,7 @@ class PostingBlock {
 
 // Scores all rows of a segment: by its lists, shared among threads, or, if it has none, one by one.
 void score_segment(const Segment& segment, const SlicedQuery& query, const Neighbourhood& near,
-                   const TopSettings& settings, std::size_t threads,
+                   const NearestSettings& settings, std::size_t threads,
                    const bits::Checkpoint& checkpoint, SegmentScores& scores, Counters& counters);
 
 // How many postings the lists up to `expand` differing bits have, if values were equally frequent.

@@ -23,7 +23,7 @@ struct Segment {
     bool is_removed(std::size_t row) const { return removed != nullptr && removed[row] != 0; }
 };
 
-struct TopSettings {
+struct NearestSettings {
     std::size_t k;
     std::size_t
         expand;  // lists of values that differ in up to so many bits are read (the paper's i)
@@ -34,7 +34,7 @@ struct TopSettings {
 };
 
 // One row per query each; unused places are -1.
-struct TopOutput {
+struct NearestOutput {
     std::int64_t* ids;         // k
     std::int32_t* distances;   // k
     std::int32_t* scores;      // k: 0 where the row was found by scanning
@@ -51,9 +51,9 @@ struct TopOutput {
 // slices within `expand` bits, of the bits that agree. The `rerank` best by (score, id) get their
 // true distance; of those the k nearest by (distance, id) are the answer. It does not depend on the
 // number of threads, nor on how the collection is cut into segments.
-void slice_top(const Slicing& slicing, const std::vector<Segment>& segments,
-               const Signatures& queries, const TopSettings& settings, std::size_t threads,
-               const bits::Checkpoint& checkpoint, const TopOutput& output);
+void slice_nearest(const Slicing& slicing, const std::vector<Segment>& segments,
+                   const Signatures& queries, const NearestSettings& settings, std::size_t threads,
+                   const bits::Checkpoint& checkpoint, const NearestOutput& output);
 
 // The least distance that a signature of that score can have, for every score from 0 to bits, given
 // that slices up to `expand` bits away were read. A lower score may allow a lesser distance: 11 of

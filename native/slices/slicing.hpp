@@ -21,6 +21,8 @@ class Slicing {
           wide_(bits % count_),
           narrow_width_(bits / count_) {}
 
+    bool operator==(const Slicing&) const = default;
+
     std::size_t bits() const { return bits_; }
     std::size_t count() const { return count_; }
     std::size_t width(std::size_t position) const {

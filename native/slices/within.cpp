@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <atomic>
-#include <limits>
 #include <numeric>
 #include <span>
 
@@ -9,6 +8,7 @@
 #include "bits/top_k.hpp"
 #include "slices/score_loops.hpp"
 #include "slices/search.hpp"
+#include "slices/thresholds.hpp"
 
 namespace lookalike::search {
 
@@ -17,13 +17,6 @@ using bits::Kernels;
 using bits::Neighbor;
 
 namespace {
-
-// Rough costs in nanoseconds, for choosing thresholds and between lists and scan.
-constexpr double kProbeCost = 12;
-constexpr double kVerifyCost = 6;
-constexpr double kVerifyByteCost = 0.12;
-constexpr double kScanByteCost = 0.03;
-constexpr double kSketchCost = 0.3;
 
 constexpr std::size_t kQueriesPerTask = 64;
 constexpr std::size_t kAhead = 48;
@@ -44,37 +37,20 @@ using Values = std::span<const std::uint32_t>;
 // How many bits may differ in each slice; -1: the slice is not looked at.
 using Thresholds = std::span<std::int8_t>;
 
-// Raises thresholds, radius + 1 times in all, always where the next step costs least. Costs grow
-// with each step at a position, so taking the cheapest each time is best. Returns the cost.
+// Raises thresholds, radius + 1 times in all, by the lengths of the lists that are read first.
+// Returns the cost.
 template <class Row>
 double share_out_thresholds(const SliceLists<Row>& lists, Values values, std::uint32_t radius,
-                            double verify, Thresholds thresholds, std::span<double> next) {
-    const Slicing& slicing = lists.slicing;
-    const std::size_t positions = slicing.count();
+                            const ListCosts& costs, Thresholds thresholds, std::span<double> next) {
     std::fill(thresholds.begin(), thresholds.end(), std::int8_t{-1});
-    const auto step_cost = [&](std::size_t position, std::size_t ones) {
-        const std::size_t width = slicing.width(position);
-        if (ones > width)
-            return std::numeric_limits<double>::infinity();
-        const double average =
-            static_cast<double>(lists.count) / static_cast<double>(std::uint64_t{1} << width);
-        return choose(width, ones) * (kProbeCost + average * verify);
-    };
-    for (std::size_t position = 0; position < positions; ++position)
-        // The first step reads one list, whose length is known.
-        next[position] =
-            kProbeCost + static_cast<double>(lists.list(position, values[position]).size) * verify;
-    double total = 0;
-    for (std::uint32_t step = 0; step <= radius; ++step) {
-        const auto cheapest = std::min_element(next.begin(), next.end());
-        if (*cheapest == std::numeric_limits<double>::infinity())
-            return *cheapest;  // a radius beyond what slices can hold apart: everything matches
-        total += *cheapest;
-        const auto position = static_cast<std::size_t>(cheapest - next.begin());
-        ++thresholds[position];
-        *cheapest = step_cost(position, static_cast<std::size_t>(thresholds[position]) + 1);
-    }
-    return total;
+    for (std::size_t position = 0; position < values.size(); ++position)
+        next[position] = costs.one(lists.list(position, values[position]).size);
+    return take_cheapest(std::size_t{radius} + 1, next,
+                         [&](std::size_t position, std::size_t) -> std::size_t {
+                             const auto ones = static_cast<std::size_t>(++thresholds[position]) + 1;
+                             next[position] = costs.step(lists.slicing.width(position), ones);
+                             return 1;
+                         });
 }
 
 // Queries that are answered together, with what was worked out for each.
@@ -125,11 +101,7 @@ class SegmentWithin {
     template <class Row, class Take>
     void probe(const SliceLists<Row>& lists, const Signatures& queries, WithinWork* work,
                Take take) {
-        double verify = kVerifyCost + kVerifyByteCost * static_cast<double>(rows_.bytes);
-        if (lists.sketches != nullptr)  // only those whose sketches are near are looked at
-            verify = kSketchCost + 2 * verify * near_by_chance();
-        const double scanning =
-            kScanByteCost * static_cast<double>(rows_.bytes) * static_cast<double>(rows_.count);
+        const ListCosts costs(rows_.count, rows_.bytes, radius_, lists.sketches != nullptr);
         const std::size_t positions = slicing_.count();
         Task task{positions, queries, std::vector<std::uint32_t>(queries.count * positions),
                   std::vector<std::int8_t>(queries.count * positions)};
@@ -143,9 +115,9 @@ class SegmentWithin {
                 __builtin_prefetch(lists.offset_of(position, value));
             }
         for (std::size_t query = 0; query < queries.count; ++query) {
-            const double cost = share_out_thresholds(lists, task.values_of(query), radius_, verify,
+            const double cost = share_out_thresholds(lists, task.values_of(query), radius_, costs,
                                                      task.thresholds_of(query), next);
-            if (cost > scanning)
+            if (cost > costs.scan())
                 scan(queries, query, work[query], take);
             else
                 add_probes(task.values_of(query), task.thresholds_of(query), query, probes);
@@ -157,15 +129,6 @@ class SegmentWithin {
             read_sketches(lists, task, probes, work, take);
         else
             read(lists, task, probes, work, take);
-    }
-
-    // Which share of sketches is within the radius, if their bits are drawn at random.
-    double near_by_chance() const {
-        double ways = 0;
-        for (std::size_t ones = 0; ones <= std::min<std::size_t>(radius_, Slicing::kSketchBits);
-             ++ones)
-            ways += choose(Slicing::kSketchBits, ones);
-        return ways / static_cast<double>(1u << Slicing::kSketchBits);
     }
 
     void add_probes(Values values, Thresholds thresholds, std::size_t query,
@@ -329,8 +292,8 @@ class SegmentWithin {
         hits_.resize(1024);
         for (std::size_t begin = 0; begin < rows_.count; begin += hits_.size()) {
             const std::size_t count = std::min(hits_.size(), rows_.count - begin);
-            const std::size_t found = kernels_.filter_from_memory(
-                queries.row(query), rows_.row(begin), count, rows_.bytes, radius_, hits_.data());
+            const std::size_t found = kernels_.filter(queries.row(query), rows_.row(begin), count,
+                                                      rows_.bytes, radius_, hits_.data());
             for (std::size_t hit = 0; hit < found; ++hit)
                 if (!segment_.is_removed(begin + hits_[hit].row))
                     take(static_cast<std::uint32_t>(query), hits_[hit].distance,

@@ -2,15 +2,16 @@
 // header and with those that differ from it in the bits most likely to have flipped.
 #pragma once
 
-#include <string>
-
 #include "tables/flip_loops.hpp"
 #include "tables/sorted_table.hpp"
 
 namespace lookalike::search {
 
-struct NotFinite : std::runtime_error {  // says which query, and nothing else
-    explicit NotFinite(std::size_t query) : std::runtime_error(std::to_string(query)) {}
+struct NotFinite : std::runtime_error {
+    explicit NotFinite(std::size_t of)
+        : std::runtime_error("weights that are not finite"), query(of) {}
+
+    std::size_t query;
 };
 
 // The weights of each query, as many as its signature has bits; at most one of them is there.

@@ -21,6 +21,7 @@ from lookalike.errors import (
     FileError,
     FormatError,
     LookalikeError,
+    LookalikeWarning,
     MissingDependencyError,
     NotFittedError,
     NotFoundError,
@@ -85,14 +86,14 @@ if TYPE_CHECKING:
         Matches,
         Neighbors,
         Pairs,
-        Plan,
         ScanIndex,
         ShardedIndex,
+        SignatureFile,
         SliceIndex,
         load_index,
         match_batch,
-        plan,
     )
+    from lookalike.planning import Plan, plan
 
 __all__ = [
     "Answer",
@@ -119,6 +120,7 @@ __all__ = [
     "ItemError",
     "Kernel",
     "LookalikeError",
+    "LookalikeWarning",
     "Match",
     "Matches",
     "MinHash",
@@ -136,6 +138,7 @@ __all__ = [
     "ScanIndex",
     "ShardedIndex",
     "SignatureError",
+    "SignatureFile",
     "Signer",
     "SimHash",
     "SliceIndex",
@@ -206,14 +209,14 @@ __getattr__ = names_from(
             "Matches",
             "Neighbors",
             "Pairs",
-            "Plan",
             "ScanIndex",
             "ShardedIndex",
+            "SignatureFile",
             "SliceIndex",
             "load_index",
             "match_batch",
-            "plan",
         ),
+        "lookalike.planning": ("Plan", "plan"),
     },
 )
 

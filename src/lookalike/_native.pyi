@@ -12,7 +12,20 @@ unicode_version: str
 class TooManyResults(Exception): ...
 class CorruptLists(Exception): ...
 class CorruptTable(Exception): ...
-class NotFinite(Exception): ...
+
+class NotFinite(Exception):
+    query: int
+
+class BorderError(RuntimeError): ...
+
+class StepCosts:
+    @property
+    def touch(self) -> float: ...
+    def look_up(self) -> float: ...
+    def compare(self, bytes: int) -> float: ...
+    def scan(self, bytes: int) -> float: ...
+
+USUAL_COSTS: StepCosts
 
 def kernels() -> list[tuple[str, bool, bool]]: ...
 def select_kernel(name: str) -> bool: ...
@@ -28,7 +41,7 @@ class Xxh64:
     def add(self, data: NDArray[np.uint8]) -> None: ...
     def value(self) -> int: ...
 
-def scan_top(
+def scan_nearest(
     rows: NDArray[np.uint8],
     ids: NDArray[np.int64] | None,
     ascending: bool,
@@ -217,6 +230,9 @@ class Segment:
 
 def has_sketches(bits: int) -> bool: ...
 def slice_widths(bits: int, slice_bits: int) -> list[int]: ...
+def expected_work(
+    bits: int, slice_bits: int, rows: int, radius: int
+) -> tuple[float, float, float] | None: ...
 def optimistic_distances(bits: int, slice_bits: int, expand: int) -> NDArray[np.int32]: ...
 def build_lists(
     rows: NDArray[np.uint8],
@@ -247,23 +263,31 @@ def merge_lists(
     postings: NDArray[Any],
     sketches: NDArray[np.uint16] | None,
 ) -> None: ...
-def slice_top(
+
+class NearestSettings:
+    def __init__(
+        self, *, k: int, expand: int, admit: int, rerank: int, exact: bool, explain: bool
+    ) -> None: ...
+
+class NearestAnswer:
+    def __init__(
+        self,
+        *,
+        ids: NDArray[np.int64],
+        distances: NDArray[np.int32],
+        scores: NDArray[np.int32],
+        rest: NDArray[np.int32],
+        proven: NDArray[np.uint8],
+        work: NDArray[np.int64],
+    ) -> None: ...
+
+def slice_nearest(
     segments: list[Segment],
     slice_bits: int,
     queries: NDArray[np.uint8],
-    k: int,
-    expand: int,
-    admit: int,
-    rerank: int,
-    exact: bool,
-    explain: bool,
+    settings: NearestSettings,
     threads: int,
-    ids: NDArray[np.int64],
-    distances: NDArray[np.int32],
-    scores: NDArray[np.int32],
-    rest: NDArray[np.int32],
-    proven: NDArray[np.uint8],
-    work: NDArray[np.int64],
+    answer: NearestAnswer,
 ) -> None: ...
 def slice_within(
     segments: list[Segment],
@@ -355,50 +379,48 @@ def block_within(
     limit: int,
     threads: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]: ...
+
+class FlipWeights:
+    def __init__(self, values: NDArray[Any] | None, start: int) -> None: ...
+
+class FlipCosts:
+    def __init__(self, scale: float, costs: NDArray[np.uint16]) -> None: ...
+
+class FlipSettings:
+    def __init__(self, *, radius: int, flips: int, first: bool, differences: bool) -> None: ...
+
 def flip_within(
     table: Table,
     ids: NDArray[np.int64] | None,
     queries: NDArray[np.uint8],
-    weights: NDArray[Any] | None,
-    start: int,
-    scale: float,
-    costs: NDArray[np.uint16],
-    radius: int,
-    flips: int,
-    first: bool,
-    differences: bool,
+    weights: FlipWeights,
+    costs: FlipCosts,
+    settings: FlipSettings,
     limit: int,
     threads: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]: ...
 def flip_sets(
-    queries: int,
-    weights: NDArray[Any] | None,
-    start: int,
+    weights: FlipWeights,
+    costs: FlipCosts,
     bits: int,
-    scale: float,
-    costs: NDArray[np.uint16],
     most: int,
     threads: int,
     sets: NDArray[np.uint64],
 ) -> None: ...
 def flip_choices(
-    weights: NDArray[Any] | None,
+    weights: FlipWeights,
     places: NDArray[np.uint32] | None,
-    start: int,
+    costs: FlipCosts,
     bits: int,
-    scale: float,
-    costs: NDArray[np.uint16],
     most: int,
     threads: int,
     sets: NDArray[np.uint32],
 ) -> None: ...
 def flip_attempts(
     differences: NDArray[np.uint64],
-    weights: NDArray[Any] | None,
-    start: int,
+    weights: FlipWeights,
+    costs: FlipCosts,
     bits: int,
-    scale: float,
-    costs: NDArray[np.uint16],
     most: int,
     threads: int,
     attempts: NDArray[np.int64],

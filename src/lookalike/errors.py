@@ -15,6 +15,8 @@
         ├── BatchError (ValueError)             items of a batch that cannot be written
         └── NotFoundError (LookupError)         a collection or document that is not there
 
+    LookalikeWarning (UserWarning)              what works, but much worse than it could
+
 Each message says what was given, what was expected and what to do about it. What was given may be
 anybody's: a message is safe to print, on one line of bounded length; `args` has it as it is.
 """
@@ -36,6 +38,7 @@ __all__ = [
     "FileError",
     "FormatError",
     "LookalikeError",
+    "LookalikeWarning",
     "MissingDependencyError",
     "NotFittedError",
     "NotFoundError",
@@ -52,6 +55,10 @@ class LookalikeError(Exception):
 
     def __str__(self) -> str:
         return shown(super().__str__(), _LONGEST_MESSAGE)
+
+
+class LookalikeWarning(UserWarning):
+    """Something was asked for that works, but much worse than it could; the message says how."""
 
 
 class ArgumentError(LookalikeError, ValueError):

@@ -84,3 +84,31 @@ def test_no_command_is_wrong_usage() -> None:
     result = subprocess.run([sys.executable, "-m", "lookalike.cli"], capture_output=True, text=True)
     assert result.returncode == 2
     assert "COMMAND" in result.stderr
+
+
+def test_shells_complete_commands_and_options(tmp_path: Path) -> None:
+    """bash itself is asked what may follow."""
+    script = tmp_path / "lookalike.bash"
+    command = [sys.executable, "-m", "lookalike.cli", "completion", "bash"]
+    script.write_text(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    asking = (
+        "source {0}; complete -p lookalike >/dev/null\n"
+        "COMP_WORDS=(lookalike {1}); COMP_CWORD={2}; COMPREPLY=(); _shtab_lookalike lookalike\n"
+        'echo "${{COMPREPLY[@]}}"'
+    )
+
+    def completed(words: str, place: int) -> list[str]:
+        lines = ["bash", "-c", asking.format(script, words, place)]
+        return subprocess.run(lines, capture_output=True, text=True, check=True).stdout.split()
+
+    assert completed("de", 1) == ["dedup", "demo"]
+    assert completed("dedup --thres", 2) == ["--threshold"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_every_command_is_in_the_script_of_every_shell(
+    shell: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert all(command in script for command in COMMANDS)

@@ -131,7 +131,7 @@ def unusable(folder: Path) -> dict[str, tuple[list[str], str]]:
     cases["sample"] = ([good, "--sample", "0"], "--sample is 0")
     cases["tune"] = ([good, "--tune", "2"], "target_cdr is 2.0")
     cases["both"] = ([good, "--tune", "0.9", "--expand", "1"], "--expand does not go with --tune")
-    cases["memory"] = ([good, "--memory", "9"], "--memory goes with --tune")
+    cases["memory"] = ([good, "--memory", "9kB"], "--memory goes with --tune")
     cases["output"] = ([good, "--output", str(folder / "text.txt")], "text.txt cannot be made")
     return cases
 

@@ -35,6 +35,13 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert values["chosen"] in values["options"]
 
 
+def test_memory_is_written_as_everywhere(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["plan", "--count", "10", "--bits", "64", "--radius", "3", "--json", "--memory"]
+    for text, size in [("1GB", 10**9), ("1.5 MiB", 3 * 2**19), ("2k", 2000), ("500B", 500)]:
+        assert main([*arguments, text]) == 0
+        assert json.loads(capsys.readouterr().out)["memory"] == size
+
+
 def test_measuring_again(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -64,6 +71,8 @@ def test_errors_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
         ["--count", "10", "--bits", "64", "--radius", "3", "-k", "3"],
         ["--count", "ten", "--bits", "64", "--radius", "3"],
         ["--count", "-10", "--bits", "64", "--radius", "3"],
+        ["--count", "1B", "--bits", "64", "--radius", "3"],
+        ["--count", "10", "--bits", "64", "--radius", "3", "--memory", "much"],
     ],
 )
 def test_wrong_usage(arguments: list[str]) -> None:

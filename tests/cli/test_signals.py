@@ -37,8 +37,6 @@ raise SystemExit(main(["dedup", "corpus.jsonl", "-o", "out.jsonl"]))
 """
 MOMENTS = {
     "texts in a temporary folder": (
-        "dedup.work_folder", "WorkFolder", "complete", "tmp/lookalike-job-",
-    ),
         "dedup.work_folder",
         "WorkFolder",
         "complete",

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import lookalike as la
-from lookalike.storage import SignatureFile
+from lookalike import SignatureFile
 from support import oracle
 
 __all__ = ["KINDS", "Kind"]

@@ -19,9 +19,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 import lookalike as la
+from lookalike import SignatureFile
 from lookalike.cli import main
 from lookalike.collection.care.transfer import export_documents
-from lookalike.storage import SignatureFile
 from support import oracle
 
 __all__ = ["SCENARIOS", "Journal", "Scenario"]

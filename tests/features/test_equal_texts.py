@@ -34,5 +34,5 @@ def test_taken_documents_are_those_at_the_positions(texts: list[str], data: st.D
 
 
 def test_a_position_beyond_the_end_is_refused() -> None:
-    with pytest.raises(IndexError):
+    with pytest.raises(_native.BorderError):
         _native.Documents.from_list(["a"], 0).take(np.array([1]))

@@ -45,8 +45,9 @@ def test_measuring_gives_costs_that_make_sense(empty_cache: Path) -> None:
     found = machine_costs()
     assert MachineCosts.from_dict(found.to_dict()) == found
     assert found.access == tuple(sorted(found.access))
-    assert 0 < found.pair + 8 * found.pair_byte < 100
-    assert found.waiting > found.access_to(2**17)
+    assert 0 < 8 * found.scanned_byte < 100
+    assert found.waiting == tuple(sorted(found.waiting))
+    assert found.missing_wait(2**27) > found.missing(2**27)
     assert [path.suffix for path in empty_cache.iterdir()] == [".json"]
 
 
@@ -86,17 +87,19 @@ def test_a_damaged_cache_is_measured_again(
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("pair", -1.0),
-        ("pair", "fast"),
-        ("pair", None),
-        ("pair", True),
-        ("pair", 1e999),
+        ("query", -1.0),
+        ("query", "fast"),
+        ("query", None),
+        ("query", True),
+        ("query", 1e999),
         ("access", []),
         ("access", [[1, 2]]),
         ("access", [[2, 1], [1, 2]]),
         ("access", [[0, 1], [1, 2]]),
         ("access", [1, 2]),
         ("access", 7),
+        ("waiting", [[2, 1], [1, 2]]),
+        ("waiting", 100.0),
     ],
 )
 def test_costs_that_are_none_are_measured_again(
@@ -177,7 +180,7 @@ def test_without_a_home_it_is_remembered(
 def test_access_is_interpolated_and_goes_on() -> None:
     small, large = COSTS.access[0], COSTS.access[-1]
     assert COSTS.access_to(1) == COSTS.access_to(small[0]) == small[1]
-    assert COSTS.missing(1) == 0
+    assert COSTS.missing(1) == COSTS.missing_wait(1) == 0
     assert COSTS.access_to(large[0]) == pytest.approx(large[1])
     between = COSTS.access_to(2 * small[0])
     assert small[1] < between < large[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -12,15 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
+from lookalike.indexes.tables.flip_sets import all_sets
 from lookalike.indexes.tables.flip_tuning import flips_expected
-from lookalike.planning.equations import most_flips
+from lookalike.indexes.tables.sorted_table import MOST_ROWS
+from lookalike.planning.machine import MachineCosts
+from lookalike.planning.question import BATCH, Option, Question
+from lookalike.planning.scan import pushes, scan_option
 from lookalike.planning.slices import slice_options
-from lookalike.planning.tables import (
-    Option,
-    Question,
-    block_options,
-    scan_option,
-)
+from lookalike.planning.tables import block_options
 from support import oracle
 from support.planned import COSTS
 
@@ -98,10 +98,41 @@ def test_tables_are_only_for_radii() -> None:
     assert {each.index for each in plan(count=1000, bits=64, k=3).options} == {"scan", "slices"}
     everything = plan(count=1000, bits=8, radius=8)
     assert "blocks" not in {each.index for each in everything.options}
-    assert {each.index for each in plan(count=2**33, bits=64, radius=3).options} == {
-        "scan",
-        "slices",
-    }
+
+
+@pytest.mark.parametrize(("count", "shards"), [(MOST_ROWS, 1), (MOST_ROWS + 1, 2), (8 * 10**9, 2)])
+def test_more_rows_than_a_table_has_are_for_shards(count: int, shards: int) -> None:
+    """Nothing is left out without a word: the obstacle says why, and what would do."""
+    made = plan(count=count, bits=64, radius=3, recall=0.95)
+    assert {each.index for each in made.options} == {"scan", "slices", "blocks", "flips"}
+    assert made.chosen.index == ("slices" if shards > 1 else "blocks")
+    each = plan(count=-(-count // shards), bits=64, radius=3, recall=0.95)
+    for index in ("blocks", "flips"):
+        whole, one = option(made, index), option(each, index)
+        assert one.obstacle is None
+        assert whole.microseconds == pytest.approx(shards * one.microseconds)
+        assert whole.memory_bytes == shards * one.memory_bytes
+        if shards == 1:
+            assert whole.obstacle is None
+        else:
+            assert whole.obstacle is not None
+            assert f"at most 4,294,967,295 rows: make {shards} indexes" in whole.obstacle
+            assert "ShardedIndex" in str(made)
+
+
+def test_what_an_index_cannot_do_is_listed_with_why() -> None:
+    many = option(plan(count=1000, bits=1024, radius=300), "blocks")
+    assert many.obstacle == "at most 256 are made"
+    assert many.remark == "301 tables"
+    wide = option(plan(count=1000, bits=2**17, radius=3), "slices")
+    assert wide.obstacle == "signatures have at most 65535 bits there"
+
+
+def test_what_is_lacking_most_is_said_first() -> None:
+    """Tables that are too many for memory or promise too little are not helped by shards."""
+    made = plan(count=8 * 10**9, bits=64, radius=3, memory=70 * 10**9)
+    assert option(made, "blocks").obstacle == "takes too much memory"
+    assert option(made, "flips").obstacle == "cannot promise that"
 
 
 def test_flips_grow_with_recall_header_and_radius() -> None:
@@ -112,7 +143,7 @@ def test_flips_grow_with_recall_header_and_radius() -> None:
     assert 5 <= flips_expected(64, 3, 16, 0.95) <= 12  # the paper: 6
     assert flips_expected(64, 3, 26, 0.95) > flips_expected(64, 3, 16, 0.95)
     assert flips_expected(64, 6, 16, 0.95) > flips_expected(64, 3, 16, 0.95)
-    assert flips_expected(64, 1, 4, 1.0) <= most_flips(4, 1)
+    assert flips_expected(64, 1, 4, 1.0) <= all_sets(4, 1)
     assert flips_expected(64, 0, 20, 0.95) == 1
 
 
@@ -167,12 +198,34 @@ def test_more_work_takes_longer(count: int, radius: int) -> None:
         assert many[slice_bits] >= 0.999 * time
 
 
+def test_a_batch_of_few_postings_reads_signatures_once() -> None:
+    """However slow memory is: candidates are re-ranked in the order of rows, and hardly missed."""
+
+    def time(costs: MachineCosts) -> float:
+        options = slice_options(Question(200_000, 1024, None, 10, 0.9), costs)
+        chosen = {"slice_bits": 14}, {"expand": 0}
+        (one,) = [each for each in options if (each.parameters, each.settings) == chosen]
+        return 1000 * one.microseconds
+
+    slow = replace(COSTS, access=((2.0**17, 2.0), (2.0**20, 1002.0), (2.0**21, 1002.0)))
+    near = replace(COSTS, access=((2.0**17, 2.0), (2.0**20, 2.0)))
+    lists, read = 74 * 2 * 1000, COSTS.reading_byte * 200_000 * 128 / BATCH
+    assert time(slow) - time(near) == pytest.approx(lists + read, rel=0.01)
+
+
 def test_one_query_of_a_scan_waits_for_memory() -> None:
     """A batch shares the reading; a single query has it for itself."""
     batch = scan_option(Question(10**6, 1024, None, 10, 1.0), COSTS)
     alone = scan_option(Question(10**6, 1024, None, 10, 1.0, queries=1), COSTS)
     assert alone.microseconds > 5 * batch.microseconds
     assert alone.microseconds == pytest.approx(128 * 10**6 * COSTS.reading_byte / 1000, rel=0.1)
+
+
+def test_pushes_grow_with_the_logarithm() -> None:
+    assert pushes(10, 10) == 10
+    assert pushes(5, 10) == 5
+    assert pushes(1000, 1) == pytest.approx(1 + math.log(1000))
+    assert pushes(0, 3) == 0
 
 
 # What it says

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import lookalike as la
-from lookalike.storage import SignatureFile
+from lookalike import SignatureFile
 from support import oracle
 
 DATA = Path(__file__).parent.parent / "data"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -16,7 +17,7 @@ __all__ = ["COMMANDS", "main"]
 
 COMMANDS = (
     "dedup", "compare", "sign", "index", "search", "pairs", "collection", "plan", "demo",
-    "evaluate", "kernels",
+    "evaluate", "kernels", "completion",
 )  # fmt: skip
 
 
@@ -40,13 +41,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _run(given: list[str]) -> None:
+def full_parser() -> Parser:
+    """Return the parser with all its commands, which imports what each of them needs."""
+    parser, commands = _parser()
+    for command in COMMANDS:
+        import_module(f"lookalike.cli.{command}").add(commands)
+    return parser
+
+
+def _parser() -> tuple[Parser, argparse._SubParsersAction[Parser]]:
     parser = Parser(
         prog="lookalike",
         description="Find near-duplicates and nearest neighbours by binary signatures.",
     )
     parser.add_argument("--version", action="version", version=f"lookalike {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    return parser, parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+
+def _run(given: list[str]) -> None:
+    parser, commands = _parser()
     # Only the command that is asked for is imported; the others may need much.
     for command in given[:1] if given[:1] and given[0] in COMMANDS else COMMANDS:
         import_module(f"lookalike.cli.{command}").add(commands)

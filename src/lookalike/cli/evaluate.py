@@ -17,6 +17,7 @@ import numpy as np
 from lookalike import __version__
 from lookalike.checks import whole_number
 from lookalike.cli.output import say
+from lookalike.cli.sizes import byte_count
 from lookalike.errors import ArgumentError, FileError, MissingDependencyError
 from lookalike.evaluation import (
     Evaluation,
@@ -122,9 +123,9 @@ def add(commands: Subparsers) -> None:
     )
     parser.add_argument(
         "--memory",
-        type=int,
-        metavar="BYTES",
-        help="with --tune: only slice widths whose lists fit into so many bytes",
+        type=byte_count,
+        metavar="SIZE",
+        help="with --tune: only slice widths whose lists fit into that, such as 2GB",
     )
     parser.add_argument(
         "--output", type=Path, metavar="FOLDER", help="write evaluation.json and plots there"

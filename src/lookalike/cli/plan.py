@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from lookalike import __version__
 from lookalike.cli.output import say
-from lookalike.indexes import plan
+from lookalike.cli.sizes import byte_count, number
+from lookalike.planning import plan
 from lookalike.planning.machine import machine_costs
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
-_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "B": 10**9, "T": 10**12}
 
 _EXAMPLES = """\
 columns of the table (* marks the choice):
@@ -28,11 +25,11 @@ columns of the table (* marks the choice):
   finds          "all" if that is guaranteed, else the share to be expected
   remark         why it cannot be chosen, or what else there is to know
 
-Numbers may end in K, M, G (or B) and T: thousands, millions and so on.
+Numbers may end in K, M, G and T: thousands, millions and so on; sizes, too: 500MB, 8GB, 2GiB.
 
 examples:
   lookalike plan --count 10M --bits 64 --radius 3
-  lookalike plan --count 60M --bits 64 --radius 3 --recall 0.95 --memory 1G
+  lookalike plan --count 60M --bits 64 --radius 3 --recall 0.95 --memory 1GB
   lookalike plan --count 1M --bits 1024 --nearest 10 --recall 0.9
   lookalike plan --count 1M --bits 64 --radius 3 --queries 100 --json
 """
@@ -50,7 +47,7 @@ def add(commands: Subparsers) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--count", type=_number, required=True, metavar="N", help="signatures in the collection"
+        "--count", type=number, required=True, metavar="N", help="signatures in the collection"
     )
     parser.add_argument("--bits", type=int, required=True, metavar="N", help="bits of a signature")
     question = parser.add_mutually_exclusive_group(required=True)
@@ -68,11 +65,14 @@ def add(commands: Subparsers) -> None:
         help="the share that has to be found (default 1: everything)",
     )
     parser.add_argument(
-        "--memory", type=_number, metavar="BYTES", help="what the index may take, signatures too"
+        "--memory",
+        type=byte_count,
+        metavar="SIZE",
+        help="what the index may take, as 2GB, signatures too",
     )
     parser.add_argument(
         "--queries",
-        type=_number,
+        type=number,
         metavar="N",
         help="how many queries there will be; then building counts too",
     )
@@ -99,12 +99,3 @@ def run(options: argparse.Namespace) -> None:
         say(json.dumps({"lookalike": __version__, **chosen.to_dict()}, indent=2, allow_nan=False))
     else:
         say(chosen)
-
-
-def _number(text: str) -> int:
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGBT]?)", text, re.IGNORECASE)
-    if match is None:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a number; expected something like 60000000, 60M or 1.5G"
-        )
-    return int(Fraction(match[1]) * _UNITS[match[2].upper()])

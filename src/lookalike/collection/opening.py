@@ -100,8 +100,10 @@ def drop_collection(url: str | os.PathLike[str], name: str) -> None:
 
 def forget_cache(address: Address, state: State) -> None:
     """Remove the saved index of a collection that is gone, where it is by default."""
+    folder = address.cache_folder()
     with suppress(OSError):
-        cache_file(address.cache_folder(), state.uid).unlink()
+        if folder is not None:
+            cache_file(folder, state.uid).unlink()
 
 
 def open_store(

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, SupportsIndex
 
 from lookalike.compare.diff import difference
+from lookalike.compare.methods import METHODS, VALUE_BYTES, Method
 from lookalike.compare.shingles import SharedShingles, shared_shingles
-from lookalike.dedup.settings import METHODS, VALUE_BYTES, DedupSettings
 from lookalike.features import Words, cosine, jaccard
 from lookalike.signatures import BBitMinHash, hamming
 
@@ -80,39 +80,35 @@ def compare_texts(
     `ngram` is that of the Jaccard similarity and of shingles, 5 words unless told. Similarities and
     counts are of the whole texts; examples and the diff look at a bounded part of them.
     """
-    chosen = {"minhash": {} if ngram is None else {"ngram": ngram}}
-    settings = [
-        DedupSettings(method=method, seed=seed, **chosen.get(method, {}))  # type: ignore[arg-type]
-        for method in METHODS
+    words = None if ngram is None else Words(ngram).ngram
+    methods = [
+        Method.of(name, ngram=words if name == "minhash" else None, seed=seed) for name in METHODS
     ]
     counts = Words().counts([a, b], threads=threads).tolist()
-    shingle_ngram = next(one.ngram for one in settings if one.method == "minhash") or 1
     return Comparison(
         equal=a == b,
         bytes=(len(a.encode()), len(b.encode())),
         words=(counts[0], counts[1]),
-        methods=[_verdict(a, b, one, min(counts) > 0, threads) for one in settings],
-        shingles=shared_shingles(a, b, shingle_ngram, examples=examples),
+        methods=[_verdict(a, b, one, min(counts) > 0, threads) for one in methods],
+        shingles=shared_shingles(a, b, methods[0].ngram, examples=examples),
         diff=word_diff(a, b) if diff else None,
     )
 
 
 def _verdict(
-    a: str, b: str, settings: DedupSettings, has_words: bool, threads: SupportsIndex | None
+    a: str, b: str, method: Method, has_words: bool, threads: SupportsIndex | None
 ) -> MethodVerdict:
-    compare = jaccard if settings.measure == "jaccard" else cosine
-    exact = compare(a, b, settings.features(), threads=threads)
-    signer = settings.signer()
+    compare = jaccard if method.measure == "jaccard" else cosine
+    exact = compare(a, b, method.features(), threads=threads)
+    signer = method.signer()
     signatures = signer.sign([a, b], threads=threads)
     if isinstance(signer, BBitMinHash):
         values = signatures.view(f"<u{VALUE_BYTES}")
         distance, size = int((values[0] != values[1]).sum()), signer.permutations
     else:
         distance, size = int(hamming(signatures[0], signatures[1])[0]), signer.bits
-    estimate = max(0.0, float(settings.estimate(distance))) if has_words else None
-    return MethodVerdict(
-        settings.method, settings.measure, settings.ngram or 1, exact, estimate, distance, size
-    )
+    estimate = max(0.0, float(method.estimate(distance))) if has_words else None
+    return MethodVerdict(method.name, method.measure, method.ngram, exact, estimate, distance, size)
 
 
 def word_diff(a: str, b: str) -> WordDiff:

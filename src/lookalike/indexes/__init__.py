@@ -10,6 +10,7 @@ from lookalike.lazy import names_from
 if TYPE_CHECKING:
     from lookalike.indexes.base import Index
     from lookalike.indexes.batch.match import match_batch
+    from lookalike.indexes.batch.signature_file import SignatureFile
     from lookalike.indexes.files import load_index, open_index
     from lookalike.indexes.results import Explanation, Matches, Neighbors, Pairs
     from lookalike.indexes.scan import ScanIndex
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from lookalike.indexes.tables.blocks import BlockIndex
     from lookalike.indexes.tables.flip_tuning import FlipTuning
     from lookalike.indexes.tables.flips import FlipIndex
-    from lookalike.planning.planner import Plan, plan
 
 __all__ = [
     "BlockIndex",
@@ -29,14 +29,13 @@ __all__ = [
     "Matches",
     "Neighbors",
     "Pairs",
-    "Plan",
     "ScanIndex",
     "ShardedIndex",
+    "SignatureFile",
     "SliceIndex",
     "load_index",
     "match_batch",
     "open_index",
-    "plan",
 ]
 
 __getattr__ = names_from(
@@ -44,11 +43,11 @@ __getattr__ = names_from(
     {
         "lookalike.indexes.base": ("Index",),
         "lookalike.indexes.batch.match": ("match_batch",),
+        "lookalike.indexes.batch.signature_file": ("SignatureFile",),
         "lookalike.indexes.tables.blocks": ("BlockIndex",),
         "lookalike.indexes.files": ("load_index", "open_index"),
         "lookalike.indexes.tables.flip_tuning": ("FlipTuning",),
         "lookalike.indexes.tables.flips": ("FlipIndex",),
-        "lookalike.planning.planner": ("Plan", "plan"),
         "lookalike.indexes.results": ("Explanation", "Matches", "Neighbors", "Pairs"),
         "lookalike.indexes.scan": ("ScanIndex",),
         "lookalike.indexes.sharded": ("ShardedIndex",),

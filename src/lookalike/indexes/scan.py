@@ -82,7 +82,7 @@ class ScanIndex(Index):
         found = min(wanted, len(self))
         ids = np.empty((len(rows), found), np.int64)
         distances = np.empty((len(rows), found), np.int32)
-        _native.scan_top(
+        _native.scan_nearest(
             self._rows.signatures,
             self._rows.ids,
             self._rows.ascending,

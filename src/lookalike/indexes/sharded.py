@@ -15,7 +15,7 @@ from lookalike.errors import ArgumentError
 from lookalike.indexes.all_pairs import pairs_of_rows
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
 from lookalike.indexes.results import Explanation, Matches, Neighbors, Pairs, too_many_matches
-from lookalike.indexes.slices.core_answer import Top, nearest_of
+from lookalike.indexes.slices.core_answer import CoreAnswer, nearest_of
 from lookalike.indexes.slices.index import SliceIndex
 from lookalike.signatures import as_queries
 
@@ -152,7 +152,7 @@ class ShardedIndex(Index):
     ) -> Neighbors:
         """Gather the best candidates of each shard, keep the best of all, and take the nearest."""
         expand, admit, rerank = settings
-        tops: list[Top] = self._each(
+        tops: list[CoreAnswer] = self._each(
             lambda shard, share: shard.top(rows, rerank, settings, False, explain, share),
             threads,
         )
@@ -170,7 +170,7 @@ class ShardedIndex(Index):
         )
         alive = sum(top.alive for top in tops)
         proven = self._proven(distances, ids, rest, k, expand, admit, alive)
-        merged = Top(len(rows), k, alive)
+        merged = CoreAnswer(len(rows), k, alive)
         merged.ids, merged.distances, merged.scores = nearest_of(ids, distances, k, scores)
         merged.proven[:] = proven
         merged.work[:] = np.sum([top.work for top in tops], axis=0)

@@ -15,10 +15,11 @@ from typing import Any
 
 from lookalike import _native
 from lookalike.signatures.kernels import kernels
+from lookalike.storage import user_cache_folder
 
 __all__ = ["FORMAT", "Access", "MachineCosts", "access_time", "machine_costs"]
 
-FORMAT = 2
+FORMAT = 3
 """To be raised when the meaning of a cost changes: older files are then measured again."""
 
 
@@ -52,61 +53,40 @@ class MachineCosts:
 
     access: Access
     """(bytes, nanoseconds): a read at a random place of so many bytes, asked for in time."""
-    waiting: float
-    """The same from memory, where the next place depends on what is read."""
+    waiting: Access
+    """The same where the next place depends on what is read."""
     reading_byte: float
     """A byte of a long array, read from beginning to end."""
-    sorting: float
-    """A 64-bit number, in each of the log2(n) rounds that sorting n of them takes."""
-    pair: float
-    """Comparing a query with a signature, many queries at once."""
-    pair_byte: float
-    """The same, for each byte of the signature."""
-    scan_query: float
-    """A query of a scan, beside its comparisons."""
+    query: float
+    """A query, beside its steps."""
+    scanned_byte: float
+    """A byte of a signature, compared where many queries share the reading."""
     nearest: float
     """A neighbour that is among the k nearest so far."""
-    within_query: float
+    row: float
+    """Comparing with a signature that lies at a place of its own."""
+    row_byte: float
+    """The same, for each byte of the signature."""
     within_list: float
     """A list looked up by a search within a radius."""
     within_sketch: float
     """A sketch of such a list, where there are some."""
-    within_row: float
-    """A signature of such a list, compared."""
-    within_byte: float
-    """The same, for each byte of the signature."""
     top_query: float
+    """A query for nearest neighbours by lists, beside its steps."""
     top_list: float
     """A list looked up by a search for nearest neighbours."""
     top_posting: float
     """An entry of such a list, added to a score."""
     top_candidate: float
     """A candidate, chosen by its score and re-ranked."""
-    top_row: float
-    """A score looked at where all are."""
     slice_build: float
     """An entry of a list, written."""
-    block_query: float
-    block_table: float
-    """A table of short buckets looked up, of 64-bit signatures, many queries together."""
-    block_word: float
+    bucket: float
+    """A bucket of a sorted table, looked up."""
+    bucket_word: float
     """Eight bytes of a signature of such a bucket, compared."""
-    block_stream: float
-    """A table looked up one query after the other: long buckets, other signatures, compressed."""
-    block_stream_word: float
-    """Eight bytes of a signature of such a bucket, compared."""
-    block_accesses: float
-    """How many reads at random places looking up a table is worth, where it is not in the cache."""
-    block_fetch: float
-    """A signature of a compressed table, fetched from where it is."""
-    block_fetch_accesses: float
-    """How many reads at random places that is worth, where it is not in the cache."""
-    flip_query: float
-    """A query whose flips are ordered."""
-    flip_set: float
-    """A flip of the first 64, ordered and looked up."""
-    flip_heap: float
-    """A flip of many, for each level of the heap."""
+    flip_level: float
+    """One of many flips, for each level of the heap that orders them."""
     table_build: float
     """A signature sorted into a table."""
 
@@ -118,6 +98,10 @@ class MachineCosts:
         """Return what such a read costs more than one of what is in the cache."""
         return max(0.0, self.access_to(size) - self.access[0][1])
 
+    def missing_wait(self, size: float) -> float:
+        """Return the same for a read that is waited for."""
+        return max(0.0, access_time(self.waiting, size) - self.waiting[0][1])
+
     def to_dict(self) -> dict[str, Any]:
         """Return the costs in plain values, fit for JSON."""
         return asdict(self)
@@ -128,14 +112,18 @@ class MachineCosts:
         names = {field.name for field in fields(cls)}
         if not isinstance(values, dict) or values.keys() != names:
             raise ValueError("not the costs of this version")
-        points = values["access"]
-        if not isinstance(points, list | tuple) or len(points) < 2:
-            raise ValueError("access is no list of points")
-        access = tuple((_cost(size), _cost(time)) for size, time in points)
-        if any(a[0] >= b[0] for a, b in pairwise(access)) or not access[0][0]:
-            raise ValueError("access is not in ascending order")
-        rest = {name: _cost(values[name]) for name in names - {"access"}}
-        return cls(access=access, **rest)
+        access, waiting = (_curve(name, values[name]) for name in ("access", "waiting"))
+        rest = {name: _cost(values[name]) for name in names - {"access", "waiting"}}
+        return cls(access=access, waiting=waiting, **rest)
+
+
+def _curve(name: str, points: Any) -> Access:
+    if not isinstance(points, list | tuple) or len(points) < 2:
+        raise ValueError(f"{name} is no list of points")
+    curve = tuple((_cost(size), _cost(time)) for size, time in points)
+    if any(a[0] >= b[0] for a, b in pairwise(curve)) or not curve[0][0]:
+        raise ValueError(f"{name} is not in ascending order")
+    return curve
 
 
 def _cost(value: Any) -> float:
@@ -161,7 +149,7 @@ def machine_costs(*, refresh: bool = False) -> MachineCosts:
     name = "-".join(str(part) for part in machine.values())
     if not refresh and name in _known:
         return _known[name]
-    folder = _folder()
+    folder = user_cache_folder()
     path = folder / f"costs-{zlib.crc32(name.encode()):08x}.json" if folder else None
     costs = None if refresh or path is None else _read(path, machine)
     if costs is None:
@@ -194,17 +182,6 @@ def _processor() -> str:
     except OSError:
         pass
     return platform.processor() or platform.machine()
-
-
-def _folder() -> Path | None:
-    """Return where caches go, if anywhere; the standard has relative paths ignored."""
-    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    if named.is_absolute():
-        return named / "lookalike"
-    try:
-        return Path.home() / ".cache" / "lookalike"
-    except RuntimeError:
-        return None
 
 
 def _read(path: Path, machine: dict[str, Any]) -> MachineCosts | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import count
 from time import process_time
 
@@ -19,11 +18,12 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.indexes.scan import ScanIndex
 from lookalike.indexes.slices.index import SliceIndex
+from lookalike.indexes.tables.block_choice import BlockChoice
 from lookalike.indexes.tables.blocks import BlockIndex
+from lookalike.indexes.tables.flip_sets import MOST_CHOSEN
 from lookalike.indexes.tables.flips import FlipIndex
-from lookalike.planning.equations import pushes
-from lookalike.planning.machine import Access, MachineCosts, access_time
-from lookalike.planning.tables import MOST_ORDERED
+from lookalike.planning.machine import Access, MachineCosts
+from lookalike.planning.scan import pushes
 
 __all__ = ["best_time", "explain_times", "measure_costs"]
 
@@ -74,101 +74,82 @@ def measure_costs() -> MachineCosts:
     """Measure everything; takes about half a second and 128 MB."""
     generator = np.random.default_rng(_SEED)
     access, waiting, reading = _memory()
-    scan = _scan(generator)
-    within = _slice_within(generator)
-    top, build = _slice_top(generator)
-    block, table_build = _blocks(generator)
-    accesses = _block_accesses(generator, access, block)
-    flip = _flips(generator)
+    query, scanned_byte = _scan(generator)
+    within_list, within_sketch, row, row_byte = _slice_within(generator, query)
+    top_query, top_list, top_posting, top_candidate, slice_build = _slice_nearest(generator)
+    bucket, bucket_word, table_build = _blocks(generator)
     return MachineCosts(
         access=access,
         waiting=waiting,
         reading_byte=reading,
-        sorting=_sorting(generator),
-        pair=scan.pair,
-        pair_byte=scan.pair_byte,
-        scan_query=scan.query,
-        nearest=scan.nearest,
-        within_query=within[0],
-        within_list=within[1],
-        within_sketch=within[2],
-        within_row=within[3],
-        within_byte=within[4],
-        top_query=top[0],
-        top_list=top[1],
-        top_posting=top[2],
-        top_candidate=top[3],
-        top_row=top[4],
-        slice_build=build,
-        block_query=block.query,
-        block_table=block.table,
-        block_word=block.word,
-        block_stream=block.stream,
-        block_stream_word=block.stream_word,
-        block_accesses=accesses,
-        block_fetch=block.fetch,
-        block_fetch_accesses=_fetch_accesses(generator, access, block, accesses),
-        flip_query=flip[0],
-        flip_set=flip[1],
-        flip_heap=flip[2],
+        query=query,
+        scanned_byte=scanned_byte,
+        nearest=_nearest(generator, query, scanned_byte),
+        row=row,
+        row_byte=row_byte,
+        within_list=within_list,
+        within_sketch=within_sketch,
+        top_query=top_query,
+        top_list=top_list,
+        top_posting=top_posting,
+        top_candidate=top_candidate,
+        slice_build=slice_build,
+        bucket=bucket,
+        bucket_word=bucket_word,
+        flip_level=_flip_level(generator, query, bucket),
         table_build=table_build,
     )
 
 
-def _memory() -> tuple[Access, float, float]:
-    """Return random reads by size, a read that is waited for, and reading a byte in order."""
+def _memory() -> tuple[Access, Access, float]:
+    """Return random reads by size, asked for and waited for, and reading a byte in order."""
     words = np.ones(_MEMORY // 8, np.uint64)
     places = count(step=_READS)  # others each time, or they would be in the cache from last time
 
-    def read(size: int, ahead: int, reads: int = _READS) -> float:
+    def read(size: int, ahead: int, reads: int) -> float:
         part = words[: size // 8]
         return best_time(lambda: _native.read_at_random(part, next(places), reads, ahead)) / reads
 
-    access: list[tuple[float, float]] = []
-    for size in _SIZES:
-        read(size, _AHEAD)
-        # Larger is never quicker, whatever the machine was doing just then.
-        access.append((float(size), max(read(size, _AHEAD), access[-1][1] if access else 0.0)))
-    waiting = read(_MEMORY, 0, _READS // 8)
+    def by_size(ahead: int, reads: int) -> Access:
+        curve: list[tuple[float, float]] = []
+        for size in _SIZES:
+            read(size, _AHEAD, _READS)
+            # Larger is never quicker, whatever the machine was doing just then.
+            curve.append((float(size), max(read(size, ahead, reads), curve[-1][1] if curve else 0)))
+        return tuple(curve)
+
     reading = best_time(lambda: _native.read_all(words.view(np.uint8), 1), 2) / words.nbytes
-    return tuple(access), waiting, reading
+    return by_size(_AHEAD, _READS), by_size(0, _READS // 8), reading
 
 
-def _sorting(generator: np.random.Generator) -> float:
-    keys = generator.integers(0, 2**63, 1 << 16, dtype=np.uint64)
-    return best_time(lambda: np.sort(keys)) / (len(keys) * math.log2(len(keys)))
-
-
-@dataclass(frozen=True, slots=True)
-class _ScanCosts:
-    pair: float
-    pair_byte: float
-    query: float
-    nearest: float
-
-
-def _scan(generator: np.random.Generator) -> _ScanCosts:
-    """Time the scan of narrow and wide signatures, of few and many, within a radius and for k."""
+def _scan(generator: np.random.Generator) -> list[float]:
+    """Time the scan of narrow and wide signatures, few and many: a query, a byte compared."""
     steps: list[list[float]] = []
     times: list[float] = []
     for width in (8, 32, 128):
         for size in (64, _COUNT // 4):
             index = ScanIndex(_uniform(generator, size, width))
             queries = _uniform(generator, _QUERIES, width)
-            times.append(best_time(lambda: index.within(queries, 0, threads=1)))  # noqa: B023
-            pairs = float(size * _QUERIES)
-            steps.append([pairs, pairs * width, float(_QUERIES)])
-    pair, pair_byte, query = explain_times(steps, times)
+            times.append(best_time(lambda: index.within(queries, 0, threads=1)) / _QUERIES)  # noqa: B023
+            steps.append([1.0, float(size * width)])
+    return explain_times(steps, times)
+
+
+def _nearest(generator: np.random.Generator, query: float, scanned_byte: float) -> float:
+    """Time a scan for the nearest: what is more than comparing is keeping them."""
     width, k = 8, 32
     index = ScanIndex(_uniform(generator, _COUNT, width))
     queries = _uniform(generator, _QUERIES, width)
     time = best_time(lambda: index.search(queries, k, threads=1)) / _QUERIES
-    rest = time - _COUNT * (pair + pair_byte * width) - query
-    return _ScanCosts(pair, pair_byte, query, max(0.0, rest) / pushes(_COUNT, k))
+    rest = time - query - _COUNT * width * scanned_byte
+    return max(0.0, rest) / pushes(_COUNT, k)
 
 
-def _slice_within(generator: np.random.Generator) -> list[float]:
-    """Time searches within a radius: few lists, many lists, long lists, with sketches and not."""
+def _slice_within(generator: np.random.Generator, query: float) -> list[float]:
+    """Time searches within a radius: a list, a sketch, a signature and its bytes.
+
+    With few lists, many lists, long lists, with sketches and without.
+    """
     cases = [(8, 12, 0), (8, 12, 5), (8, 14, 7), (8, 9, 3), (8, 7, 5), (8, 4, 1), (8, 5, 2)]
     cases += [(16, 12, 7), (128, 12, 30), (128, 9, 60)]
     steps: list[list[float]] = []
@@ -180,139 +161,79 @@ def _slice_within(generator: np.random.Generator) -> list[float]:
         work = index.within(queries, radius, explain=True, threads=1).explanation
         if work is None or not work.lists.all():
             continue  # it scanned: nothing to learn about lists
-        times.append(best_time(lambda: index.within(queries, radius, threads=1)))  # noqa: B023
-        sketches = float(work.postings.sum()) if _native.has_sketches(8 * width) else 0.0
-        rows = float(work.candidates.sum())
-        steps.append([float(_QUERIES), float(work.lists.sum()), sketches, rows, rows * width])
+        time = best_time(lambda: index.within(queries, radius, threads=1)) / _QUERIES  # noqa: B023
+        times.append(_beside(query, time))
+        sketches = float(work.postings.mean()) if _native.has_sketches(8 * width) else 0.0
+        rows = float(work.candidates.mean())
+        steps.append([float(work.lists.mean()), sketches, rows, rows * width])
     return explain_times(steps, times)
 
 
-def _slice_top(generator: np.random.Generator) -> tuple[list[float], float]:
-    """Time searches for nearest neighbours, and building; few postings and many."""
-    cases = [(128, 14, (0, 1, 2)), (32, 14, (0, 1)), (128, 10, (0, 1)), (32, 10, (0, 1, 2))]
+def _slice_nearest(generator: np.random.Generator) -> list[float]:
+    """Time searches for the nearest, with few postings and many, and building.
+
+    Returns a query, a list, a posting, a candidate, and an entry of a list built.
+    """
+    cases = [(1, 128, 14, (0, 1, 2)), (1, 128, 18, (1,)), (1, 32, 14, (0, 1)), (1, 32, 12, (0,))]
+    cases += [(1, 128, 10, (0, 1)), (1, 32, 10, (0, 1, 2)), (4, 32, 12, (0,))]
     steps: list[list[float]] = []
     times: list[float] = []
     build = 0.0
-    for width, slice_bits, expands in cases:
-        rows = _uniform(generator, _COUNT, width)
+    for times_as_many, width, slice_bits, expands in cases:
+        rows = _uniform(generator, times_as_many * _COUNT, width)
         index = SliceIndex(rows, slice_bits, threads=1)
         if not times:
             build = best_time(lambda: SliceIndex(rows, slice_bits, threads=1), 1)  # noqa: B023
-            build /= index.slices * _COUNT
+            build /= index.slices * len(rows)
         queries = _uniform(generator, _QUERIES // 2, width)
         for expand in expands:
             found = index.search(queries, 10, expand=expand, explain=True, threads=1)
             work = found.explanation
             if work is None:
                 continue
-            times.append(
-                best_time(lambda: index.search(queries, 10, expand=expand, threads=1), 2)  # noqa: B023
-            )
-            postings = float(work.postings.sum())
-            swept = postings / len(queries) > _COUNT / 32
-            chosen = work.reranked if swept else work.candidates
-            steps.append(
-                [
-                    float(len(queries)),
-                    float(work.lists.sum()),
-                    postings,
-                    float(chosen.sum()),
-                    float(swept) * _COUNT * len(queries),
-                ]
-            )
-    return explain_times(steps, times), build
+            time = best_time(lambda: index.search(queries, 10, expand=expand, threads=1), 2)  # noqa: B023
+            times.append(time / len(queries))
+            taken = (work.lists, work.postings, work.reranked)
+            steps.append([1.0, *(float(each.mean()) for each in taken)])
+    return [*explain_times(steps, times), build]
 
 
-@dataclass(frozen=True, slots=True)
-class _BlockCosts:
-    query: float
-    table: float
-    word: float
-    stream: float
-    stream_word: float
-    fetch: float
+def _blocks(generator: np.random.Generator) -> list[float]:
+    """Time few and many tables, short and long buckets, wide signatures; and building.
 
-
-def _blocks(generator: np.random.Generator) -> tuple[_BlockCosts, float]:
-    """Time few and many tables, short and long buckets, wide signatures; and building."""
-    rows = _uniform(generator, _COUNT, 8)
-    build = best_time(lambda: BlockIndex(rows, 0, blocks=1, lead=1, threads=1), 2) / _COUNT
-
-    def search(
-        width: int, radius: int, blocks: int, lead: int, compressed: bool = False
-    ) -> tuple[float, float, float, float]:
-        """Return queries, tables looked up, signatures compared, and how long that took."""
-        rows = _uniform(generator, _COUNT // (width // 8), width)
-        index = BlockIndex(rows, radius, blocks=blocks, lead=lead, compressed=compressed, threads=1)
-        queries = _uniform(generator, 4 * _QUERIES, width)
-        time = best_time(lambda: index.within(queries, radius, threads=1))
-        looked_up = float(len(queries) * index.tables)
-        bucket = len(rows) / 2.0 ** index.stats()["header_bits"]
-        return float(len(queries)), looked_up, looked_up * bucket, time
-
-    short = [search(8, *case) for case in ((0, 1, 1), (3, 4, 1), (3, 5, 2), (5, 6, 1), (4, 6, 2))]
-    query, table, word = explain_times([each[:3] for each in short], [each[3] for each in short])
-    long = [(8, 7, 8, 1), (8, 11, 12, 1), (16, 3, 5, 2), (16, 7, 8, 1), (32, 3, 5, 2)]
+    Returns a bucket, eight bytes of a signature in it, and a signature sorted into a table.
+    """
+    cases = [(8, 0, 1, 1), (8, 3, 4, 1), (8, 3, 5, 2), (8, 4, 6, 2), (8, 7, 8, 1), (8, 11, 12, 1)]
+    cases += [(16, 3, 5, 2), (16, 7, 8, 1), (32, 3, 5, 2)]
     steps: list[list[float]] = []
     times: list[float] = []
-    for width, radius, blocks, lead in long:
-        asked, looked_up, compared, time = search(width, radius, blocks, lead)
-        steps.append([looked_up, compared * (width // 8)])
-        times.append(max(time - query * asked, 0.1 * time))
-    stream, stream_word = explain_times(steps, times)
-    # The same with row numbers in place of copies: what is more is fetching signatures.
-    asked, looked_up, compared, time = search(8, 3, 6, 3, compressed=True)
-    rest = time - query * asked - stream * looked_up
-    fetch = max(0.0, rest / compared)
-    return _BlockCosts(query, table, word, stream, stream_word, fetch), build
+    for width, radius, blocks, lead in cases:
+        rows = _uniform(generator, _COUNT // (width // 8), width)
+        index = BlockIndex(rows, radius, blocks=blocks, lead=lead, threads=1)
+        queries = _uniform(generator, 4 * _QUERIES, width)
+        time = best_time(lambda: index.within(queries, radius, threads=1)) / len(queries)  # noqa: B023
+        taken = BlockChoice(8 * width, blocks, lead).steps(len(rows))
+        steps.append([taken.buckets, taken.rows * (width // 8)])
+        times.append(time)
+    rows = _uniform(generator, _COUNT, 8)
+    build = best_time(lambda: BlockIndex(rows, 0, blocks=1, lead=1, threads=1), 2) / _COUNT
+    return [*explain_times(steps, times), build]
 
 
-def _block_accesses(generator: np.random.Generator, access: Access, block: _BlockCosts) -> float:
-    """Time tables that no second-level cache holds, and return how many random reads one takes."""
-    index = BlockIndex(_uniform(generator, 8 * _COUNT, 8), 3, blocks=6, lead=3, threads=1)
-    a_table = _table_time(generator, index, block) - block.table - block.word
-    return float(np.clip(a_table / _missing(access, index.memory_bytes), 3.0, 8.0))
-
-
-def _fetch_accesses(
-    generator: np.random.Generator, access: Access, block: _BlockCosts, accesses: float
-) -> float:
-    """The same for the signatures of a compressed table, several to a bucket."""
-    rows = _uniform(generator, 32 * _COUNT, 8)
-    index = BlockIndex(rows, 1, blocks=2, lead=1, compressed=True, threads=1)
-    bucket = len(rows) / 2.0 ** index.stats()["header_bits"]
-    a_table = _table_time(generator, index, block) - block.stream
-    a_table -= accesses * _missing(access, index.memory_bytes)
-    far = (a_table / bucket - block.fetch) / _missing(access, rows.nbytes)
-    return float(np.clip(far, 1.0, 6.0))
-
-
-def _table_time(generator: np.random.Generator, index: BlockIndex, block: _BlockCosts) -> float:
-    """Return what looking up one table takes."""
-    # Others each time: what the last ones needed is in the cache.
-    batches = [_uniform(generator, 8 * _QUERIES, 8) for _ in range(4)]
-    time = min(best_time(lambda: index.within(one, 1, threads=1), 1) for one in batches)  # noqa: B023
-    return (time / len(batches[0]) - block.query) / index.tables
-
-
-def _missing(access: Access, size: float) -> float:
-    return max(access_time(access, size) - access[0][1], 1e-9)
-
-
-def _flips(generator: np.random.Generator) -> list[float]:
-    """Time few flips, and more than are ordered without a heap."""
+def _flip_level(generator: np.random.Generator, query: float, bucket: float) -> float:
+    """Time more flips than are chosen beforehand: what is more than buckets, for each level."""
     index = FlipIndex(_uniform(generator, _COUNT, 8), threads=1)
     queries = _uniform(generator, 2 * _QUERIES, 8)
     weights = generator.normal(size=(len(queries), 64)).astype(np.float32)
+    flips = 2 * MOST_CHOSEN
+    time = best_time(lambda: index.within(queries, 3, weights=weights, flips=flips, threads=1))
+    ordered = _beside(query + (1 + flips) * bucket, time / len(queries))
+    return ordered / (flips * math.log2(flips))
 
-    def time(flips: int) -> float:
-        found = best_time(lambda: index.within(queries, 3, weights=weights, flips=flips, threads=1))
-        return found / len(queries)
 
-    few = (0, 4, 8, 16, 24)
-    query, one = explain_times([[1.0, float(flips)] for flips in few], [time(k) for k in few])
-    many = 2 * MOST_ORDERED
-    return [query, one, max(one / math.log2(many), (time(many) - query) / (many * math.log2(many)))]
+def _beside(known: float, time: float) -> float:
+    """Return what is left of a time, beside steps whose cost is known; never nothing."""
+    return max(time - known, 0.1 * time)
 
 
 def _uniform(generator: np.random.Generator, count: int, width: int) -> Signatures:

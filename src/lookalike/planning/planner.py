@@ -16,14 +16,10 @@ from lookalike.indexes.slices.index import SliceIndex
 from lookalike.indexes.tables.blocks import BlockIndex
 from lookalike.indexes.tables.flips import FlipIndex
 from lookalike.planning.machine import MachineCosts, machine_costs
+from lookalike.planning.question import Option, Question
+from lookalike.planning.scan import scan_option
 from lookalike.planning.slices import slice_options
-from lookalike.planning.tables import (
-    Option,
-    Question,
-    block_options,
-    flip_options,
-    scan_option,
-)
+from lookalike.planning.tables import block_options, flip_options
 from lookalike.signatures import as_signatures
 from lookalike.signatures.arrays import MAX_BITS
 
@@ -237,6 +233,7 @@ def _question(
 
 def _best(every: Sequence[Option], question: Question) -> Option:
     """Return the quickest of one sort that will do, or the nearest to it and what it lacks."""
+    every = [option for option in every if option.obstacle is None] or every
     good = [option for option in every if option.recall >= question.recall]
     fitting = [
         option

@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
 from lookalike import _native
 from lookalike.indexes.slices.width import MOST_SLICE_BITS, list_bytes
-from lookalike.planning.equations import lists_near, share_near
 from lookalike.planning.machine import MachineCosts
-from lookalike.planning.tables import Option, Question, scan_cost
+from lookalike.planning.question import Option, Question
+from lookalike.planning.scan import scan_cost
 
-__all__ = ["SliceWork", "share_found", "slice_options", "slice_work"]
+__all__ = ["lists_near", "share_found", "slice_options"]
 
+_SWEPT_SHARE = 1 / 128
+"""Where postings are more than this share of a collection, all rows get a score."""
 _MOST_EXPAND = 4
 _RERANK = 1000
-_CANDIDATES_SHARE = 32
-"""Where more than this part of a collection are postings, all scores are looked at."""
-
-# How native/search/slice_within.cpp weighs a list and a signature when it shares out thresholds.
-_LIST_WEIGHT = 12.0
-_ROW_WEIGHT, _BYTE_WEIGHT = 6.0, 0.12
-_SKETCH_WEIGHT, _SKETCH_BITS = 0.3, 16
-_SCAN_WEIGHT = 0.03
-"""A byte of the collection, if all of it is scanned in place of that."""
+_MOST_BITS = 2**16 - 1
 
 
 def slice_options(question: Question, costs: MachineCosts) -> Iterator[Option]:
@@ -36,121 +30,87 @@ def slice_options(question: Question, costs: MachineCosts) -> Iterator[Option]:
 
     Slices with more than about two values for each signature are left out: most lists are empty.
     """
-    if question.bits >= 2**16:
-        return  # more than SliceIndex takes
+    obstacle = None
+    if question.bits > _MOST_BITS:
+        obstacle = f"signatures have at most {_MOST_BITS} bits there"
     widest = max(4, math.ceil(math.log2(question.count)) + 1)
     for slice_bits in range(4, min(widest, MOST_SLICE_BITS, question.bits) + 1):
         widths = _native.slice_widths(question.bits, slice_bits)
         memory = question.signature_bytes + list_bytes(question.count, question.bits, slice_bits)
-        postings = question.count * len(widths)
         entry = costs.slice_build + costs.missing(4 * question.count)
-        build = 1e-9 * postings * entry
-        parameters = {"slice_bits": slice_bits}
+        option = Option(
+            "slices",
+            0.0,
+            1e-9 * question.count * len(widths) * entry,
+            memory,
+            parameters={"slice_bits": slice_bits},
+            obstacle=obstacle,
+        )
         if question.radius is not None:
-            time = 1e-3 * _slice_within_cost(question, widths, costs)
-            yield Option("slices", time, build, memory, parameters=parameters)
+            time = _within_cost(question, question.radius, slice_bits, costs)
+            yield replace(option, microseconds=1e-3 * time)
             continue
         for expand in range(min(_MOST_EXPAND, slice_bits) + 1):
-            time = 1e-3 * _slice_top_cost(question, widths, expand, costs)
             # Below 1 even where it is so near that it rounds to 1: nothing is proven.
             found = min(share_found(question.bits, widths, expand, question.bits // 10), 1 - 1e-9)
-            settings = {"expand": expand}
-            yield Option("slices", time, build, memory, found, parameters, settings)
+            yield replace(
+                option,
+                microseconds=1e-3 * _top_cost(question, widths, expand, costs),
+                recall=found,
+                settings={"expand": expand},
+            )
 
 
-def _slice_within_cost(question: Question, widths: list[int], costs: MachineCosts) -> float:
+def _within_cost(question: Question, radius: int, slice_bits: int, costs: MachineCosts) -> float:
     """Return the nanoseconds of one query within a radius: lists and their signatures."""
-    sketches = _native.has_sketches(question.bits)
-    work = slice_work(question.count, question.width, widths, question.radius or 0, sketches)
-    if not math.isfinite(work.lists):
-        return scan_cost(question, costs)
-    offsets = 4 * sum(1 << width for width in widths)
+    scan = scan_cost(question, costs)
+    work = _native.expected_work(question.bits, slice_bits, question.count, radius)
+    if work is None:
+        return scan  # the index does, too
+    lists, entries, compared = work
+    widths = _native.slice_widths(question.bits, slice_bits)
     postings = question.count * len(widths)
-    lines = math.ceil(question.width / 64)
-    compared = costs.within_row + costs.within_byte * question.width
-    compared += lines * costs.missing(question.signature_bytes)
-    looked_up = costs.within_list + costs.missing(offsets)
-    if sketches:
+    looked_up = costs.within_list + costs.missing(4 * sum(1 << width for width in widths))
+    row = costs.row + costs.row_byte * question.width
+    row += question.lines * costs.missing(question.signature_bytes)
+    if _native.has_sketches(question.bits):
         # Those of a list are read in order; the posting of one that is near is somewhere else.
         looked_up += costs.missing(2 * postings)
-        compared += costs.missing(4 * postings)
-        looked_at = costs.within_sketch + 2 * costs.reading_byte
+        row += costs.missing(4 * postings)
+        entry = costs.within_sketch + 2 * costs.reading_byte
     else:
         looked_up += costs.missing(4 * postings)
-        looked_at = 0.0
-    cost = costs.within_query + work.lists * looked_up
-    cost += work.postings * looked_at + work.compared * compared
-    return min(cost, scan_cost(question, costs))  # the index scans where that is cheaper
+        entry = 0.0
+    cost = costs.query + lists * looked_up + entries * entry + compared * row
+    return min(cost, scan)
 
 
-@dataclass(frozen=True, slots=True)
-class SliceWork:
-    """What a search within a radius does for one query."""
-
-    lists: float
-    postings: float
-    compared: float
-    """Signatures of these: all, or those whose sketches are near."""
-
-
-def slice_work(count: int, width: int, widths: list[int], radius: int, sketches: bool) -> SliceWork:
-    """Return how many lists are read, their entries, and how many signatures are compared.
-
-    Thresholds of the positions are raised radius + 1 times in all, always where that is cheapest,
-    as the index does it. Everything is inf where it scans in place of that.
-    """
-    row = _ROW_WEIGHT + _BYTE_WEIGHT * width
-    if sketches:
-        row = _SKETCH_WEIGHT + 2 * row * share_near(_SKETCH_BITS, radius)
-    scanning = _SCAN_WEIGHT * width * count
-
-    def step(bits: int, ones: int) -> tuple[float, int, int]:
-        """Return what one more differing bit weighs in a slice of so many bits."""
-        lists = math.comb(bits, ones) if ones <= bits else math.inf
-        return lists * (_LIST_WEIGHT + count / 2**bits * row), bits, ones
-
-    slices = Counter(widths)
-    steps = [step(bits, 0) for bits in slices]
-    heapq.heapify(steps)
-    left, weight, all_lists, postings, compared = radius + 1, 0.0, 0.0, 0.0, 0.0
-    while left:
-        each, bits, ones = steps[0]
-        raised = min(left, slices[bits])
-        weight += raised * each
-        if weight > scanning:
-            return SliceWork(math.inf, math.inf, math.inf)
-        lists = raised * math.comb(bits, ones)
-        rows = lists * count / 2**bits
-        all_lists += lists
-        postings += rows
-        compared += rows * (share_near(_SKETCH_BITS, radius - ones) if sketches else 1.0)
-        left -= raised
-        heapq.heapreplace(steps, step(bits, ones + 1))
-    return SliceWork(all_lists, postings, compared)
-
-
-def _slice_top_cost(
-    question: Question, widths: list[int], expand: int, costs: MachineCosts
-) -> float:
+def _top_cost(question: Question, widths: list[int], expand: int, costs: MachineCosts) -> float:
     """Return the nanoseconds of one query for nearest neighbours."""
-    slices = Counter(widths)
+    count, slices = question.count, Counter(widths)
     lists = sum(number * lists_near(width, expand) for width, number in slices.items())
-    shares = {width: min(share_near(width, expand), 1 - 1e-12) for width in slices}
-    postings = question.count * sum(slices[width] * share for width, share in shares.items())
+    shares = {width: min(lists_near(width, expand) / 2**width, 1 - 1e-12) for width in slices}
+    postings = count * sum(slices[width] * share for width, share in shares.items())
     missed = sum(slices[width] * math.log1p(-share) for width, share in shares.items())
-    candidates = question.count * -math.expm1(missed)
+    candidates = count * -math.expm1(missed)
     reranked = min(max(_RERANK, 10 * (question.k or 1)), candidates)
-    swept = postings > question.count / _CANDIDATES_SHARE
-    list_memory = 4 * sum(1 << width for width in widths) + 4 * question.count * len(widths)
-    lines = math.ceil(question.width / 64)
-    return (
-        costs.top_query
-        + lists * (costs.top_list + 2 * costs.missing(list_memory))
-        + postings * (costs.top_posting + costs.missing(2 * question.count))
-        + (reranked if swept else candidates) * costs.top_candidate
-        + reranked * lines * costs.missing(question.signature_bytes)
-        + (question.count * costs.top_row if swept else 0.0)
-    )
+    list_memory = 4 * sum(1 << width for width in widths) + 4 * count * len(widths)
+    cost: float = costs.top_query
+    cost += lists * (costs.top_list + 2 * costs.missing(list_memory))
+    cost += postings * costs.top_posting
+    # A batch is re-ranked in the order of rows: at worst it reads all of them, once.
+    fetched = reranked * question.lines * costs.missing(question.signature_bytes)
+    read = costs.reading_byte * question.signature_bytes / question.batch
+    cost += reranked * costs.top_candidate + min(fetched, read)
+    if postings > count * _SWEPT_SHARE:  # they are added up in a table, which is then read
+        cost += postings * costs.missing(2 * count) + costs.reading_byte * 2 * count
+    return cost
+
+
+@cache
+def lists_near(width: int, expand: int) -> int:
+    """Return how many values of a slice differ from a query's in at most `expand` bits."""
+    return sum(math.comb(width, ones) for ones in range(min(expand, width) + 1))
 
 
 def share_found(bits: int, widths: list[int], expand: int, distance: int) -> float:

@@ -1,7 +1,7 @@
-"""Arrays in files that can be trusted: containers for what is saved, runs for what is appended."""
+"""Arrays in files that can be trusted: checksummed, whole or not at all."""
 
-from lookalike.indexes.batch.signature_file import SignatureFile
 from lookalike.storage.atomic import check_replaceable, same_file, whole_file, whole_folder
+from lookalike.storage.cache_folder import user_cache_folder
 from lookalike.storage.container import (
     Container,
     ContainerWriter,
@@ -15,13 +15,13 @@ from lookalike.storage.strings import Strings
 __all__ = [
     "Container",
     "ContainerWriter",
-    "SignatureFile",
     "Strings",
     "check_replaceable",
     "checksums",
     "new_container",
     "open_container",
     "same_file",
+    "user_cache_folder",
     "whole_file",
     "whole_folder",
     "write_container",

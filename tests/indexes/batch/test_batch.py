@@ -13,10 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike import _native
+from lookalike import SignatureFile, _native
 from lookalike.indexes.batch.match import chunks_for
 from lookalike.indexes.batch.matchers import batch_header_bits
-from lookalike.storage import SignatureFile
 from support import oracle
 from support.table_cases import found
 
@@ -142,7 +141,7 @@ def test_queries_are_asked_in_the_order_of_their_upper_bits(width: int) -> None:
     assert np.array_equal(rows[places], np.arange(3000))
     first = min(width, 8) - 1
     assert (np.diff(ordered[:, first].astype(int)) >= 0).all()
-    with pytest.raises(_native.CorruptTable):
+    with pytest.raises(_native.BorderError):
         _native.order_by_prefix(queries, ordered[1:], rows, places)
 
 

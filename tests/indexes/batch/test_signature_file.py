@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import lookalike as la
-from lookalike.storage import SignatureFile
+from lookalike import SignatureFile
 from support import oracle
 
 PAGE = 4096
@@ -263,7 +263,7 @@ def test_readers_never_take_an_append_for_damage(tmp_path: Path) -> None:
 
 PROCESS = """
 import sys, numpy as np, lookalike as la
-from lookalike.storage import SignatureFile
+from lookalike import SignatureFile
 rng = np.random.default_rng(int(sys.argv[2]))
 for _ in range(15):
     rows = rng.integers(0, 256, (50, 8), dtype=np.uint8)

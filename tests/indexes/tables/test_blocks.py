@@ -13,7 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.indexes.tables.block_choice import BlockChoice, choose_blocks
+from lookalike.indexes.tables.block_choice import (
+    MOST_TABLES,
+    BlockChoice,
+    choose_blocks,
+    much_quicker,
+)
 from lookalike.indexes.tables.large_pages import empty_in_large_pages
 from support import oracle
 from support.strategies import distinct_ids
@@ -102,6 +107,56 @@ def test_the_parameters_of_the_paper() -> None:
     assert (ten.blocks, ten.lead, ten.tables, ten.widest) == (5, 2, 10, 3)
     assert ten.stats()["blocks"] == [13, 13, 13, 13, 12]
     assert {sum(w for _, w in runs) for runs in BlockChoice(64, 5, 2).headers(2**34)} == {25, 26}
+
+
+def test_more_tables_that_are_slower_are_told() -> None:
+    """16 tables are 16 blocks of 4 bits; the answers are the same."""
+    rows = oracle.collection(3000, 8, "uniform", 5)
+    expected = la.BlockIndex(rows, 3).within(rows[:20])
+    with pytest.warns(la.LookalikeWarning) as told:
+        slow = la.BlockIndex(rows, 3, tables=16)
+    (warning,) = told
+    assert warning.filename == __file__
+    message = str(warning.message)
+    assert "16 tables, each led by 1 of 16 blocks: 4 bits" in message
+    assert "hold 3,000 of 3,000 signatures; with 4 tables" in message
+    assert "take tables=4, or leave the choice to BlockIndex" in message
+    assert slow.stats()["header_bits"] == 4
+    assert np.array_equal(slow.within(rows[:20]).ids, expected.ids)
+
+
+def test_tables_are_not_told_off_without_need() -> None:
+    """Warnings are errors here: good choices, few signatures, and what was said block by block."""
+    rows = oracle.collection(3000, 8, "uniform", 5)
+    assert [la.BlockIndex(rows, 3, tables=tables).tables for tables in (4, 10, 20)] == [4, 10, 20]
+    assert la.BlockIndex(rows[:100], 3, tables=16).stats()["header_bits"] == 4
+    assert la.BlockIndex(rows, 3, blocks=16, lead=1).widest == 15
+    assert la.BlockIndex(rows, 15, tables=16).tables == 16
+
+
+@given(
+    st.integers(1, 10**8),
+    st.integers(0, 8),
+    st.sampled_from([8, 24, 64, 128]),
+    st.integers(1, 20),
+    st.data(),
+)
+def test_what_is_said_to_be_quicker_would_do(
+    count: int, radius: int, bits: int, blocks: int, data: st.DataObject
+) -> None:
+    """As wide a radius, no more tables, and a tenth of the steps' cost."""
+    lead = data.draw(st.integers(1, blocks))
+    choice = BlockChoice(bits, radius + blocks, lead)
+    if choice.blocks > bits or choice.tables > MOST_TABLES:
+        return
+    better = much_quicker(choice, count, radius)
+    if better is not None:
+        assert better.radius >= radius
+        assert better.tables <= choice.tables
+        assert 10 * better.usual_cost(count) < choice.usual_cost(count)
+    else:
+        own = choose_blocks(count, bits, radius, choice.tables, None, None, None)
+        assert 10 * own.usual_cost(count) >= choice.usual_cost(count)
 
 
 def test_memory_bounds_the_choice() -> None:

@@ -141,7 +141,9 @@ def test_recall_is_measured_and_reached() -> None:
     assert (first.queries, first.first) == (3000, True)
     assert first.flips <= tuning.flips
     # Likely flips first: less flips than in the order of positions.
-    with pytest.warns(UserWarning, match="no weights: .* in the order of their size and position"):
+    with pytest.warns(
+        la.LookalikeWarning, match="no weights: .* in the order of their size and position"
+    ):
         blind = index.within(queries, 3, flips=tuning.flips)
     assert len(blind.ids) < len(few.ids)
 

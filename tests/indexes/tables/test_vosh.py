@@ -22,7 +22,8 @@ STAIRS = np.arange(STEPS, dtype=np.uint16)
 
 def sets_of(weights: NDArray[np.float32], most: int, count: int) -> list[int]:
     sets = np.zeros((1, count), np.uint64)
-    _native.flip_sets(1, weights[None], 0, len(weights), 1.0, STAIRS, most, 1, sets)
+    weighed = _native.FlipWeights(weights[None], 0)
+    _native.flip_sets(weighed, _native.FlipCosts(1.0, STAIRS), len(weights), most, 1, sets)
     return [int(each) for each in sets[0]]
 
 
@@ -86,9 +87,15 @@ def test_the_short_way_for_few_sets_agrees_with_the_heap(
     )
     scale = 1024.0 if units else 1.0
     _, found, _ = _native.flip_within(
-        table, None, np.zeros((1, 8), np.uint8), weights, 64 - bits, scale, STAIRS,
-        most, wanted, False, False, 10**6, 1,
-    )  # fmt: skip
+        table,
+        None,
+        np.zeros((1, 8), np.uint8),
+        _native.FlipWeights(weights, 64 - bits),
+        _native.FlipCosts(scale, STAIRS),
+        _native.FlipSettings(radius=most, flips=wanted, first=False, differences=False),
+        10**6,
+        1,
+    )
     wanted = min(wanted, all_sets(bits, most))
     expected = flip_oracle.ordered_sets(costs[:bits], min(most, bits))[:wanted]
     assert sorted(found.tolist()) == sorted([0, *expected])
@@ -107,9 +114,8 @@ def test_sets_chosen_together_are_those_of_the_heap(
     weights = generator.integers(-9, 9, (queries, 64)).astype(np.int16 if units else np.float32)
     volatility = Volatility(STAIRS, 1024.0 if units else 1.0)
     expected = np.empty((queries, wanted), np.uint64)
-    _native.flip_sets(
-        queries, weights, 64 - bits, bits, volatility.scale, STAIRS, most, 1, expected
-    )
+    weighed = _native.FlipWeights(weights, 64 - bits)
+    _native.flip_sets(weighed, volatility.native(), bits, most, 1, expected)
     for threads in (1, 3):
         chosen = likely_sets(weights, None, bits, volatility, most, wanted, threads)
         assert np.array_equal(chosen, expected)
@@ -121,7 +127,7 @@ def test_sets_chosen_together_are_those_of_the_heap(
 def test_places_outside_are_refused() -> None:
     weights = np.ones((2, 64), np.float32)
     for places in (np.array([0, 2], np.uint32), np.array([0], np.uint32)):
-        with pytest.raises(_native.CorruptTable):
+        with pytest.raises(_native.BorderError):
             likely_sets(weights, places, 8, Volatility.normal(), 3, 2, 1)
 
 
@@ -131,9 +137,14 @@ def test_attempts_are_counted(costs: list[int], most: int, data: st.DataObject) 
     flips = data.draw(st.integers(0, 2 ** len(costs) - 1))
     attempts = np.empty(1, np.int64)
     _native.flip_attempts(
-        np.array([flips], np.uint64), np.array([costs], np.float32), 0, len(costs), 1.0, STAIRS,
-        most, 1, attempts,
-    )  # fmt: skip
+        np.array([flips], np.uint64),
+        _native.FlipWeights(np.array([costs], np.float32), 0),
+        _native.FlipCosts(1.0, STAIRS),
+        len(costs),
+        most,
+        1,
+        attempts,
+    )
     position = 0 if flips == 0 else expected.index(flips) + 1 if flips in expected else -1
     assert attempts[0] == position
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from lookalike.errors import ArgumentError
+from lookalike.storage import user_cache_folder
 
 __all__ = ["Address", "hide_passwords", "parse_address"]
 
@@ -29,17 +30,17 @@ class Address:
     shown: str
     """The address without its password, for messages."""
 
-    def cache_folder(self) -> Path:
+    def cache_folder(self) -> Path | None:
         """Return where caches of native indexes are kept.
 
-        Beside the file, `docs.db.cache/`; for a server, in the user's folder for caches.
+        Beside the file, `docs.db.cache/`; for a server, in the user's folder for caches, if any.
         """
         if self.path is not None:
             return self.path.with_name(self.path.name + ".cache")
         import hashlib  # takes milliseconds to import, which not everybody needs
 
-        home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-        return Path(home) / "lookalike" / hashlib.sha256(self.shown.encode()).hexdigest()[:16]
+        folder = user_cache_folder()
+        return folder and folder / hashlib.sha256(self.shown.encode()).hexdigest()[:16]
 
 
 def parse_address(url: str | os.PathLike[str]) -> Address:

@@ -14,7 +14,7 @@ from lookalike.errors import CorruptIndexError
 from lookalike.indexes.results import Matches, too_many_matches
 
 if TYPE_CHECKING:
-    from lookalike.storage import SignatureFile
+    from lookalike.indexes.batch.signature_file import SignatureFile
 
 __all__ = ["Chunk", "Chunks", "Ids", "Matcher", "MatchesSoFar", "Numbers", "Signatures"]
 

@@ -26,7 +26,7 @@ from lookalike.indexes.tables.volatility import as_weights
 from lookalike.signatures import as_signatures
 
 if TYPE_CHECKING:
-    from lookalike.storage import SignatureFile
+    from lookalike.indexes.batch.signature_file import SignatureFile
 
 __all__ = ["Progress", "chunks_for", "match_batch"]
 
@@ -79,7 +79,9 @@ def match_batch(
     Afterwards, unless `append=False`, the queries are sorted and appended as one run, whole or not
     at all, with `ids`, or the numbers that follow the largest id of the file.
     """
-    from lookalike.storage import SignatureFile  # not needed to search, so not at import
+    from lookalike.indexes.batch.signature_file import (
+        SignatureFile,  # not needed to search, so not at import
+    )
 
     rows = as_signatures(queries, "queries")
     bits = 8 * rows.shape[1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, SupportsIndex
 
@@ -17,18 +16,13 @@ from lookalike.indexes.tables.flip_sets import MOST_CHOSEN, all_sets, likely_set
 from lookalike.indexes.tables.flip_tuning import ENOUGH, MOST_FLIPS, flips_expected
 from lookalike.indexes.tables.flips import FlipIndex
 from lookalike.indexes.tables.sorted_table import header_width
+from lookalike.indexes.tables.steps import TableSteps
 
 __all__ = ["ByBlocks", "ByFlips", "batch_header_bits"]
 
 _LOOKED_UP = 1 << 20
 _WORTH_DROPPING = 0.75
 """Queries with a match are dropped when no more than this share is left."""
-
-# Rough costs in nanoseconds, to weigh header bits against each other: of an entry of the header
-# table, of a look-up, and of comparing with a signature, for each 8 bytes of it.
-_ENTRY = 8.0
-_LOOK_UP = 15.0
-_COMPARE = 0.3
 
 
 class ByBlocks(Matcher):
@@ -168,8 +162,7 @@ def batch_header_bits(
     Long headers have short buckets, but large tables, which have to be made for each chunk, and
     more flips. Without a recall, all flips are tried.
     """
-    count = sum(sizes)
-    words = math.ceil(bits / 64)
+    count, chunks = sum(sizes), len(sizes)
 
     def cost(header: int) -> float:
         flips = (
@@ -177,8 +170,10 @@ def batch_header_bits(
             if recall is None
             else flips_expected(bits, radius, header, recall)
         )
-        looked_up = _LOOK_UP * len(sizes) + _COMPARE * words * count / 2.0**header
-        return _ENTRY * 2.0**header * len(sizes) + queries * (1 + flips) * looked_up
+        asked = queries * (1 + flips)
+        steps = TableSteps(asked * chunks, asked * count / 2.0**header)
+        written = _native.USUAL_COSTS.touch * 2.0**header * chunks
+        return written + steps.usual_cost(bits // 8)
 
     widest = min(header_width(max(sizes, default=0)), bits)
     return min(range(widest + 1), key=cost)

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.indexes.results import Explanation
 
-__all__ = ["Top", "nearest_of", "padded"]
+__all__ = ["CoreAnswer", "nearest_of", "padded"]
 
 
-class Top:
+class CoreAnswer:
     """What the core tells about a search, one row a query."""
 
     def __init__(self, queries: int, k: int, alive: int) -> None:
@@ -25,6 +25,17 @@ class Top:
         self.rest = np.empty(queries, np.int32)
         self.proven = np.empty(queries, np.uint8)
         self.work = np.zeros((5, queries), np.int64)
+
+    def native(self) -> _native.NearestAnswer:
+        """Return the arrays as the core takes them, to write to."""
+        return _native.NearestAnswer(
+            ids=self.ids,
+            distances=self.distances,
+            scores=self.scores,
+            rest=self.rest,
+            proven=self.proven,
+            work=self.work,
+        )
 
     def explanation(self, bits: int, slice_bits: int, k: int) -> Explanation:
         """Return what was read, and the bounds that each result's score allows."""

@@ -40,7 +40,7 @@ from lookalike.indexes.results import (
     too_many_matches,
 )
 from lookalike.indexes.rows import Rows, as_ids
-from lookalike.indexes.slices.core_answer import Top, padded
+from lookalike.indexes.slices.core_answer import CoreAnswer, padded
 from lookalike.indexes.slices.segments import (
     BUFFER,
     Segment,
@@ -427,30 +427,27 @@ class SliceIndex(Index):
         exact: bool,
         explain: bool,
         threads: int,
-    ) -> Top:
+    ) -> CoreAnswer:
         """Run the search and return all that the core tells, for k or as many as there are."""
         segments = self._segments  # once: another thread may be changing the index
         alive = sum(segment.alive for segment in segments)
-        top = Top(len(rows), min(k, max(1, alive)), alive)
+        top = CoreAnswer(len(rows), min(k, max(1, alive)), alive)
         expand, admit, rerank = settings
         try:
-            _native.slice_top(
+            _native.slice_nearest(
                 [segment.native() for segment in segments],
                 self.slice_bits,
                 rows,
-                top.ids.shape[1],
-                expand,
-                admit,
-                rerank,
-                exact,
-                explain,
+                _native.NearestSettings(
+                    k=top.ids.shape[1],
+                    expand=expand,
+                    admit=admit,
+                    rerank=rerank,
+                    exact=exact,
+                    explain=explain,
+                ),
                 threads,
-                top.ids,
-                top.distances,
-                top.scores,
-                top.rest,
-                top.proven,
-                top.work,
+                top.native(),
             )
         except _native.CorruptLists:
             raise self._damaged() from None

@@ -72,7 +72,7 @@ class TabledIndex(Index):
         """
         rows = as_queries(queries, self.bits)
         wanted = neighbor_count(k, len(rows), len(self))
-        return self._scan_top(rows, wanted, thread_count(threads))
+        return self._scan_nearest(rows, wanted, thread_count(threads))
 
     def pairs(
         self,
@@ -93,14 +93,14 @@ class TabledIndex(Index):
 
     # Scanning
 
-    def _scan_top(self, rows: NDArray[np.uint8], k: int, threads: int) -> Neighbors:
+    def _scan_nearest(self, rows: NDArray[np.uint8], k: int, threads: int) -> Neighbors:
         ids = np.empty((len(rows), 0), np.int64)
         distances = np.empty((len(rows), 0), np.int32)
         for signatures, own in self._chunks():
             found = min(k, len(signatures))
             near = np.empty((len(rows), found), np.int64)
             far = np.empty((len(rows), found), np.int32)
-            _native.scan_top(signatures, own, False, rows, found, threads, near, far)
+            _native.scan_nearest(signatures, own, False, rows, found, threads, near, far)
             ids, distances = nearest_of(
                 np.concatenate([ids, near], axis=1), np.concatenate([distances, far], axis=1), k
             )

@@ -9,20 +9,16 @@ from itertools import accumulate, combinations
 
 from lookalike.errors import ArgumentError
 from lookalike.indexes.tables.sorted_table import Runs, header_width
+from lookalike.indexes.tables.steps import TableSteps
 
-__all__ = ["BlockChoice", "choose_blocks"]
+__all__ = ["MOST_TABLES", "BlockChoice", "choose_blocks", "much_quicker"]
 
 MOST_TABLES = 256
 _MOST_UNASKED = 20
 """Tables that are made at most when nobody says how many."""
 _MOST_BLOCKS = 64
-
-# Rough costs in nanoseconds, only to weigh choices against each other: of looking up a table, and
-# of comparing with a signature for each 8 bytes of it.
-_LOOK_UP = 30.0
-_COMPARE = 0.6
-_FETCH = 16.0
-"""The same for one that comes from anywhere in memory."""
+_MUCH = 10.0
+"""So many times as slow as it could be is worth a warning."""
 
 
 @dataclass(frozen=True)
@@ -86,11 +82,13 @@ class BlockChoice:
         """Return the least number of header bits of a table."""
         return min(header_width(count), sum(sorted(self.widths())[: self.lead]))
 
-    def nanoseconds(self, count: int, compressed: bool = False) -> float:
-        """Estimate what a query costs."""
-        bucket = count / (1 << self.header_bits(count))
-        compare = _FETCH if compressed else _COMPARE * max(1.0, self.bits / 64)
-        return self.tables * (_LOOK_UP + bucket * compare)
+    def steps(self, count: int) -> TableSteps:
+        """Return what a query takes: a bucket of each table."""
+        return TableSteps.of(self.tables, count, self.header_bits(count))
+
+    def usual_cost(self, count: int, compressed: bool = False) -> float:
+        """Return what a query costs on a usual machine, in nanoseconds."""
+        return self.steps(count).usual_cost(self.bits // 8, compressed)
 
     def bytes(self, count: int, compressed: bool = False) -> int:
         """Return what the tables take."""
@@ -133,7 +131,15 @@ def choose_blocks(
             f"memory is {memory} bytes; the tables of {count} signatures of {bits} bits for a "
             f"radius of {radius} take at least {least}"
         )
-    return min(fitting, key=lambda each: (each.nanoseconds(count, compressed), each.tables))
+    return min(fitting, key=lambda each: (each.usual_cost(count, compressed), each.tables))
+
+
+def much_quicker(choice: BlockChoice, count: int, radius: int) -> BlockChoice | None:
+    """Return what should be many times as quick with no more tables, if there is such a choice."""
+    others = _choices(choice.bits, radius, None, None)
+    fewer = (other for other in others if other.tables <= choice.tables)
+    best = min(fewer, key=lambda other: other.usual_cost(count), default=choice)
+    return best if _MUCH * best.usual_cost(count) < choice.usual_cost(count) else None
 
 
 def _choices(bits: int, radius: int, blocks: int | None, lead: int | None) -> Iterator[BlockChoice]:

@@ -7,6 +7,7 @@ compared only with the signatures that have its own leading blocks.
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
@@ -14,11 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
 from lookalike.checks import flag, neighbor_count, thread_count, whole_number
-from lookalike.errors import CorruptIndexError, ResultTooLargeError
+from lookalike.errors import CorruptIndexError, LookalikeWarning, ResultTooLargeError
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.indexes.results import NO_LIMIT, Matches, Neighbors, as_int64, too_many_matches
 from lookalike.indexes.tables.base import TabledIndex
-from lookalike.indexes.tables.block_choice import BlockChoice, choose_blocks
+from lookalike.indexes.tables.block_choice import BlockChoice, choose_blocks, much_quicker
 from lookalike.indexes.tables.sorted_table import SortedTable
 from lookalike.signatures import as_queries
 
@@ -37,6 +38,8 @@ class BlockIndex(TabledIndex):
     them in front. `tables` says how many tables there are: for 64 bits and a radius of 3, 4 tables
     (one of 4 blocks leads, 16 bits) or 10 (2 of 5 blocks, 25 or 26 bits). None takes what should be
     quickest for so many signatures, within `memory` bytes. `blocks` and `lead` choose directly.
+    More tables are not always quicker: 16 are 16 blocks of 4 bits, and next to everything is
+    compared. A `LookalikeWarning` says so where fewer would be at least 10 times as quick.
 
     Every table is a sorted copy: n · (bits / 8 + 4) bytes; the caller's array is not kept. With
     `compressed=True` tables have row numbers only, n · 4 bytes, and one array of signatures is
@@ -73,6 +76,9 @@ class BlockIndex(TabledIndex):
             None if memory is None else whole_number("memory", memory, at_least=0),
             small,
         )
+        # Whoever says how many blocks there are knows what they do.
+        if blocks is None and (quicker := much_quicker(self._choice, len(rows), self.radius)):
+            warnings.warn(_slow(self._choice, quicker, len(rows)), LookalikeWarning, stacklevel=2)
         workers = thread_count(threads)
         self._tables = tuple(
             SortedTable.build(rows, runs, workers, small)
@@ -172,14 +178,14 @@ class BlockIndex(TabledIndex):
         try:
             near = self.within(rows, limit=_WORTH_A_LOOK, threads=workers)
         except ResultTooLargeError:
-            return self._scan_top(rows, wanted, workers)
+            return self._scan_nearest(rows, wanted, workers)
         enough = np.diff(near.offsets) >= wanted
         ids = np.empty((len(rows), wanted), np.int64)
         distances = np.empty((len(rows), wanted), np.int32)
         places = near.offsets[:-1][enough][:, None] + np.arange(wanted)
         ids[enough], distances[enough] = near.ids[places], near.distances[places]
         if not enough.all():
-            rest = self._scan_top(rows[~enough], wanted, workers)
+            rest = self._scan_nearest(rows[~enough], wanted, workers)
             ids[~enough], distances[~enough] = rest.ids, rest.distances
         return Neighbors(ids, distances, exact=True)
 
@@ -215,6 +221,18 @@ class BlockIndex(TabledIndex):
                 f"{container.path} holds {len(self)} signatures of {self.bits} bits and describes "
                 f"{count} of {self._choice.bits}; it is damaged"
             )
+
+
+def _slow(choice: BlockChoice, quicker: BlockChoice, count: int) -> str:
+    """Return what a choice costs, and what to do."""
+    times = choice.usual_cost(count) / quicker.usual_cost(count)
+    return (
+        f"BlockIndex has {choice.tables} tables, each led by {choice.lead} of {choice.blocks} "
+        f"blocks: {choice.header_bits(count)} bits, so that the buckets of a query hold "
+        f"{choice.steps(count).rows:,.0f} of {count:,} signatures; with {quicker.tables} tables, "
+        f"led by {quicker.lead} of {quicker.blocks} blocks, it can be some {times:,.0f} times "
+        f"as quick: take tables={quicker.tables}, or leave the choice to BlockIndex"
+    )
 
 
 def first_of_each(matches: Matches) -> Matches:

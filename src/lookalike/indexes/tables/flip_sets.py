@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,14 @@ from lookalike.errors import ArgumentError
 from lookalike.indexes.tables.sorted_table import Runs
 from lookalike.indexes.tables.volatility import Volatility
 
-__all__ = ["MOST_CHOSEN", "all_sets", "header_start", "likely_sets", "not_finite", "upper_bits"]
+__all__ = [
+    "MOST_CHOSEN",
+    "all_sets",
+    "header_start",
+    "likely_sets",
+    "not_finite",
+    "upper_bits",
+]
 
 MOST_CHOSEN = 64
 """Sets of a query that `likely_sets` gives at most."""
@@ -29,12 +37,8 @@ def header_start(bits: int, header_bits: int) -> int:
 
 
 def all_sets(bits: int, most: int) -> int:
-    """Return how many sets of 1 to `most` out of `bits` bits there are."""
-    total, choices = 0, 1
-    for size in range(1, min(most, bits) + 1):
-        choices = choices * (bits - size + 1) // size
-        total += choices
-    return total
+    """Return how many sets of 1 to `most` out of `bits` bits there are (20)."""
+    return sum(math.comb(bits, size) for size in range(1, min(most, bits) + 1))
 
 
 def likely_sets(
@@ -53,18 +57,16 @@ def likely_sets(
     sets = np.empty((len(weights), count), np.uint32)
     try:
         _native.flip_choices(
-            weights,
+            _native.FlipWeights(weights, header_start(weights.shape[1], header_bits)),
             places,
-            header_start(weights.shape[1], header_bits),
+            volatility.native(),
             header_bits,
-            volatility.scale,
-            volatility.costs,
             radius,
             threads,
             sets,
         )
     except _native.NotFinite as error:
-        raise not_finite(int(str(error))) from None
+        raise not_finite(error.query) from None
     return sets
 
 

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
 from lookalike.checks import flag, share, thread_count, whole_number
-from lookalike.errors import ArgumentError, CorruptIndexError
+from lookalike.errors import ArgumentError, CorruptIndexError, LookalikeWarning
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.indexes.results import NO_LIMIT, Matches, as_int64, too_many_matches
 from lookalike.indexes.tables.base import TabledIndex
@@ -189,21 +189,18 @@ class FlipIndex(TabledIndex):
         query = matches.columns()["query"]
         values = None if weights is None else as_weights(weights, len(rows), self.bits)
         attempts = np.empty(len(matches.ids), np.int64)
-        volatility = self.volatility
         try:
             _native.flip_attempts(
                 matches.ids.view(np.uint64),
-                None if values is None else values[query],
-                self._start,
+                _native.FlipWeights(None if values is None else values[query], self._start),
+                self.volatility.native(),
                 self.header_bits,
-                volatility.scale,
-                volatility.costs,
                 near,
                 workers,
                 attempts,
             )
         except _native.NotFinite as error:
-            raise not_finite(int(query[int(str(error))])) from None
+            raise not_finite(int(query[error.query])) from None
         return Matches(matches.offsets, attempts, matches.distances, exact=True)
 
     # Searching
@@ -252,6 +249,7 @@ class FlipIndex(TabledIndex):
                 f"FlipIndex.within has no weights: {tries} flips are tried in the order of their "
                 "size and position, which finds less than the likeliest would; give weights, or "
                 "allow all flips",
+                LookalikeWarning,
                 stacklevel=2,
             )
         return self._native_within(rows, values, near, tries, one, False, most, workers)
@@ -283,20 +281,16 @@ class FlipIndex(TabledIndex):
         limit: int,
         threads: int,
     ) -> Matches:
-        volatility = self.volatility  # once: another thread may be learning another one
         try:
             offsets, ids, distances = _native.flip_within(
                 self._tables[0].native(),
                 self._ids,
                 rows,
-                weights,
-                self._start,
-                volatility.scale,
-                volatility.costs,
-                radius,
-                flips,
-                first,
-                differences,
+                _native.FlipWeights(weights, self._start),
+                self.volatility.native(),
+                _native.FlipSettings(
+                    radius=radius, flips=flips, first=first, differences=differences
+                ),
                 min(limit, NO_LIMIT),
                 threads,
             )
@@ -305,7 +299,7 @@ class FlipIndex(TabledIndex):
         except _native.CorruptTable:
             raise self._damaged() from None
         except _native.NotFinite as error:
-            raise not_finite(int(str(error))) from None
+            raise not_finite(error.query) from None
         exact = flips >= all_sets(self.header_bits, radius)
         return Matches(as_int64(offsets), as_int64(ids), distances, exact)
 

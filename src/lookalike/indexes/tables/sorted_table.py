@@ -101,7 +101,10 @@ class SortedTable:
             container.array(f"{prefix}offsets", np.uint32, 1),
             compressed,
         )
+        bits = 8 * table.signatures.shape[1]
         try:
+            if any(start + width > bits for start, width in runs):
+                raise _native.CorruptTable
             table.native()
         except _native.CorruptTable:
             raise CorruptIndexError(

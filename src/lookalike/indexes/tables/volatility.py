@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lookalike import _native
 from lookalike.checks import as_array
 from lookalike.errors import ArgumentError
 from lookalike.signatures.simhash import restore_weights
@@ -38,6 +39,10 @@ class Volatility:
     """The cost of bits at |weight| = step / scale, ascending."""
     scale: float
     """Steps for a weight of 1."""
+
+    def native(self) -> _native.FlipCosts:
+        """Return the costs as the core takes them."""
+        return _native.FlipCosts(self.scale, self.costs)
 
     @classmethod
     def normal(cls, spread: float = DEFAULT_SPREAD, unit: float = 1.0) -> Volatility:

@@ -1,0 +1,46 @@
+"""The one grammar of sizes and numbers on the command line."""
+
+from __future__ import annotations
+
+from argparse import ArgumentTypeError
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lookalike.cli.sizes import byte_count, number
+
+POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
+
+
+@given(
+    st.integers(0, 10**6),
+    st.integers(0, 999),
+    st.sampled_from(list(POWERS)),
+    st.booleans(),
+    st.sampled_from(["", " "]),
+)
+def test_sizes_and_numbers_are_exact(
+    whole: int, thousandths: int, unit: str, lower: bool, space: str
+) -> None:
+    """No digit is lost to rounding, whatever the unit."""
+    text = f"{whole}.{thousandths:03d}{space}{unit.lower() if lower else unit}"
+    thousands = whole * 1000 + thousandths
+    assert byte_count(text) == byte_count(f"{text}B") == number(text)
+    assert number(text) == thousands * 1000 ** POWERS[unit] // 1000
+    assert byte_count(f"{text}iB") == thousands * 1024 ** POWERS[unit] // 1000
+
+
+@pytest.mark.parametrize("text", ["", "GB", "-1", "1e3", "1.5.2", "1 000", "1X", "1KK", "nan", "½"])
+def test_what_is_neither(text: str) -> None:
+    with pytest.raises(ArgumentTypeError, match="is no size; expected one such as 500MB or 8GB"):
+        byte_count(text)
+    with pytest.raises(ArgumentTypeError, match="is no number of things; expected one such as"):
+        number(text)
+
+
+@pytest.mark.parametrize("text", ["1B", "8GB", "2GiB"])
+def test_numbers_of_things_have_no_bytes(text: str) -> None:
+    assert byte_count(text) > 0
+    with pytest.raises(ArgumentTypeError, match="60M or 1.5G"):
+        number(text)
