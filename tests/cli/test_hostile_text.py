@@ -87,6 +87,7 @@ CASES = {
     "evaluate list": ["evaluate", NAME, "--expand", NAME],
     "plan": ["plan", "--count", NAME, "--bits", "64", "--radius", "3"],
     "kernels": ["kernels", NAME],
+    "completion": ["completion", NAME],
     "create": ["collection", "create", f"{NAME}.db", "--name", "other"],
     "create named": ["collection", "create", "docs.db", "--name", NAME],
     "get": ["collection", "get", "docs.db", f"{EVIL}0", NAME],

@@ -128,6 +128,16 @@ def calls(folder: Path) -> dict[str, Call]:
             lambda **given: la.SliceIndex(rows, 4).remove(**given),
             {"ids": [3, 4]},
         ),
+        "SignatureFile": (la.SignatureFile, {"path": folder / "runs"}),
+        "SignatureFile.append": (
+            la.SignatureFile.create(folder / "appended", 64).append,
+            {"signatures": rows[:3], "ids": [1, 2, 3]},
+        ),
+        "SignatureFile.create": (
+            la.SignatureFile.create,
+            {"path": folder / "created", "bits": 64, "exist_ok": True},
+        ),
+        "SignatureFile.read": (la.SignatureFile(folder / "runs").read, {"run": 0}),
         "TopSig": (la.TopSig, {}),
         "TopSig.sign_parts": (la.TopSig().sign_parts, {"documents": texts, "terms": 3}),
         "Tuning.build": (

@@ -19,7 +19,7 @@ from lookalike import SignatureFile
 from support import oracle
 
 PAGE = 4096
-V1 = Path(__file__).parent.parent / "data" / "runs_v1.runs"
+V1 = Path(__file__).parents[2] / "data" / "runs_v1.runs"
 
 
 def sorted_rows(count: int, seed: int) -> oracle.Signatures:

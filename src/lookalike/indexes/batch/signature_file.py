@@ -36,13 +36,17 @@ import os
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from typing import SupportsIndex
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
+from lookalike.checks import as_array, file_path, flag, whole_number
 from lookalike.errors import ArgumentError, CorruptIndexError, FileError, FormatError
+from lookalike.indexes.rows import as_ids
+from lookalike.signatures import as_signatures
+from lookalike.signatures.arrays import MAX_BITS
 from lookalike.storage.atomic import new_file
 from lookalike.storage.mapped import checksums
 
@@ -93,7 +97,7 @@ class SignatureFile:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        self.path = file_path("path", path)
         try:
             descriptor = os.open(self.path, os.O_RDONLY)
             try:
@@ -105,19 +109,21 @@ class SignatureFile:
 
     @classmethod
     def create(
-        cls, path: str | os.PathLike[str], bits: int, *, exist_ok: bool = False
+        cls, path: str | os.PathLike[str], bits: SupportsIndex, *, exist_ok: bool = False
     ) -> SignatureFile:
         """Make an empty file for signatures of so many bits; raise if there is one already.
 
         With `exist_ok` that one is opened.
         """
-        if bits < 8 or bits % 8:
-            raise ArgumentError(f"bits is {bits}; expected a multiple of 8")
-        content = _file_header(bits // 8) + _end_page(_PAGE, ())
+        target, there = file_path("path", path), flag("exist_ok", exist_ok)
+        wide = whole_number("bits", bits, at_least=8, at_most=MAX_BITS)
+        if wide % 8:
+            raise ArgumentError(f"bits is {wide}; expected a multiple of 8")
+        content = _file_header(wide // 8) + _end_page(_PAGE, ())
         try:
-            new_file(path, content)
+            new_file(target, content)
         except FileExistsError as error:
-            if not exist_ok:
+            if not there:
                 raise FileError(f"{path} cannot be written: {error}") from error
         except OSError as error:
             raise FileError(f"{path} cannot be written: {error}") from error
@@ -144,9 +150,12 @@ class SignatureFile:
         """The largest id there is; -1 if there are none."""
         return self._layout.largest_id
 
-    def read(self, run: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    def read(self, run: SupportsIndex) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         """Return signatures and ids of a run, mapped; raise if they are not what was written."""
-        own, width = self._layout.runs[run], self._layout.width
+        if not self._layout.runs:
+            raise ArgumentError(f"{self.path} has no runs to read")
+        number = whole_number("run", run, at_least=0, at_most=len(self._layout.runs) - 1)
+        own, width = self._layout.runs[number], self._layout.width
         size = own.count * width
         begin = own.offset + _PAGE
         parts = [(begin, size), (begin + _pages(size), 8 * own.count)]
@@ -164,8 +173,8 @@ class SignatureFile:
         for name, one, other in zip(("signatures", "ids"), found, wanted, strict=True):
             if one != other:
                 raise CorruptIndexError(
-                    f"{self.path}: the {name} of run {run} have the checksum {one:016x}, the file "
-                    f"says {other:016x}; it is damaged, restore it"
+                    f"{self.path}: the {name} of run {number} have the checksum {one:016x}, the "
+                    f"file says {other:016x}; it is damaged, restore it"
                 )
         signatures = np.frombuffer(mapping, np.uint8, size, begin).reshape(own.count, width)
         ids = np.frombuffer(mapping, "<i8", own.count, parts[1][0])
@@ -180,28 +189,28 @@ class SignatureFile:
         for _ in SignatureFile(self.path).each_run():
             pass
 
-    def append(
-        self, signatures: NDArray[np.uint8], ids: NDArray[np.int64], *, number_on: bool = False
-    ) -> None:
+    def append(self, signatures: ArrayLike, ids: ArrayLike, *, number_on: bool = False) -> None:
         """Add a run of sorted signatures, whole or not at all.
 
         With `number_on`, ids count from 0 and are raised by what follows the largest one there is.
         """
+        rows, own = as_signatures(signatures), as_ids(as_array("ids", ids))
+        counted = flag("number_on", number_on)
         try:
             descriptor = os.open(self.path, os.O_RDWR)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
                 layout = self._read_once(descriptor)  # somebody may have appended meanwhile
-                if signatures.shape != (len(ids), layout.width):
+                if rows.shape != (len(own), layout.width):
                     raise ArgumentError(
-                        f"signatures have shape {signatures.shape} and there are {len(ids)} ids; "
-                        f"expected ({len(ids)}, {layout.width})"
+                        f"signatures have shape {rows.shape} and there are {len(own)} ids; "
+                        f"expected ({len(own)}, {layout.width})"
                     )
                 if layout.version == 1:
                     self._give_an_end(descriptor, layout)
-                names = ids + (layout.largest_id + 1) if number_on else ids
+                names = own + (layout.largest_id + 1) if counted else own
                 run = self._write_parts(
-                    descriptor, layout, signatures, np.ascontiguousarray(names, "<i8")
+                    descriptor, layout, rows, np.ascontiguousarray(names, "<i8")
                 )
                 try:
                     _write(descriptor, layout.end, _run_header(run))
