@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike.checks import whole_number
 from lookalike.corpora import Corpus, Problems, open_corpus, write_table
-from lookalike.corpora.base import arrow
+from lookalike.corpora.base import MAX_DOCUMENT, arrow
 from lookalike.errors import ArgumentError, BatchError, ItemError
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def import_documents(
     format: str | None = None,
     replace: bool = False,
     skip_bad: bool = False,
+    max_document: int = MAX_DOCUMENT,
     batch: int = _BATCH,
     progress: Progress | None = None,
 ) -> Imported:
@@ -67,9 +69,10 @@ def import_documents(
     become metadata; one called `metadata` with a JSON object, as `export_documents` writes, is
     taken as a whole. `replace` replaces documents with the same ids, which else are errors; an
     error ends the import, and what was committed before stays, unless `skip_bad` leaves bad rows
-    out.
+    out. A row of more than `max_document` bytes is bad.
     """
     corpus = open_corpus(source, format)
+    corpus.max_document = whole_number("max_document", max_document, at_least=1)
     columns = _Columns(
         corpus.column_for(text, _TEXTS, "text"),
         corpus.column_for(id, _IDS, "ids"),
