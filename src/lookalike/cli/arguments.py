@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from lookalike.checks import whole_number
+from lookalike.cli.sizes import byte_count
 from lookalike.corpora import FORMATS, Corpus, open_corpus
 from lookalike.dedup import METHODS
 from lookalike.errors import ArgumentError, FileError
@@ -15,6 +17,7 @@ from lookalike.storage import same_file
 __all__ = [
     "SIGNER_DEFAULTS",
     "add_corpus_options",
+    "add_max_document",
     "add_signer_options",
     "add_threads",
     "check_folder",
@@ -41,6 +44,17 @@ def add_corpus_options(group: Group) -> None:
     group.add_argument("--format", choices=FORMATS, help="format of the input, if its name lies")
     group.add_argument(
         "--skip-bad", action="store_true", help="leave out and count rows that cannot be read"
+    )
+    add_max_document(group)
+
+
+def add_max_document(group: Group) -> None:
+    """Declare how long a document may be."""
+    group.add_argument(
+        "--max-document",
+        type=byte_count,
+        metavar="SIZE",
+        help="longer documents cannot be read (default 256MiB, or a twelfth of --memory-limit)",
     )
 
 
@@ -73,9 +87,13 @@ def add_threads(group: Group) -> None:
     group.add_argument("--threads", type=int, metavar="N", help="threads (default: all cores)")
 
 
-def corpus_of(paths: list[str], format: str | None) -> Corpus:
-    """Open the corpus that arguments name."""
-    return open_corpus(paths[0] if len(paths) == 1 else [Path(path) for path in paths], format)
+def corpus_of(paths: list[str], options: argparse.Namespace) -> Corpus:
+    """Open the corpus that arguments name, to be read as options say."""
+    source = paths[0] if len(paths) == 1 else [Path(path) for path in paths]
+    corpus = open_corpus(source, options.format)
+    if options.max_document is not None:
+        corpus.max_document = whole_number("--max-document", options.max_document, at_least=1)
+    return corpus
 
 
 def check_folder(path: Path | None) -> None:

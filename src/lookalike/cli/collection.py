@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike.cli.arguments import add_max_document
 from lookalike.cli.output import say, say_json, warn
 from lookalike.cli.progress import progress_bars
 from lookalike.collection import (
@@ -26,6 +27,7 @@ from lookalike.collection import (
 )
 from lookalike.collection.stores.address import parse_address
 from lookalike.corpora import FORMATS
+from lookalike.corpora.base import MAX_DOCUMENT
 from lookalike.errors import ArgumentError, CollectionError, FileError, NotFoundError
 from lookalike.features import Chars, Words
 from lookalike.shown import shown, shown_json, shown_lines
@@ -172,6 +174,7 @@ def _declare_transfer(actions: Subparsers) -> None:
     importer.add_argument("--format", choices=FORMATS, help="of the input, if its name lies")
     importer.add_argument("--replace", action="store_true", help="replace documents of equal id")
     importer.add_argument("--skip-bad", action="store_true", help="leave out and count bad rows")
+    add_max_document(importer)
     importer.add_argument("--quiet", action="store_true", help="no progress bar")
     exporter = _action(
         actions, "export", _export, "write all documents to a file",
@@ -384,6 +387,7 @@ def _import(options: argparse.Namespace) -> None:
             format=options.format,
             replace=options.replace,
             skip_bad=options.skip_bad,
+            max_document=options.max_document or MAX_DOCUMENT,
             progress=progress,
         )
     say(f"added {done.added}, replaced {done.updated}, left out {done.bad}")

@@ -20,7 +20,7 @@ from lookalike.cli.arguments import (
 from lookalike.cli.output import say, say_json, warn, warn_left_out
 from lookalike.cli.progress import progress_bars
 from lookalike.cli.sizes import byte_count
-from lookalike.corpora import Corpus, check_table_target, check_target, format_of
+from lookalike.corpora import Corpus, check_table_target, check_target, format_of, open_corpus
 from lookalike.dedup import CLUSTERINGS, dedup
 from lookalike.errors import ArgumentError
 from lookalike.shown import shown
@@ -192,7 +192,7 @@ _SETTINGS = (
 
 def run(options: argparse.Namespace) -> None:
     """Run the job, write what was asked for, print the summary."""
-    corpus = corpus_of(options.input, options.format)
+    corpus = corpus_of(options.input, options)
     old = _old(options)
     if options.in_place and options.output is None:
         options.output = _only_file(corpus)
@@ -206,6 +206,7 @@ def run(options: argparse.Namespace) -> None:
             against=old,
             work=options.work,
             memory_limit=options.memory_limit,
+            max_document=options.max_document,
             skip_bad=options.skip_bad,
             threads=options.threads,
             progress=progress,
@@ -232,7 +233,8 @@ def _old(options: argparse.Namespace) -> Path | Corpus | None:
         return None if options.against is None else Path(options.against)
     # The format that was given is that of the input; an old file may well tell its own.
     unnamed = format_of(Path(options.against)) is None
-    return corpus_of([options.against], options.format if unnamed else None)
+    format = options.format if unnamed else None
+    return open_corpus(options.against, format)
 
 
 def _only_file(corpus: Corpus) -> Path:

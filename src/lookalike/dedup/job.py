@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from lookalike.checks import thread_count, whole_number
 from lookalike.corpora import Corpus, format_of, open_corpus
+from lookalike.corpora.base import MAX_DOCUMENT
 from lookalike.corpora.columns import Columns, find_columns
 from lookalike.corpora.duck import limited
 from lookalike.dedup.choose import choose_survivors, ranks
@@ -33,6 +34,8 @@ __all__ = ["run_job"]
 _BYTES_A_DOCUMENT = 150
 _BYTES_A_PAIR = 100
 _BYTES_AT_LEAST = 600 << 20
+_BYTES_A_BYTE = 12
+"""Of memory, for each byte of the longest document: it is copied, and its features are larger."""
 _LOOKALIKE_SUFFIX = ".lookalike"
 
 
@@ -45,6 +48,7 @@ def run_job(
     against: Any,
     work: str | os.PathLike[str] | None,
     memory_limit: SupportsIndex | None,
+    max_document: SupportsIndex | None,
     skip_bad: bool,
     threads: SupportsIndex | None,
     progress: Callable[[str, float], None] | None,
@@ -54,6 +58,9 @@ def run_job(
     """Run a job; see `lookalike.dedup`."""
     chosen = _settings(settings)
     corpus = open_corpus(source, format)
+    longest = _longest_document(max_document, memory_limit)
+    if longest is not None:
+        corpus.max_document = longest
     columns = find_columns(corpus, text, id, chosen.keep_column)
     count = thread_count(threads)
     limit = None if memory_limit is None else whole_number("memory_limit", memory_limit, at_least=1)
@@ -61,14 +68,17 @@ def run_job(
         raise ArgumentError(
             f"memory_limit is {limit:,} bytes; a job takes {_BYTES_AT_LEAST:,} at least"
         )
-    old = _open_old(against, chosen, columns, format)
+    old = _open_old(against, chosen, columns, format, longest)
     steps = JobProgress(progress)
+    limits = (None if limit is None else limit // 2, count)
     folder = WorkFolder(None if work is None else Path(work))
     try:
-        with limited(None if limit is None else limit // 4, count):
-            return _run(
+        with limited(*limits):
+            result = _run(
                 folder, corpus, columns, old, chosen, skip_bad, limit, count, steps, save_signatures
             )
+            result.limits = limits
+            return result
     finally:
         folder.close()
 
@@ -93,9 +103,13 @@ def _run(
         if old is not None and not isinstance(old, OldSignatures):
             corpora.insert(0, old)
         documents = read_documents(
-            work, corpora, old_signatures=signatures_only, skip_bad=skip_bad, progress=progress
+            work,
+            corpora,
+            old_signatures=signatures_only,
+            skip_bad=skip_bad,
+            progress=progress,
+            check=lambda documents: _check_memory(documents, limit),
         )
-        _check_memory(len(documents), limit)
     with progress.timed("collapse"):
         first = collapse(documents, without_text, threads)
     with progress.timed("sign"):
@@ -178,7 +192,28 @@ def _settings(given: dict[str, Any]) -> DedupSettings:
     return DedupSettings(**named)
 
 
-def _open_old(against: Any, settings: DedupSettings, new: Columns, format: str | None) -> Any:
+def _longest_document(given: SupportsIndex | None, limit: SupportsIndex | None) -> int | None:
+    """Return the bytes that a document may have, so that it can be worked on within the limit."""
+    if given is not None:
+        given = whole_number("max_document", given, at_least=1)
+    if limit is None:
+        return given
+    most = whole_number("memory_limit", limit, at_least=1) // _BYTES_A_BYTE
+    if given is not None and given > most:
+        raise ArgumentError(
+            f"max_document is {given:,} bytes; within a memory_limit of {limit:,}, a document may "
+            f"have {most:,}: raise memory_limit to {given * _BYTES_A_BYTE:,}, or lower max_document"
+        )
+    return min(most, MAX_DOCUMENT) if given is None else given
+
+
+def _open_old(
+    against: Any,
+    settings: DedupSettings,
+    new: Columns,
+    format: str | None,
+    longest: int | None,
+) -> Any:
     if against is None:
         return None
     if isinstance(against, str | os.PathLike) and Path(against).suffix == _LOOKALIKE_SUFFIX:
@@ -194,6 +229,8 @@ def _open_old(against: Any, settings: DedupSettings, new: Columns, format: str |
     # The format that was given is that of the source; an old file may well tell its own.
     unnamed = isinstance(against, str | os.PathLike) and format_of(Path(against)) is None
     corpus = open_corpus(against, format if unnamed else None)
+    if longest is not None:
+        corpus.max_document = longest
     known = corpus.columns()
     text, id = (name if name in known else None for name in (new.text, new.id))
     return corpus, find_columns(corpus, text, id, None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -16,9 +16,12 @@ from lookalike.corpora.columns import Columns, id_strings, text_strings, undicti
 from lookalike.dedup.progress import JobProgress
 from lookalike.dedup.strings_on_disk import StringsOnDisk, TextWriter
 from lookalike.dedup.work_folder import WorkFolder, digest
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, DocumentError
 
 __all__ = ["DocumentTable", "OldSignatures", "read_documents"]
+
+_EXPANSION, _EXPANDED_BYTES = 10_000, 4 << 30
+"""How many times its size a corpus may have when it is read, and the bytes that are always fine."""
 
 
 @dataclass(frozen=True)
@@ -68,14 +71,16 @@ def read_documents(
     old_signatures: OldSignatures | None,
     skip_bad: bool,
     progress: JobProgress,
+    check: Callable[[int], None],
 ) -> DocumentTable:
     """Read an old corpus, if there are two, and the one to be de-duplicated.
 
-    Documents known only by their signatures come before all others, without text.
+    Documents known only by their signatures come before all others, without text. `check` is told
+    how many there are so far, and raises if they are too many.
     """
     identities = [corpus.identity() for corpus, _ in corpora]
     described = [
-        [identity, corpus.format, vars(columns)]
+        [identity, corpus.format, vars(columns), corpus.max_document]
         for identity, (corpus, columns) in zip(identities, corpora, strict=True)
     ]
     repeatable = all(identity is not None for identity in identities)
@@ -99,7 +104,7 @@ def read_documents(
                     if columns.id
                     else None
                 )
-                without += _read(work, corpus, columns, texts, ids, problems, progress)
+                without += _read(work, corpus, columns, texts, ids, problems, progress, check)
                 corpus.check_identity(identities[number])
                 counts.append(texts.count - begin)
         facts = {
@@ -115,6 +120,7 @@ def read_documents(
         work.complete("read", key, facts, [*made, *ordered])
     last = len(corpora) - 1
     columns = corpora[last][1]
+    check(sum(facts["counts"]) + (0 if old_signatures is None else len(old_signatures)))
     old = sum(facts["counts"][:last]) if old_signatures is None else len(old_signatures)
     old_ids: Sequence[str] | StringsOnDisk | None = None
     if old_signatures is not None:
@@ -143,6 +149,7 @@ def _read(
     ids: TextWriter | None,
     problems: Problems,
     progress: JobProgress,
+    check: Callable[[int], None],
 ) -> int:
     """Append the documents of one corpus; return how many have no text."""
     pa = arrow()
@@ -157,6 +164,8 @@ def _read(
         if columns.order:
             order.append(_comparable(batch.column(len(columns.names) - 1)))
         row += len(batch)
+        check(texts.count)
+        _check_expansion(corpus, texts.size)
         progress.step("read", corpus.done)
     if columns.order and order:
         table = pa.table({"order": pa.chunked_array(order)})
@@ -166,6 +175,17 @@ def _read(
         ):
             writer.write_table(table)
     return without
+
+
+def _check_expansion(corpus: Corpus, size: int) -> None:
+    """Refuse what is not a corpus that was compressed, but made to fill the disk."""
+    packed = sum(file.stat().st_size for file in corpus.files) if size > _EXPANDED_BYTES else size
+    if corpus.files and size > _EXPANSION * packed:
+        raise DocumentError(
+            f"{corpus.name} has {packed:,} bytes and expands to more than {size:,}; expected no "
+            f"more than {_EXPANSION:,} times as many, above {_EXPANDED_BYTES:,}. If it is "
+            "meant, write it anew without compression"
+        )
 
 
 def _comparable(column: Any) -> Any:

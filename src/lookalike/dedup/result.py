@@ -101,6 +101,8 @@ class DedupResult:
     skip_bad: bool = field(default=False, repr=False)
     source_identity: list[Any] | None = field(default=None, repr=False)
     """What the source was when it was read; see `Corpus.identity`."""
+    limits: tuple[int | None, int | None] = field(default=(None, None), repr=False)
+    """Bytes of memory and threads that reading the source again and writing may take."""
 
     @cached_property
     def survivors_rows(self) -> NDArray[np.int64]:
