@@ -21,7 +21,7 @@ crash: $(VENV)/package $(VENV)/test
 	LOOKALIKE_CRASHES=1000 LOOKALIKE_DAMAGES=2000 LOOKALIKE_CHANGES=every LOOKALIKE_FAULTS=every \
 		LOOKALIKE_STATES=2000 LOOKALIKE_CASES=1400 LOOKALIKE_DAMAGE=all \
 		$(BIN)/python -m pytest -s -rs tests/collection/test_crashes.py tests/crash \
-		tests/indexes/test_slice_states.py tests/dedup/test_guarantee.py \
+		tests/indexes/slices/test_slice_states.py tests/dedup/test_guarantee.py \
 		tests/dedup/test_damaged_work.py
 
 check: $(VENV)/package $(VENV)/check

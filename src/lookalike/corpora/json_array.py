@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lookalike.corpora.base import BATCH_BYTES, BATCH_ROWS, Problems, arrow
 from lookalike.corpora.files import FileCorpus
 from lookalike.corpora.lines import open_input
-from lookalike.errors import FileError, FormatError
+from lookalike.errors import FileError, FormatError, LookalikeError
 
 if TYPE_CHECKING:
     import pyarrow
@@ -105,6 +105,8 @@ class JsonArrayCorpus(FileCorpus):
             schema = pa.unify_schemas(found, promote_options="permissive")
             for rows in self.objects(problems):
                 yield pa.RecordBatch.from_pylist(_with_all(rows, names), schema)
+        except LookalikeError:
+            raise
         except (pa.ArrowException, OverflowError, ValueError, RecursionError) as error:
             raise FormatError(
                 f"{self.name}: a key has values of different types, too large or too deeply nested "
