@@ -1,6 +1,6 @@
 """Arrays in files that can be trusted: containers for what is saved, runs for what is appended."""
 
-from lookalike.storage.atomic import check_replaceable, same_file, whole_file, whole_folder
+from lookalike.storage.atomic import check_replaceable, exists, same_file, whole_file, whole_folder
 from lookalike.storage.container import (
     Container,
     ContainerWriter,
@@ -17,6 +17,7 @@ __all__ = [
     "SignatureFile",
     "Strings",
     "check_replaceable",
+    "exists",
     "new_container",
     "open_container",
     "same_file",
