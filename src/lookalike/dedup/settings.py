@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lookalike.checks import flag, one_of, whole_number
+from lookalike.checks import flag, whole_number
 from lookalike.errors import ArgumentError
 from lookalike.features import Words
 from lookalike.signatures import BBitMinHash, SimHash, TopSig
@@ -61,8 +61,10 @@ class DedupSettings:
     keep: str = "first"
 
     def __post_init__(self) -> None:
-        one_of("method", self.method, METHODS)
-        one_of("cluster", self.cluster, CLUSTERINGS)
+        for name, choices in (("method", METHODS), ("cluster", CLUSTERINGS)):
+            value = getattr(self, name)
+            if not isinstance(value, str) or value not in choices:
+                raise ArgumentError(f"{name} is {value!r}; expected one of {', '.join(choices)}")
         object.__setattr__(self, "verify", flag("verify", self.verify))
         self._check_threshold()
         self._check_keep()

@@ -26,7 +26,7 @@ def exists(path: str | os.PathLike[str]) -> bool:
     try:
         return Path(path).exists()
     except (OSError, ValueError) as error:  # too long, a NUL in it, a folder above that is closed
-        raise FileError(f"{path}: cannot be looked at: {error}") from error
+        raise FileError(f"{path}: cannot be read: {error}") from error
 
 
 @contextmanager
