@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import signal
@@ -10,16 +9,13 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
-from lookalike.cli import kernels, main
-from lookalike.corpora.delimited import DelimitedCorpus
-from lookalike.corpora.duck import connection
+from lookalike.cli import main
+from lookalike.corpora.duck import connection, interrupt_queries
 from lookalike.dedup.work_folder import WorkFolder
-from lookalike.errors import FileError
 from lookalike.storage import unfinished
 
 WAITS = """
@@ -77,39 +73,59 @@ def test_nothing_is_left_by_a_command_that_is_told_to_end(
     assert (tmp_path / "out.jsonl").read_text() == "as it was\n"
 
 
-def interrupt_soon() -> None:
-    thread = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
-    thread.daemon = True
-    thread.start()
+INTERRUPTED = """
+import os, signal, sys, threading, time
+from lookalike.cli import kernels, main
+from lookalike.corpora.delimited import DelimitedCorpus
+from lookalike.errors import FileError
 
+def interrupt_soon():
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
 
-def test_ctrl_c_in_duckdb_is_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    endless = "(SELECT 'a' AS id, 'b' AS text FROM range(1000000000000) WHERE range < 0)"
-    with pytest.raises(KeyboardInterrupt), connection() as database:
-        interrupt_soon()
-        database.sql(f"SELECT count(*) FROM {endless}").fetchall()
-    (tmp_path / "a.csv").write_text("id,text\n1,one\n")
-    monkeypatch.setattr(DelimitedCorpus, "_source", lambda self, problems: endless)
+endless = "(SELECT 'a' AS id, 'b' AS text FROM range(1000000000000) WHERE range < 0)"
+
+def in_a_command():
+    DelimitedCorpus._source = lambda self, *given: endless
     interrupt_soon()
-    assert main(["dedup", str(tmp_path / "a.csv")]) == 130
-    assert capsys.readouterr().err == "lookalike: interrupted\n"
+    return main(["dedup", "a.csv"])
 
-
-def test_ctrl_c_that_became_another_error_is_one(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def run(options: argparse.Namespace) -> None:
+def as_another_error():
+    def run(options):
         try:
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(60)
         except KeyboardInterrupt:
             raise FileError("it cannot be read") from None
+    kernels.run = run
+    return main(["kernels"])
 
-    monkeypatch.setattr(kernels, "run", run)
-    assert main(["kernels"]) == 130
-    assert capsys.readouterr().err == "lookalike: interrupted\n"
+raise SystemExit(globals()[sys.argv[1]]())
+"""
+
+
+@pytest.mark.parametrize("where", ["in_a_command", "as_another_error"])
+def test_ctrl_c_that_a_library_makes_another_error_of(tmp_path: Path, where: str) -> None:
+    (tmp_path / "a.csv").write_text("id,text\n1,one\n")
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, where],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 130, done.stderr
+    assert done.stderr == "lookalike: interrupted\n"
+
+
+def test_what_duckdb_makes_of_ctrl_c_is_ctrl_c() -> None:
+    with pytest.raises(KeyboardInterrupt), connection():
+        raise RuntimeError("Query interrupted")
+    with pytest.raises(RuntimeError, match="something else"), connection():
+        raise RuntimeError("something else")
+    threading.Timer(0.2, interrupt_queries).start()
+    with pytest.raises(KeyboardInterrupt), connection() as database:
+        database.sql("SELECT count(*) FROM range(1000000000000) WHERE range < 0").fetchall()
 
 
 def test_handlers_are_as_they_were() -> None:

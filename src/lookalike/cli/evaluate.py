@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
+_MOST_NEIGHBOURS = 1 << 20
+
 _COLUMNS = """\
 columns of the table:
   slices       slice width; "scan" is the exhaustive search, always exact
@@ -181,7 +183,7 @@ def run(options: argparse.Namespace) -> None:
 def _check(options: argparse.Namespace) -> None:
     """Refuse options that do not go together, before anything takes time."""
     whole_number("--sample", options.sample, at_least=1)
-    whole_number("-k", options.k, at_least=1)
+    whole_number("-k", options.k, at_least=1, at_most=_MOST_NEIGHBOURS)
     whole_number("--threads", options.threads, at_least=1)
     if options.tune is None:
         if options.memory is not None:

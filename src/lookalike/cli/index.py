@@ -15,6 +15,7 @@ from lookalike.cli.sizes import byte_count
 from lookalike.errors import ArgumentError
 from lookalike.indexes import BlockIndex, FlipIndex, Index, ScanIndex, SliceIndex, open_index
 from lookalike.shown import shown
+from lookalike.storage import check_replaceable
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -100,6 +101,7 @@ def run(options: argparse.Namespace) -> None:
             raise ArgumentError(f"--{option} does not go with --kind {options.kind}")
     check_folder(options.output)
     check_not_read("-o", options.output, [options.signatures])
+    check_replaceable(options.output)
     source = open_index(options.signatures)
     start = time.perf_counter()
     signatures, ids = source.living()

@@ -148,7 +148,8 @@ def _settings(options: argparse.Namespace, index: Index) -> dict[str, Any]:
     if options.radius is not None:
         settings["radius"] = whole_number("--radius", options.radius, at_least=0)
     else:
-        settings["k"] = whole_number("-k", options.k, at_least=1)
+        # More than there are is all of them.
+        settings["k"] = min(whole_number("-k", options.k, at_least=1), max(1, len(index)))
     sliced = isinstance(index, SliceIndex)
     if options.expand is not None and (not sliced or options.radius is not None):
         raise ArgumentError("--expand goes with -k and an index of slices; leave it out")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -66,9 +67,15 @@ def _leave_to_thread(number: int, frame: FrameType | None) -> None:
 
 
 def _end_when_told(reader: int) -> None:
-    """Read the numbers of signals, and end the process at the first that says so."""
+    """Read the numbers of signals, and end the process at the first that says so.
+
+    Ctrl-C is an exception in the main thread, but that may be waiting for a database.
+    """
     while numbers := os.read(reader, 16):
         for number in numbers:
+            reading = sys.modules.get("lookalike.corpora.duck")
+            if number == signal.SIGINT and reading is not None:
+                reading.interrupt_queries()
             if number in _ENDING:
                 remove_unfinished()
                 warn(_ENDING[signal.Signals(number)], kind="")

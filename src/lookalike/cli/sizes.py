@@ -9,7 +9,7 @@ from fractions import Fraction
 __all__ = ["byte_count", "number"]
 
 _UNITS = ("", "K", "M", "G", "T")
-_AMOUNT = r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)"
+_AMOUNT = r"\s*([0-9]{1,30}(?:\.[0-9]{1,30})?)\s*([KMGT]?)"
 
 
 def byte_count(text: str) -> int:

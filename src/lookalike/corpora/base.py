@@ -153,7 +153,7 @@ class Corpus(ABC):
         """
         columns = self.columns()
         if given is not None:
-            if given not in columns:
+            if not isinstance(given, str) or given not in columns:
                 raise ArgumentError(
                     f"{self.name} has no column {given!r} for the {purpose}; there are: "
                     f"{', '.join(columns) or 'none'}"

@@ -72,8 +72,11 @@ class DelimitedCorpus(FileCorpus):
             for path, size in zip(self.paths, self.sizes, strict=True):
                 records = Records(self.delimiter)
                 cut = line_batches(path, self.max_document, problems, records)
+                header = b""
                 for batch in read_ahead(cut):
-                    for rows in self._parsed(batch, folder / "records.csv", database, problems):
+                    header = header or _first_record(batch)
+                    part = _Part(batch, header, folder / "records.csv")
+                    for rows in self._parsed(part, database, problems):
                         yield self._chosen(rows, columns)
                     self.done = min(1.0, (seen + batch.done) / self.total_bytes)
                 seen += size
@@ -83,27 +86,19 @@ class DelimitedCorpus(FileCorpus):
         return self.read(self._columns, problems)
 
     def _parsed(
-        self,
-        batch: LineBatch,
-        file: Path,
-        database: duckdb.DuckDBPyConnection,
-        problems: Problems,
+        self, part: _Part, database: duckdb.DuckDBPyConnection, problems: Problems
     ) -> Iterator[pyarrow.RecordBatch]:
         """Yield the rows of some records."""
-        length = int(batch.ends[-1])
-        file.write_bytes(batch.data[:length].data)
         # All columns are looked at, so that each reading finds the same rows bad.
         names = ", ".join(map(quoted_name, self._columns))
-        longest = int(np.diff(batch.ends, prepend=0).max())
-        source = self._source(file, longest, header=batch.first == 1, skip_bad=problems.skip_bad)
         try:
-            result = database.sql(f"SELECT {names} FROM {source}")
+            result = database.sql(f"SELECT {names} FROM {self._source(part, problems.skip_bad)}")
             yield from record_batches(result, BATCH_ROWS)
             if problems.skip_bad:
                 for record, message in _rejected(database):
-                    problems.report(batch.where(record - 1), message)
+                    problems.report(part.where(record), message)
         except duckdb_errors() as error:
-            raise _readable(error, batch) from error
+            raise _readable(error, part) from error
 
     def _chosen(self, batch: pyarrow.RecordBatch, columns: Sequence[str]) -> pyarrow.RecordBatch:
         """Return these columns; one that is not there is null."""
@@ -112,13 +107,13 @@ class DelimitedCorpus(FileCorpus):
         nulls = pa.nulls(len(batch), pa.string())
         return pa.record_batch([known.get(name, nulls) for name in columns], names=list(columns))
 
-    def _source(self, file: Path, longest: int, *, header: bool, skip_bad: bool) -> str:
+    def _source(self, part: _Part, skip_bad: bool) -> str:
         """Return the table function; nothing in it is guessed from the data."""
         kinds = ", ".join(f"{quoted(name)}: 'VARCHAR'" for name in self._columns)
-        buffer = max(2 * longest, _SMALLEST_BUFFER)
+        buffer = max(2 * part.longest, _SMALLEST_BUFFER)
         options = [
             "auto_detect=false",
-            f"header={str(header).lower()}",
+            "header=true",
             f"delim={quoted(self.delimiter)}",
             "quote='\"'",
             "escape='\"'",
@@ -130,7 +125,32 @@ class DelimitedCorpus(FileCorpus):
             f"ignore_errors={str(skip_bad).lower()}",
             *(["store_rejects=true"] if skip_bad else []),
         ]
-        return f"read_csv({quoted_paths([file])}, {', '.join(options)})"
+        return f"read_csv({quoted_paths([part.file])}, {', '.join(options)})"
+
+
+class _Part:
+    """Some records in a file of their own, behind the header, which shows how lines end here."""
+
+    def __init__(self, batch: LineBatch, header: bytes, file: Path) -> None:
+        self._batch = batch
+        self._has_header = batch.first == 1
+        self.path = batch.path
+        self.file = file
+        self.longest = max(len(header), int(np.diff(batch.ends, prepend=0).max()))
+        with open(file, "wb") as opened:
+            opened.write(b"" if self._has_header else header)
+            opened.write(batch.data[: batch.ends[-1]].data)
+
+    def where(self, record: int) -> str:
+        """Return how people find a record, as DuckDB counts them: the header is 1."""
+        return self._batch.where(record - (1 if self._has_header else 2))
+
+
+def _first_record(batch: LineBatch) -> bytes:
+    """Return the header, of which the first batch of a file has to be the beginning."""
+    if batch.first != 1:
+        raise FormatError(f"{batch.path}: has no header in its first line, or too long a one")
+    return batch.data[: batch.ends[0]].tobytes()
 
 
 def _header(path: Path, delimiter: str) -> list[str]:
@@ -171,14 +191,14 @@ def _rejected(database: duckdb.DuckDBPyConnection) -> list[tuple[int, str]]:
     return found
 
 
-def _readable(error: Exception, batch: LineBatch) -> DocumentError | FileError:
+def _readable(error: Exception, part: _Part) -> DocumentError | FileError:
     """Return DuckDB's error in a line: where, and what."""
     text = str(error)
     record = re.search(r"CSV Error on Line: (\d+)", text)
     if record is None:
-        return FileError(f"{batch.path}: cannot be read: {first_line(error)}")
+        return FileError(f"{part.path}: cannot be read: {first_line(error)}")
     reasons = [part for part in text.splitlines()[1:4] if part and not part.startswith("Possible")]
     return DocumentError(
-        f"{batch.where(int(record[1]) - 1)}: {'; '.join(reasons)[:500]}; mend it, or leave such "
+        f"{part.where(int(record[1]))}: {'; '.join(reasons)[:500]}; mend it, or leave such "
         "rows out with skip_bad"
     )

@@ -21,6 +21,7 @@ __all__ = [
     "connection_threads",
     "duckdb_errors",
     "first_line",
+    "interrupt_queries",
     "limited",
     "memory_for_reading",
     "quoted",
@@ -36,6 +37,7 @@ _INTERRUPTED = "Query interrupted"
 _LIMITS: ContextVar[dict[str, str]] = ContextVar("limits", default={})  # noqa: B039  # never changed
 
 
+_open: set[duckdb.DuckDBPyConnection] = set()
 _MEMORY: ContextVar[int | None] = ContextVar("memory", default=None)
 
 
@@ -70,8 +72,11 @@ def connection(name: str | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
         "python_enable_replacements": "false",
     }
     opened = module.connect(config={**settings, **_LIMITS.get()})
+    _open.add(opened)
     try:
         yield opened
+    except module.InterruptException as error:
+        raise KeyboardInterrupt from error
     except RuntimeError as error:
         if str(error) == _INTERRUPTED:  # all that DuckDB leaves of Ctrl-C
             raise KeyboardInterrupt from error
@@ -86,7 +91,17 @@ def connection(name: str | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
             raise
         raise FileError(f"{name}: cannot be read: {first_line(error)}") from error
     finally:
+        _open.discard(opened)
         opened.close()
+
+
+def interrupt_queries() -> None:
+    """Let queries that are running end; to be called by another thread that has heard of Ctrl-C.
+
+    The thread that runs them hears of it only between their steps, which may take for ever.
+    """
+    for opened in list(_open):
+        opened.interrupt()
 
 
 def memory_for_reading() -> int | None:

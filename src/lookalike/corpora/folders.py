@@ -61,7 +61,7 @@ class FolderCorpus(Corpus):
                     data = opened.read(_BEGINNING)
                     binary = b"\0" in data
                     if not binary:
-                        data += opened.read(self.max_document + 1 - len(data))
+                        data += opened.read(max(0, self.max_document + 1 - len(data)))
             except OSError as error:
                 problems.report(str(file), f"cannot be read ({error.strerror})")
                 continue

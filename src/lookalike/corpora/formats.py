@@ -7,6 +7,7 @@ from pathlib import Path
 
 from lookalike.corpora.patterns import is_pattern, matching_paths
 from lookalike.errors import ArgumentError, FileError
+from lookalike.storage import exists
 
 __all__ = ["FORMATS", "compression_of", "expand_paths", "format_of"]
 
@@ -38,13 +39,6 @@ def format_of(path: Path) -> str | None:
     return _SUFFIXES.get(name.suffix.lower())
 
 
-def _exists(path: str | Path) -> bool:
-    try:
-        return Path(path).exists()
-    except (OSError, ValueError) as error:  # a folder above that is closed, a NUL in the name
-        raise FileError(f"{path}: cannot be read: {error}") from error
-
-
 def expand_paths(paths: Sequence[str | Path]) -> list[Path]:
     """Return the files and folders that paths and patterns stand for; a pattern's sorted by name.
 
@@ -52,7 +46,7 @@ def expand_paths(paths: Sequence[str | Path]) -> list[Path]:
     """
     found: list[Path] = []
     for path in paths:
-        if _exists(path):
+        if exists(path):
             found.append(Path(path))
             continue
         matches = matching_paths(str(path)) if is_pattern(str(path)) else []

@@ -201,7 +201,7 @@ class _Array:
         self._text, self._at = "".join(parts), 0
 
     def _decoded(self, stream: Any, file: Any) -> Iterator[str]:
-        data = stream.read(BATCH_BYTES)
+        data = stream.read(max(4, BATCH_BYTES))  # so many tell the encoding
         decoder = codecs.getincrementaldecoder(json.detect_encoding(data))("surrogatepass")
         while data:
             self.done = file.tell()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from lookalike.checks import file_path, one_of
 from lookalike.corpora.base import Corpus
 from lookalike.corpora.delimited import DelimitedCorpus
 from lookalike.corpora.folders import FolderCorpus
@@ -16,7 +17,7 @@ from lookalike.corpora.json_lines import JsonLinesCorpus
 from lookalike.corpora.parquet import ParquetCorpus
 from lookalike.corpora.tables import TableCorpus
 from lookalike.corpora.text_lines import TextLinesCorpus
-from lookalike.errors import ArgumentError, FormatError
+from lookalike.errors import FormatError
 
 __all__ = ["open_corpus"]
 
@@ -28,12 +29,12 @@ def open_corpus(source: Any, format: str | None = None) -> Corpus:
     files. `format` is one of `FORMATS`; None tells it by the names of the files, and takes files
     whose names tell nothing, and folders, for a document each.
     """
-    if format is not None and format not in FORMATS:
-        raise ArgumentError(f"format is {format!r}; expected one of {', '.join(FORMATS)}")
+    if format is not None:
+        one_of("format", format, FORMATS)
     if isinstance(source, Corpus):
         return source
     if isinstance(source, str | os.PathLike):
-        return _open_files(expand_paths([os.fspath(source)]), format)
+        return _open_files(expand_paths([file_path("source", source)]), format)
     if isinstance(source, Sequence) and source and all(isinstance(one, Path) for one in source):
         return _open_files(expand_paths(source), format)
     return TableCorpus(source)

@@ -45,12 +45,17 @@ class Records(Lines):
         if len(returns):
             # One that a newline follows, or may follow, is not yet the end.
             following = data[np.minimum(returns + 1, len(data) - 1)]
-            last = returns == len(data) - 1
-            alone = returns[np.where(last, at_end, following != _NEWLINE)]
+            at_last = returns == len(data) - 1
+            alone = returns[np.where(at_last, at_end, following != _NEWLINE)]
             ends = np.union1d(ends, alone + 1) if len(alone) else ends
         if len(turns) or inside:
             ends = ends[(np.searchsorted(turns, ends - 1) + inside) % 2 == 0]
-        return ends, (bool((len(turns) + inside) % 2), int(data[-1]))
+        if before == _RETURN and not inside and data[0] != _NEWLINE:
+            ends = np.append(0, ends)  # the record before ended with it
+        last = int(data[-1])
+        if last == _QUOTE and (not len(turns) or turns[-1] != len(data) - 1):
+            last = 0  # a character like any other, after which no value begins
+        return ends, (bool((len(turns) + inside) % 2), last)
 
     def _turns(self, data: NDArray[np.uint8], inside: bool, before: int) -> NDArray[np.int64]:
         """Return the quotes that begin or end a quoted value.
@@ -60,15 +65,17 @@ class Records(Lines):
         """
         quotes = _places(data, _QUOTE)
         ahead = np.where(quotes > 0, data[quotes - 1], before)
-        may_begin = np.isin(ahead, self._before_values)
-        if may_begin[int(inside) :: 2].all():
+        if np.isin(ahead[int(inside) :: 2], self._before_values).all():
             return quotes
-        turning = []
-        for place, able in zip(quotes.tolist(), may_begin.tolist(), strict=True):
-            if inside or able:
+        turning = [-1] if before == _QUOTE else []  # the last one that ended a value
+        for place, byte in zip(quotes.tolist(), ahead.tolist(), strict=True):
+            after_another = byte == _QUOTE
+            if inside or (
+                turning[-1:] == [place - 1] if after_another else byte in self._before_values
+            ):
                 turning.append(place)
                 inside = not inside
-        return np.array(turning, np.int64)
+        return np.array([place for place in turning if place >= 0], np.int64)
 
 
 def _places(data: NDArray[np.uint8], byte: int) -> NDArray[np.int64]:

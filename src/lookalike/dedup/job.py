@@ -10,7 +10,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.checks import thread_count, whole_number
+from lookalike.checks import callback, file_path, flag, thread_count, whole_number
 from lookalike.corpora import Corpus, format_of, open_corpus
 from lookalike.corpora.base import MAX_DOCUMENT
 from lookalike.corpora.columns import Columns, find_columns
@@ -57,6 +57,11 @@ def run_job(
 ) -> DedupResult:
     """Run a job; see `lookalike.dedup`."""
     chosen = _settings(settings)
+    skip_bad = flag("skip_bad", skip_bad)
+    progress = callback("progress", progress)
+    work = None if work is None else file_path("work", work)
+    if save_signatures is not None:
+        save_signatures = file_path("save_signatures", save_signatures)
     corpus = open_corpus(source, format)
     longest = _longest_document(max_document, memory_limit)
     if longest is not None:
@@ -71,7 +76,7 @@ def run_job(
     old = _open_old(against, chosen, columns, format, longest)
     steps = JobProgress(progress)
     limits = (None if limit is None else limit // 2, count)
-    folder = WorkFolder(None if work is None else Path(work))
+    folder = WorkFolder(work)
     try:
         with limited(*limits):
             result = _run(

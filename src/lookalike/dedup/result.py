@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike.checks import file_path, flag, whole_number
 from lookalike.corpora import Corpus
 from lookalike.corpora.columns import Columns
 from lookalike.corpora.tables import TableCorpus
@@ -122,19 +123,19 @@ class DedupResult:
 
     def text(self, row: int) -> str:
         """Return the text of a row."""
-        return self.documents.texts[row + self.documents.old]
+        return self.documents.texts[self._new(row)]
 
     def old_text(self, row: int) -> str:
         """Return the text of a row of the old corpus; empty if only its signature is known."""
-        return self.documents.texts[row]
+        return self.documents.texts[self._old(row)]
 
     def id(self, row: int) -> str | int:
         """Return the id of a row, or its number."""
-        return self.documents.id_of(row + self.documents.old)
+        return self.documents.id_of(self._new(row))
 
     def old_id(self, row: int) -> str | int:
         """Return the id of a row of the old corpus, or its number."""
-        return self.documents.id_of(row)
+        return self.documents.id_of(self._old(row))
 
     def write(self, path: str | Path, *, in_place: bool = False) -> int:
         """Write the rows that stay to a file; return how many. See `la.dedup` for formats.
@@ -143,19 +144,19 @@ class DedupResult:
         """
         from lookalike.dedup.write import write_survivors
 
-        return write_survivors(self, Path(path), in_place=in_place)
+        return write_survivors(self, file_path("path", path), in_place=flag("in_place", in_place))
 
     def write_annotated(self, path: str | Path, *, in_place: bool = False) -> int:
         """Write every row with `cluster`, `duplicate_of` and `similarity` added."""
         from lookalike.dedup.write import write_annotated
 
-        return write_annotated(self, Path(path), in_place=in_place)
+        return write_annotated(self, file_path("path", path), in_place=flag("in_place", in_place))
 
     def write_pairs(self, path: str | Path) -> int:
         """Write the verified pairs: `left`, `right`, `similarity`, `distance`."""
         from lookalike.dedup.write import write_pairs
 
-        return write_pairs(self, Path(path))
+        return write_pairs(self, file_path("path", path))
 
     def save_signatures(self, path: str | os.PathLike[str]) -> None:
         """Write a file for `against`: the signatures of old documents and of the rows that stay.
@@ -164,13 +165,13 @@ class DedupResult:
         """
         from lookalike.dedup.write import write_signatures
 
-        write_signatures(self, Path(path))
+        write_signatures(self, file_path("path", path))
 
     def report(self, path: str | Path) -> None:
         """Write a page that shows what was found: one HTML file that needs nothing else."""
         from lookalike.dedup.report import write_report
 
-        write_report(self, Path(path))
+        write_report(self, file_path("path", path))
 
     def summary(self) -> str:
         """Return what was found in a few lines."""
@@ -187,6 +188,15 @@ class DedupResult:
             "reused": list(self.reused),
             "warnings": list(self.warnings),
         }
+
+    def _new(self, row: int) -> int:
+        """Return where a row is among all documents."""
+        return self.documents.old + whole_number(
+            "row", row, at_least=0, at_most=max(0, len(self.keep) - 1)
+        )
+
+    def _old(self, row: int) -> int:
+        return whole_number("row", row, at_least=0, at_most=max(0, self.documents.old - 1))
 
     def __repr__(self) -> str:
         counts = self.counts

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lookalike.checks import whole_number
+from lookalike.checks import flag, whole_number
 from lookalike.errors import ArgumentError
 from lookalike.features import Words
 from lookalike.signatures import BBitMinHash, SimHash, TopSig
@@ -64,12 +64,11 @@ class DedupSettings:
     keep: str = "first"
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise ArgumentError(f"method is {self.method!r}; expected one of {', '.join(METHODS)}")
-        if self.cluster not in CLUSTERINGS:
-            raise ArgumentError(
-                f"cluster is {self.cluster!r}; expected one of {', '.join(CLUSTERINGS)}"
-            )
+        for name, choices in (("method", METHODS), ("cluster", CLUSTERINGS)):
+            value = getattr(self, name)
+            if not isinstance(value, str) or value not in choices:
+                raise ArgumentError(f"{name} is {value!r}; expected one of {', '.join(choices)}")
+        object.__setattr__(self, "verify", flag("verify", self.verify))
         self._check_threshold()
         self._check_keep()
         defaults = {
@@ -79,17 +78,17 @@ class DedupSettings:
         for name, default in defaults.items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, default)
-        if self.radius is None:
-            object.__setattr__(self, "radius", self._radius())
         bounds = {
             "ngram": (1, 1024),
             "permutations": (2, 4096),
             "bits": (0 if self.method == "minhash" else 8, 1 << 16),
-            "radius": (0, 1 << 16),
+            "radius": (0, 1 << 16),  # what it is by default depends on the bits
             "min_features": (1, None),
             "max_cluster": (2, None),
         }
         for name, (least, most) in bounds.items():
+            if name == "radius" and self.radius is None:
+                object.__setattr__(self, "radius", self._radius())
             value = whole_number(name, getattr(self, name), at_least=least, at_most=most)
             object.__setattr__(self, name, value)
         self.signer()
@@ -149,7 +148,8 @@ class DedupSettings:
 
     def _check_keep(self) -> None:
         rule, _, column = str(self.keep).partition(":")
-        if self.keep not in RULES and not (rule in ("max", "min") and column):
+        is_rule = isinstance(self.keep, str) and self.keep in RULES
+        if not is_rule and not (isinstance(self.keep, str) and rule in ("max", "min") and column):
             raise ArgumentError(
                 f"keep is {self.keep!r}; expected {', '.join(RULES)}, max:COLUMN or min:COLUMN"
             )

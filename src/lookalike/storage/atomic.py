@@ -12,13 +12,21 @@ from pathlib import Path
 from lookalike.errors import FileError
 from lookalike.storage.unfinished import unfinished
 
-__all__ = ["check_replaceable", "new_file", "same_file", "whole_file", "whole_folder"]
+__all__ = ["check_replaceable", "exists", "new_file", "same_file", "whole_file", "whole_folder"]
 
 
 def check_replaceable(path: str | os.PathLike[str]) -> None:
-    """Refuse what must not be replaced by a file: folders, devices, pipes."""
-    if Path(path).exists() and not Path(path).is_file():
+    """Refuse what must not be replaced by a file: folders, devices, pipes; and impossible names."""
+    if exists(path) and not Path(path).is_file():
         raise FileError(f"{path} is there already and is no plain file; give another name")
+
+
+def exists(path: str | os.PathLike[str]) -> bool:
+    """Return whether there is something of that name; it is an error if that cannot be told."""
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError) as error:  # too long, a NUL in it, a folder above that is closed
+        raise FileError(f"{path}: cannot be read: {error}") from error
 
 
 @contextmanager
@@ -78,7 +86,7 @@ def new_file(path: str | os.PathLike[str], content: bytes) -> None:
 def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a new folder to fill; then give it its own name, which nothing may have had before."""
     target = Path(path)
-    if target.exists():
+    if exists(target):
         raise FileError(f"{target} is there already; name a folder that is not, or remove it")
     temporary = _beside(target)
     try:
