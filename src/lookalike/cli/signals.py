@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -15,6 +16,7 @@ from lookalike.storage.unfinished import remove_unfinished
 __all__ = ["Interruption", "orderly_end"]
 
 _ENDING = {signal.SIGTERM: "told to end", signal.SIGHUP: "its terminal is gone"}
+_PAUSE = 0.1
 _STATUS = 128
 """Plus the number of the signal is the exit status of a process that a signal has ended."""
 
@@ -67,9 +69,18 @@ def _leave_to_thread(number: int, frame: FrameType | None) -> None:
 
 def _end_when_told(reader: int) -> None:
     """Read the numbers of signals, and end the process at the first that says so."""
-    while numbers := os.read(reader, 16):
+    while numbers := _read(reader):
         for number in numbers:
             if number in _ENDING:
                 remove_unfinished()
                 warn(_ENDING[signal.Signals(number)], kind="")
                 os._exit(_STATUS + number)
+
+
+def _read(reader: int) -> bytes:
+    """Read from the pipe; what the system cannot do now it may the next time."""
+    while True:
+        try:
+            return os.read(reader, 16)
+        except OSError:
+            time.sleep(_PAUSE)
