@@ -82,6 +82,7 @@ def line_batches(path: Path) -> Iterator[LineBatch]:
             data[: len(rest)] = rest
             try:
                 read = _fill(stream, data[len(rest) :])
+                position = file.tell()
             except (OSError, EOFError) as error:
                 raise FileError(
                     f"{path}: cannot be read after line {first - 1}: {error}"
@@ -96,7 +97,7 @@ def line_batches(path: Path) -> Iterator[LineBatch]:
                 ends = ends[:-1]
             rest = data[ends[-1] :] if len(ends) else data
             if len(ends):
-                yield LineBatch(path, first, data, ends, file.tell())
+                yield LineBatch(path, first, data, ends, position)
             first += len(ends)
 
 
