@@ -14,6 +14,7 @@ import pytest
 import lookalike as la
 from lookalike.collection.care import verify as maintenance
 from lookalike.collection.care.transfer import export_documents
+from lookalike.collection.stores.base import numbered
 
 PAGE = 4096
 ROWS = np.random.default_rng(0).integers(0, 256, (40, 8), dtype=np.uint8)
@@ -208,6 +209,77 @@ def test_a_copy_does_not_lack_documents(path: Path, tmp_path: Path) -> None:
     with pytest.raises(la.CollectionError, match="39 documents are there to be copied, not 40"):
         la.restore_collection(path, tmp_path / "other.db")
     assert la.list_collections(tmp_path / "other.db") == []
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        ("UPDATE lookalike_collections SET next_signature = 3", "not given out yet"),
+        ("DELETE FROM lookalike_signers", "is not described as it was"),
+        ("UPDATE lookalike_signers SET description = '{}'", "is not described as it was"),
+    ],
+)
+def test_a_copy_does_not_hand_damage_on(tmp_path: Path, damage: str, message: str) -> None:
+    path = tmp_path / "docs.db"
+    with la.open_collection(path, signer=la.SimHash(bits=64), durable=False) as docs:
+        docs.add(IDS, [f"text of {id}" for id in IDS])
+    execute(path, damage)
+    with la.open_collection(path, cache=False) as docs:
+        assert not docs.verify().ok
+    with pytest.raises(la.CollectionError, match=message):
+        la.restore_collection(path, tmp_path / "other.db")
+    assert la.list_collections(tmp_path / "other.db") == []
+
+
+def test_numbers_that_are_used_are_not_given_out_again(path: Path) -> None:
+    execute(path, "UPDATE lookalike_collections SET next_signature = 3")
+    with la.open_collection(path, cache=False) as docs:
+        with pytest.raises(la.CollectionError, match="not given out yet"):
+            docs.search(ROWS[0], 4, way="native")
+        assert docs.repair().ok
+        docs.add(["new"], signatures=255 - ROWS[:1])
+        assert docs.verify().ok
+
+
+@pytest.mark.parametrize("word", ["INTEGET", "TEXT", "REAL"])
+def test_numbers_that_the_schema_makes_something_else_are_refused(path: Path, word: str) -> None:
+    """A column of another type is not the one in which SQLite keeps the numbers of rows."""
+    execute(
+        path, "PRAGMA writable_schema=ON",
+        f"UPDATE sqlite_master SET sql = replace(sql, 'number INTEGER', 'number {word}') "
+        "WHERE name = 'lookalike_signatures_1'",
+    )  # fmt: skip
+    with pytest.raises(la.CollectionError, match="damaged"):
+        la.restore_collection(path, path.with_name("other.db"))
+    for way in ("native", "sql"):
+        with (
+            pytest.raises(la.CollectionError, match="damaged"),
+            la.open_collection(path, cache=False) as docs,
+        ):
+            docs.search(ROWS[0], 4, way=way)
+
+
+@pytest.mark.parametrize("rows", [[(1.5, b"12")], [("1", b"12")], [(1, "12")], [(1, b"1")]])
+def test_a_table_of_signatures_holds_numbers_and_bytes(rows: list[Any]) -> None:
+    with pytest.raises(la.CollectionError, match="holds something else"):
+        numbered(rows, 2)
+
+
+def test_a_schema_that_cannot_be_decoded_is_named(path: Path, tmp_path: Path) -> None:
+    """SQLite repeats what it cannot read, and the driver cannot decode that."""
+    whole = path.read_bytes()
+    place = whole.index(b"CREATE TABLE lookalike_keys_1")
+    path.write_bytes(whole[:place] + b"CREATE \xff\xfe" + whole[place + 9 :])
+    for use in (
+        la.open_collection,
+        la.list_collections,
+        lambda path: la.drop_collection(path, "documents"),
+        lambda path: la.restore_collection(path, tmp_path / "other.db"),
+        lambda path: la.restore_collection(tmp_path / "other.db", path),
+    ):
+        la.open_collection(tmp_path / "other.db", bits=64).close()
+        with pytest.raises(la.CollectionError, match="not UTF-8.*damaged"):
+            use(path)
 
 
 def test_what_has_changed_is_not_passed_on_by_replacing(path: Path) -> None:

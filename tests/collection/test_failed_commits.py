@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ import psycopg
 import pytest
 
 import lookalike as la
-from lookalike.collection.stores import sqlite
 
 ROWS = np.random.default_rng(0).integers(0, 256, (3, 8), dtype=np.uint8)
 
@@ -20,7 +20,7 @@ ROWS = np.random.default_rng(0).integers(0, 256, (3, 8), dtype=np.uint8)
 def failing(code: int, written: bool) -> type[sqlite3.Connection]:
     """Return connections that report a failed commit, which was written nevertheless or not."""
 
-    class Failing(sqlite._Connection):
+    class Failing(sqlite3.Connection):
         def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
             if statement != "COMMIT":
                 return super().execute(statement, *values)
@@ -40,7 +40,8 @@ def test_a_sync_that_fails_leaves_open_what_was_written(
     """The journal is emptied, which commits, and then synced: only the second may have failed."""
     path = tmp_path / "docs.db"
     la.open_collection(path, bits=64).close()
-    monkeypatch.setattr(sqlite, "_Connection", failing(code, written))
+    connect = partial(sqlite3.connect, factory=failing(code, written))
+    monkeypatch.setattr(sqlite3, "connect", connect)
     writes: list[Callable[[la.Collection], Any]] = [
         lambda docs: docs.add(["a", "b"], signatures=ROWS[:2]),
         lambda docs: docs.upsert(["a", "c"], signatures=ROWS[1:]),
@@ -68,9 +69,37 @@ def test_what_fails_before_the_journal_is_emptied_was_not_written(
 ) -> None:
     path = tmp_path / "docs.db"
     la.open_collection(path, bits=64).close()
-    monkeypatch.setattr(sqlite, "_Connection", failing(code, written=False))
+    connect = partial(sqlite3.connect, factory=failing(code, written=False))
+    monkeypatch.setattr(sqlite3, "connect", connect)
     with la.open_collection(path) as docs:
         with pytest.raises(la.CollectionError, match=said):
+            docs.add(["a"], signatures=ROWS[:1])
+        assert docs.count() == 0
+
+
+@pytest.mark.parametrize(
+    "code", [sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR_READ, None]
+)
+def test_what_fails_before_the_commit_was_not_written(
+    tmp_path: Path, code: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as a page that could not be read, which SQLite may call damaged."""
+
+    class Failing(sqlite3.Connection):
+        def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+            if not statement.startswith("UPDATE"):  # the last before the commit
+                return super().execute(statement, *values)
+            if code is None:
+                raise UnicodeDecodeError("utf-8", b"\xff", 0, 1, "a message of SQLite")
+            error = sqlite3.DatabaseError("something is wrong")
+            error.sqlite_errorcode = code
+            raise error
+
+    path = tmp_path / "docs.db"
+    la.open_collection(path, bits=64).close()
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Failing))
+    with la.open_collection(path, cache=False) as docs:
+        with pytest.raises(la.CollectionError, match=r"nothing .*was written"):
             docs.add(["a"], signatures=ROWS[:1])
         assert docs.count() == 0
 

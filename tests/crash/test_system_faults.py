@@ -80,8 +80,8 @@ def test_every_system_call_may_fail(name: str, folder: Path) -> None:
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as threads:
         runs = threads.map(lambda fault: run(name, folder / str(fault), fault), chosen)
         for fault, (journal, log) in zip(chosen, runs, strict=True):
-            if "(INJECTED)" not in log:
-                continue  # there were fewer such calls this time
+            if not any("(INJECTED)" in line and str(folder) in line for line in log.splitlines()):
+                continue  # there were fewer such calls this time, or it was one of Python's own
             came = judged(name, folder / str(fault) / "real", journal)
             if came == RIGHT:
                 tally.right += 1

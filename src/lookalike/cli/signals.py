@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -16,6 +17,7 @@ from lookalike.storage.unfinished import remove_unfinished
 __all__ = ["Interruption", "orderly_end"]
 
 _ENDING = {signal.SIGTERM: "told to end", signal.SIGHUP: "its terminal is gone"}
+_PAUSE = 0.1
 _STATUS = 128
 """Plus the number of the signal is the exit status of a process that a signal has ended."""
 
@@ -71,7 +73,7 @@ def _end_when_told(reader: int) -> None:
 
     Ctrl-C is an exception in the main thread, but that may be waiting for a database.
     """
-    while numbers := os.read(reader, 16):
+    while numbers := _read(reader):
         for number in numbers:
             reading = sys.modules.get("lookalike.corpora.duck")
             if number == signal.SIGINT and reading is not None:
@@ -80,3 +82,12 @@ def _end_when_told(reader: int) -> None:
                 remove_unfinished()
                 warn(_ENDING[signal.Signals(number)], kind="")
                 os._exit(_STATUS + number)
+
+
+def _read(reader: int) -> bytes:
+    """Read from the pipe; what the system cannot do now it may the next time."""
+    while True:
+        try:
+            return os.read(reader, 16)
+        except OSError:
+            time.sleep(_PAUSE)

@@ -35,7 +35,7 @@ from lookalike.collection.search.native import (
 )
 from lookalike.collection.search.pairs import document_pairs
 from lookalike.collection.search.sql import SqlSearch
-from lookalike.collection.stores.base import StaleView, State, Store, View, signer_hash
+from lookalike.collection.stores.base import StaleView, State, Store, View
 from lookalike.collection.writing import Written, delete_documents, write_documents
 from lookalike.errors import ArgumentError, BatchError, CollectionError, ItemError, NotFoundError
 from lookalike.signatures import Signer, as_queries, signer_from_dict
@@ -91,9 +91,7 @@ class Collection:
     def signer(self) -> Signer | None:
         """How documents are signed; None if signatures are given by the caller."""
         if self._signer is None and self._opened.signer:
-            description = self._at_one_version(lambda view, state: view.signer(state))
-            if signer_hash(description) != self._opened.signer:
-                raise damaged(f"the signer of {self._name!r} is not described as it was")
+            description = self._at_one_version(lambda view, state: view.checked_signer(state))
             self._signer = signer_from_dict(json.loads(description))
         return self._signer
 

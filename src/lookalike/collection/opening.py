@@ -17,6 +17,7 @@ from lookalike.collection.stores.base import Store
 from lookalike.collection.stores.state import MOST_BITS, State, signer_hash
 from lookalike.errors import ArgumentError, NotFoundError
 from lookalike.signatures import MinHash, Signer
+from lookalike.storage import is_there
 
 __all__ = ["drop_collection", "list_collections", "open_collection", "open_store"]
 
@@ -116,7 +117,7 @@ def open_store(
     if address.path is not None:
         from lookalike.collection.stores.sqlite import SqliteStore
 
-        if not create and not os.path.exists(address.path):  # noqa: PTH110  # takes every name
+        if not create and not is_there(address.path):
             raise NotFoundError(
                 f"there is no file {address.shown}; to make a collection, give a signer such as "
                 "la.SimHash(bits=128), or bits"

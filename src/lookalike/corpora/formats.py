@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lookalike.corpora.patterns import is_pattern, matching_paths
 from lookalike.errors import ArgumentError, FileError
-from lookalike.storage import exists
+from lookalike.storage import is_there
 
 __all__ = ["FORMATS", "compression_of", "expand_paths", "format_of"]
 
@@ -46,7 +46,7 @@ def expand_paths(paths: Sequence[str | Path]) -> list[Path]:
     """
     found: list[Path] = []
     for path in paths:
-        if exists(path):
+        if is_there(path):
             found.append(Path(path))
             continue
         matches = matching_paths(str(path)) if is_pattern(str(path)) else []

@@ -110,6 +110,7 @@ def line_batches(
             data[: len(rest)] = rest
             try:
                 read = _fill(stream, data[len(rest) :])
+                position = file.tell()
             except (OSError, EOFError) as error:
                 raise FileError(
                     f"{path}: cannot be read after line {first - 1}: {error}"
@@ -128,7 +129,7 @@ def line_batches(
                 first += count_newlines(data[:gone])
                 data, ends = data[gone:], ends[1:] - gone
             rest = data[ends[-1] :] if len(ends) else data
-            batch = lines.batch(path, first, data, ends, file.tell())
+            batch = lines.batch(path, first, data, ends, position)
             yield from _of_good_length(batch, most, problems)
             first += count_newlines(data[: len(data) - len(rest)])
             if len(rest) > most:

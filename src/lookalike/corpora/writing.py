@@ -23,7 +23,7 @@ from lookalike.corpora.json_lines import JsonLinesCorpus
 from lookalike.corpora.parquet import write_parquet
 from lookalike.corpora.text_lines import TextLinesCorpus
 from lookalike.errors import ArgumentError, DocumentError, FileError
-from lookalike.storage import check_replaceable, exists, same_file, whole_file, whole_folder
+from lookalike.storage import check_replaceable, is_there, same_file, whole_file, whole_folder
 
 if TYPE_CHECKING:
     import pyarrow
@@ -94,7 +94,7 @@ def check_target(corpus: Corpus, path: Path, *, annotated: bool, in_place: bool 
             f"{path}: rows with several columns cannot be written as {target!r}; expected a name "
             f"that ends in {_ENDINGS}"
         )
-    if target == "files" and exists(path):
+    if target == "files" and is_there(path):
         raise FileError(f"{path} is there already; name a folder that is not, or remove it")
     if target != "files":
         check_replaceable(path)

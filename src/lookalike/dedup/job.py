@@ -25,7 +25,7 @@ from lookalike.dedup.settings import ALIASES, DedupSettings
 from lookalike.dedup.settle import settle
 from lookalike.dedup.sign import Signed, collapse, sign_documents
 from lookalike.dedup.verify import Verdict, VerifiedPairs, verified_pairs
-from lookalike.dedup.work_folder import WorkFolder
+from lookalike.dedup.work_folder import WorkFolder, naming
 from lookalike.errors import ArgumentError, FormatError
 from lookalike.signatures.files import load_signatures
 
@@ -228,7 +228,8 @@ def _open_old(
                 f"{against} was signed by {saved.signer!r}, this job would sign by "
                 f"{settings.signer()!r}; give the same method, ngram, permutations, bits and seed"
             )
-        state = Path(against).stat()
+        with naming(Path(against), "read"):
+            state = Path(against).stat()
         identity = [str(Path(against).resolve()), state.st_size, state.st_mtime_ns]
         return OldSignatures(saved.signatures, saved.ids, identity)
     # The format that was given is that of the source; an old file may well tell its own.

@@ -15,7 +15,7 @@ from lookalike.corpora.base import arrow, arrow_compute
 from lookalike.corpora.columns import Columns, id_strings, text_strings, undictionaried
 from lookalike.dedup.progress import JobProgress
 from lookalike.dedup.strings_on_disk import StringsOnDisk, TextWriter
-from lookalike.dedup.work_folder import WorkFolder, digest
+from lookalike.dedup.work_folder import WorkFolder, digest, naming
 from lookalike.errors import ArgumentError, DocumentError
 
 __all__ = ["DocumentTable", "OldSignatures", "read_documents"]
@@ -208,7 +208,8 @@ def _ranks(work: WorkFolder, old: int, count: int) -> NDArray[np.int64]:
     ranks = np.full(old + count, -1, np.int64)
     if count == 0:
         return ranks
-    with pa.memory_map(str(work.path("order.arrow"))) as file:
+    path = work.path("order.arrow")
+    with naming(path, "read"), pa.memory_map(str(path)) as file:
         values = pa.ipc.open_file(file).read_all()["order"]
         if values.null_count == count:  # of any type, or of none
             return ranks

@@ -28,7 +28,7 @@ from lookalike.errors import CorruptIndexError, FileError
 from lookalike.storage import checksums, whole_file
 from lookalike.storage.unfinished import LOCK, remove_abandoned, temporary_folder
 
-__all__ = ["WorkFolder", "release"]
+__all__ = ["WorkFolder", "naming", "release"]
 
 _STAMP_VERSION = 2
 _PREFIX = "lookalike-job-"
@@ -83,10 +83,7 @@ class WorkFolder:
 
     def begin(self, step: str) -> None:
         """Forget that the step was ever completed."""
-        try:
-            self.path(f"{step}.json").unlink(missing_ok=True)
-        except OSError as error:
-            raise FileError(f"{self.folder}: cannot work here: {error}") from error
+        self.remove(f"{step}.json")
 
     def complete(
         self, step: str, key: str, facts: dict[str, Any], files: Sequence[str] = ()
@@ -94,9 +91,12 @@ class WorkFolder:
         """Note that the step's files are all there, synced, and what is in them."""
         if self.temporary:  # nobody comes back, so they need not be read for that
             return
+        fingerprints = {}
         for name in files:
-            self._sync(name)
-        self.stamp(step, key, facts, {name: self._fingerprint(name) for name in files})
+            with naming(self.path(name), "written"):
+                self._sync(name)
+                fingerprints[name] = self._fingerprint(name)
+        self.stamp(step, key, facts, fingerprints)
 
     def stamp(
         self, step: str, key: str, facts: dict[str, Any], files: dict[str, list[int]]
@@ -127,11 +127,8 @@ class WorkFolder:
                 return [length, *checksums(mapping, [(0, length)])]
 
     def _sync(self, name: str) -> None:
-        try:
-            with open(self.path(name), "rb") as file:
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise FileError(f"{self.path(name)} cannot be written: {error}") from error
+        with open(self.path(name), "rb") as file:
+            os.fsync(file.fileno())
 
     @contextmanager
     def writer(self, name: str, *, keep_bytes: int = 0) -> Iterator[BinaryIO]:
@@ -156,7 +153,8 @@ class WorkFolder:
     def array(self, name: str, dtype: type[np.generic], columns: int | None = None) -> NDArray[Any]:
         """Return a file as an array, mapped and not read; rows of `columns` values if given."""
         path = self.path(name)
-        length = path.stat().st_size
+        with naming(path, "read"):
+            length = path.stat().st_size
         row = np.dtype(dtype).itemsize * (columns or 1)
         if length % row:
             raise CorruptIndexError(
@@ -165,23 +163,32 @@ class WorkFolder:
         shape = (length // row,) if columns is None else (length // row, columns)
         if length == 0:
             return np.empty(shape, dtype)
-        return np.memmap(path, dtype, "r", shape=shape)
+        with naming(path, "read"):
+            return np.memmap(path, dtype, "r", shape=shape)
 
     def scratch(self, name: str, dtype: type[np.generic], shape: tuple[int, ...]) -> NDArray[Any]:
         """Return an array on disk to write to, of which only what is used is in memory."""
         if 0 in shape:
             return np.empty(shape, dtype)
-        try:
+        with naming(self.path(name), "written"):
             with open(self.path(name), "wb") as file:
                 # Allocated now: running out of disk later would be a crash, not an error.
                 os.posix_fallocate(file.fileno(), 0, int(np.prod(shape)) * np.dtype(dtype).itemsize)
-        except OSError as error:
-            raise FileError(f"{self.path(name)} cannot be written: {error.strerror}") from error
-        return np.memmap(self.path(name), dtype, "r+", shape=shape)
+            return np.memmap(self.path(name), dtype, "r+", shape=shape)
 
     def remove(self, name: str) -> None:
-        """Remove a file that is no longer needed."""
-        self.path(name).unlink(missing_ok=True)
+        """Remove a file that is no longer needed, if it is there."""
+        with naming(self.path(name), "removed"):
+            self.path(name).unlink(missing_ok=True)
+
+
+@contextmanager
+def naming(path: Path, what: str) -> Iterator[None]:
+    """Turn an `OSError` into a `FileError` that names the file, and what cannot be done to it."""
+    try:
+        yield
+    except OSError as error:
+        raise FileError(f"{path} cannot be {what}: {error.strerror or error}") from error
 
 
 def release(array: NDArray[Any]) -> None:

@@ -1,6 +1,12 @@
 """Arrays in files that can be trusted: checksummed, whole or not at all."""
 
-from lookalike.storage.atomic import check_replaceable, exists, same_file, whole_file, whole_folder
+from lookalike.storage.atomic import (
+    check_replaceable,
+    is_there,
+    same_file,
+    whole_file,
+    whole_folder,
+)
 from lookalike.storage.cache_folder import user_cache_folder
 from lookalike.storage.container import (
     Container,
@@ -18,7 +24,7 @@ __all__ = [
     "Strings",
     "check_replaceable",
     "checksums",
-    "exists",
+    "is_there",
     "new_container",
     "open_container",
     "same_file",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator
@@ -12,21 +13,22 @@ from pathlib import Path
 from lookalike.errors import FileError
 from lookalike.storage.unfinished import unfinished
 
-__all__ = ["check_replaceable", "exists", "new_file", "same_file", "whole_file", "whole_folder"]
+__all__ = ["check_replaceable", "is_there", "new_file", "same_file", "whole_file", "whole_folder"]
+
+_NEVER_SYNCED = (errno.EACCES, errno.EPERM, errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
+"""What systems say that let no folder be synced, or not this one by this user."""
 
 
 def check_replaceable(path: str | os.PathLike[str]) -> None:
-    """Refuse what must not be replaced by a file: folders, devices, pipes; and impossible names."""
-    if exists(path) and not Path(path).is_file():
+    """Refuse what must not be replaced by a file: folders, devices, pipes."""
+    mode = _mode(path)
+    if mode is not None and not stat.S_ISREG(mode):
         raise FileError(f"{path} is there already and is no plain file; give another name")
 
 
-def exists(path: str | os.PathLike[str]) -> bool:
-    """Return whether there is something of that name; it is an error if that cannot be told."""
-    try:
-        return Path(path).exists()
-    except (OSError, ValueError) as error:  # too long, a NUL in it, a folder above that is closed
-        raise FileError(f"{path}: cannot be read: {error}") from error
+def is_there(path: str | os.PathLike[str]) -> bool:
+    """Return whether something has this name; a `FileError` where that cannot be found out."""
+    return _mode(path) is not None
 
 
 @contextmanager
@@ -36,7 +38,8 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     If anything is raised meanwhile, what was there before stays, and the new file is removed. An
     `OSError`, such as a full disk, becomes a `FileError` that names the file. A link stays one: the
     file that it leads to is replaced, by one that the same people may read. Folders, devices and
-    pipes are not replaced, but refused.
+    pipes are not replaced, but refused. One error comes when the new file is in its place, and says
+    so: that the folder cannot be synced, so that a loss of power may bring back the old one.
     """
     check_replaceable(path)
     target = Path(os.path.realpath(path))
@@ -53,7 +56,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
             temporary.replace(target)
     except OSError as error:
         raise FileError(f"{path} cannot be written: {error}") from error
-    _sync_folder(target.parent)
+    _sync_name(target)
 
 
 def new_file(path: str | os.PathLike[str], content: bytes) -> None:
@@ -62,6 +65,8 @@ def new_file(path: str | os.PathLike[str], content: bytes) -> None:
     Of several that make the same file at once, one does, and the others find it complete.
     """
     target = Path(path)
+    if not target.name:  # the current folder, or the root
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
     temporary = _beside(target)
     try:
         with open(temporary, "xb") as file:
@@ -79,14 +84,14 @@ def new_file(path: str | os.PathLike[str], content: bytes) -> None:
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink()
-    _sync_folder(target.parent)
+    _sync_name(target)
 
 
 @contextmanager
 def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a new folder to fill; then give it its own name, which nothing may have had before."""
     target = Path(path)
-    if exists(target):
+    if is_there(target):
         raise FileError(f"{target} is there already; name a folder that is not, or remove it")
     temporary = _beside(target)
     try:
@@ -96,7 +101,7 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
             temporary.rename(target)
     except OSError as error:
         raise FileError(f"{target} cannot be written: {error}") from error
-    _sync_folder(target.parent)
+    _sync_name(target)
 
 
 def same_file(path: str | os.PathLike[str], others: Iterable[Path]) -> Path | None:
@@ -125,11 +130,27 @@ def _beside(target: Path) -> Path:
     return target.with_name(f".{target.name}.{os.urandom(6).hex()}.tmp")
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make a rename durable; not every system lets a folder be opened for that."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
+def _mode(path: str | os.PathLike[str]) -> int | None:
+    """Return the mode of what has this name; None if nothing has."""
+    try:
+        return os.stat(path).st_mode  # noqa: PTH116  # takes every name
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return None
+    except OSError as error:
+        raise FileError(f"{path} cannot be looked at: {error}") from error
+
+
+def _sync_name(target: Path) -> None:
+    """Make a name durable by syncing its folder, where the system lets that be done."""
+    try:
+        descriptor = os.open(target.parent, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+    except OSError as error:
+        if error.errno not in _NEVER_SYNCED:
+            raise FileError(
+                f"{target} is in its place, but a loss of power may undo that: its folder cannot "
+                f"be synced ({error}); make it once more"
+            ) from error

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike import SignatureFile, _native
+from lookalike.indexes.batch import signature_file
 from lookalike.indexes.batch.match import chunks_for
 from lookalike.indexes.batch.matchers import batch_header_bits
 from support import oracle
@@ -236,10 +237,22 @@ def test_a_run_that_is_not_sorted_is_noticed(tmp_path: Path) -> None:
     SignatureFile.create(tmp_path / "file", 64).append(rows, np.arange(500))
     with pytest.raises(la.CorruptIndexError, match="should be sorted are not"):
         la.match_batch(tmp_path / "file", rows[:3])
+
+
+def test_negative_ids_with_the_right_checksums_are_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No `append` of ours writes them; whoever makes a file by hand may."""
+    rows, _ = edited(500, 0)
     signatures = np.sort(rows.copy().view("<u8")[:, 0]).view(np.uint8).reshape(-1, 8)
-    SignatureFile.create(tmp_path / "other", 64).append(signatures, np.arange(500) - 1)
+    file = SignatureFile.create(tmp_path / "file", 64)
+    with pytest.raises(la.ArgumentError, match="the smallest id is -1"):
+        file.append(signatures, np.arange(500) - 1)
+    with monkeypatch.context() as patched:
+        patched.setattr(signature_file, "as_ids", lambda ids: ids)
+        file.append(signatures, np.arange(500) - 1)
     with pytest.raises(la.CorruptIndexError, match="negative ids"):
-        la.match_batch(tmp_path / "other", signatures[:3])
+        la.match_batch(tmp_path / "file", signatures[:3])
 
 
 def test_two_processes_append_one_after_the_other(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from lookalike.collection.opening import checked_name, forget_cache, open_store
 from lookalike.collection.stores.address import parse_address
 from lookalike.collection.stores.base import HIDDEN, Numbered, StaleView, State, Store, View, Writer
 from lookalike.errors import ArgumentError, CollectionError, FileError, NotFoundError
-from lookalike.storage import whole_file
+from lookalike.storage import is_there, whole_file
 
 __all__ = ["restore_collection", "snapshot"]
 
@@ -26,7 +26,7 @@ _GONE = "what was being copied is gone from the database: somebody has removed i
 
 def snapshot(store: Store, name: str, path: Path) -> None:
     """Write one collection, as it is at one moment, to a new SQLite file."""
-    if os.path.exists(path):  # noqa: PTH110  # takes every name
+    if is_there(path):
         raise FileError(f"{path} is there already; name a new file, or remove that one")
     remove_old_snapshots(path.absolute().parent)
     with whole_file(path) as temporary:
@@ -149,7 +149,7 @@ def _copy(view: View, state: State, target: Store, name: str) -> None:
             state.keep_text,
             state.signer,
         )
-        fresh = writer.create(fresh, view.signer(state))
+        fresh = writer.create(fresh, view.checked_signer(state))
     for batch in view.all_signatures(state):
         with _writing_to(target, fresh) as writer:
             writer.insert_signatures(fresh, Numbered(batch.numbers, batch.signatures))

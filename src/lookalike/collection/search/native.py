@@ -112,7 +112,7 @@ class NativeSearch:
     def file(self, state: State) -> Path | None:
         """Return the file in which the index is saved, if there is one."""
         path = self._path(state.uid)
-        return path if path is not None and path.exists() else None
+        return path if path is not None and os.path.exists(path) else None  # noqa: PTH110  # any
 
     @property
     def memory_bytes(self) -> int:

@@ -66,16 +66,14 @@ class Numbered:
 
 def numbered(rows: Sequence[tuple[int, bytes]], width: int) -> Numbered:
     """Return rows of a table of signatures as arrays."""
-    try:
-        numbers = np.fromiter((row[0] for row in rows), np.int64, len(rows))
-        blobs = [row[1] for row in rows]
-        data = b"".join(blobs)
-        whole = not blobs or set(map(len, blobs)) == {width}
-    except TypeError:
-        whole = False
-    if not whole:
+    numbers, blobs = [row[0] for row in rows], [row[1] for row in rows]
+    # A damaged schema may make text and bytes of what were numbers.
+    if not (set(map(type, numbers)) <= {int} and set(map(type, blobs)) <= {bytes}):
+        raise damaged("the table of signatures holds something else than numbers and bytes")
+    if not set(map(len, blobs)) <= {width}:
         raise damaged(f"the table of signatures holds something else than {width} bytes each")
-    return Numbered(numbers, np.frombuffer(data, np.uint8).reshape(len(rows), width))
+    rows_of_bytes = np.frombuffer(b"".join(blobs), np.uint8).reshape(len(rows), width)
+    return Numbered(np.array(numbers, np.int64), rows_of_bytes)
 
 
 def integers(rows: Sequence[tuple[int, int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -109,7 +107,14 @@ class View(ABC):
 
     @abstractmethod
     def signer(self, state: State) -> str:
-        """Return the description of the signer as JSON."""
+        """Return the description of the signer as JSON, whatever there is."""
+
+    def checked_signer(self, state: State) -> str:
+        """Return the description of the signer as JSON, or raise if it is not as written."""
+        description = self.signer(state)
+        if signer_hash(description) != state.signer:
+            raise damaged(f"the signer of {state.name[:80]!r} is not described as it was")
+        return description
 
     @abstractmethod
     def candidates(self, state: State, keys: NDArray[np.int64], most: int) -> Numbered:
@@ -125,11 +130,14 @@ class View(ABC):
 
     def all_signatures(self, state: State) -> Iterator[Numbered]:
         """Yield all signatures, in order, in batches; raise at the end if one is not as written."""
-        count, value = 0, 0
+        count, value, last = 0, 0, -1
         for batch in self.signatures_after(state, -1):
             count += len(batch)
             value ^= digest(hashes(batch.numbers, batch.signatures))
+            last = int(batch.numbers[-1])
             yield batch
+        if last >= state.next_signature:
+            raise damaged(f"the signature {last} has a number not given out yet")
         if (count, value) != (state.signatures, state.digest):
             raise damaged(
                 f"there are {count} signatures in the table, which are not the {state.signatures} "

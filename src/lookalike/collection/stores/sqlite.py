@@ -11,7 +11,6 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from lookalike.collection.care.abandoned import drop_hidden, exclusive_file, shared_file
 from lookalike.collection.documents import MOST_ROW_BYTES, damaged
@@ -25,19 +24,10 @@ __all__ = ["SqliteStore"]
 
 _CACHE_KIB = 64 << 10
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-
-
-class _Connection(sqlite3.Connection):
-    """A connection that says so if it cannot say what is wrong.
-
-    SQLite names what it finds in a damaged schema, which the driver may not be able to decode.
-    """
-
-    def execute(self, *arguments: Any) -> sqlite3.Cursor:
-        try:
-            return super().execute(*arguments)
-        except UnicodeDecodeError:
-            raise sqlite3.DatabaseError("malformed database schema") from None
+_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+"""What the driver raises: SQLite names what it finds in a damaged schema, and the driver may not be
+able to decode that."""
+_UNWRITTEN = "nothing that was not acknowledged was written"
 
 
 class SqliteStore(Store):
@@ -129,7 +119,6 @@ class SqliteStore(Store):
             timeout=self._timeout,
             isolation_level=None,
             check_same_thread=False,
-            factory=_Connection,
         )
         try:
             (mode,) = connection.execute("PRAGMA journal_mode=TRUNCATE").fetchone()
@@ -174,7 +163,7 @@ class SqliteStore(Store):
         """
         try:
             connection.execute("COMMIT")
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             if _code(error) in (*_BUSY, sqlite3.SQLITE_FULL):
                 raise  # found out before the journal is emptied: nothing was written
             raise maybe_written(self.shown, error) from error
@@ -183,7 +172,7 @@ class SqliteStore(Store):
     def _translated(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             raise _translate(error, self.shown, self._timeout) from error
 
 
@@ -199,12 +188,12 @@ def _schema_version(connection: sqlite3.Connection, shown: str) -> int:
     return version
 
 
-def _code(error: sqlite3.Error) -> int:
+def _code(error: Exception) -> int:
     """Return the error code of SQLite; 0 if the driver has found fault by itself."""
     return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
 
 
-def _translate(error: sqlite3.Error, shown: str, timeout: float) -> Exception:
+def _translate(error: Exception, shown: str, timeout: float) -> Exception:
     code = _code(error)
     if code in _BUSY:
         return CollectionBusyError(
@@ -218,16 +207,16 @@ def _translate(error: sqlite3.Error, shown: str, timeout: float) -> Exception:
             f"{shown}: the disk is full ({error}); nothing of this batch was written: "
             "make room and write it again"
         )
-    if not code and isinstance(error, sqlite3.OperationalError):
+    if not code and isinstance(error, sqlite3.OperationalError | UnicodeDecodeError):
         # The driver's own, with the text in it, which is better not shown.
-        return damaged(f"{shown} has text that is not UTF-8")
+        return damaged(f"{shown} has text that is not UTF-8, and {_UNWRITTEN}")
     if code == sqlite3.SQLITE_CORRUPT:
         return CollectionError(
-            f"{shown} is damaged ({error}): try repair(), which rebuilds what is derived, or "
-            "restore a snapshot"
+            f"{shown} is damaged ({error}), or cannot be read, and {_UNWRITTEN}: try again, then "
+            "repair(), which rebuilds what is derived, or restore a snapshot"
         )
     if code == sqlite3.SQLITE_CANTOPEN:
-        return CollectionError(f"{shown} cannot be opened: is there such a folder or file?")
-    return CollectionError(
-        f"{shown}: SQLite reports: {error}; nothing that was not acknowledged was written"
-    )
+        return CollectionError(
+            f"{shown} cannot be opened, and {_UNWRITTEN}: is there such a folder or file?"
+        )
+    return CollectionError(f"{shown}: SQLite reports: {error}; {_UNWRITTEN}")

@@ -24,6 +24,7 @@ from lookalike.indexes.tables.flip_sets import upper_bits
 from lookalike.indexes.tables.sorted_table import SortedTable, header_width
 from lookalike.indexes.tables.volatility import as_weights
 from lookalike.signatures import as_signatures
+from lookalike.storage import is_there
 
 if TYPE_CHECKING:
     from lookalike.indexes.batch.signature_file import SignatureFile
@@ -101,7 +102,7 @@ def match_batch(
         matcher = ByFlips(rows, near, workers, values, tries, target, one)
 
     path = file_path("file", file)
-    if path.exists():
+    if is_there(path):
         store = SignatureFile(path)
     elif keep:
         store = SignatureFile.create(path, bits, exist_ok=True)  # another process may be quicker
