@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
+from lookalike.compare.methods import VALUE_BYTES
 from lookalike.dedup.progress import JobProgress
-from lookalike.dedup.settings import VALUE_BYTES, DedupSettings
+from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import Signed
 from lookalike.dedup.work_folder import WorkFolder, release
 from lookalike.errors import ResultTooLargeError
