@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
@@ -23,7 +25,7 @@ from lookalike.cli.progress import progress_bars
 from lookalike.cli.sizes import byte_count
 from lookalike.compare.methods import NGRAMS
 from lookalike.corpora import Corpus, check_table_target, check_target, format_of
-from lookalike.dedup import dedup
+from lookalike.dedup import DedupResult, dedup
 from lookalike.errors import ArgumentError
 from lookalike.shown import shown
 from lookalike.storage import check_replaceable, same_file
@@ -159,7 +161,9 @@ def run(options: argparse.Namespace) -> None:
             progress=progress,
             **{name: getattr(options, name) for name in names},
         )
-        written = _write(options, result, progress)
+        written, seconds = _write(options, result, progress)
+    if written:
+        result = replace(result, seconds={**result.seconds, "write": seconds})
     if options.json:
         say_json({**result.to_dict(), "written": written})
     elif not options.quiet:
@@ -243,14 +247,16 @@ def _check_inputs_stay(
     check_not_read("--save-signatures", options.save_signatures, [*inputs, *others])
 
 
-def _write(options: argparse.Namespace, result: Any, progress: Any) -> dict[str, str]:
-    """Write the files, timing it as one step; return what is where."""
+def _write(
+    options: argparse.Namespace, result: DedupResult, progress: Any
+) -> tuple[dict[str, str], float]:
+    """Write the files, timing it as one step; return what is where, and the seconds."""
     documents, write = (
         ("annotated documents", result.write_annotated)
         if options.annotate
         else ("documents that stay", result.write)
     )
-    jobs = [
+    jobs: list[tuple[str, Path | None, Callable[[Path], object]]] = [
         ("pairs", options.pairs, result.write_pairs),
         ("report", options.report, result.report),
         # After these: in place it is the end of the input, and nobody could try again.
@@ -260,14 +266,12 @@ def _write(options: argparse.Namespace, result: Any, progress: Any) -> dict[str,
     ]
     wanted = [(kind, path, job) for kind, path, job in jobs if path is not None]
     written: dict[str, str] = {}
-    if wanted:
-        start = time.perf_counter()
-        for kind, path, job in wanted:
-            if progress is not None:
-                progress("write", len(written) / len(wanted))
-            job(path)
-            written[kind] = str(path)
-        result.seconds["write"] = time.perf_counter() - start
+    start = time.perf_counter()
+    for kind, path, job in wanted:
         if progress is not None:
-            progress("write", 1.0)
-    return written
+            progress("write", len(written) / len(wanted))
+        job(path)
+        written[kind] = str(path)
+    if written and progress is not None:
+        progress("write", 1.0)
+    return written, time.perf_counter() - start
