@@ -13,7 +13,7 @@ demo: $(VENV)/package
 	@$(BIN)/lookalike demo
 
 test: $(VENV)/package $(VENV)/test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 # Kills writers, damages databases and every byte of files, lets system calls fail, uses ids again and
 # de-duplicates chains, hubs and templates, by the thousand: docs/trust.md. `make test` does a share.

@@ -17,7 +17,9 @@ import lookalike as la
 from lookalike.cli import full_parser, main
 from lookalike.cli.evaluate import EXPAND
 from lookalike.compare.texts import compare_texts
+from lookalike.corpora import Corpus, open_corpus
 from lookalike.dedup import ALIASES, DedupSettings
+from lookalike.dedup.context import longest_document
 from support import cli_corpus as corpus
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -46,6 +48,10 @@ def methods() -> list[str]:
     return list(method.metadata["option"]["choices"])
 
 
+def opened() -> Corpus:
+    return open_corpus(["a text"])
+
+
 def default_of(function: Callable[..., Any], name: str) -> str:
     return str(inspect.signature(function).parameters[name].default)
 
@@ -59,6 +65,15 @@ USED: dict[tuple[str, str], Callable[[], str]] = {
     ("compare", "--ngram"): lambda: str(compare_texts("a b", "a c").shingles.ngram),
     ("index", "--radius"): lambda: default_of(la.BlockIndex, "radius"),
     ("search", "--expand"): lambda: default_of(la.SliceIndex.search, "expand"),
+    **{
+        (command, "--max-document"): lambda: f"{opened().max_document >> 20}MiB"
+        for command in ("compare", "sign", "search", "collection import")
+    },
+    ("dedup", "--max-document"): lambda: (
+        f"{opened().max_document >> 20}MiB, or a twelfth of --memory-limit"
+        if longest_document(None, 12_000) == 1_000
+        else ""
+    ),
     ("evaluate", "--expand"): lambda: ",".join(map(str, EXPAND)),
 }
 """What a command uses where an option is None, that is, where the parser does not know it."""

@@ -34,9 +34,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 remove_unfinished()  # Ctrl-C may have come again, and stopped that
                 warn("interrupted", kind="")
                 return 130
-            if not isinstance(error, LookalikeError):
+            if isinstance(error, LookalikeError):
+                warn(error, kind="")
+            elif isinstance(error, MemoryError):
+                warn("out of memory; give it less to hold, or more memory", kind="")
+            else:
                 raise
-            warn(error, kind="")
             return 1
     return 0
 

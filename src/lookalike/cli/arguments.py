@@ -8,7 +8,10 @@ from dataclasses import Field, fields
 from pathlib import Path
 from typing import Any
 
+from lookalike.checks import whole_number
+from lookalike.cli.sizes import byte_count
 from lookalike.corpora import FORMATS, Corpus, open_corpus
+from lookalike.corpora.base import MAX_DOCUMENT
 from lookalike.dedup import ALIASES, DedupSettings
 from lookalike.errors import ArgumentError, FileError
 from lookalike.storage import same_file
@@ -26,13 +29,19 @@ __all__ = [
 Group = argparse._ArgumentGroup | argparse.ArgumentParser
 
 
-def add_corpus_options(group: Group) -> None:
-    """Declare how a corpus is read."""
+def add_corpus_options(group: Group, *, or_longest: str = "") -> None:
+    """Declare how a corpus is read; `or_longest` is what else may bound a document."""
     group.add_argument("--text", metavar="COLUMN", help="column with the text (default: a guess)")
     group.add_argument("--id", metavar="COLUMN", help="column with ids (default: a guess, or rows)")
     group.add_argument("--format", choices=FORMATS, help="format of the input, if its name lies")
     group.add_argument(
         "--skip-bad", action="store_true", help="leave out and count rows that cannot be read"
+    )
+    group.add_argument(
+        "--max-document",
+        type=byte_count,
+        metavar="SIZE",
+        help=f"longer documents cannot be read (default {MAX_DOCUMENT >> 20}MiB{or_longest})",
     )
 
 
@@ -64,9 +73,13 @@ def add_threads(group: Group) -> None:
     group.add_argument("--threads", type=int, metavar="N", help="threads (default: all cores)")
 
 
-def corpus_of(paths: list[str], format: str | None) -> Corpus:
-    """Open the corpus that arguments name."""
-    return open_corpus(paths[0] if len(paths) == 1 else [Path(path) for path in paths], format)
+def corpus_of(paths: list[str], options: argparse.Namespace) -> Corpus:
+    """Open the corpus that arguments name, to be read as options say."""
+    source = paths[0] if len(paths) == 1 else [Path(path) for path in paths]
+    corpus = open_corpus(source, options.format)
+    if options.max_document is not None:
+        corpus.max_document = whole_number("--max-document", options.max_document, at_least=1)
+    return corpus
 
 
 def check_folder(path: Path | None) -> None:

@@ -121,7 +121,7 @@ def _texts(options: argparse.Namespace) -> list[str]:
             if getattr(options, name):
                 raise ArgumentError(f"--{name} goes with --in CORPUS, which is missing")
         return [read_text(Path(name), _MOST_BYTES) for name in (options.a, options.b)]
-    corpus = corpus_of([options.corpus], options.format)
+    corpus = corpus_of([options.corpus], options)
     columns = find_columns(corpus, options.text, options.id)
     if options.rows:
         columns = Columns(columns.text, None)

@@ -24,7 +24,7 @@ from lookalike.cli.output import say, say_json, warn, warn_left_out
 from lookalike.cli.progress import progress_bars
 from lookalike.cli.sizes import byte_count
 from lookalike.compare.methods import NGRAMS
-from lookalike.corpora import Corpus, check_table_target, check_target, format_of
+from lookalike.corpora import Corpus, check_table_target, check_target, format_of, open_corpus
 from lookalike.dedup import DedupResult, dedup
 from lookalike.errors import ArgumentError
 from lookalike.shown import shown
@@ -93,7 +93,7 @@ def add(commands: Subparsers) -> None:
 
 def _add_input_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what is read")
-    add_corpus_options(group)
+    add_corpus_options(group, or_longest=", or a twelfth of --memory-limit")
     group.add_argument(
         "--against",
         metavar="OLD",
@@ -141,7 +141,7 @@ def _add_work_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run the job, write what was asked for, print the summary."""
-    corpus = corpus_of(options.input, options.format)
+    corpus = corpus_of(options.input, options)
     old = _old(options)
     if options.in_place and options.output is None:
         options.output = _only_file(corpus)
@@ -156,6 +156,7 @@ def run(options: argparse.Namespace) -> None:
             against=old,
             work=options.work,
             memory_limit=options.memory_limit,
+            max_document=options.max_document,
             skip_bad=options.skip_bad,
             threads=options.threads,
             progress=progress,
@@ -184,7 +185,7 @@ def _old(options: argparse.Namespace) -> Path | Corpus | None:
         return None if options.against is None else Path(options.against)
     # The format that was given is that of the input; an old file may well tell its own.
     unnamed = format_of(Path(options.against)) is None
-    return corpus_of([options.against], options.format if unnamed else None)
+    return open_corpus(options.against, options.format if unnamed else None)
 
 
 def _only_file(corpus: Corpus) -> Path:

@@ -169,7 +169,7 @@ def _queries(options: argparse.Namespace, index: Index) -> Iterator[_Queries]:
             texts = options.queries[begin : begin + _AT_A_TIME]
             yield _signed(texts, texts, signer, options.threads)
         return
-    corpus = corpus_of([options.file], options.format)
+    corpus = corpus_of([options.file], options)
     columns = find_columns(corpus, options.text, options.id)
     row = 0
     problems = Problems(options.skip_bad)

@@ -115,7 +115,7 @@ def run(options: argparse.Namespace) -> None:
         )
     check_folder(options.output)
     signer = _signer(options)
-    corpus = corpus_of(options.input, options.format)
+    corpus = corpus_of(options.input, options)
     like = [] if options.like is None else [options.like]
     check_not_read("-o", options.output, [*corpus.files, *like])
     columns = find_columns(corpus, options.text, options.id)

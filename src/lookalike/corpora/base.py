@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from lookalike.checks import optional_module
 from lookalike.errors import ArgumentError, DocumentError
+from lookalike.shown import shown
 
 if TYPE_CHECKING:
     import pyarrow
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BATCH_BYTES",
     "BATCH_ROWS",
+    "MAX_DOCUMENT",
     "Corpus",
     "Problems",
     "arrow",
@@ -32,8 +34,11 @@ __all__ = [
 BATCH_ROWS = 8192
 BATCH_BYTES = 16 << 20
 """About how much of a corpus is held at a time; a longer row is held whole."""
+MAX_DOCUMENT = 256 << 20
+"""Bytes that a row may have unless told otherwise: a line, a file, a value of Parquet."""
 
 _EXAMPLES = 5
+_LONGEST_EXAMPLE = 500
 
 Batch = TypeVar("Batch")
 
@@ -82,15 +87,24 @@ class Problems:
             raise DocumentError(f"{message}; mend it, or leave such rows out with skip_bad")
         self.bad += 1
         if len(self.examples) < _EXAMPLES:
-            self.examples.append(message)
+            self.examples.append(shown(message, _LONGEST_EXAMPLE))
+
+    def report_size(self, where: str, most: int) -> None:
+        """Report a document that has more than `most` bytes."""
+        self.report(
+            where,
+            f"has more than {most:,} bytes, which is all that max_document (--max-document) lets a "
+            "document have; raise that, which takes some five times as much memory, or cut it",
+        )
 
 
 class Corpus(ABC):
     """Documents, one a row, in an order that does not change.
 
     Reading holds a batch at a time (`BATCH_BYTES`, or one row if that is longer) and can be
-    repeated. Blank lines of JSON Lines are no rows. With `Problems.skip_bad`, bad rows are no rows
-    either: each reading leaves out the same ones.
+    repeated. A row of a file that is longer than `max_document` is bad, and is not held. Blank
+    lines of JSON Lines are no rows. With `Problems.skip_bad`, bad rows are no rows either: each
+    reading leaves out the same ones.
     """
 
     name: str
@@ -101,6 +115,8 @@ class Corpus(ABC):
     """How much of it the current reading has seen, between 0 and 1."""
     files: Sequence[Path] = ()
     """What it is read from."""
+    max_document: int = MAX_DOCUMENT
+    """Bytes that a row of a file may have; may be set before the corpus is first read."""
 
     @abstractmethod
     def columns(self) -> list[str]:

@@ -8,19 +8,23 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lookalike.corpora.base import BATCH_ROWS, Problems, arrow
+import numpy as np
+
+from lookalike.corpora.base import BATCH_ROWS, MAX_DOCUMENT, Problems, arrow, read_ahead
 from lookalike.corpora.duck import (
     connection,
     duckdb_errors,
+    first_line,
     quoted,
     quoted_name,
     quoted_paths,
     record_batches,
 )
 from lookalike.corpora.files import FileCorpus
-from lookalike.corpora.formats import compression_of
-from lookalike.corpora.lines import line_batches
+from lookalike.corpora.lines import LineBatch, line_batches
+from lookalike.corpora.records import Records
 from lookalike.errors import DocumentError, FileError, FormatError
+from lookalike.storage.unfinished import temporary_folder
 
 if TYPE_CHECKING:
     import duckdb
@@ -28,11 +32,16 @@ if TYPE_CHECKING:
 
 __all__ = ["DelimitedCorpus"]
 
-_SMALLEST_BUFFER, _LARGEST_BUFFER = 32 << 20, 256 << 20
+_SMALLEST_BUFFER = 4 << 20
+_PREFIX = "lookalike-csv-"
 
 
 class DelimitedCorpus(FileCorpus):
-    """CSV or TSV files with a header, all with the same columns. A row has less than 256 MB."""
+    """CSV or TSV files with a header, all with the same columns.
+
+    DuckDB is given some whole records at a time, in a file of their own: so much is held, and no
+    more, and what is too long never gets there.
+    """
 
     def __init__(self, paths: Sequence[Path], format: str) -> None:
         super().__init__(paths, format)
@@ -58,22 +67,43 @@ class DelimitedCorpus(FileCorpus):
 
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[pyarrow.RecordBatch]:
         """Yield batches of these columns."""
-        # All columns are looked at, so that each reading finds the same rows bad.
-        names = ", ".join(map(quoted_name, self._columns))
-        try:
-            with connection() as database:
-                result = database.sql(f"SELECT {names} FROM {self._source(problems)}")
-                for batch in record_batches(result, BATCH_ROWS):
-                    yield self._chosen(batch, columns)
-                self.done = 1.0
-                if problems.skip_bad:
-                    _count_rejected(database, problems)
-        except duckdb_errors() as error:
-            raise _readable(error, self.name) from error
+        seen = 0
+        with temporary_folder(_PREFIX) as folder, connection() as database:
+            for path, size in zip(self.paths, self.sizes, strict=True):
+                records = Records(self.delimiter)
+                cut = line_batches(path, self.max_document, problems, records)
+                for batch in read_ahead(cut):
+                    for rows in self._parsed(batch, folder / "records.csv", database, problems):
+                        yield self._chosen(rows, columns)
+                    self.done = min(1.0, (seen + batch.done) / self.total_bytes)
+                seen += size
 
     def rows(self, problems: Problems) -> Iterator[pyarrow.RecordBatch]:
         """Yield batches of all columns."""
         return self.read(self._columns, problems)
+
+    def _parsed(
+        self,
+        batch: LineBatch,
+        file: Path,
+        database: duckdb.DuckDBPyConnection,
+        problems: Problems,
+    ) -> Iterator[pyarrow.RecordBatch]:
+        """Yield the rows of some records."""
+        length = int(batch.ends[-1])
+        file.write_bytes(batch.data[:length].data)
+        # All columns are looked at, so that each reading finds the same rows bad.
+        names = ", ".join(map(quoted_name, self._columns))
+        longest = int(np.diff(batch.ends, prepend=0).max())
+        source = self._source(file, longest, header=batch.first == 1, skip_bad=problems.skip_bad)
+        try:
+            result = database.sql(f"SELECT {names} FROM {source}")
+            yield from record_batches(result, BATCH_ROWS)
+            if problems.skip_bad:
+                for record, message in _rejected(database):
+                    problems.report(batch.where(record - 1), message)
+        except duckdb_errors() as error:
+            raise _readable(error, batch) from error
 
     def _chosen(self, batch: pyarrow.RecordBatch, columns: Sequence[str]) -> pyarrow.RecordBatch:
         """Return these columns; one that is not there is null."""
@@ -82,28 +112,25 @@ class DelimitedCorpus(FileCorpus):
         nulls = pa.nulls(len(batch), pa.string())
         return pa.record_batch([known.get(name, nulls) for name in columns], names=list(columns))
 
-    def _source(self, problems: Problems) -> str:
+    def _source(self, file: Path, longest: int, *, header: bool, skip_bad: bool) -> str:
         """Return the table function; nothing in it is guessed from the data."""
         kinds = ", ".join(f"{quoted(name)}: 'VARCHAR'" for name in self._columns)
-        packed = any(compression_of(path) for path in self.paths)
-        buffer = _LARGEST_BUFFER if packed else max(self.sizes)
-        buffer = min(max(buffer, _SMALLEST_BUFFER), _LARGEST_BUFFER)
-        compression = {"gzip": "gzip", "zstd": "zstd"}.get(compression_of(self.paths[0]) or "")
+        buffer = max(2 * longest, _SMALLEST_BUFFER)
         options = [
             "auto_detect=false",
-            "header=true",
+            f"header={str(header).lower()}",
             f"delim={quoted(self.delimiter)}",
             "quote='\"'",
             "escape='\"'",
             f"columns={{{kinds}}}",
-            f"compression={quoted(compression or 'none')}",
+            "compression='none'",
             f"max_line_size={buffer}",
             f"buffer_size={buffer}",
             "hive_partitioning=false",
-            f"ignore_errors={str(problems.skip_bad).lower()}",
-            *(["store_rejects=true"] if problems.skip_bad else []),
+            f"ignore_errors={str(skip_bad).lower()}",
+            *(["store_rejects=true"] if skip_bad else []),
         ]
-        return f"read_csv({quoted_paths(self.paths)}, {', '.join(options)})"
+        return f"read_csv({quoted_paths([file])}, {', '.join(options)})"
 
 
 def _header(path: Path, delimiter: str) -> list[str]:
@@ -119,7 +146,7 @@ def _header(path: Path, delimiter: str) -> list[str]:
 
 def _lines(path: Path) -> Iterator[str]:
     """Yield lines as text, as far as they are asked for."""
-    for batch in line_batches(path):
+    for batch in line_batches(path, MAX_DOCUMENT, Problems()):
         for index, line in enumerate(batch.lines):
             try:
                 yield str(line.as_py().decode())
@@ -132,24 +159,26 @@ def _delimiter_of(header: str) -> str:
     return max(",;\t|", key=header.count)
 
 
-def _count_rejected(database: duckdb.DuckDBPyConnection, problems: Problems) -> None:
-    """Count lines, not errors: one line may have several."""
-    rejected = database.sql(
-        "SELECT s.file_path, e.line, min(e.error_message) FROM reject_errors e "
-        "JOIN reject_scans s USING (scan_id, file_id) GROUP BY ALL ORDER BY ALL"
+def _rejected(database: duckdb.DuckDBPyConnection) -> list[tuple[int, str]]:
+    """Return which records were left out, and why: records, not errors, of which one may have
+    several.
+    """
+    found: list[tuple[int, str]] = database.sql(
+        "SELECT line, min(error_message) FROM reject_errors GROUP BY ALL ORDER BY ALL"
     ).fetchall()
-    for path, line, message in rejected:
-        problems.report(f"{path}, line {line}", str(message))
+    for table in ("reject_errors", "reject_scans"):
+        database.execute(f"DROP TABLE {table}")
+    return found
 
 
-def _readable(error: Exception, name: str) -> DocumentError | FileError:
-    """Return DuckDB's error in two lines: where, and what."""
+def _readable(error: Exception, batch: LineBatch) -> DocumentError | FileError:
+    """Return DuckDB's error in a line: where, and what."""
     text = str(error)
-    line = re.search(r"CSV Error on Line: (\d+)", text)
-    if line is None:
-        return FileError(f"{name}: cannot be read: {text.splitlines()[0]}")
+    record = re.search(r"CSV Error on Line: (\d+)", text)
+    if record is None:
+        return FileError(f"{batch.path}: cannot be read: {first_line(error)}")
     reasons = [part for part in text.splitlines()[1:4] if part and not part.startswith("Possible")]
     return DocumentError(
-        f"{name}, line {line[1]}: {'; '.join(reasons)[:500]}; mend it, or leave such rows out with "
-        "skip_bad"
+        f"{batch.where(int(record[1]) - 1)}: {'; '.join(reasons)[:500]}; mend it, or leave such "
+        "rows out with skip_bad"
     )

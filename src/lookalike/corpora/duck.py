@@ -20,7 +20,9 @@ __all__ = [
     "connection",
     "connection_threads",
     "duckdb_errors",
+    "first_line",
     "limited",
+    "memory_for_reading",
     "quoted",
     "quoted_name",
     "quoted_paths",
@@ -34,6 +36,9 @@ _INTERRUPTED = "Query interrupted"
 _LIMITS: ContextVar[dict[str, str]] = ContextVar("limits", default={})  # noqa: B039  # never changed
 
 
+_MEMORY: ContextVar[int | None] = ContextVar("memory", default=None)
+
+
 @contextmanager
 def limited(memory: int | None, threads: int | None) -> Iterator[None]:
     """Let connections that are opened meanwhile have so many bytes of memory and threads."""
@@ -42,16 +47,21 @@ def limited(memory: int | None, threads: int | None) -> Iterator[None]:
         limits["memory_limit"] = f"{memory // 1_000_000}MB"
     if threads is not None:
         limits["threads"] = str(threads)
-    token = _LIMITS.set(limits)
+    tokens = _LIMITS.set(limits), _MEMORY.set(memory)
     try:
         yield
     finally:
-        _LIMITS.reset(token)
+        _LIMITS.reset(tokens[0])
+        _MEMORY.reset(tokens[1])
 
 
 @contextmanager
-def connection() -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open an empty database in memory that reads only what it is told to."""
+def connection(name: str | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open an empty database in memory that reads only what it is told to.
+
+    With the name of what is read, all of DuckDB's errors are `FileError`s; without, the caller
+    knows what they mean. A lack of memory always is one.
+    """
     module = optional_module("duckdb", "reading and writing corpora", extra="dedup")
     settings = {
         "preserve_insertion_order": "true",
@@ -66,8 +76,26 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
         if str(error) == _INTERRUPTED:  # all that DuckDB leaves of Ctrl-C
             raise KeyboardInterrupt from error
         raise
+    except module.OutOfMemoryException as error:
+        raise FileError(
+            f"{name or 'DuckDB'} needs more memory than there is ({first_line(error)}); raise "
+            "memory_limit, lower max_document, or write what is read in its own format"
+        ) from error
+    except module.Error as error:
+        if name is None:
+            raise
+        raise FileError(f"{name}: cannot be read: {first_line(error)}") from error
     finally:
         opened.close()
+
+
+def memory_for_reading() -> int | None:
+    """Return how many bytes those who read without DuckDB may hold at a time, if any limit is set.
+
+    What they hold is copied.
+    """
+    memory = _MEMORY.get()
+    return None if memory is None else memory // 2
 
 
 def connection_threads() -> int:
@@ -80,6 +108,11 @@ def duckdb_errors() -> type[Exception]:
     module: Any = optional_module("duckdb", "reading and writing corpora", extra="dedup")
     error: type[Exception] = module.Error
     return error
+
+
+def first_line(error: Exception) -> str:
+    """Return what an error says before it goes into details."""
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def quoted(text: str) -> str:

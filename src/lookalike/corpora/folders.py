@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from lookalike.corpora.base import BATCH_BYTES, BATCH_ROWS, Corpus, Problems, arrow
 from lookalike.corpora.files import check_plain
@@ -48,25 +51,29 @@ class FolderCorpus(Corpus):
         shown = file.relative_to(self.root) if self.root else file
         return os.fsencode(shown).decode("utf-8", "replace")
 
-    def documents(self, problems: Problems) -> Iterator[tuple[Path, str]]:
-        """Yield the files that are text, with it."""
+    def documents(self, problems: Problems) -> Iterator[tuple[Path, bytes]]:
+        """Yield the files that are text, with it in UTF-8, without a byte order mark."""
         for error in self._closed:
             problems.report(f"{error.filename}", f"cannot be read ({error.strerror})")
         for index, file in enumerate(self.files):
             try:
                 with open(file, "rb") as opened:
-                    beginning = opened.read(_BEGINNING)
-                    data = beginning if b"\0" in beginning else beginning + opened.read()
+                    data = opened.read(_BEGINNING)
+                    binary = b"\0" in data
+                    if not binary:
+                        data += opened.read(self.max_document + 1 - len(data))
             except OSError as error:
                 problems.report(str(file), f"cannot be read ({error.strerror})")
                 continue
             finally:
                 self.done = (index + 1) / len(self.files)
-            try:
-                if b"\0" in beginning:
-                    raise ValueError
-                yield file, data.decode("utf-8-sig")
-            except ValueError:
+            if binary:
+                problems.binary += 1
+            elif len(data) > self.max_document:
+                problems.report_size(str(file), self.max_document)
+            elif _is_utf8(data):
+                yield file, data.removeprefix(BOM_UTF8)
+            else:
                 problems.binary += 1
 
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[pyarrow.RecordBatch]:
@@ -74,9 +81,8 @@ class FolderCorpus(Corpus):
         batch: list[dict[str, Any]] = []
         size = 0
         for file, text in self.documents(problems):
-            encoded = len(text.encode())
-            batch.append({"path": self.shown(file), "text": text, "bytes": encoded})
-            size += encoded
+            batch.append({"path": self.shown(file), "text": text, "bytes": len(text)})
+            size += len(text)
             if size >= BATCH_BYTES or len(batch) == BATCH_ROWS:
                 yield _record_batch(batch, columns)
                 batch, size = [], 0
@@ -120,6 +126,20 @@ def _files_in(path: Path, closed: list[OSError]) -> list[Path]:
             except OSError as error:  # names of a folder can be read, but not what they stand for
                 closed.append(error)
     return sorted(found)
+
+
+def _is_utf8(data: bytes) -> bool:
+    """Return whether bytes are text, without making a string of them: it may take four times as
+    much memory.
+    """
+    pa = arrow()
+    offsets = np.array([0, len(data)])
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+    try:
+        pa.Array.from_buffers(pa.large_string(), 1, buffers).validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _record_batch(rows: list[dict[str, Any]], columns: Sequence[str]) -> pyarrow.RecordBatch:

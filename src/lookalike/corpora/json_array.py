@@ -1,13 +1,15 @@
-"""JSON: one array of objects in a file. Read whole, because there are no lines to stop at."""
+"""JSON: one array of objects in a file, read an object at a time."""
 
 from __future__ import annotations
 
+import codecs
 import json
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lookalike.corpora.base import BATCH_ROWS, Problems, arrow
+from lookalike.corpora.base import BATCH_BYTES, BATCH_ROWS, Problems, arrow
 from lookalike.corpora.files import FileCorpus
 from lookalike.corpora.lines import open_input
 from lookalike.errors import FileError, FormatError
@@ -19,10 +21,20 @@ __all__ = ["JsonArrayCorpus"]
 
 _MOST_LEVELS = 300
 """More than that, and Python's own reading and writing of JSON and Arrow may give up."""
+Objects = list[dict[str, Any]]
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+_DECODER = json.JSONDecoder()
+_EXTRA = "Extra data"
+_HALF_A_CHARACTER = re.compile(r"\\u[dD]")
 
 
 class JsonArrayCorpus(FileCorpus):
-    """Files with one JSON array of objects each. They must fit in memory; JSON Lines need not."""
+    """Files with one JSON array of objects each.
+
+    An object that is longer than `max_document` cannot be skipped, because where it ends is known
+    only when it has been read: it is an error in any case.
+    """
 
     def __init__(self, paths: Sequence[Path]) -> None:
         super().__init__(paths, "json")
@@ -31,80 +43,184 @@ class JsonArrayCorpus(FileCorpus):
     def columns(self) -> list[str]:
         """Return all keys, in order of appearance."""
         if self._columns is None:
-            rows = self.objects(Problems(skip_bad=True))
-            self._columns = list(dict.fromkeys(key for row in rows for key in row))
+            batches = self.objects(Problems(skip_bad=True))
+            self._columns = list(
+                dict.fromkeys(key for rows in batches for row in rows for key in row)
+            )
         return list(self._columns)
 
-    def objects(self, problems: Problems) -> list[dict[str, Any]]:
-        """Return all objects of all files."""
-        found = []
-        for path in self.paths:
-            values, has_surrogates = _array_of(path)
-            for index, value in enumerate(values):
+    def objects(self, problems: Problems) -> Iterator[Objects]:
+        """Yield all objects of all files, some at a time."""
+        found: Objects = []
+        held = read = 0
+        for path, size in zip(self.paths, self.sizes, strict=True):
+            array = _Array(path, self.max_document)
+            for index, (value, text) in enumerate(array):
+                where = f"{path}, element {index}"
                 if not isinstance(value, dict):
-                    problems.report(
-                        f"{path}, element {index}",
-                        f"is of type {type(value).__name__}; expected an object",
-                    )
+                    kind = type(value).__name__
+                    problems.report(where, f"is of type {kind}; expected an object")
                 elif _is_too_deep(value):
-                    problems.report(
-                        f"{path}, element {index}",
-                        f"is nested more than {_MOST_LEVELS} levels deep",
-                    )
-                elif has_surrogates and not _is_unicode(value):
-                    problems.report(
-                        f"{path}, element {index}", "has half of a character (a lone surrogate)"
-                    )
+                    problems.report(where, f"is nested more than {_MOST_LEVELS} levels deep")
+                elif _HALF_A_CHARACTER.search(text) and not _is_unicode(value):
+                    problems.report(where, "has half of a character (a lone surrogate)")
                 else:
                     found.append(value)
+                    held += len(text)
+                if len(found) == BATCH_ROWS or held >= BATCH_BYTES:
+                    self.done = min(1.0, (read + array.done) / self.total_bytes)
+                    yield found
+                    found, held = [], 0
+            read += size
+        if found:
+            yield found
         self.done = 1.0
-        return found
 
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[pyarrow.RecordBatch]:
         """Yield batches of strings; numbers, lists and objects come as JSON writes them."""
         pa = arrow()
-        rows = self.objects(problems)
-        for begin in range(0, len(rows), BATCH_ROWS):
-            part = rows[begin : begin + BATCH_ROWS]
+        for rows in self.objects(problems):
             yield pa.record_batch(
                 [
-                    pa.array([_as_text(row.get(column)) for row in part], pa.large_string())
+                    pa.array([_as_text(row.get(column)) for row in rows], pa.large_string())
                     for column in columns
                 ],
                 names=list(columns),
             )
 
     def rows(self, problems: Problems) -> Iterator[pyarrow.RecordBatch]:
-        """Yield batches of all columns, with types."""
+        """Yield batches of all columns, with the types that all objects together suggest.
+
+        Reads everything once more to find out the types.
+        """
         pa = arrow()
         names = self.columns()
-        rows = [{name: row.get(name) for name in names} for row in self.objects(problems)]
         try:
-            table = pa.Table.from_pylist(rows)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+            found = [
+                pa.Table.from_pylist(_with_all(rows, names)).schema
+                for rows in self.objects(Problems(skip_bad=True))
+            ]
+            if not found:
+                return
+            schema = pa.unify_schemas(found, promote_options="permissive")
+            for rows in self.objects(problems):
+                yield pa.RecordBatch.from_pylist(_with_all(rows, names), schema)
+        except (pa.ArrowException, OverflowError, ValueError, RecursionError) as error:
             raise FormatError(
-                f"{self.name}: a key has values of different types, or too large ones, which a "
-                f"table cannot hold ({error}); write .json instead"
+                f"{self.name}: a key has values of different types, too large or too deeply nested "
+                f"ones, which a table cannot hold ({error}); write .json instead"
             ) from error
-        yield from table.to_batches(max_chunksize=BATCH_ROWS)
 
 
-def _array_of(path: Path) -> tuple[list[Any], bool]:
-    """Return the values, and whether there may be halves of characters in them."""
-    stream, file = open_input(path)
-    with file:
-        try:
-            data = stream.read()
-            value = json.loads(data)
-        except (ValueError, RecursionError, OSError) as error:
-            hint = "; name it .jsonl if there is an object a line" if "Extra" in str(error) else ""
-            raise FileError(f"{path}: is not JSON ({error}){hint}") from error
-    if not isinstance(value, list):
+class _Array:
+    """The values of one file, each with the text that it was read from, at most one at a time."""
+
+    def __init__(self, path: Path, most: int) -> None:
+        self._path = path
+        self._most = most
+        self._text = ""
+        self._at = 0
+        self._passed = 0  # characters that are no longer held
+        self._at_end = False
+        self.done = 0
+
+    def __iter__(self) -> Iterator[tuple[Any, str]]:
+        stream, file = open_input(self._path)
+        with file:
+            try:
+                self._chunks = self._decoded(stream, file)
+                self._more()
+                yield from self._values()
+            except (ValueError, RecursionError, OSError, EOFError) as error:
+                reason, hint = str(error), ""
+                if isinstance(error, json.JSONDecodeError):
+                    reason = f"{error.msg} at character {self._passed + error.pos:,}"
+                    if error.msg == _EXTRA:
+                        hint = "; name it .jsonl if there is an object a line"
+                raise FileError(f"{self._path}: is not JSON ({reason}){hint}") from error
+
+    def _values(self) -> Iterator[tuple[Any, str]]:
+        if self._next() != "[":
+            self._refuse()
+        self._at += 1
+        while self._next() != "]":
+            value, end = self._value()
+            yield value, self._text[self._at : end]
+            self._at = end
+            if self._next() == ",":
+                self._at += 1
+                if self._next() == "]":
+                    raise json.JSONDecodeError("Expecting value", self._text, self._at)
+            elif self._next() != "]":
+                raise json.JSONDecodeError("Expecting ',' delimiter", self._text, self._at)
+        self._at += 1
+        if self._next():
+            raise json.JSONDecodeError(_EXTRA, self._text, self._at)
+
+    def _value(self) -> tuple[Any, int]:
+        """Return the value that begins here, and where it ends."""
+        while True:
+            failed = None
+            try:
+                value, end = _DECODER.raw_decode(self._text, self._at)
+            except json.JSONDecodeError as error:
+                failed, end = error, len(self._text)
+            if end - self._at > self._most:
+                raise FileError(
+                    f"{self._path}: has an object, or something that is not JSON, of more than "
+                    f"{self._most:,} characters, which is all that max_document (--max-document) "
+                    "lets a document have; raise that, or write JSON Lines"
+                )
+            # A number may go on, and what looks wrong may only be cut.
+            if (failed is None and end < len(self._text)) or self._at_end:
+                if failed is not None:
+                    raise failed
+                return value, end
+            self._more(len(self._text) - self._at)
+
+    def _next(self) -> str:
+        """Return the next character that is no space; none at the end."""
+        while True:
+            match = _SPACE.match(self._text, self._at)
+            self._at = self._at if match is None else match.end()
+            if self._at < len(self._text) or self._at_end:
+                return self._text[self._at : self._at + 1]
+            self._more()
+
+    def _more(self, least: int = 1) -> None:
+        """Read on: at least so many characters, so that no value is tried more than some times."""
+        parts = [self._text[self._at :]]
+        while least > 0 and not self._at_end:
+            part = next(self._chunks, None)
+            self._at_end = part is None
+            parts.append(part or "")
+            least -= len(parts[-1])
+        self._passed += self._at
+        self._text, self._at = "".join(parts), 0
+
+    def _decoded(self, stream: Any, file: Any) -> Iterator[str]:
+        data = stream.read(BATCH_BYTES)
+        decoder = codecs.getincrementaldecoder(json.detect_encoding(data))("surrogatepass")
+        while data:
+            self.done = file.tell()
+            yield decoder.decode(data)
+            data = stream.read(BATCH_BYTES)
+        yield decoder.decode(b"", final=True)
+
+    def _refuse(self) -> None:
+        kinds = {"{": "object", '"': "string", "t": "truth value", "f": "truth value", "n": "null"}
+        first = self._text[self._at : self._at + 1]
+        if not first:
+            raise json.JSONDecodeError("Expecting value", self._text, self._at)
         raise FormatError(
-            f"{path}: is a JSON {type(value).__name__}; expected an array of objects, or name the "
-            "file .jsonl if there is an object a line"
+            f"{self._path}: is a JSON {kinds.get(first, 'number')}, if JSON at all; expected an "
+            "array of objects, or name the file .jsonl if there is an object a line"
         )
-    return value, b"\\ud" in data or b"\\uD" in data
+
+
+def _with_all(rows: Objects, names: Sequence[str]) -> Objects:
+    """Return rows that have all keys, in order."""
+    return [{name: row.get(name) for name in names} for row in rows]
 
 
 def _is_too_deep(value: dict[str, Any]) -> bool:

@@ -24,6 +24,7 @@ from lookalike.corpora.duck import (
     connection,
     connection_threads,
     duckdb_errors,
+    first_line,
     quoted,
     quoted_strings,
     streamed,
@@ -56,7 +57,9 @@ class JsonLinesCorpus(FileCorpus):
         """Return the keys of the first 100 objects of the first file that has any, in order."""
         if self._columns is None:
             keys: dict[str, None] = {}
-            beginnings = (islice(line_batches(path), 1) for path in self.paths)
+            silent = Problems(skip_bad=True)
+            batches = (line_batches(path, self.max_document, silent) for path in self.paths)
+            beginnings = (islice(some, 1) for some in batches)
             for batch in chain.from_iterable(beginnings):
                 for line in batch.lines.slice(0, _LINES_FOR_COLUMNS):
                     with suppress(ValueError, RecursionError):
@@ -69,24 +72,24 @@ class JsonLinesCorpus(FileCorpus):
 
     def lines(self, problems: Problems) -> Iterator[pyarrow.LargeStringArray]:
         """Yield the lines that are objects, as they are, with their ends."""
-        for batch in self._batches():
+        for batch in self._batches(problems):
             if (batch.path, batch.first) in self._clean:
                 yield batch.lines.view(arrow().large_string())
             else:
-                with connection() as database:
+                with connection(self.name) as database:
                     yield self._objects(batch, problems, database)
             self.done = batch.done
 
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[pyarrow.RecordBatch]:
         """Yield batches of strings; numbers, lists and objects come as JSON writes them."""
-        for batch in self._batches():
+        for batch in self._batches(problems):
             values = _plain_values(batch, columns, connection_threads())
             if values is None:
                 values = _values_of_objects(batch, columns)
             if values is not None:
                 self._clean.add((batch.path, batch.first))
             else:
-                with connection() as database:
+                with connection(self.name) as database:
                     values = _values(self._objects(batch, problems, database), columns, database)
             yield values
             self.done = batch.done
@@ -97,39 +100,40 @@ class JsonLinesCorpus(FileCorpus):
         Reads everything once to find out the types. What is nested more than 50 levels deep comes
         as text, as JSON writes it.
         """
-        pa = arrow()
-        schema = pa.schema([("line", pa.large_string())])
         silent = Problems(skip_bad=problems.skip_bad)  # the second reading counts nothing again
         with connection() as database:
-            tables = (pa.record_batch({"line": _shallow(part)}) for part in self.lines(problems))
-            with streamed(database, "every_line", schema, tables):
-                found = database.sql(
-                    "SELECT json_group_structure(line::JSON) FROM every_line"
-                ).fetchall()
-            if found[0][0] is None:
-                return
-            structure = json.dumps(_with_types(json.loads(found[0][0])))
-            for lines in self.lines(silent):
-                yield from self._typed(lines, structure, database)
+            try:
+                structure = self._structure(database, problems)
+                if structure is None:
+                    return
+                for lines in self.lines(silent):
+                    database.register("batch", arrow().table({"line": lines}))
+                    rows = database.sql(
+                        f"SELECT unnest(from_json(line, {quoted(structure)})) FROM batch"
+                    )
+                    yield from rows.to_arrow_table().to_batches(max_chunksize=BATCH_ROWS)
+            except (duckdb_errors(), arrow().ArrowException, RecursionError) as error:
+                raise FormatError(
+                    f"{self.name}: cannot become a table, perhaps because it has no keys, an empty "
+                    "one or two that differ in upper and lower case only, or because it is nested "
+                    f"too deeply ({first_line(error)}); write .jsonl instead"
+                ) from error
 
-    def _typed(
-        self, lines: Any, structure: str, database: duckdb.DuckDBPyConnection
-    ) -> Iterator[pyarrow.RecordBatch]:
-        """Yield the values of lines, in the types that the structure says."""
-        database.register("batch", arrow().table({"line": lines}))
-        try:
-            rows = database.sql(f"SELECT unnest(from_json(line, {quoted(structure)})) FROM batch")
-            yield from rows.to_arrow_table().to_batches(max_chunksize=BATCH_ROWS)
-        except duckdb_errors() as error:
-            raise FormatError(
-                f"{self.name}: cannot become a table, perhaps because it has no keys, an empty one "
-                f"or two that differ in upper and lower case only ({error}); write .jsonl instead"
-            ) from error
+    def _structure(self, database: duckdb.DuckDBPyConnection, problems: Problems) -> str | None:
+        """Return the types of all lines together, as DuckDB takes them; None if there are none."""
+        pa = arrow()
+        schema = pa.schema([("line", pa.large_string())])
+        tables = (pa.record_batch({"line": _shallow(part)}) for part in self.lines(problems))
+        with streamed(database, "every_line", schema, tables):
+            found = database.sql(
+                "SELECT json_group_structure(line::JSON) FROM every_line"
+            ).fetchall()[0][0]
+        return None if found is None else json.dumps(_with_types(json.loads(found)))
 
-    def _batches(self) -> Iterator[LineBatch]:
+    def _batches(self, problems: Problems) -> Iterator[LineBatch]:
         read = 0
         for path, size in zip(self.paths, self.sizes, strict=True):
-            for batch in line_batches(path):
+            for batch in line_batches(path, self.max_document, problems):
                 yield replace(batch, done=min(1.0, (read + batch.done) / self.total_bytes))
             read += size
 

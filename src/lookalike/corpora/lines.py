@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.corpora.base import BATCH_BYTES, arrow
+from lookalike.corpora.base import BATCH_BYTES, Problems, arrow
 from lookalike.corpora.formats import compression_of
 from lookalike.errors import FileError
 
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["LineBatch", "line_batches", "open_input"]
+__all__ = ["LineBatch", "Lines", "count_newlines", "line_batches", "open_input"]
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NEWLINE = ord("\n")
@@ -42,9 +42,13 @@ class LineBatch:
     def __len__(self) -> int:
         return len(self.ends)
 
+    def line(self, index: int) -> int:
+        """Return the number in the file of line `index` of this batch."""
+        return self.first + index
+
     def where(self, index: int) -> str:
         """Return how people find line `index` of this batch."""
-        return f"{self.path}, line {self.first + index}"
+        return f"{self.path}, line {self.line(index)}"
 
     @cached_property
     def lines(self) -> pyarrow.LargeBinaryArray:
@@ -69,16 +73,40 @@ def open_input(path: Path) -> Any:
         raise FileError(f"{path}: cannot be read: {error}") from error
 
 
-def line_batches(path: Path) -> Iterator[LineBatch]:
-    """Yield all lines of a file, without copying them one by one."""
+class Lines:
+    """Where the lines of a file end. What a place is like needs no more than the data there."""
+
+    begin: Any = None
+    """What the beginning of a file is like."""
+    batch: type[LineBatch] = LineBatch
+
+    def ends(
+        self, data: NDArray[np.uint8], state: Any, at_end: bool
+    ) -> tuple[NDArray[np.int64], Any]:
+        """Return where lines end, as far as ends are to be seen, and what comes after the data."""
+        ends = _native.line_ends(data)
+        return ends[: len(ends) - int(len(ends) > 0 and data[-1] != _NEWLINE)], state
+
+
+def line_batches(
+    path: Path, most: int, problems: Problems, lines: Lines | None = None
+) -> Iterator[LineBatch]:
+    """Yield all lines of a file, or whatever else `lines` tells, without copying them one by one.
+
+    Those of more than `most` bytes are reported, and not held: neither whole nor expanded.
+    """
+    lines = lines or Lines()
     stream, file = open_input(path)
     first = 1
     rest = np.empty(0, np.uint8)  # of a line whose end has not been seen
+    too_long = False  # that line: its beginning has been let go of, `state` is where it was
     with file:
         begun = at_end = False
+        state = lines.begin
         while not at_end:
             # A line longer than a batch is read in ever larger steps: each byte is copied twice.
-            data = np.empty(len(rest) + max(BATCH_BYTES, len(rest)), np.uint8)
+            room = min(max(BATCH_BYTES, len(rest)), most - len(rest) + BATCH_BYTES)
+            data = np.empty(len(rest) + room, np.uint8)
             data[: len(rest)] = rest
             try:
                 read = _fill(stream, data[len(rest) :])
@@ -91,13 +119,40 @@ def line_batches(path: Path) -> Iterator[LineBatch]:
             if not begun and data[:3].tobytes() == _BYTE_ORDER_MARK:
                 data = data[3:]
             begun = True
-            ends = _native.line_ends(data)
-            if len(ends) and data[-1] != _NEWLINE and not at_end:
-                ends = ends[:-1]
+            ends, state = lines.ends(data, state if too_long else lines.begin, at_end)
+            if at_end and len(data) and (not len(ends) or ends[-1] < len(data)):
+                ends = np.append(ends, len(data))
+            if too_long:  # up to the end of that line, if it is there
+                too_long = not len(ends)
+                gone = len(data) if too_long else int(ends[0])
+                first += count_newlines(data[:gone])
+                data, ends = data[gone:], ends[1:] - gone
             rest = data[ends[-1] :] if len(ends) else data
-            if len(ends):
-                yield LineBatch(path, first, data, ends, file.tell())
-            first += len(ends)
+            batch = lines.batch(path, first, data, ends, file.tell())
+            yield from _of_good_length(batch, most, problems)
+            first += count_newlines(data[: len(data) - len(rest)])
+            if len(rest) > most:
+                problems.report_size(f"{path}, line {first}", most)
+                first += count_newlines(rest)
+                rest, too_long = rest[:0], True
+
+
+def count_newlines(data: NDArray[np.uint8]) -> int:
+    """Return how many lines end in some data."""
+    return int(np.count_nonzero(data == _NEWLINE))
+
+
+def _of_good_length(batch: LineBatch, most: int, problems: Problems) -> Iterator[LineBatch]:
+    """Yield a batch without the lines that are too long, in as many parts as that takes."""
+    begins = np.concatenate([[0], batch.ends[:-1]])
+    begun = 0
+    for place in [*np.flatnonzero(batch.ends - begins > most).tolist(), len(batch)]:
+        if place > begun:
+            data, ends = batch.data[begins[begun] :], batch.ends[begun:place] - begins[begun]
+            yield replace(batch, first=batch.line(begun), data=data, ends=ends)
+        if place < len(batch):
+            problems.report_size(batch.where(place), most)
+        begun = place + 1
 
 
 def _fill(stream: Any, buffer: NDArray[np.uint8]) -> int:

@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from lookalike.checks import optional_module
-from lookalike.corpora.base import BATCH_BYTES, BATCH_ROWS, Problems, arrow, read_ahead
+from lookalike.corpora.base import (
+    BATCH_BYTES,
+    BATCH_ROWS,
+    Problems,
+    arrow,
+    arrow_compute,
+    read_ahead,
+)
 from lookalike.corpora.duck import (
     connection,
     duckdb_errors,
+    first_line,
+    memory_for_reading,
     quoted_name,
     quoted_paths,
     record_batches,
 )
 from lookalike.corpora.files import FileCorpus
+from lookalike.corpora.parquet_pages import Pages, measure_pages
 from lookalike.errors import FileError
 
 if TYPE_CHECKING:
@@ -26,6 +40,10 @@ if TYPE_CHECKING:
 
 __all__ = ["ParquetCorpus", "write_parquet"]
 
+_PAGE_DOCUMENTS = 8
+"""How many of the longest documents a page may have room for. Writers look at the size of a page
+only after a thousand rows or so, and so make large ones of long documents.
+"""
 _GROUP_ROWS = 1 << 17
 _GROUP_BYTES = 16 << 20
 """A row group that is written has as many rows or, roughly, bytes; so much is in memory, twice."""
@@ -44,6 +62,7 @@ class ParquetCorpus(FileCorpus):
                 if not any(schema.equals(file.schema_arrow) for schema in schemas):
                     schemas.append(file.schema_arrow)
         self._columns: list[str] = schemas[0].names
+        self._texts = [field.name for schema in schemas for field in schema if _is_text(field.type)]
         self._united = None if _is_plain(schemas) else _united(self.paths)
         if self._united is not None:
             try:
@@ -51,7 +70,9 @@ class ParquetCorpus(FileCorpus):
                     relation = database.sql(f"SELECT * FROM {self._united}")
                     self._columns = list(relation.columns)
             except duckdb_errors() as error:
-                raise FileError(f"{self.name}: have no common schema: {error}") from error
+                raise FileError(
+                    f"{self.name}: have no common schema: {first_line(error)}"
+                ) from error
 
     def columns(self) -> list[str]:
         """Return the columns of the schema."""
@@ -59,45 +80,108 @@ class ParquetCorpus(FileCorpus):
 
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[pyarrow.RecordBatch]:
         """Yield batches of these columns, with their types."""
-        seen = 0
+        # If some are to be left out, all texts are looked at: each reading finds the same rows bad.
+        wanted = [*columns, *(self._texts if problems.skip_bad else ())]
+        present = [column for column in dict.fromkeys(wanted) if column in self._columns]
+        row = 0
         if self._united is None:
-            batches = read_ahead(self._plain(columns))
+            # Found out here: what limits this thread is not known to that which reads ahead.
+            page = min(_PAGE_DOCUMENTS * self.max_document, memory_for_reading() or sys.maxsize)
+            batches = read_ahead(self._plain(present, page, problems))
             errors: tuple[type[Exception], ...] = (OSError, arrow().ArrowException)
         else:
-            batches, errors = self._by_duckdb(columns), (duckdb_errors(),)
+            batches, errors = _numbered(self._by_duckdb(present)), (duckdb_errors(),)
         try:
-            for batch in batches:
-                yield batch
-                seen += len(batch)
-                self.done = seen / max(1, self._count)
+            for row, batch in batches:
+                for part in self._of_good_length(batch, row, problems):
+                    yield _arranged(part, columns)
+                row += len(batch)
+                self.done = row / max(1, self._count)
         except errors as error:
-            raise FileError(f"{self.name}: cannot be read after row {seen}: {error}") from error
+            raise FileError(
+                f"{self.name}: cannot be read after row {row}: {first_line(error)}"
+            ) from error
 
     def rows(self, problems: Problems) -> Iterator[pyarrow.RecordBatch]:
         """Yield batches of all columns."""
         return self.read(self._columns, problems)
 
-    def _plain(self, columns: Sequence[str]) -> Iterator[pyarrow.RecordBatch]:
-        pa = arrow()
-        present = [column for column in dict.fromkeys(columns) if column in self._columns]
+    def _plain(
+        self, columns: Sequence[str], page: int, problems: Problems
+    ) -> Iterator[tuple[int, pyarrow.RecordBatch]]:
+        """Yield batches, and the number of the first row of each."""
+        row = 0
         for path in self.paths:
             with _opened(path) as file:
-                some = None
-                for some in file.iter_batches(_rows_at_a_time(file.metadata), columns=present):
-                    some.validate(full=True)  # a file may say that anything is UTF-8
-                    yield _arranged(some, columns)
-                if some is None:
-                    yield _arranged(pa.RecordBatch.from_pylist([], file.schema_arrow), columns)
+                if not file.metadata.num_rows:
+                    yield row, _empty(file.schema_arrow, columns)
+                for group in range(file.metadata.num_row_groups):
+                    described = file.metadata.row_group(group)
+                    looked_at = self._columns if problems.skip_bad else columns
+                    pages = measure_pages(path, described, looked_at)
+                    where = f"{path}, row group {group}"
+                    if not self._is_bounded(where, described.num_rows, pages, page, problems):
+                        yield row, _empty(file.schema_arrow, columns)
+                        row += described.num_rows
+                        continue
+                    rows = pages.rows_within(BATCH_BYTES, BATCH_ROWS)
+                    some = file.iter_batches(rows, row_groups=[group], columns=columns)
+                    for batch in _gathered(some):
+                        batch.validate(full=True)  # a file may say that anything is UTF-8
+                        yield row, batch
+                        row += len(batch)
+
+    def _is_bounded(
+        self, where: str, rows: int, pages: Pages, most: int, problems: Problems
+    ) -> bool:
+        """Report a group of rows that would expand beyond all bounds: a page is held whole."""
+        if pages.largest <= most and pages.long_value <= self.max_document:
+            return True
+        problems.report(
+            where,
+            f"its {rows:,} rows have a page of {pages.largest:,} bytes, with values of "
+            f"{pages.long_value:,} and more; a page is held whole, and may have {most:,} bytes "
+            f"with values of {self.max_document:,}: raise max_document (--max-document), or the "
+            "memory limit, or write the file anew with smaller pages",
+        )
+        problems.bad += rows - 1
+        return False
+
+    def _of_good_length(self, batch: Any, row: int, problems: Problems) -> Iterator[Any]:
+        """Yield a batch without rows that have too long a text, which are reported.
+
+        In parts, if its texts are repeated in many rows, and will have a copy for each.
+        """
+        pa = arrow()
+        too_long, sizes = np.zeros(len(batch), bool), np.zeros(len(batch), np.int64)
+        for column in batch.columns:
+            lengths = _text_lengths(column)
+            if lengths is not None:
+                too_long |= lengths > self.max_document
+                sizes += lengths
+        for place in np.flatnonzero(too_long).tolist():
+            problems.report_size(f"{self.name}, row {row + place}", self.max_document)
+        if too_long.any():
+            batch, sizes = batch.filter(pa.array(~too_long)), sizes[~too_long]
+        begin = 0
+        for end in _cuts(sizes, BATCH_BYTES):
+            yield batch.slice(begin, end - begin)
+            begin = end
 
     def _by_duckdb(self, columns: Sequence[str]) -> Iterator[pyarrow.RecordBatch]:
-        names = ", ".join(
-            quoted_name(column) if column in self._columns else f"NULL AS {quoted_name(column)}"
-            for column in columns
-        )
+        names = ", ".join(map(quoted_name, columns))
         with connection() as database:
             yield from record_batches(
                 database.sql(f"SELECT {names} FROM {self._united}"), BATCH_ROWS
             )
+
+
+def _numbered(batches: Iterator[Any]) -> Iterator[tuple[int, Any]]:
+    """Yield batches, and the number of the first row of each."""
+    row = 0
+    for batch in batches:
+        yield row, batch
+        row += len(batch)
 
 
 def write_parquet(batches: Iterator[pyarrow.RecordBatch], schema: Any, path: Path) -> None:
@@ -159,12 +243,60 @@ def _opened(path: Path) -> Iterator[Any]:
             yield file
 
 
-def _rows_at_a_time(metadata: Any) -> int:
-    """Return how many rows make a batch, so that long ones do not fill the memory."""
-    groups = range(metadata.num_row_groups)
-    size: int = sum(metadata.row_group(at).total_byte_size for at in groups)
-    rows: int = metadata.num_rows
-    return max(1, min(BATCH_ROWS, BATCH_BYTES * rows // max(1, size)))
+def _gathered(batches: Iterator[Any]) -> Iterator[Any]:
+    """Yield batches of about the usual size made of smaller ones."""
+    pa = arrow()
+    some: list[Any] = []
+    size = rows = 0
+    for batch in batches:
+        some.append(batch)
+        size, rows = size + batch.nbytes, rows + len(batch)
+        if size + batch.nbytes > BATCH_BYTES or rows >= BATCH_ROWS:  # another would be too much
+            yield some[0] if len(some) == 1 else pa.concat_batches(some)
+            some, size, rows = [], 0, 0
+    if some:
+        yield some[0] if len(some) == 1 else pa.concat_batches(some)
+
+
+def _is_text(kind: Any) -> bool:
+    """Return whether values are texts or bytes, in whatever form."""
+    types = arrow().types
+    if types.is_dictionary(kind):
+        return _is_text(kind.value_type)
+    kinds = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+    return any(is_kind(kind) for is_kind in kinds)
+
+
+def _text_lengths(column: Any) -> NDArray[np.int64] | None:
+    """Return the bytes of texts, without making them; None for other types."""
+    if not _is_text(column.type):
+        return None
+    if arrow().types.is_dictionary(column.type):
+        lengths = _text_lengths(column.dictionary)
+        if lengths is None:
+            return None
+        indices = column.indices.fill_null(0).to_numpy(zero_copy_only=False)
+        return lengths[indices] if len(lengths) else np.zeros(len(column), np.int64)
+    found = arrow_compute().binary_length(column).fill_null(0)
+    return np.asarray(found.to_numpy(zero_copy_only=False), np.int64)
+
+
+def _cuts(sizes: NDArray[np.int64], most: int) -> list[int]:
+    """Return where to cut so that parts have about `most` bytes; the last cut is the end."""
+    total = np.cumsum(sizes)
+    cuts: list[int] = []
+    while not cuts or cuts[-1] < len(sizes):
+        before = total[cuts[-1] - 1] if cuts else 0
+        end = int(np.searchsorted(total, before + 2 * most))
+        cuts.append(min(len(sizes), max(end, (cuts[-1] if cuts else 0) + 1)))
+    return cuts
+
+
+def _empty(schema: Any, columns: Sequence[str]) -> Any:
+    """Return a batch of no rows, for the types."""
+    pa = arrow()
+    fields = [schema.field(column) for column in columns]
+    return pa.RecordBatch.from_pylist([], pa.schema(fields, schema.metadata))
 
 
 def _is_plain(schemas: Sequence[Any]) -> bool:

@@ -15,7 +15,7 @@ class StringWriter:
     def __init__(self, data: BinaryIO, ends: BinaryIO) -> None:
         self._data = data
         self._ends = ends
-        self._size = 0
+        self.size = 0
         self.count = 0
 
     def append(self, strings: Any) -> None:
@@ -28,11 +28,11 @@ class StringWriter:
         ends = np.frombuffer(offsets, np.int64)[strings.offset : strings.offset + len(strings) + 1]
         if ends[-1] > ends[0]:
             self._data.write(memoryview(data)[ends[0] : ends[-1]])
-        self._ends.write((ends[1:] - ends[0] + self._size).tobytes())
-        self._size += int(ends[-1] - ends[0])
+        self._ends.write((ends[1:] - ends[0] + self.size).tobytes())
+        self.size += int(ends[-1] - ends[0])
         self.count += len(strings)
 
     def append_empty(self, count: int) -> None:
         """Append that many empty strings."""
-        self._ends.write(np.full(count, self._size, np.int64).tobytes())
+        self._ends.write(np.full(count, self.size, np.int64).tobytes())
         self.count += count

@@ -31,7 +31,7 @@ class TextLinesCorpus(FileCorpus):
         pa = arrow()
         read = 0
         for path, size in zip(self.paths, self.sizes, strict=True):
-            for batch in line_batches(path):
+            for batch in line_batches(path, self.max_document, problems):
                 try:
                     yield batch.lines.cast(pa.large_string())
                 except pa.ArrowInvalid:

@@ -242,16 +242,18 @@ def _write_lines(corpus: JsonLinesCorpus | TextLinesCorpus, rows: _Rows, path: P
 
 
 def _write_objects(corpus: JsonArrayCorpus, rows: _Rows, path: Path) -> int:
-    objects = corpus.objects(rows.problems)
-    chosen, added = rows.next(len(objects))
-    rows.finish()
+    written = 0
     with whole_file(path) as temporary, _open_output(temporary, path) as file:
-        for place, at in enumerate(chosen.tolist()):
-            keys = {name: added[name][at].as_py() for name in added}
-            text = json.dumps({**objects[at], **keys}, ensure_ascii=False)
-            file.write((",\n" if place else "[\n").encode() + text.encode())
-        file.write(b"\n]\n" if len(chosen) else b"[]\n")
-    return len(chosen)
+        for objects in corpus.objects(rows.problems):
+            chosen, added = rows.next(len(objects))
+            for at in chosen.tolist():
+                keys = {name: added[name][at].as_py() for name in added}
+                text = json.dumps({**objects[at], **keys}, ensure_ascii=False)
+                file.write((",\n" if written else "[\n").encode() + text.encode())
+                written += 1
+        file.write(b"\n]\n" if written else b"[]\n")
+        rows.finish()
+    return written
 
 
 def _copy_files(corpus: FolderCorpus, rows: _Rows, path: Path) -> int:

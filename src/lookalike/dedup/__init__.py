@@ -50,6 +50,7 @@ def dedup(
     against: Any = None,
     work: str | os.PathLike[str] | None = None,
     memory_limit: SupportsIndex | None = None,
+    max_document: SupportsIndex | None = None,
     skip_bad: bool = False,
     threads: SupportsIndex | None = None,
     progress: Callable[[str, float], None] | None = None,
@@ -76,7 +77,9 @@ def dedup(
     `DedupCounts` tells of how many. The same input gives the same survivors, for any number of
     threads. Texts, signatures and pairs lie on disk, in `work` (where an interrupted job goes on,
     and another threshold needs no new signatures) or in a temporary folder; memory is some 150
-    bytes a document and 600 MB.
+    bytes a document and 600 MB. A document of more than `max_document` bytes (256 MB, or a twelfth
+    of `memory_limit`) is bad: it is refused, or with `skip_bad` left out, before it is held or
+    expanded.
     `progress` is called with the name of a step and the share of it that is done.
     """
     from lookalike.dedup.job import run_job
@@ -89,6 +92,7 @@ def dedup(
         against=against,
         work=work,
         memory_limit=memory_limit,
+        max_document=max_document,
         skip_bad=skip_bad,
         threads=threads,
         progress=progress,

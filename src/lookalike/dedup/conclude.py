@@ -67,6 +67,7 @@ def conclude(job: JobContext, outcome: Outcome) -> DedupResult:
         source_identity=outcome.source.identity,
         columns=outcome.source.columns,
         skip_bad=job.skip_bad,
+        limits=job.limits,
         documents=outcome.documents,
         signed=outcome.signed,
         first_equal=outcome.first,

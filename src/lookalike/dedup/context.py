@@ -6,16 +6,19 @@ from dataclasses import dataclass
 from typing import SupportsIndex
 
 from lookalike.checks import whole_number
+from lookalike.corpora.base import MAX_DOCUMENT
 from lookalike.dedup.progress import JobProgress
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.work_folder import WorkFolder
 from lookalike.errors import ArgumentError
 
-__all__ = ["JobContext", "memory_bytes"]
+__all__ = ["JobContext", "longest_document", "memory_bytes"]
 
 _BYTES_A_DOCUMENT = 150
 _BYTES_A_PAIR = 100
 _BYTES_AT_LEAST = 600 << 20
+_BYTES_A_BYTE = 12
+"""Of memory, for each byte of the longest document: it is copied, and its features are larger."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,11 @@ class JobContext:
     threads: int
     progress: JobProgress
     work: WorkFolder
+
+    @property
+    def limits(self) -> tuple[int | None, int]:
+        """Bytes of memory and threads that reading and writing may take."""
+        return None if self.memory_limit is None else self.memory_limit // 2, self.threads
 
     def check_memory(self, documents: int) -> None:
         """Refuse more documents than there is memory for."""
@@ -56,6 +64,21 @@ def memory_bytes(memory_limit: SupportsIndex | None) -> int | None:
             f"memory_limit is {limit:,} bytes; a job takes {_BYTES_AT_LEAST:,} at least"
         )
     return limit
+
+
+def longest_document(given: SupportsIndex | None, limit: int | None) -> int | None:
+    """Return the bytes that a document may have, so that it can be worked on within the limit."""
+    if given is not None:
+        given = whole_number("max_document", given, at_least=1)
+    if limit is None:
+        return given
+    most = limit // _BYTES_A_BYTE
+    if given is not None and given > most:
+        raise ArgumentError(
+            f"max_document is {given:,} bytes; within a memory_limit of {limit:,}, a document may "
+            f"have {most:,}: raise memory_limit to {given * _BYTES_A_BYTE:,}, or lower max_document"
+        )
+    return min(most, MAX_DOCUMENT) if given is None else given
 
 
 def _needed(documents: int) -> int:

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import thread_count
-from lookalike.corpora import format_of, open_corpus
+from lookalike.corpora import Corpus, format_of, open_corpus
 from lookalike.corpora.columns import Columns, find_columns
 from lookalike.corpora.duck import limited
 from lookalike.dedup.choose import choose_survivors, ranks
 from lookalike.dedup.cluster import cluster_documents
 from lookalike.dedup.conclude import Outcome, conclude
-from lookalike.dedup.context import JobContext, memory_bytes
+from lookalike.dedup.context import JobContext, longest_document, memory_bytes
 from lookalike.dedup.likeness import likeness
 from lookalike.dedup.progress import JobProgress
 from lookalike.dedup.propose import propose_pairs
@@ -45,6 +45,7 @@ def run_job(
     against: Any,
     work: str | os.PathLike[str] | None,
     memory_limit: SupportsIndex | None,
+    max_document: SupportsIndex | None,
     skip_bad: bool,
     threads: SupportsIndex | None,
     progress: Callable[[str, float], None] | None,
@@ -53,15 +54,16 @@ def run_job(
 ) -> DedupResult:
     """Run a job; see `lookalike.dedup`."""
     chosen = _settings(settings)
-    corpus = open_corpus(source, format)
+    limit = memory_bytes(memory_limit)
+    longest = longest_document(max_document, limit)
+    corpus = _open(source, format, longest)
     columns = find_columns(corpus, text, id, chosen.keep_column)
     count = thread_count(threads)
-    limit = memory_bytes(memory_limit)
-    old = _open_old(against, chosen, columns, format)
+    old = _open_old(against, chosen, columns, format, longest)
     folder = WorkFolder(None if work is None else Path(work))
     job = JobContext(chosen, skip_bad, limit, count, JobProgress(progress), folder)
     try:
-        with limited(None if limit is None else limit // 4, count):
+        with limited(*job.limits):
             result = _steps(job, Source(corpus, columns, corpus.identity()), old)
             if save_signatures is not None:
                 result.save_signatures(save_signatures)
@@ -75,7 +77,6 @@ def _steps(job: JobContext, source: Source, old: Source | OldSignatures | None) 
     timed = job.progress.timed
     with timed("read"):
         documents = read_documents(job, source, old)
-        job.check_memory(len(documents))
     with timed("collapse"):
         first = collapse(job, documents)
     with timed("sign"):
@@ -120,8 +121,15 @@ def _settings(given: dict[str, Any]) -> DedupSettings:
     return DedupSettings(**named)
 
 
+def _open(source: Any, format: str | None, longest: int | None) -> Corpus:
+    corpus = open_corpus(source, format)
+    if longest is not None:
+        corpus.max_document = longest
+    return corpus
+
+
 def _open_old(
-    against: Any, settings: DedupSettings, new: Columns, format: str | None
+    against: Any, settings: DedupSettings, new: Columns, format: str | None, longest: int | None
 ) -> Source | OldSignatures | None:
     if against is None:
         return None
@@ -137,7 +145,7 @@ def _open_old(
         return OldSignatures(saved.signatures, saved.ids, identity)
     # The format that was given is that of the source; an old file may well tell its own.
     unnamed = isinstance(against, str | os.PathLike) and format_of(Path(against)) is None
-    corpus = open_corpus(against, format if unnamed else None)
+    corpus = _open(against, format if unnamed else None, longest)
     known = corpus.columns()
     text, id = (name if name in known else None for name in (new.text, new.id))
     return Source(corpus, find_columns(corpus, text, id, None), corpus.identity())

@@ -16,9 +16,12 @@ from lookalike.corpora.columns import Columns, id_strings, text_strings, undicti
 from lookalike.dedup.context import JobContext
 from lookalike.dedup.strings_on_disk import StringsOnDisk, TextWriter
 from lookalike.dedup.work_folder import WorkFolder, digest
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, DocumentError
 
 __all__ = ["DocumentTable", "OldSignatures", "Source", "read_documents"]
+
+_EXPANSION, _EXPANDED_BYTES = 10_000, 4 << 30
+"""How many times its size a corpus may have when it is read, and the bytes that are always fine."""
 
 
 @dataclass(frozen=True)
@@ -77,12 +80,17 @@ def read_documents(
 ) -> DocumentTable:
     """Read an old corpus, if there is one, and the one to be de-duplicated.
 
-    Documents known only by their signatures come before all others, without text.
+    Documents known only by their signatures come before all others, without text. More than there
+    is memory for are refused as soon as that is seen.
     """
     work = job.work
     signatures = old if isinstance(old, OldSignatures) else None
+    without_text = 0 if signatures is None else len(signatures)
     sources = [*([old] if isinstance(old, Source) else []), source]
-    described = [[one.identity, one.corpus.format, vars(one.columns)] for one in sources]
+    described = [
+        [one.identity, one.corpus.format, vars(one.columns), one.corpus.max_document]
+        for one in sources
+    ]
     repeatable = all(one.identity is not None for one in sources)
     known = None if signatures is None else signatures.identity
     key = digest("read", described, known, job.skip_bad)
@@ -91,11 +99,12 @@ def read_documents(
         job.progress.reuse("read")
     else:
         work.begin("read")
-        facts = _read_all(job, sources, 0 if signatures is None else len(signatures))
+        facts = _read_all(job, sources, without_text)
         names = ["texts", *(f"ids{at}" for at, one in enumerate(sources) if one.columns.id)]
         made = [f"{name}.{part}" for name in names for part in ("bytes", "ends")]
         ordered = ["order.arrow"] if source.columns.order and facts["counts"][-1] else []
         work.complete("read", key, facts, [*made, *ordered])
+    job.check_memory(sum(facts["counts"]) + without_text)
     last = len(sources) - 1
     count = sum(facts["counts"][:last]) if signatures is None else len(signatures)
     old_ids: Sequence[str] | StringsOnDisk | None = None
@@ -110,7 +119,7 @@ def read_documents(
         old=count,
         order=_ranks(work, count, facts["counts"][last]) if source.columns.order else None,
         key=key if repeatable else digest(key, np.random.default_rng().bytes(16).hex()),
-        signatures_only=0 if signatures is None else count,
+        signatures_only=without_text,
         bad=facts["bad"],
         binary=facts["binary"],
         examples=facts["examples"],
@@ -155,6 +164,8 @@ def _read(
         if columns.order:
             order.append(_comparable(batch.column(len(columns.names) - 1)))
         row += len(batch)
+        job.check_memory(texts.count)
+        _check_expansion(corpus, texts.size)
         job.progress.step("read", corpus.done)
     if columns.order and order:
         table = pa.table({"order": pa.chunked_array(order)})
@@ -163,6 +174,17 @@ def _read(
             pa.ipc.new_file(file, table.schema) as writer,
         ):
             writer.write_table(table)
+
+
+def _check_expansion(corpus: Corpus, size: int) -> None:
+    """Refuse what is not a corpus that was compressed, but made to fill the disk."""
+    packed = sum(file.stat().st_size for file in corpus.files) if size > _EXPANDED_BYTES else size
+    if corpus.files and size > _EXPANSION * packed:
+        raise DocumentError(
+            f"{corpus.name} has {packed:,} bytes and expands to more than {size:,}; expected no "
+            f"more than {_EXPANSION:,} times as many, above {_EXPANDED_BYTES:,}. If it is "
+            "meant, write it anew without compression"
+        )
 
 
 def _comparable(column: Any) -> Any:

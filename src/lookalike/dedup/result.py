@@ -97,6 +97,8 @@ class DedupResult:
     """What the source was when it was read; see `Corpus.identity`."""
     columns: Columns = field(repr=False)
     skip_bad: bool = field(repr=False)
+    limits: tuple[int | None, int | None] = field(repr=False)
+    """Bytes of memory and threads that reading the source again and writing may take."""
     documents: DocumentTable = field(repr=False)
     signed: Signed = field(repr=False)
     first_equal: NDArray[np.int64] = field(repr=False)

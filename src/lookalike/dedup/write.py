@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from lookalike.corpora import Problems, write_corpus, write_table
 from lookalike.corpora.base import BATCH_ROWS, arrow, arrow_positions
+from lookalike.corpora.duck import limited
 from lookalike.dedup.verify import VerifiedPairs
 from lookalike.signatures import save_signatures
 
@@ -57,7 +58,8 @@ def write_annotated(result: DedupResult, path: Path, *, in_place: bool = False) 
 
 def write_pairs(result: DedupResult, path: Path) -> int:
     """Write the verified pairs by id; with an old corpus, `old` tells that left is one of it."""
-    return write_table(_pair_batches(result), path)
+    with limited(*result.limits):
+        return write_table(_pair_batches(result), path)
 
 
 def write_signatures(result: DedupResult, path: Path) -> None:
@@ -92,14 +94,15 @@ def _write(result: DedupResult, path: Path, in_place: bool, **rows: Any) -> int:
     to meanwhile and its end.
     """
     result.source.check_identity(result.source_identity)
-    return write_corpus(
-        result.source,
-        path,
-        skip_bad=result.skip_bad,
-        identity=result.source_identity,
-        in_place=in_place,
-        **rows,
-    )
+    with limited(*result.limits):
+        return write_corpus(
+            result.source,
+            path,
+            skip_bad=result.skip_bad,
+            identity=result.source_identity,
+            in_place=in_place,
+            **rows,
+        )
 
 
 def _ids(result: DedupResult, rows: NDArray[np.int64], missing: NDArray[np.bool_]) -> Any:

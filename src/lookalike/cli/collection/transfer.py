@@ -51,7 +51,7 @@ def _import(options: argparse.Namespace) -> None:
     from lookalike.collection.care.transfer import import_documents
 
     with opened(options) as docs, progress_bars(options.quiet) as progress:
-        corpus = corpus_of(options.input, options.format)
+        corpus = corpus_of(options.input, options)
         signature = options.signature or corpus.column_for(None, (_SIGNATURE,), "signatures")
         text = text_column(corpus, options.text)
         done = import_documents(
@@ -62,6 +62,7 @@ def _import(options: argparse.Namespace) -> None:
             signature=signature,
             replace=options.replace,
             skip_bad=options.skip_bad,
+            max_document=corpus.max_document,
             progress=progress,
         )
     say(f"added {done.added}, replaced {done.updated}, left out {done.bad}")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from lookalike.checks import callback, file_path, flag, one_of, whole_number
 from lookalike.collection.documents import MOST_DEPTH
 from lookalike.corpora import FORMATS, Corpus, Problems, open_corpus, write_table
-from lookalike.corpora.base import arrow
+from lookalike.corpora.base import MAX_DOCUMENT, arrow
 from lookalike.errors import ArgumentError, BatchError, ItemError
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ def import_documents(
     format: str | None = None,
     replace: bool = False,
     skip_bad: bool = False,
+    max_document: int = MAX_DOCUMENT,
     batch: int = _BATCH,
     progress: Progress | None = None,
 ) -> Imported:
@@ -70,15 +71,17 @@ def import_documents(
     become metadata; one called `metadata` with a JSON object, as `export_documents` writes, is
     taken as a whole. `replace` replaces documents with the same ids, which else are errors; an
     error ends the import, and what was committed before stays, unless `skip_bad` leaves bad rows
-    out.
+    out. A row of more than `max_document` bytes is bad.
     """
     replace, skip_bad = flag("replace", replace), flag("skip_bad", skip_bad)
     size = whole_number("batch", batch, at_least=1, at_most=_MOST_BATCH)
+    longest = whole_number("max_document", max_document, at_least=1)
     progress = callback("progress", progress)
     for option, column in (("text", text), ("id", id), ("signature", signature)):
         if column is not None and not isinstance(column, str):
             raise ArgumentError(f"{option} is {column!r}; expected the name of a column")
     corpus = open_corpus(source, None if format is None else one_of("format", format, FORMATS))
+    corpus.max_document = longest
     columns = _Columns(
         corpus.column_for(text, _TEXTS, "text"),
         corpus.column_for(id, _IDS, "ids"),
