@@ -128,7 +128,7 @@ def test_import_and_export(shell: Shell, tmp_path: Path) -> None:
     corpus = tmp_path / "corpus.jsonl"
     rows = [{"id": f"d{n}", "text": f"document number {n}", "n": n} for n in range(500)]
     corpus.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    shell("create", "--signer", "topsig", "--bits", "256")
+    shell("create", "--method", "topsig", "--bits", "256")
     assert shell("import", str(corpus), "--quiet") == "added 500, replaced 0, left out 0\n"
     assert "use upsert" in shell("import", str(corpus), status=1)
     assert shell("import", str(corpus), "--replace") == "added 0, replaced 500, left out 0\n"
@@ -199,7 +199,7 @@ def test_signers(shell: Shell, tmp_path: Path) -> None:
     shell("create", "--name", "b", "--signer", "bbitminhash", "--bits", "128", "--chars", "4")
     saved = tmp_path / "signer.lookalike"
     la.SimHash(bits=64, seed=5).save(saved)
-    shell("create", "--name", "c", "--signer", str(saved), "--no-text")
+    shell("create", "--name", "c", "--method", str(saved), "--no-text")
     with la.open_collection(shell.database, "a") as docs:
         assert docs.signer == la.SimHash(bits=64, features=la.Words(ngram=3))
     with la.open_collection(shell.database, "b") as docs:
@@ -213,7 +213,7 @@ def test_signers(shell: Shell, tmp_path: Path) -> None:
     ("action", "arguments", "message"),
     [
         ("create", [], "has a collection 'documents' already"),
-        ("create", ["--name", "x", "--signer", "md5"], "--signer is 'md5'"),
+        ("create", ["--name", "x", "--method", "md5"], "--method is 'md5'"),
         ("create", ["--name", "x", "--bits", "12"], "12"),
         ("create", ["--name", "x", "--ngram", "2", "--chars", "2"], "exclude each other"),
         ("add", ["fox", "again"], "there is a document of this id"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import sys
+from dataclasses import FrozenInstanceError, fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.dedup import DedupResult
+from lookalike.dedup import STEPS, DedupResult
 from support import dedup_oracle
 
 WORDS = [f"w{number}" for number in range(400)]
@@ -334,3 +335,19 @@ def test_a_cosine_that_is_the_threshold_exactly_counts(method: str, bits: int) -
         texts = [" ".join([*shared, *(f"{side}{at}" for at in range(count // 5))]) for side in "ab"]
         result = la.dedup(texts, method=method, ngram=1, radius=bits)
         assert result.counts.near_duplicates == 1, count
+
+
+def test_a_result_is_complete_and_stays_as_it_is(tmp_path: Path) -> None:
+    told: list[str] = []
+    result = la.dedup(
+        ["one two", "one two", "three"], progress=lambda step, share: told.append(step)
+    )
+    assert tuple(dict.fromkeys(told)) == tuple(result.seconds) == STEPS[:-1]
+    for name in [field.name for field in fields(result)]:
+        value = getattr(result, name)
+        assert value is not None or name == "source_identity"  # a list in memory has none
+        with pytest.raises(FrozenInstanceError):
+            setattr(result, name, value)
+    file = tmp_path / "corpus.txt"
+    file.write_text("one two\nthree\n")
+    assert la.dedup(file).source_identity is not None

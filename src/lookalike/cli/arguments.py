@@ -4,82 +4,68 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
+from dataclasses import Field, fields
 from pathlib import Path
 from typing import Any
 
 from lookalike.checks import whole_number
 from lookalike.cli.sizes import byte_count
 from lookalike.corpora import FORMATS, Corpus, open_corpus
-from lookalike.dedup import METHODS
+from lookalike.corpora.base import MAX_DOCUMENT
+from lookalike.dedup import ALIASES, DedupSettings
 from lookalike.errors import ArgumentError, FileError
 from lookalike.storage import same_file
 
 __all__ = [
-    "SIGNER_DEFAULTS",
     "add_corpus_options",
-    "add_max_document",
-    "add_signer_options",
+    "add_settings",
     "add_threads",
     "check_folder",
     "check_not_read",
     "corpus_of",
+    "settings_fields",
 ]
-
-SIGNER_DEFAULTS: dict[str, Any] = {
-    "method": "minhash",
-    "ngram": None,
-    "permutations": 128,
-    "bits": None,
-    "seed": 0,
-}
-"""What `add_signer_options` leaves where nothing is given; None: the method's own default."""
 
 Group = argparse._ArgumentGroup | argparse.ArgumentParser
 
 
-def add_corpus_options(group: Group) -> None:
-    """Declare how a corpus is read."""
+def add_corpus_options(group: Group, *, or_longest: str = "") -> None:
+    """Declare how a corpus is read; `or_longest` is what else may bound a document."""
     group.add_argument("--text", metavar="COLUMN", help="column with the text (default: a guess)")
     group.add_argument("--id", metavar="COLUMN", help="column with ids (default: a guess, or rows)")
     group.add_argument("--format", choices=FORMATS, help="format of the input, if its name lies")
     group.add_argument(
         "--skip-bad", action="store_true", help="leave out and count rows that cannot be read"
     )
-    add_max_document(group)
-
-
-def add_max_document(group: Group) -> None:
-    """Declare how long a document may be."""
     group.add_argument(
         "--max-document",
         type=byte_count,
         metavar="SIZE",
-        help="longer documents cannot be read (default 256MiB, or a twelfth of --memory-limit)",
+        help=f"longer documents cannot be read (default {MAX_DOCUMENT >> 20}MiB{or_longest})",
     )
 
 
-def add_signer_options(group: Group) -> None:
-    """Declare how documents are signed."""
-    group.add_argument("--method", choices=METHODS, help="signatures (default minhash)")
-    group.add_argument(
-        "--ngram",
-        "--ngram-size",
-        "--ngram_size",
-        type=int,
-        metavar="N",
-        help="words that make a feature (default: minhash 5, simhash 3, topsig 2)",
-    )
-    group.add_argument(
-        "--permutations",
-        "--num-perm",
-        "--num_perm",
-        type=int,
-        metavar="N",
-        help="of minhash (default 128)",
-    )
-    group.add_argument("--bits", type=int, metavar="N", help="simhash (128) and topsig (1024)")
-    group.add_argument("--seed", type=int, metavar="N", help="of signatures (default 0)")
-    group.set_defaults(**SIGNER_DEFAULTS)
+def settings_fields(*, signs: bool = False) -> list[Field[Any]]:
+    """Return the settings of `dedup`; `signs`: those alone that signatures depend on."""
+    return [one for one in fields(DedupSettings) if one.metadata["signs"] or not signs]
+
+
+def add_settings(group: Group, *, signs: bool = False) -> None:
+    """Declare options for `settings_fields`, with their defaults and what they say of themselves.
+
+    A setting that is on gets an option that turns it off.
+    """
+    for setting in settings_fields(signs=signs):
+        name, help = setting.name, setting.metadata["help"]
+        if setting.default is True:
+            group.add_argument(f"--no-{name}", dest=name, action="store_false", help=help)
+            continue
+        names = [name, *(alias for alias, meant in ALIASES.items() if meant == name)]
+        spelt = [f"--{one.replace('_', '-')}" for one in names]
+        spelt += [f"--{one}" for one in names[1:] if "_" in one]
+        group.add_argument(
+            *spelt, dest=name, default=setting.default, help=help, **setting.metadata["option"]
+        )
 
 
 def add_threads(group: Group) -> None:

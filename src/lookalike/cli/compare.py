@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from lookalike.checks import optional_module, whole_number
 from lookalike.cli.arguments import add_corpus_options, add_threads, corpus_of
 from lookalike.cli.output import say, say_json
+from lookalike.compare.methods import NGRAMS
 from lookalike.compare.texts import Comparison, DiffPart, MethodVerdict, WordDiff, compare_texts
 from lookalike.corpora.columns import Columns, find_columns
 from lookalike.corpora.lookup import find_documents, read_text
@@ -65,7 +66,10 @@ def add(commands: Subparsers) -> None:
     add_corpus_options(group)
     group = parser.add_argument_group("how they are compared")
     group.add_argument(
-        "--ngram", type=int, metavar="N", help="words in a shingle, for Jaccard (default 5)"
+        "--ngram",
+        type=int,
+        metavar="N",
+        help=f"words in a shingle, for Jaccard (default {NGRAMS['minhash']})",
     )
     group.add_argument("--seed", type=int, default=0, metavar="N", help="of signatures (default 0)")
     add_threads(group)

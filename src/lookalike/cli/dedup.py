@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
@@ -11,17 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 from lookalike.cli.arguments import (
     add_corpus_options,
-    add_signer_options,
+    add_settings,
     add_threads,
     check_folder,
     check_not_read,
     corpus_of,
+    settings_fields,
 )
 from lookalike.cli.output import say, say_json, warn, warn_left_out
 from lookalike.cli.progress import progress_bars
 from lookalike.cli.sizes import byte_count
+from lookalike.compare.methods import NGRAMS
 from lookalike.corpora import Corpus, check_table_target, check_target, format_of, open_corpus
-from lookalike.dedup import CLUSTERINGS, dedup
+from lookalike.dedup import DedupResult, dedup
 from lookalike.errors import ArgumentError
 from lookalike.shown import shown
 from lookalike.storage import check_replaceable, same_file
@@ -31,7 +35,7 @@ if TYPE_CHECKING:
 
 _SIGNATURES = ".lookalike"
 
-_DETAILS = """\
+_DETAILS = f"""\
 input:
   JSON Lines, JSON, CSV, TSV, Parquet, text (a document a line), by the name of the file;
   .gz and .zst too. A folder, or files with other names: a document a file, binary files are
@@ -45,8 +49,8 @@ output (-o):
 
 near-duplicates:
   two documents whose exact similarity is at least the threshold: Jaccard similarity of word
-  5-grams (minhash), or the cosine of word n-gram counts (simhash, topsig). Signatures only propose
-  pairs. docs/deduplicating.md has the figures.
+  {NGRAMS["minhash"]}-grams (minhash), or the cosine of word n-gram counts (simhash, topsig).
+  Signatures only propose pairs. docs/deduplicating.md has the figures.
 
 what is guaranteed:
   every document that is dropped was compared with one that stays (or is in OLD), and is equal to it
@@ -81,7 +85,7 @@ def add(commands: Subparsers) -> None:
     )
     parser.add_argument("input", nargs="+", metavar="INPUT", help="files, folders or patterns")
     _add_input_options(parser)
-    _add_method_options(parser)
+    add_settings(parser.add_argument_group("what counts as a near-duplicate"))
     _add_output_options(parser)
     _add_work_options(parser)
     parser.set_defaults(run=run)
@@ -89,60 +93,11 @@ def add(commands: Subparsers) -> None:
 
 def _add_input_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what is read")
-    add_corpus_options(group)
+    add_corpus_options(group, or_longest=", or a twelfth of --memory-limit")
     group.add_argument(
         "--against",
         metavar="OLD",
         help="a corpus, or a file of --save-signatures; what is already there is dropped",
-    )
-
-
-def _add_method_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("what counts as a near-duplicate")
-    group.add_argument(
-        "--threshold", type=float, default=0.8, metavar="T", help="similarity (default 0.8)"
-    )
-    add_signer_options(group)
-    group.add_argument(
-        "--radius",
-        "--bit-diff",
-        "--bit_diff",
-        type=int,
-        metavar="N",
-        help="most bits in which a proposed pair of simhash or topsig differs (default: by T)",
-    )
-    group.add_argument(
-        "--min-features",
-        type=int,
-        default=1,
-        metavar="N",
-        help="keep documents with fewer features, whatever they look like (default 1)",
-    )
-    group.add_argument(
-        "--no-verify",
-        dest="verify",
-        action="store_false",
-        help="believe the signatures, do not compare the documents: all is estimated",
-    )
-    group.add_argument(
-        "--cluster",
-        choices=CLUSTERINGS,
-        default="star",
-        help="star (default): drop only near-duplicates of one that stays; components: of all that "
-        "pairs connect keep one, so that ends of chains are dropped that resemble none that stays",
-    )
-    group.add_argument(
-        "--max-cluster",
-        type=int,
-        default=1000,
-        metavar="N",
-        help="with components: split those of more different documents into stars (default 1000)",
-    )
-    group.add_argument(
-        "--keep",
-        default="first",
-        metavar="RULE",
-        help="who stays: first, last, longest, shortest, max:COLUMN, min:COLUMN (default first)",
     )
 
 
@@ -184,12 +139,6 @@ def _add_work_options(parser: argparse.ArgumentParser) -> None:
     add_threads(group)
 
 
-_SETTINGS = (
-    "method", "threshold", "ngram", "permutations", "bits", "radius", "seed", "verify",
-    "min_features", "cluster", "max_cluster", "keep",
-)  # fmt: skip
-
-
 def run(options: argparse.Namespace) -> None:
     """Run the job, write what was asked for, print the summary."""
     corpus = corpus_of(options.input, options)
@@ -197,6 +146,7 @@ def run(options: argparse.Namespace) -> None:
     if options.in_place and options.output is None:
         options.output = _only_file(corpus)
     _check_outputs(options, corpus, old)
+    names = [setting.name for setting in settings_fields()]
     with progress_bars(options.quiet or options.json) as progress:
         result = dedup(
             corpus,
@@ -210,9 +160,11 @@ def run(options: argparse.Namespace) -> None:
             skip_bad=options.skip_bad,
             threads=options.threads,
             progress=progress,
-            **{name: getattr(options, name) for name in _SETTINGS},
+            **{name: getattr(options, name) for name in names},
         )
-        written = _write(options, result, progress)
+        written, seconds = _write(options, result, progress)
+    if written:
+        result = replace(result, seconds={**result.seconds, "write": seconds})
     if options.json:
         say_json({**result.to_dict(), "written": written})
     elif not options.quiet:
@@ -233,8 +185,7 @@ def _old(options: argparse.Namespace) -> Path | Corpus | None:
         return None if options.against is None else Path(options.against)
     # The format that was given is that of the input; an old file may well tell its own.
     unnamed = format_of(Path(options.against)) is None
-    format = options.format if unnamed else None
-    return open_corpus(options.against, format)
+    return open_corpus(options.against, options.format if unnamed else None)
 
 
 def _only_file(corpus: Corpus) -> Path:
@@ -297,14 +248,16 @@ def _check_inputs_stay(
     check_not_read("--save-signatures", options.save_signatures, [*inputs, *others])
 
 
-def _write(options: argparse.Namespace, result: Any, progress: Any) -> dict[str, str]:
-    """Write the files, timing it as one step; return what is where."""
+def _write(
+    options: argparse.Namespace, result: DedupResult, progress: Any
+) -> tuple[dict[str, str], float]:
+    """Write the files, timing it as one step; return what is where, and the seconds."""
     documents, write = (
         ("annotated documents", result.write_annotated)
         if options.annotate
         else ("documents that stay", result.write)
     )
-    jobs = [
+    jobs: list[tuple[str, Path | None, Callable[[Path], object]]] = [
         ("pairs", options.pairs, result.write_pairs),
         ("report", options.report, result.report),
         # After these: in place it is the end of the input, and nobody could try again.
@@ -314,14 +267,12 @@ def _write(options: argparse.Namespace, result: Any, progress: Any) -> dict[str,
     ]
     wanted = [(kind, path, job) for kind, path, job in jobs if path is not None]
     written: dict[str, str] = {}
-    if wanted:
-        start = time.perf_counter()
-        for kind, path, job in wanted:
-            if progress is not None:
-                progress("write", len(written) / len(wanted))
-            job(path)
-            written[kind] = str(path)
-        result.seconds["write"] = time.perf_counter() - start
+    start = time.perf_counter()
+    for kind, path, job in wanted:
         if progress is not None:
-            progress("write", 1.0)
-    return written
+            progress("write", len(written) / len(wanted))
+        job(path)
+        written[kind] = str(path)
+    if written and progress is not None:
+        progress("write", 1.0)
+    return written, time.perf_counter() - start

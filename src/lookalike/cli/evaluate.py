@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 _MOST_NEIGHBOURS = 1 << 20
+EXPAND = (0, 1, 2, 3)
+_EXPAND_TEXT = ",".join(map(str, EXPAND))
 
 _COLUMNS = """\
 columns of the table:
@@ -101,7 +103,7 @@ def add(commands: Subparsers) -> None:
         help="slice widths to build, such as 14,16 (default: what SliceIndex chooses)",
     )
     parser.add_argument(
-        "--expand", type=_numbers, metavar="LIST", help="values of expand (default 0,1,2,3)"
+        "--expand", type=_numbers, metavar="LIST", help=f"values of expand (default {_EXPAND_TEXT})"
     )
     parser.add_argument(
         "--admit",
@@ -166,7 +168,7 @@ def run(options: argparse.Namespace) -> None:
         k=options.k,
         sample=options.sample,
         slice_bits=options.slice_bits,
-        expand=(0, 1, 2, 3) if options.expand is None else options.expand,
+        expand=EXPAND if options.expand is None else options.expand,
         admit=options.admit,
         threads=options.threads,
         progress=_progress("settings"),

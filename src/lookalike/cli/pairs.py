@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 from lookalike.checks import thread_count, whole_number
 from lookalike.cli.arguments import add_threads, check_folder, check_not_read
 from lookalike.cli.output import say, say_json
+from lookalike.compare.methods import METHODS, Method
 from lookalike.corpora import format_of, write_table
 from lookalike.corpora.base import arrow
 from lookalike.errors import ArgumentError
@@ -28,7 +30,15 @@ if TYPE_CHECKING:
 _AT_A_TIME = 1 << 16
 _FORMATS = ("csv", "tsv", "jsonl", "json", "parquet")
 
-_DETAILS = """\
+_SIMILARITY = 0.8
+_BITS = {name: Method.of(name).signer().bits for name in METHODS}
+_ANGLE = math.acos(_SIMILARITY) / math.pi
+_RADII = {
+    name: int(bits * ((1 - _SIMILARITY) / 2 if name == "minhash" else _ANGLE))
+    for name, bits in _BITS.items()
+}
+
+_DETAILS = f"""\
 output:
   columns left and right (ids, or positions where the file has none), distance (bits that differ),
   and estimate, the similarity that the distance suggests, where the signer is known. Left comes
@@ -37,7 +47,8 @@ output:
 
 which radius:
   of b bits and a similarity s: b/2 · (1 - s) for minhash, b/π · acos(s) for simhash and topsig.
-  For 0.8: 204 of minhash's 2048 bits, 13 of simhash's 64, 209 of topsig's 1024.
+  For {_SIMILARITY}: {", ".join(f"{_RADII[name]} of {name}'s {_BITS[name]}" for name in METHODS)}
+  bits.
   `lookalike dedup` compares the documents themselves, too; this command does not.
 
 exit status:

@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lookalike.cli.arguments import (
-    SIGNER_DEFAULTS,
     add_corpus_options,
-    add_signer_options,
+    add_settings,
     add_threads,
     check_folder,
     check_not_read,
     corpus_of,
+    settings_fields,
 )
 from lookalike.cli.output import say, say_json, warn_left_out
 from lookalike.cli.progress import progress_bars
+from lookalike.compare.methods import METHODS, Method
 from lookalike.corpora.columns import find_columns
 from lookalike.corpora.signing import SIGNATURE_SUFFIXES, SignedCorpus, sign_corpus
 from lookalike.dedup import DedupSettings
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
 
 _LEARNT = {"simhash": "tfidf", "topsig": "log-likelihood"}
 
-_DETAILS = """\
+_MINHASH, _SIMHASH, _TOPSIG = (Method.of(name) for name in METHODS)
+
+_DETAILS = f"""\
 input:
   what `lookalike dedup` reads: JSON Lines, JSON, CSV, TSV, Parquet, text (a document a line),
   folders (a document a file); .gz and .zst too. It may be larger than memory.
@@ -45,9 +48,10 @@ output (-o):
   NAME.npy holds the signatures alone, uint8[n, bits // 8], a row for each document.
 
 which method:
-  minhash  Jaccard similarity of word 5-grams: finds copies and edited copies
-  simhash  cosine of word 2-grams, in 64 bits: small, for near-duplicates
-  topsig   cosine of words, in 1024 bits: documents about the same things, if of similar length
+  minhash  Jaccard similarity of word {_MINHASH.ngram}-grams: finds copies and edited copies
+  simhash  cosine of word {_SIMHASH.ngram}-grams, in {_SIMHASH.bits} bits: near-duplicates
+  topsig   cosine of word {_TOPSIG.ngram}-grams, in {_TOPSIG.bits} bits: documents about the same
+           things, if of similar length
   For `lookalike search` by a few words: --method simhash --ngram 1 --bits 1024 --fit
 
 exit status:
@@ -77,7 +81,7 @@ def add(commands: Subparsers) -> None:
     )
     add_corpus_options(parser.add_argument_group("what is read"))
     group = parser.add_argument_group("how it is signed")
-    add_signer_options(group)
+    add_settings(group, signs=True)
     group.add_argument(
         "--weights",
         choices=WEIGHT_KINDS,
@@ -137,10 +141,11 @@ def run(options: argparse.Namespace) -> None:
 
 def _signer(options: argparse.Namespace) -> DocumentSigner:
     """Return the signer that the options describe, or that of a file."""
-    given = {name: getattr(options, name) for name in SIGNER_DEFAULTS}
+    defaults = {setting.name: setting.default for setting in settings_fields(signs=True)}
+    given = {name: getattr(options, name) for name in defaults}
     if options.like is not None:
         for name, value in {**given, "weights": options.weights, "fit": options.fit}.items():
-            if value != SIGNER_DEFAULTS.get(name, False) and value is not None:
+            if value != defaults.get(name, False) and value is not None:
                 raise ArgumentError(f"--{name} does not go with --like, which says how to sign")
         signer = load_signer(options.like)
         if not isinstance(signer, DocumentSigner) or not signer.features.is_document(""):

@@ -12,15 +12,17 @@ from numpy.typing import ArrayLike, NDArray
 from lookalike.features import Words
 from lookalike.signatures import BBitMinHash, SimHash, TopSig
 
-__all__ = ["METHODS", "VALUE_BYTES", "Method"]
+__all__ = ["BITS", "METHODS", "NGRAMS", "PERMUTATIONS", "VALUE_BYTES", "Method"]
 
 METHODS = ("minhash", "simhash", "topsig")
 
 VALUE_BYTES = 2
 """Of a MinHash value, as it is kept: 16 bits collide once in 65,536, which bands do not notice."""
 
-_NGRAM = {"minhash": 5, "simhash": 3, "topsig": 2}
-_BITS = {"minhash": 0, "simhash": 128, "topsig": 1024}
+PERMUTATIONS = 128
+NGRAMS = {"minhash": 5, "simhash": 3, "topsig": 2}
+BITS = {"minhash": 0, "simhash": 128, "topsig": 1024}
+"""What suits each method; 0 where it goes by permutations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +44,16 @@ class Method:
         name: str,
         *,
         ngram: int | None = None,
-        permutations: int = 128,
+        permutations: int = PERMUTATIONS,
         bits: int | None = None,
         seed: SupportsIndex = 0,
     ) -> Method:
         """Return a method with the defaults that suit it where nothing was said."""
         return cls(
             name,
-            _NGRAM[name] if ngram is None else ngram,
+            NGRAMS[name] if ngram is None else ngram,
             permutations,
-            _BITS[name] if bits is None else bits,
+            BITS[name] if bits is None else bits,
             seed,
         )
 

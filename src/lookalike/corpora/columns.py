@@ -10,10 +10,20 @@ import numpy as np
 from lookalike.corpora.base import Corpus, arrow, arrow_compute
 from lookalike.errors import ArgumentError, DocumentError
 
-__all__ = ["Columns", "find_columns", "id_strings", "text_strings", "undictionaried"]
+__all__ = [
+    "Columns",
+    "find_columns",
+    "id_column",
+    "id_strings",
+    "text_column",
+    "text_strings",
+    "undictionaried",
+]
 
 TEXT_GUESSES = ("text", "content", "body", "document", "abstract", "description", "sentence")
-ID_GUESSES = ("id", "_id", "doc_id", "docid", "uid", "key", "path", "url")
+ID_GUESSES = (
+    "id", "_id", "doc_id", "docid", "document_id", "uid", "key", "path", "url", "file",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -35,19 +45,29 @@ def find_columns(
     corpus: Corpus, text: str | None, id: str | None, order: str | None = None
 ) -> Columns:
     """Return the columns to read: those named, or the only obvious ones."""
-    chosen = corpus.column_for(text, TEXT_GUESSES, "text")
+    chosen = text_column(corpus, text)
     if chosen is None:
         columns = corpus.columns()
         if not columns:
             return Columns("text", None)  # there is nothing to read
-        if len(columns) != 1:
-            raise ArgumentError(
-                f"{corpus.name} has the columns {', '.join(columns)}; say which one has the text"
-            )
-        chosen = columns[0]
+        raise ArgumentError(
+            f"{corpus.name} has the columns {', '.join(columns)}; say which one has the text"
+        )
     if order is not None:
         corpus.column_for(order, (), "choice of survivors")
-    return Columns(chosen, corpus.column_for(id, ID_GUESSES, "ids"), order)
+    return Columns(chosen, id_column(corpus, id), order)
+
+
+def text_column(corpus: Corpus, given: str | None) -> str | None:
+    """Return the column with the texts: the one named, or the obvious one, or the only one."""
+    columns = corpus.columns()
+    only = columns[0] if len(columns) == 1 else None
+    return corpus.column_for(given, TEXT_GUESSES, "text") or only
+
+
+def id_column(corpus: Corpus, given: str | None) -> str | None:
+    """Return the column with the ids: the one named, or the obvious one."""
+    return corpus.column_for(given, ID_GUESSES, "ids")
 
 
 def text_strings(column: Any, name: str, corpus: Corpus) -> Any:

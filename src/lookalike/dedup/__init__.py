@@ -62,9 +62,8 @@ def dedup(
     `source`: a path or pattern (JSON Lines, JSON, CSV, TSV, Parquet, text by line, folders; gzip,
     zstd), a list of `Path`s, a list of `str` or of mappings, an Arrow table or column, a pandas or
     polars frame, a Hugging Face dataset. `text` and `id` name columns; obvious ones are found.
-    `settings` are those of `DedupSettings`: `method`, `threshold`, `ngram`, `permutations`,
-    `bits`, `radius`, `seed`, `verify`, `min_features`, `cluster`, `max_cluster`, `keep`;
-    `num_perm`, `ngram_size` and `bit_diff` are known too.
+    `settings` are those of `DedupSettings`, such as `threshold=0.7`, also by the names that other
+    tools have for them (`ALIASES`).
 
     `against` is a corpus, or a file that `save_signatures` wrote: what is already there goes.
     `save_signatures` writes a file for that: the signatures of `against` and of what stays. If the

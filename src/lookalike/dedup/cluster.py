@@ -14,7 +14,7 @@ from lookalike.dedup.verify import VerifiedPairs
 __all__ = ["Clusters", "by_first", "cluster_documents", "stars"]
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class Clusters:
     """For each document, the first document of its cluster; itself if it stands alone."""
 

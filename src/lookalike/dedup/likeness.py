@@ -5,25 +5,22 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike.dedup.context import JobContext
 from lookalike.dedup.propose import signature_distances
 from lookalike.dedup.read import DocumentTable
-from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import Signed
-from lookalike.dedup.verify import VerifiedPairs, fill_in
+from lookalike.dedup.verify import VerifiedPairs, compare_documents, only_estimated
 
 __all__ = ["likeness"]
 
 
 def likeness(
+    job: JobContext,
     documents: DocumentTable,
     signed: Signed,
     first: NDArray[np.int64],
     duplicate_of: NDArray[np.int64],
     pairs: VerifiedPairs,
-    settings: DedupSettings,
-    *,
-    without_text: int,
-    threads: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return the similarity of each dropped document with the one that stands for it, NaN for the
     others, and whether that is only an estimate.
@@ -40,22 +37,20 @@ def likeness(
     keys, places = np.unique(
         (np.minimum(one, two) * count + np.maximum(one, two))[differ], return_inverse=True
     )
-    found = _found(pairs, keys, count)
-    unknown = np.flatnonzero(np.isnan(found.similarity))
-    others = found[unknown]
-    others.distance = signature_distances(signed, others.left, others.right, settings, threads)
-    fill_in(others, documents, settings, without_text, threads)
-    found.similarity[unknown] = others.similarity
-    similarity[dropped[differ]] = found.similarity[places]
-    estimated[dropped[differ]] = found.estimated(without_text, settings)[places]
+    left, right = np.divmod(keys, max(1, count))
+    found = _known(pairs, keys, count)
+    unknown = np.flatnonzero(np.isnan(found))
+    others = left[unknown], right[unknown]
+    distances = signature_distances(job, signed, *others)
+    found[unknown] = compare_documents(job, documents, *others, distances).similarity
+    similarity[dropped[differ]] = found[places]
+    estimated[dropped[differ]] = only_estimated(job, documents, left)[places]
     return similarity, estimated
 
 
-def _found(pairs: VerifiedPairs, keys: NDArray[np.int64], count: int) -> VerifiedPairs:
-    """Return what is known of the pairs left * count + right; NaN for those that are not there."""
-    left, right = np.divmod(keys, max(1, count))
+def _known(pairs: VerifiedPairs, keys: NDArray[np.int64], count: int) -> NDArray[np.float64]:
+    """Return the similarity of the pairs left * count + right; NaN for those that are not there."""
     known = pairs.left * count + pairs.right
     places = np.searchsorted(known, keys)
     there = np.append(known, -1)[places] == keys
-    similarity = np.where(there, np.append(pairs.similarity, np.nan)[places], np.nan)
-    return VerifiedPairs(left, right, similarity, np.zeros(len(keys), np.int32))
+    return np.where(there, np.append(pairs.similarity, np.nan)[places], np.nan)

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.dedup.progress import JobProgress
-from lookalike.dedup.settings import VALUE_BYTES, DedupSettings
+from lookalike.compare.methods import VALUE_BYTES
+from lookalike.dedup.context import JobContext
+from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import Signed
-from lookalike.dedup.work_folder import WorkFolder, release
+from lookalike.dedup.work_folder import release
 from lookalike.errors import ResultTooLargeError
 from lookalike.indexes.bands import BandedPairs, choose_bands
 from lookalike.signatures import hamming
@@ -45,30 +46,23 @@ class Candidates:
 Batch = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]
 
 
-def propose_pairs(
-    work: WorkFolder,
-    signed: Signed,
-    rank: NDArray[np.int64],
-    settings: DedupSettings,
-    threads: int,
-    progress: JobProgress,
-    most: int | None = None,
-) -> Candidates:
-    """Write the candidates to the files `left`, `right` and `distance`; at most so many.
+def propose_pairs(job: JobContext, signed: Signed, rank: NDArray[np.int64]) -> Candidates:
+    """Write the candidates to the files `left`, `right` and `distance`.
 
-    `rank` is the order in which rows are to survive. Where not all of a group can be paired with
-    each other, they are paired with the best of it, who is the likeliest to stand for them.
+    More than there is memory for are an error. `rank` is the order in which rows are to survive.
+    Where not all of a group can be paired with each other, they are paired with the best of it, who
+    is the likeliest to stand for them.
     """
     found = Candidates()
-    batches = _by_bands if settings.method == "minhash" else _by_slices
+    work, most = job.work, job.most_pairs(len(signed.too_short))
+    work.begin("pairs")
+    batches = _by_bands if job.settings.method == "minhash" else _by_slices
     with (
         work.writer("left") as left_file,
         work.writer("right") as right_file,
         work.writer("distance") as distance_file,
     ):
-        for left, right, distances in batches(
-            work, signed, rank, settings, threads, progress, found
-        ):
+        for left, right, distances in batches(job, signed, rank, found):
             left_file.write(left.data)
             right_file.write(right.data)
             distance_file.write(distances.data)
@@ -83,25 +77,18 @@ def propose_pairs(
 
 
 def signature_distances(
-    signed: Signed,
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
-    settings: DedupSettings,
-    threads: int,
+    job: JobContext, signed: Signed, left: NDArray[np.int64], right: NDArray[np.int64]
 ) -> NDArray[np.int32]:
     """Return in how many values, or bits, the signatures of pairs of documents differ."""
     one, two = (np.searchsorted(signed.positions, side) for side in (left, right))
-    return _distances(signed, one, two, settings, threads)
+    return _distances(job, signed, one, two)
 
 
 def _distances(
-    signed: Signed,
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
-    settings: DedupSettings,
-    threads: int,
+    job: JobContext, signed: Signed, left: NDArray[np.int64], right: NDArray[np.int64]
 ) -> NDArray[np.int32]:
     """Return the same for pairs of rows."""
+    settings, threads = job.settings, job.threads
     found = np.empty(len(left), np.int32)
     if settings.method == "minhash":
         _native.equal_values_at(signed.signatures, VALUE_BYTES, left, right, threads, found)
@@ -124,15 +111,10 @@ def promising(distances: NDArray[np.int32], settings: DedupSettings) -> NDArray[
 
 
 def _by_bands(
-    work: WorkFolder,
-    signed: Signed,
-    rank: NDArray[np.int64],
-    settings: DedupSettings,
-    threads: int,
-    progress: JobProgress,
-    found: Candidates,
+    job: JobContext, signed: Signed, rank: NDArray[np.int64], found: Candidates
 ) -> Iterator[Batch]:
     """Pairs of MinHash signatures that share a band, without those that are clearly far."""
+    settings, work, progress = job.settings, job.work, job.progress
     layout = choose_bands(settings.permutations, settings.threshold)
     count = len(signed.positions)
     keys = work.scratch("keys", np.uint32, (layout.bands, count))
@@ -144,7 +126,7 @@ def _by_bands(
         most=LARGEST_GROUP,
         first_new=signed.first_new,
         rank=rank,
-        threads=threads,
+        threads=job.threads,
     )
 
     def told(share: float) -> None:
@@ -156,7 +138,7 @@ def _by_bands(
     for band in range(layout.bands):
         for left, right in pairs.of_band(band):
             found.proposed += len(left)
-            distances = _distances(signed, left, right, settings, threads)
+            distances = _distances(job, signed, left, right)
             near = promising(distances, settings)
             yield left[near], right[near], distances[near]
         release(keys)
@@ -177,26 +159,20 @@ def _by_bands(
 
 
 def _by_slices(
-    work: WorkFolder,
-    signed: Signed,
-    rank: NDArray[np.int64],
-    settings: DedupSettings,
-    threads: int,
-    progress: JobProgress,
-    found: Candidates,
+    job: JobContext, signed: Signed, rank: NDArray[np.int64], found: Candidates
 ) -> Iterator[Batch]:
     """All pairs within the radius, with one exception: of equal signatures, the one of best rank
     stands for the others, which are paired with it alone.
     """
     from lookalike.indexes import SliceIndex  # MinHash does without it
 
-    radius = settings.radius or 0
+    radius = job.settings.radius or 0
     by_rank = np.argsort(rank)
     places = np.empty(len(rank), np.int64)
     places[by_rank] = np.arange(len(rank))
     try:
-        pairs = SliceIndex(signed.signatures, ids=places, threads=threads).pairs(
-            radius, collapse=True, threads=threads
+        pairs = SliceIndex(signed.signatures, ids=places, threads=job.threads).pairs(
+            radius, collapse=True, threads=job.threads
         )
     except ResultTooLargeError as error:
         raise ResultTooLargeError(

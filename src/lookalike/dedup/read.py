@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -13,15 +13,25 @@ from numpy.typing import NDArray
 from lookalike.corpora import Corpus, Problems
 from lookalike.corpora.base import arrow, arrow_compute
 from lookalike.corpora.columns import Columns, id_strings, text_strings, undictionaried
-from lookalike.dedup.progress import JobProgress
+from lookalike.dedup.context import JobContext
 from lookalike.dedup.strings_on_disk import StringsOnDisk, TextWriter
 from lookalike.dedup.work_folder import WorkFolder, digest, naming
 from lookalike.errors import ArgumentError, DocumentError
 
-__all__ = ["DocumentTable", "OldSignatures", "read_documents"]
+__all__ = ["DocumentTable", "OldSignatures", "Source", "read_documents"]
 
 _EXPANSION, _EXPANDED_BYTES = 10_000, 4 << 30
 """How many times its size a corpus may have when it is read, and the bytes that are always fine."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A corpus that is to be read."""
+
+    corpus: Corpus
+    columns: Columns
+    identity: list[Any] | None
+    """What it is now; see `Corpus.identity`."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +47,7 @@ class OldSignatures:
         return len(self.signatures)
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class DocumentTable:
     """What was read. Those of an old corpus come first, `old` of them."""
 
@@ -48,7 +58,8 @@ class DocumentTable:
     order: NDArray[np.int64] | None
     """Ranks by the column that decides who survives, of all documents."""
     key: str
-    without_text: int
+    signatures_only: int
+    """Old documents of which there is no text: the first ones."""
     bad: int
     binary: int
     examples: list[str]
@@ -65,116 +76,104 @@ class DocumentTable:
 
 
 def read_documents(
-    work: WorkFolder,
-    corpora: list[tuple[Corpus, Columns]],
-    *,
-    old_signatures: OldSignatures | None,
-    skip_bad: bool,
-    progress: JobProgress,
-    check: Callable[[int], None],
+    job: JobContext, source: Source, old: Source | OldSignatures | None
 ) -> DocumentTable:
-    """Read an old corpus, if there are two, and the one to be de-duplicated.
+    """Read an old corpus, if there is one, and the one to be de-duplicated.
 
-    Documents known only by their signatures come before all others, without text. `check` is told
-    how many there are so far, and raises if they are too many.
+    Documents known only by their signatures come before all others, without text. More than there
+    is memory for are refused as soon as that is seen.
     """
-    identities = [corpus.identity() for corpus, _ in corpora]
+    work = job.work
+    signatures = old if isinstance(old, OldSignatures) else None
+    without_text = 0 if signatures is None else len(signatures)
+    sources = [*([old] if isinstance(old, Source) else []), source]
     described = [
-        [identity, corpus.format, vars(columns), corpus.max_document]
-        for identity, (corpus, columns) in zip(identities, corpora, strict=True)
+        [one.identity, one.corpus.format, vars(one.columns), one.corpus.max_document]
+        for one in sources
     ]
-    repeatable = all(identity is not None for identity in identities)
-    known = None if old_signatures is None else old_signatures.identity
-    key = digest("read", described, known, skip_bad)
+    repeatable = all(one.identity is not None for one in sources)
+    known = None if signatures is None else signatures.identity
+    key = digest("read", described, known, job.skip_bad)
     facts = work.facts("read", key) if repeatable else None
     if facts is not None:
-        progress.reuse("read")
+        job.progress.reuse("read")
     else:
         work.begin("read")
-        problems = Problems(skip_bad)
-        counts, without = [], 0
-        with ExitStack() as files:
-            texts = files.enter_context(TextWriter.open(work, "texts"))
-            if old_signatures is not None:
-                texts.append_empty(len(old_signatures))
-            for number, (corpus, columns) in enumerate(corpora):
-                begin = texts.count
-                ids = (
-                    files.enter_context(TextWriter.open(work, f"ids{number}"))
-                    if columns.id
-                    else None
-                )
-                without += _read(work, corpus, columns, texts, ids, problems, progress, check)
-                corpus.check_identity(identities[number])
-                counts.append(texts.count - begin)
-        facts = {
-            "counts": counts,
-            "without_text": without,
-            "bad": problems.bad,
-            "binary": problems.binary,
-            "examples": problems.examples,
-        }
-        names = ["texts", *(f"ids{at}" for at, (_, which) in enumerate(corpora) if which.id)]
+        facts = _read_all(job, sources, without_text)
+        names = ["texts", *(f"ids{at}" for at, one in enumerate(sources) if one.columns.id)]
         made = [f"{name}.{part}" for name in names for part in ("bytes", "ends")]
-        ordered = ["order.arrow"] if corpora[-1][1].order and counts[-1] else []
+        ordered = ["order.arrow"] if source.columns.order and facts["counts"][-1] else []
         work.complete("read", key, facts, [*made, *ordered])
-    last = len(corpora) - 1
-    columns = corpora[last][1]
-    check(sum(facts["counts"]) + (0 if old_signatures is None else len(old_signatures)))
-    old = sum(facts["counts"][:last]) if old_signatures is None else len(old_signatures)
+    job.check_memory(sum(facts["counts"]) + without_text)
+    last = len(sources) - 1
+    count = sum(facts["counts"][:last]) if signatures is None else len(signatures)
     old_ids: Sequence[str] | StringsOnDisk | None = None
-    if old_signatures is not None:
-        old_ids = old_signatures.ids
-    elif last and corpora[0][1].id:
+    if signatures is not None:
+        old_ids = signatures.ids
+    elif last and sources[0].columns.id:
         old_ids = StringsOnDisk(work, "ids0")
     return DocumentTable(
-        StringsOnDisk(work, "texts"),
-        StringsOnDisk(work, f"ids{last}") if columns.id else None,
-        old_ids,
-        old,
-        _ranks(work, old, facts["counts"][last]) if columns.order else None,
-        key if repeatable else digest(key, np.random.default_rng().bytes(16).hex()),
-        facts["without_text"],
-        facts["bad"],
-        facts["binary"],
-        facts["examples"],
+        texts=StringsOnDisk(work, "texts"),
+        ids=StringsOnDisk(work, f"ids{last}") if source.columns.id else None,
+        old_ids=old_ids,
+        old=count,
+        order=_ranks(work, count, facts["counts"][last]) if source.columns.order else None,
+        key=key if repeatable else digest(key, np.random.default_rng().bytes(16).hex()),
+        signatures_only=without_text,
+        bad=facts["bad"],
+        binary=facts["binary"],
+        examples=facts["examples"],
     )
 
 
+def _read_all(job: JobContext, sources: Sequence[Source], without_text: int) -> dict[str, Any]:
+    """Write texts and ids to disk, first so many empty ones; return what is to be known of them."""
+    problems = Problems(job.skip_bad)
+    counts = []
+    with ExitStack() as files:
+        texts = files.enter_context(TextWriter.open(job.work, "texts"))
+        texts.append_empty(without_text)
+        for number, source in enumerate(sources):
+            begin = texts.count
+            ids = None
+            if source.columns.id:
+                ids = files.enter_context(TextWriter.open(job.work, f"ids{number}"))
+            _read(job, source, texts, ids, problems)
+            source.corpus.check_identity(source.identity)
+            counts.append(texts.count - begin)
+    return {
+        "counts": counts,
+        "bad": problems.bad,
+        "binary": problems.binary,
+        "examples": problems.examples,
+    }
+
+
 def _read(
-    work: WorkFolder,
-    corpus: Corpus,
-    columns: Columns,
-    texts: TextWriter,
-    ids: TextWriter | None,
-    problems: Problems,
-    progress: JobProgress,
-    check: Callable[[int], None],
-) -> int:
-    """Append the documents of one corpus; return how many have no text."""
+    job: JobContext, source: Source, texts: TextWriter, ids: TextWriter | None, problems: Problems
+) -> None:
+    """Append the documents of one corpus."""
     pa = arrow()
-    without = row = 0
+    corpus, columns = source.corpus, source.columns
+    row = 0
     order: list[Any] = []
     for batch in corpus.read(columns.names, problems):
-        strings = text_strings(batch.column(0), columns.text, corpus)
-        without += strings.null_count
-        texts.append(strings)
+        texts.append(text_strings(batch.column(0), columns.text, corpus))
         if ids is not None:
             ids.append(id_strings(batch.column(1), row))
         if columns.order:
             order.append(_comparable(batch.column(len(columns.names) - 1)))
         row += len(batch)
-        check(texts.count)
+        job.check_memory(texts.count)
         _check_expansion(corpus, texts.size)
-        progress.step("read", corpus.done)
+        job.progress.step("read", corpus.done)
     if columns.order and order:
         table = pa.table({"order": pa.chunked_array(order)})
         with (
-            work.writer("order.arrow") as file,
+            job.work.writer("order.arrow") as file,
             pa.ipc.new_file(file, table.schema) as writer,
         ):
             writer.write_table(table)
-    return without
 
 
 def _check_expansion(corpus: Corpus, size: int) -> None:

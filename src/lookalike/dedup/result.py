@@ -63,7 +63,7 @@ class DedupCounts:
     bytes_saved: int
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class DedupResult:
     """Who stays, who goes, and why. Arrays have an element per row of the source."""
 
@@ -94,16 +94,16 @@ class DedupResult:
     """Steps of `seconds` that an earlier run in the same `work` had done, or had begun."""
     warnings: list[str]
     source: Corpus = field(repr=False)
+    source_identity: list[Any] | None = field(repr=False)
+    """What the source was when it was read; see `Corpus.identity`."""
     columns: Columns = field(repr=False)
+    skip_bad: bool = field(repr=False)
+    limits: tuple[int | None, int | None] = field(repr=False)
+    """Bytes of memory and threads that reading the source again and writing may take."""
     documents: DocumentTable = field(repr=False)
     signed: Signed = field(repr=False)
     first_equal: NDArray[np.int64] = field(repr=False)
     """For each document, old ones first, the first with the same text."""
-    skip_bad: bool = field(default=False, repr=False)
-    source_identity: list[Any] | None = field(default=None, repr=False)
-    """What the source was when it was read; see `Corpus.identity`."""
-    limits: tuple[int | None, int | None] = field(default=(None, None), repr=False)
-    """Bytes of memory and threads that reading the source again and writing may take."""
 
     @cached_property
     def survivors_rows(self) -> NDArray[np.int64]:

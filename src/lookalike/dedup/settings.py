@@ -3,35 +3,46 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike.checks import flag, whole_number
+from lookalike.compare.methods import BITS, METHODS, NGRAMS, PERMUTATIONS, Method
 from lookalike.errors import ArgumentError
 from lookalike.features import Words
 from lookalike.signatures import BBitMinHash, SimHash, TopSig
 
 __all__ = ["ALIASES", "CLUSTERINGS", "METHODS", "DedupSettings"]
 
-METHODS = ("minhash", "simhash", "topsig")
 CLUSTERINGS = ("star", "components")
 RULES = ("first", "last", "longest", "shortest")
 
 ALIASES = {"num_perm": "permutations", "ngram_size": "ngram", "bit_diff": "radius"}
 """What other tools call some of the settings."""
 
-VALUE_BYTES = 2
-"""Of a MinHash value, as it is kept: 16 bits collide once in 65,536, which bands do not notice."""
-
-_NGRAM = {"minhash": 5, "simhash": 3, "topsig": 2}
-_BITS = {"minhash": 0, "simhash": 128, "topsig": 1024}
 _SPREAD = {"minhash": 0.0, "simhash": 2.2, "topsig": 1.2}
 """Standard deviations that the radius lies above the mean distance of pairs at the threshold; so
 many that 99% of them are found. TopSig's lie nearer than the mean.
 """
+
+
+def _setting(default: Any, help: str, *, signs: bool = False, **option: Any) -> Any:
+    """Return a field that says all there is to know of a setting, for the command line too.
+
+    `help` says what it is, and its default where that is None; of one that is on, what it means to
+    turn it off. `signs`: the signatures depend on it. `option` is what an option of that name
+    takes: `type`, `metavar`, `choices`.
+    """
+    if default is not None and default is not True:
+        help = f"{help} (default {default})"
+    return field(default=default, metadata={"help": help, "signs": signs, "option": option})
+
+
+def _by_method(numbers: dict[str, int]) -> str:
+    return ", ".join(f"{method} {number}" for method, number in numbers.items() if number)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,28 +51,61 @@ class DedupSettings:
 
     `method`: "minhash" (Jaccard similarity of sets of word n-grams), "simhash" or "topsig" (cosine
     of word n-gram counts). Two documents are near-duplicates if their exact similarity is at least
-    `threshold`; without `verify`, if their signatures say so. `ngram` is 5 words for MinHash, 3 for
-    SimHash, 2 for TopSig. `permutations` are MinHash's, `bits` (128, 1024) and `radius` (the most
-    bits that may differ; by the threshold unless told) the others'.
+    `threshold`; without `verify`, if their signatures say so. `permutations` are MinHash's, `bits`
+    and `radius` (the most bits that may differ; by the threshold unless told) the others'.
+    `lookalike dedup --help` says more of each.
     """
 
-    method: str = "minhash"
-    threshold: float = 0.8
-    ngram: int | None = None
-    permutations: int = 128
-    bits: int | None = None
-    radius: int | None = None
-    seed: int = 0
-    verify: bool = True
-    min_features: int = 1
-    """Documents with fewer features are kept, whatever they look like."""
-    cluster: str = "star"
-    """"star": a document goes only if it is a near-duplicate of one that stays. "components": one
-    stays of all that pairs connect, so at the end of a chain documents go that resemble none.
-    """
-    max_cluster: int = 1000
-    """Of a component with more different documents, stars are made."""
-    keep: str = "first"
+    method: str = _setting("minhash", "signatures", signs=True, choices=METHODS)
+    threshold: float = _setting(0.8, "least similarity", type=float, metavar="T")
+    ngram: int | None = _setting(
+        None,
+        f"words that make a feature (default: {_by_method(NGRAMS)})",
+        signs=True,
+        type=int,
+        metavar="N",
+    )
+    permutations: int = _setting(PERMUTATIONS, "of minhash", signs=True, type=int, metavar="N")
+    bits: int | None = _setting(
+        None,
+        f"of simhash and topsig (default: {_by_method(BITS)})",
+        signs=True,
+        type=int,
+        metavar="N",
+    )
+    radius: int | None = _setting(
+        None,
+        "most bits in which a proposed pair of simhash or topsig differs (default: by T)",
+        type=int,
+        metavar="N",
+    )
+    seed: int = _setting(0, "of signatures", signs=True, type=int, metavar="N")
+    verify: bool = _setting(
+        True, "believe the signatures, do not compare the documents: all is estimated"
+    )
+    min_features: int = _setting(
+        1,
+        "keep documents with fewer features, whatever they look like",
+        type=int,
+        metavar="N",
+    )
+    cluster: str = _setting(
+        "star",
+        "star: drop only near-duplicates of one that stays; components: of all that pairs connect "
+        "keep one, so that ends of chains are dropped that resemble none that stays",
+        choices=CLUSTERINGS,
+    )
+    max_cluster: int = _setting(
+        1000,
+        "with components: split those of more different documents into stars",
+        type=int,
+        metavar="N",
+    )
+    keep: str = _setting(
+        "first",
+        f"who stays: {', '.join(RULES)}, max:COLUMN, min:COLUMN",
+        metavar="RULE",
+    )
 
     def __post_init__(self) -> None:
         for name, choices in (("method", METHODS), ("cluster", CLUSTERINGS)):
@@ -71,13 +115,9 @@ class DedupSettings:
         object.__setattr__(self, "verify", flag("verify", self.verify))
         self._check_threshold()
         self._check_keep()
-        defaults = {
-            "ngram": _NGRAM[self.method],
-            "bits": _BITS[self.method],
-        }
-        for name, default in defaults.items():
-            if getattr(self, name) is None:
-                object.__setattr__(self, name, default)
+        method = self._method()
+        object.__setattr__(self, "ngram", method.ngram)
+        object.__setattr__(self, "bits", method.bits)
         bounds = {
             "ngram": (1, 1024),
             "permutations": (2, 4096),
@@ -99,33 +139,34 @@ class DedupSettings:
         rule, _, column = self.keep.partition(":")
         return column if rule in ("max", "min") else None
 
+    def _method(self) -> Method:
+        return Method.of(
+            self.method,
+            ngram=self.ngram,
+            permutations=self.permutations,
+            bits=self.bits,
+            seed=self.seed,
+        )
+
     @property
     def measure(self) -> str:
         """What similarity means here: "jaccard" or "cosine"."""
-        return "jaccard" if self.method == "minhash" else "cosine"
+        return self._method().measure
 
     def features(self) -> Words:
         """Return what documents are compared by."""
-        return Words(ngram=self.ngram or 1)
+        return self._method().features()
 
     def signer(self) -> BBitMinHash | SimHash | TopSig:
         """Return the signer; it raises where its numbers make no sense."""
-        features = self.features()
-        if self.method == "minhash":
-            return BBitMinHash(self.permutations, 8 * VALUE_BYTES, features, self.seed)
-        if self.method == "simhash":
-            return SimHash(self.bits or 64, features, seed=self.seed)
-        return TopSig(self.bits or 1024, features=features, seed=self.seed, weights="count")
+        return self._method().signer()
 
     def estimate(self, distances: ArrayLike) -> NDArray[np.float64]:
         """Return the similarity that distances of signatures suggest.
 
         Of MinHash, a distance is the number of values that differ.
         """
-        far = np.asarray(distances, np.float64)
-        if self.method == "minhash":
-            return 1.0 - far / self.permutations
-        return np.cos(math.pi * far / (self.bits or 1))
+        return self._method().estimate(distances)
 
     def _radius(self) -> int:
         """Return how far apart pairs at the threshold may be: the mean distance and some more."""

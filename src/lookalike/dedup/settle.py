@@ -14,11 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.dedup.cluster import stars
+from lookalike.dedup.context import JobContext
 from lookalike.dedup.propose import promising, signature_distances
 from lookalike.dedup.read import DocumentTable
-from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import Signed
-from lookalike.dedup.verify import Verdict, VerifiedPairs, fill_in, in_order, most_similar
+from lookalike.dedup.verify import (
+    Verdict,
+    VerifiedPairs,
+    compare_documents,
+    in_order,
+    most_similar,
+)
 
 __all__ = ["settle"]
 
@@ -30,20 +36,17 @@ ROUNDS = 30
 
 
 def settle(
+    job: JobContext,
     documents: DocumentTable,
     signed: Signed,
     verdict: Verdict,
-    settings: DedupSettings,
     rank: NDArray[np.int64],
-    *,
-    without_text: int,
-    threads: int,
 ) -> Verdict:
     """Return the verdict with the pairs added that were found among those that would stay.
 
     There is nothing to do where clusters are whatever pairs connect.
     """
-    if settings.cluster != "star":
+    if job.settings.cluster != "star":
         return verdict
     count = len(documents)
     done: NDArray[np.int64] = np.empty(0, np.int64)
@@ -53,10 +56,10 @@ def settle(
         unmet = np.setdiff1d(unmet, done, assume_unique=True)
         done = np.union1d(done, unmet)
         left, right = np.divmod(unmet, count)
-        distances = signature_distances(signed, left, right, settings, threads)
-        some = VerifiedPairs(left, right, np.empty(len(left)), distances)
-        some = some[promising(distances, settings)]
-        near = fill_in(some, documents, settings, without_text, threads)
+        distances = signature_distances(job, signed, left, right)
+        which = promising(distances, job.settings)
+        some = compare_documents(job, documents, left[which], right[which], distances[which])
+        near = some.similarity >= job.settings.threshold
         verdict = replace(
             verdict,
             accepted=in_order([verdict.accepted, some[near]]),

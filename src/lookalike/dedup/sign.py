@@ -7,18 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike.dedup.context import JobContext
 from lookalike.dedup.growing import GrowingFiles, growing_files
-from lookalike.dedup.progress import JobProgress
-from lookalike.dedup.read import DocumentTable
-from lookalike.dedup.settings import DedupSettings
-from lookalike.dedup.work_folder import WorkFolder, digest
+from lookalike.dedup.read import DocumentTable, OldSignatures, Source
+from lookalike.dedup.work_folder import digest
 
 __all__ = ["Signed", "collapse", "sign_documents"]
 
 _AT_A_TIME = 1 << 15
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class Signed:
     """A signature for each different document that has enough features."""
 
@@ -32,44 +31,43 @@ class Signed:
     key: str
 
 
-def collapse(documents: DocumentTable, without_text: int, threads: int) -> NDArray[np.int64]:
+def collapse(job: JobContext, documents: DocumentTable) -> NDArray[np.int64]:
     """Return for each document the first with the same text.
 
-    The first `without_text` documents have none to compare.
+    One of which there is only a signature is like no other.
     """
     first = np.arange(len(documents))
+    without_text = documents.signatures_only
     with_text = documents.texts.documents.part(without_text, len(documents))
-    with_text.first_equal(threads, first[without_text:])
+    with_text.first_equal(job.threads, first[without_text:])
     first[without_text:] += without_text
     documents.texts.release()
     return first
 
 
 def sign_documents(
-    work: WorkFolder,
+    job: JobContext,
     documents: DocumentTable,
     first: NDArray[np.int64],
-    settings: DedupSettings,
-    *,
-    old_signatures: NDArray[np.uint8] | None,
-    threads: int,
-    progress: JobProgress,
+    old: Source | OldSignatures | None,
 ) -> Signed:
     """Sign the different documents, or take up where an interrupted run has stopped.
 
-    `old_signatures` are those of old documents without texts; they come first.
+    If `old` documents are `OldSignatures`, these come first.
     """
+    work, settings = job.work, job.settings
+    old_signatures = old.signatures if isinstance(old, OldSignatures) else None
     signer = settings.signer()
-    known = 0 if old_signatures is None else len(old_signatures)
+    known = documents.signatures_only
     candidates = np.flatnonzero(first == np.arange(len(first)))
     candidates = candidates[candidates >= known]
     key = digest("sign", documents.key, signer.to_dict(), settings.min_features)
     if work.facts("sign", key) is not None:
-        progress.reuse("sign")
+        job.progress.reuse("sign")
     else:
         work.begin("sign")
         with growing_files(work, "signing", key, ("signatures", "enough")) as files:
-            _sign(files, documents, candidates, old_signatures, settings, threads, progress)
+            _sign(job, files, documents, candidates, old_signatures)
         work.complete("sign", key, {}, ["signatures", "enough"])
         work.begin("signing")
     enough: NDArray[np.bool_] = np.asarray(work.array("enough", np.uint8), bool)
@@ -83,18 +81,16 @@ def sign_documents(
 
 
 def _sign(
+    job: JobContext,
     files: GrowingFiles,
     documents: DocumentTable,
     candidates: NDArray[np.int64],
     old_signatures: NDArray[np.uint8] | None,
-    settings: DedupSettings,
-    threads: int,
-    progress: JobProgress,
 ) -> None:
     """Append signatures, old ones first, and whether each document has enough features for one."""
-    signer = settings.signer()
+    signer = job.settings.signer()
     if files.facts is not None:
-        progress.reuse("sign")
+        job.progress.reuse("sign")
         done = int(files.facts["documents"])
     else:
         done = 0
@@ -103,12 +99,12 @@ def _sign(
                 files.write("signatures", old_signatures[begin : begin + _AT_A_TIME])
     for begin in range(done, len(candidates), _AT_A_TIME):
         part = documents.texts.documents.take(candidates[begin : begin + _AT_A_TIME])
-        signatures = signer.sign(part, threads=threads)
+        signatures = signer.sign(part, threads=job.threads)
         enough = signer.with_features(
-            part, signatures, least=settings.min_features, threads=threads
+            part, signatures, least=job.settings.min_features, threads=job.threads
         )
         files.write("signatures", signatures if enough.all() else signatures[enough])
         files.write("enough", enough)
         files.mark({"documents": begin + len(part)})
         documents.texts.release()
-        progress.step("sign", (begin + len(part)) / len(candidates))
+        job.progress.step("sign", (begin + len(part)) / len(candidates))

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.dedup.progress import JobProgress
-from lookalike.dedup.propose import propose_pairs
+from lookalike.dedup.context import JobContext
+from lookalike.dedup.propose import Candidates
 from lookalike.dedup.read import DocumentTable
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import Signed
@@ -21,10 +21,12 @@ from lookalike.features import cosine_pairs, jaccard_pairs
 __all__ = [
     "Verdict",
     "VerifiedPairs",
-    "fill_in",
+    "compare_documents",
+    "earlier_verdict",
     "in_order",
     "most_similar",
-    "verified_pairs",
+    "only_estimated",
+    "verify_pairs",
 ]
 
 _PAIRS_AT_A_TIME = 1 << 16
@@ -36,7 +38,7 @@ _ROUNDING = 1e-12
 _SORTED_AT_A_TIME = 1 << 22
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class VerifiedPairs:
     """Pairs of documents, left before right, by (left, right)."""
 
@@ -53,14 +55,8 @@ class VerifiedPairs:
             self.left[which], self.right[which], self.similarity[which], self.distance[which]
         )
 
-    def estimated(self, without_text: int, settings: DedupSettings) -> NDArray[np.bool_]:
-        """Return for which pairs only signatures vouch: all, unless documents are compared, or
-        those with one of the first `without_text` documents, which have no text to compare.
-        """
-        return self.left < (without_text if settings.verify else np.iinfo(np.int64).max)
 
-
-@dataclass
+@dataclass(frozen=True, eq=False)
 class Verdict:
     """What verification found."""
 
@@ -72,72 +68,67 @@ class Verdict:
     warnings: list[str]
 
 
-def verified_pairs(
-    work: WorkFolder,
-    documents: DocumentTable,
-    signed: Signed,
-    rank: NDArray[np.int64],
-    settings: DedupSettings,
-    *,
-    without_text: int,
-    most: int | None,
-    threads: int,
-    progress: JobProgress,
-) -> Verdict:
-    """Propose pairs and compare their documents, or take what an earlier run has found.
+def earlier_verdict(job: JobContext, signed: Signed) -> Verdict | None:
+    """Return what an earlier run has proposed and verified, if there was one."""
+    facts = job.work.facts("pairs", _key(job, signed))
+    if facts is None:
+        return None
+    job.progress.reuse("propose", "verify")
+    return _verdict(job, facts)
 
-    Of the first `without_text` documents there are only signatures: estimates stand for them. More
-    than `most` candidates are an error. `rank` is that of all documents.
+
+def verify_pairs(
+    job: JobContext, documents: DocumentTable, signed: Signed, candidates: Candidates
+) -> Verdict:
+    """Compare the documents of the candidates.
+
+    Of old documents there may be only signatures: estimates stand for these.
     """
+    compared = _compare(job, documents, signed)
+    facts = {
+        "compared": compared,
+        "proposed": candidates.proposed,
+        "warnings": candidates.warnings,
+    }
+    files = [f"{name}.{column}" for name in ("accepted", "rejected") for column in _COLUMNS]
+    job.work.complete("pairs", _key(job, signed), facts, files)
+    return _verdict(job, facts)
+
+
+def _key(job: JobContext, signed: Signed) -> str:
+    settings = job.settings
     chosen = (settings.threshold, settings.radius, settings.verify, settings.keep)
-    key = digest("pairs", signed.key, *chosen)
-    facts = work.facts("pairs", key)
-    if facts is not None:
-        progress.reuse("propose", "verify")
-    else:
-        work.begin("pairs")
-        with progress.timed("propose"):
-            found = propose_pairs(
-                work, signed, rank[signed.positions], settings, threads, progress, most
-            )
-        with progress.timed("verify"):
-            facts = _compare(work, documents, signed, settings, without_text, threads, progress)
-        facts |= {"proposed": found.proposed, "warnings": found.warnings}
-        files = [f"{name}.{column}" for name in ("accepted", "rejected") for column in _COLUMNS]
-        work.complete("pairs", key, facts, files)
-    return Verdict(
-        _load(work, "accepted"),
-        _load(work, "rejected"),
-        facts["proposed"],
-        facts["compared"],
-        facts["warnings"],
-    )
+    return digest("pairs", signed.key, *chosen)
+
+
+def _verdict(job: JobContext, facts: dict[str, Any]) -> Verdict:
+    accepted, rejected = (_load(job.work, name) for name in ("accepted", "rejected"))
+    return Verdict(accepted, rejected, facts["proposed"], facts["compared"], facts["warnings"])
 
 
 def _similarities(
+    job: JobContext,
     documents: DocumentTable,
     left: NDArray[np.int64],
     right: NDArray[np.int64],
-    settings: DedupSettings,
-    threads: int,
-    progress: Callable[[float], None] = lambda share: None,
+    tell: Callable[[float], None],
 ) -> NDArray[np.float64]:
     """Return the exact similarity of documents, some at a time, so that memory is bounded.
 
     One that is the threshold, or 1, but for rounding, is returned as that.
     """
-    compare = jaccard_pairs if settings.measure == "jaccard" else cosine_pairs
-    features = settings.features()
+    compare = jaccard_pairs if job.settings.measure == "jaccard" else cosine_pairs
+    features = job.settings.features()
     found = np.empty(len(left))
     for part in _parts(documents.texts.lengths, left, right):
         both = np.concatenate([left[part], right[part]])
         positions, places = np.unique(both, return_inverse=True)
         some = documents.texts.documents.take(positions)
         half = len(places) // 2
-        found[part] = compare(some, places[:half], places[half:], features, threads=threads)
+        found[part] = compare(some, places[:half], places[half:], features, threads=job.threads)
         documents.texts.release()
-        progress(part.stop / len(left))
-    return _unrounded(found, settings)
+        tell(part.stop / len(left))
+    return _unrounded(found, job.settings)
 
 
 def _unrounded(values: NDArray[np.float64], settings: DedupSettings) -> NDArray[np.float64]:
@@ -146,37 +137,38 @@ def _unrounded(values: NDArray[np.float64], settings: DedupSettings) -> NDArray[
     return values
 
 
-def fill_in(
-    pairs: VerifiedPairs,
-    documents: DocumentTable,
-    settings: DedupSettings,
-    without_text: int,
-    threads: int,
-    progress: Callable[[float], None] = lambda share: None,
+def only_estimated(
+    job: JobContext, documents: DocumentTable, left: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Compare the documents of pairs, or take what the distances of their signatures say where
-    there are none to compare; return which pairs are near-duplicates.
+    """Return for which pairs only signatures vouch, by their left documents: all, unless documents
+    are compared, or those with a document that has no text to compare.
     """
-    estimated = pairs.estimated(without_text, settings)
-    exact = ~estimated
-    estimates = settings.estimate(pairs.distance[estimated])
-    pairs.similarity[estimated] = _unrounded(estimates, settings)
-    pairs.similarity[exact] = _similarities(
-        documents, pairs.left[exact], pairs.right[exact], settings, threads, progress
-    )
-    return pairs.similarity >= settings.threshold
+    return left < (documents.signatures_only if job.settings.verify else np.iinfo(np.int64).max)
 
 
-def _compare(
-    work: WorkFolder,
+def compare_documents(
+    job: JobContext,
     documents: DocumentTable,
-    signed: Signed,
-    settings: DedupSettings,
-    without_text: int,
-    threads: int,
-    progress: JobProgress,
-) -> dict[str, Any]:
-    """Write the accepted pairs, and the best of the others."""
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    distance: NDArray[np.int32],
+    tell: Callable[[float], None] = lambda share: None,
+) -> VerifiedPairs:
+    """Return pairs with the exact similarity of their documents, or with what the distances of
+    their signatures say where there is nothing to compare.
+    """
+    estimated = only_estimated(job, documents, left)
+    exact = ~estimated
+    similarity = np.empty(len(left))
+    estimates = job.settings.estimate(distance[estimated])
+    similarity[estimated] = _unrounded(estimates, job.settings)
+    similarity[exact] = _similarities(job, documents, left[exact], right[exact], tell)
+    return VerifiedPairs(left, right, similarity, distance)
+
+
+def _compare(job: JobContext, documents: DocumentTable, signed: Signed) -> int:
+    """Write the accepted pairs, and the best of the others; return how many were compared."""
+    work = job.work
     rows = [work.array(name, np.int64) for name in ("left", "right")]
     distances = work.array("distance", np.int32)
     accepted, rejected = [], []
@@ -185,20 +177,21 @@ def _compare(
         order = np.lexsort((rows[1][part], rows[0][part]))
         order = order[_differing(*(row[part][order] for row in rows))]
         left, right = (signed.positions[row[part][order]] for row in rows)
-        some = VerifiedPairs(left, right, np.empty(len(left)), np.array(distances[part][order]))
-        telling = partial(_tell, progress, begin, len(left), len(distances))
-        near = fill_in(some, documents, settings, without_text, threads, telling)
+        distance = np.array(distances[part][order])
+        tell = partial(_tell, job, begin, len(left), len(distances))
+        some = compare_documents(job, documents, left, right, distance, tell)
+        near = some.similarity >= job.settings.threshold
         accepted.append(some[near])
         rejected.append(most_similar(some[~near]))
     _save(work, "accepted", in_order(accepted))
     _save(work, "rejected", most_similar(in_order(rejected)))
     for name in ("left", "right", "distance"):
         work.remove(name)
-    return {"compared": len(distances)}
+    return len(distances)
 
 
-def _tell(progress: JobProgress, begin: int, count: int, total: int, share: float) -> None:
-    progress.step("verify", (begin + count * share) / total)
+def _tell(job: JobContext, begin: int, count: int, total: int, share: float) -> None:
+    job.progress.step("verify", (begin + count * share) / total)
 
 
 def in_order(parts: Sequence[VerifiedPairs]) -> VerifiedPairs:

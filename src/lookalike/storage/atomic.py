@@ -134,9 +134,9 @@ def _mode(path: str | os.PathLike[str]) -> int | None:
     """Return the mode of what has this name; None if nothing has."""
     try:
         return os.stat(path).st_mode  # noqa: PTH116  # takes every name
-    except (FileNotFoundError, NotADirectoryError, ValueError):
+    except (FileNotFoundError, NotADirectoryError):
         return None
-    except OSError as error:
+    except (OSError, ValueError) as error:  # too long, a NUL in it, a folder above that is closed
         raise FileError(f"{path} cannot be looked at: {error}") from error
 
 

@@ -1,0 +1,178 @@
+"""What is in a collection: `create`, `add`, `get` and `delete`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from lookalike.cli.collection.action import (
+    action,
+    database_name,
+    given_signature,
+    given_text,
+    json_object,
+    opened,
+)
+from lookalike.cli.output import say, warn
+from lookalike.collection import Document, list_collections, open_collection
+from lookalike.compare.methods import BITS
+from lookalike.errors import ArgumentError, NotFoundError
+from lookalike.features import Chars, Words
+from lookalike.shown import shown, shown_json, shown_lines
+from lookalike.signatures import BBitMinHash, Signer, SimHash, TopSig, load_signer
+
+if TYPE_CHECKING:
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+__all__ = ["declare"]
+
+_SIGNERS: dict[str, Callable[..., SimHash | TopSig | BBitMinHash]] = {
+    "simhash": SimHash,
+    "topsig": TopSig,
+    "bbitminhash": BBitMinHash,
+}
+_BITS = {"simhash": BITS["simhash"], "topsig": BITS["topsig"], "bbitminhash": 512, "none": 128}
+
+
+def declare(actions: Subparsers) -> None:
+    """Declare the actions."""
+    create = action(
+        actions, "create", _create, "make a new collection",
+        "docs.db", "docs.db --method topsig --bits 1024", "docs.db --method none --bits 128",
+    )  # fmt: skip
+    create.add_argument(
+        "--method",
+        "--signer",
+        default="simhash",
+        help="simhash, topsig or bbitminhash, which sign texts; none: signatures are given; or a "
+        "file that Signer.save wrote (default simhash)",
+    )
+    bits = ", ".join(f"{method} {number}" for method, number in _BITS.items())
+    create.add_argument("--bits", type=int, metavar="N", help=f"of a signature (default: {bits})")
+    described = {method: signer(_BITS[method]).to_dict() for method, signer in _SIGNERS.items()}
+    words = ", ".join(f"{method} {one['features']['ngram']}" for method, one in described.items())
+    create.add_argument(
+        "--ngram", type=int, metavar="N", help=f"words that make a feature (default: {words})"
+    )
+    create.add_argument("--chars", type=int, metavar="N", help="characters that make a feature")
+    create.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="of signatures (default 0)"
+    )
+    create.add_argument("--no-text", action="store_true", help="do not keep texts")
+
+    insert = action(
+        actions, "add", _add, "add a document",
+        'docs.db fox "The quick brown fox"', "docs.db readme README.md --file --replace",
+        "docs.db page - --metadata '{\"lang\": \"en\"}' < page.txt",
+        "docs.db photo 00ff00ff00ff00ff00ff00ff00ff00ff --signature",
+    )  # fmt: skip
+    insert.add_argument("id", metavar="ID")
+    insert.add_argument("text", metavar="TEXT", help="- reads standard input")
+    meaning = insert.add_mutually_exclusive_group()
+    meaning.add_argument("--file", action="store_true", help="TEXT is the name of a file")
+    meaning.add_argument("--signature", action="store_true", help="TEXT is a signature, in hex")
+    insert.add_argument("--metadata", type=json_object, metavar="JSON", help="an object")
+    insert.add_argument("--replace", action="store_true", help="replace a document of this id")
+
+    get = action(actions, "get", _get, "show documents", "docs.db fox", "docs.db fox owl --json")
+    get.add_argument("ids", nargs="+", metavar="ID")
+    get.add_argument("--json", action="store_true", help="one JSON object a line")
+
+    delete = action(actions, "delete", _delete, "remove documents", "docs.db fox owl")
+    delete.add_argument("ids", nargs="+", metavar="ID")
+
+
+def _create(options: argparse.Namespace) -> None:
+    try:
+        existing = list_collections(options.database)
+    except NotFoundError:
+        existing = []
+    if options.name in existing:
+        raise ArgumentError(f"{database_name(options)} has a collection {options.name!r} already")
+    signer = _signer(options)
+    bits = None if signer else _bits(options)
+    with open_collection(
+        options.database, options.name, signer=signer, bits=bits, keep_text=not options.no_text
+    ) as docs:
+        made = f"{docs.bits} bits" if signer is None else f"{docs.bits} bits by {signer!r}"
+        say(f"made the collection {docs.name!r} in {database_name(options)}: {made}")
+
+
+def _signer(options: argparse.Namespace) -> Signer | None:
+    """Return the signer that the options describe."""
+    features: dict[str, Any] = {}
+    if options.ngram is not None and options.chars is not None:
+        raise ArgumentError("--ngram and --chars exclude each other; give one of them")
+    if options.ngram is not None:
+        features = {"features": Words(ngram=options.ngram)}
+    if options.chars is not None:
+        features = {"features": Chars(ngram=options.chars)}
+    if options.method in _SIGNERS:
+        # One bit of each permutation is kept, so that these are as many.
+        return _SIGNERS[options.method](_bits(options), seed=options.seed, **features)
+    if options.method == "none":
+        return None
+    if not os.path.exists(options.method):  # noqa: PTH110  # takes every name
+        raise ArgumentError(
+            f"--method is {options.method!r}; expected {', '.join(_BITS)}, or a file that "
+            "Signer.save wrote"
+        )
+    return load_signer(options.method)
+
+
+def _bits(options: argparse.Namespace) -> int:
+    return _BITS[options.method] if options.bits is None else int(options.bits)
+
+
+def _add(options: argparse.Namespace) -> None:
+    with opened(options) as docs:
+        write = docs.upsert if options.replace else docs.add
+        written = write(
+            [options.id],
+            None if options.signature else [given_text(options)],
+            signatures=given_signature(options.text, docs) if options.signature else None,
+            metadata=None if options.metadata is None else [options.metadata],
+        )
+    say("replaced" if written.updated else "added")
+
+
+def _get(options: argparse.Namespace) -> None:
+    with opened(options) as docs:
+        documents = docs.get_many(options.ids)
+    for id, document in zip(options.ids, documents, strict=True):
+        if document is not None:
+            say(_as_json(document) if options.json else _asgiven_text(document))
+        else:
+            warn(f"there is no document {id[:80]!r}", kind="")
+    if None in documents:
+        raise NotFoundError("not all documents were found")
+
+
+def _delete(options: argparse.Namespace) -> None:
+    with opened(options) as docs:
+        say(f"removed {docs.delete(options.ids).deleted} of {len(set(options.ids))}")
+
+
+def _as_json(document: Document) -> str:
+    fields = {
+        **vars(document),
+        "signature": document.signature.tobytes().hex(),
+        "added": document.added.isoformat(),
+        "updated": document.updated.isoformat(),
+    }
+    return shown_json(fields)
+
+
+def _asgiven_text(document: Document) -> str:
+    lines = [
+        f"id         {shown(document.id)}",
+        f"added      {document.added:%Y-%m-%d %H:%M:%S} UTC",
+        f"updated    {document.updated:%Y-%m-%d %H:%M:%S} UTC",
+        f"signature  {document.signature.tobytes().hex()}",
+        f"metadata   {shown_json(document.metadata)}",
+    ]
+    if document.text is not None:
+        lines.append(f"text       {shown_lines(document.text)}")
+    return "\n".join(lines)

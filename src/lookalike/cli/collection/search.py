@@ -1,0 +1,86 @@
+"""`search`: what is near a text, a document or a signature?"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from lookalike.cli.collection.action import action, given_signature, given_text, json_object, opened
+from lookalike.cli.output import say, say_json
+from lookalike.collection import Answer
+from lookalike.errors import NotFoundError
+from lookalike.shown import shown, shown_json
+
+if TYPE_CHECKING:
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+__all__ = ["declare"]
+
+
+def declare(actions: Subparsers) -> None:
+    """Declare the actions."""
+    search = action(
+        actions, "search", _search, "find the documents nearest to a text, document or signature",
+        'docs.db "The quick brown fox"', "docs.db fox --like --radius 20 --explain",
+        "docs.db - -k 3 --where '{\"lang\": \"en\"}' --json < page.txt",
+    )  # fmt: skip
+    search.add_argument("text", metavar="TEXT", help="- reads standard input")
+    meaning = search.add_mutually_exclusive_group()
+    meaning.add_argument("--like", action="store_true", help="TEXT is the id of a document")
+    meaning.add_argument("--file", action="store_true", help="TEXT is the name of a file")
+    meaning.add_argument("--signature", action="store_true", help="TEXT is a signature, in hex")
+    search.add_argument("-k", type=int, default=10, help="how many at most (default 10)")
+    search.add_argument("--radius", type=int, metavar="N", help="most bits that may differ")
+    search.add_argument("--where", type=json_object, metavar="JSON", help="condition on metadata")
+    search.add_argument(
+        "--way",
+        choices=("sql", "native"),
+        default="sql",
+        help="in the database, or in an index in memory, which pays for many searches",
+    )
+    search.add_argument("--explain", action="store_true", help="say which bits differ, and why")
+    search.add_argument("--json", action="store_true", help="one JSON object a line")
+
+
+def _search(options: argparse.Namespace) -> None:
+    with opened(options) as docs:
+        exclude = []
+        query: Any
+        if options.like:
+            document = docs.get(options.text)
+            if document is None:
+                raise NotFoundError(f"there is no document {options.text[:80]!r}")
+            query, exclude = document.signature, [document.id]
+        elif options.signature:
+            query = given_signature(options.text, docs)
+        else:
+            query = given_text(options)
+        answer = docs.search(
+            query, options.k, radius=options.radius, where=options.where, exclude=exclude,
+            explain=options.explain, way=options.way,
+        )  # fmt: skip
+    _print_answer(answer, options)
+
+
+def _print_answer(answer: Answer, options: argparse.Namespace) -> None:
+    for match in answer:
+        if options.json:
+            line = {"id": match.id, "distance": match.distance, "metadata": match.metadata}
+            if options.explain:
+                line |= {"differing_bits": match.differing_bits, "slices": match.slices}
+                line |= {"slice_distances": match.slice_distances}
+            say_json(line)
+            continue
+        metadata = shown_json(match.metadata) if match.metadata else ""
+        say(f"{match.distance:5}  {shown(match.id)}  {metadata}".rstrip())
+        if options.explain:
+            say(f"       bits {list(match.differing_bits or ())}")
+    if options.explain and answer.work is not None:
+        work = answer.work
+        say(
+            f"{work.way}: {work.probes} slice values looked up, {work.candidates} signatures "
+            f"compared; version {answer.version}, "
+            f"{'complete' if answer.complete else 'not complete'}",
+            file=sys.stderr,
+        )

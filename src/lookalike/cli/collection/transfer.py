@@ -1,0 +1,78 @@
+"""Whole corpora into a collection and out of it: `import` and `export`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lookalike.cli.arguments import add_corpus_options, corpus_of
+from lookalike.cli.collection.action import action, json_object, opened
+from lookalike.cli.output import say
+from lookalike.cli.progress import progress_bars
+from lookalike.corpora.columns import id_column, text_column
+from lookalike.shown import shown
+
+if TYPE_CHECKING:
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+__all__ = ["declare"]
+
+_SIGNATURE = "signature"
+
+
+def declare(actions: Subparsers) -> None:
+    """Declare the actions."""
+    importer = action(
+        actions, "import", _import, "add the rows of files: JSON Lines, JSON, CSV, Parquet, text",
+        "docs.db corpus.jsonl", "docs.db 'crawl/*.parquet' --text content --id url --replace",
+        "docs.db notes/",
+    )  # fmt: skip
+    importer.add_argument("input", nargs="+", metavar="INPUT", help="files, folders or patterns")
+    add_corpus_options(importer)
+    importer.add_argument(
+        "--signature",
+        metavar="COLUMN",
+        help=f"column with hexadecimal signatures (default: {_SIGNATURE}, if there is one)",
+    )
+    importer.add_argument("--replace", action="store_true", help="replace documents of equal id")
+    importer.add_argument("--quiet", action="store_true", help="no progress bar")
+    exporter = action(
+        actions, "export", _export, "write all documents to a file",
+        "docs.db all.jsonl", "docs.db english.parquet --where '{\"lang\": \"en\"}'",
+    )  # fmt: skip
+    exporter.add_argument("output", type=Path, metavar="FILE", help=".jsonl, .csv, .parquet ...")
+    exporter.add_argument("--where", type=json_object, metavar="JSON", help="condition")
+    exporter.add_argument("--quiet", action="store_true", help="no progress bar")
+
+
+def _import(options: argparse.Namespace) -> None:
+    from lookalike.collection.care.transfer import import_documents
+
+    with opened(options) as docs, progress_bars(options.quiet) as progress:
+        corpus = corpus_of(options.input, options)
+        signature = options.signature or corpus.column_for(None, (_SIGNATURE,), "signatures")
+        text = text_column(corpus, options.text)
+        done = import_documents(
+            docs,
+            corpus,
+            text=None if text == signature else text,
+            id=id_column(corpus, options.id),
+            signature=signature,
+            replace=options.replace,
+            skip_bad=options.skip_bad,
+            max_document=corpus.max_document,
+            progress=progress,
+        )
+    say(f"added {done.added}, replaced {done.updated}, left out {done.bad}")
+    for example in done.examples:
+        say(f"  {shown(example)}", file=sys.stderr)
+
+
+def _export(options: argparse.Namespace) -> None:
+    from lookalike.collection.care.transfer import export_documents
+
+    with opened(options) as docs, progress_bars(options.quiet) as progress:
+        count = export_documents(docs, options.output, where=options.where, progress=progress)
+    say(f"wrote {count} documents to {shown(options.output)}")

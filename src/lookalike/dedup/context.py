@@ -1,0 +1,85 @@
+"""What every step of a job is given, besides what the steps before it have made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import SupportsIndex
+
+from lookalike.checks import whole_number
+from lookalike.corpora.base import MAX_DOCUMENT
+from lookalike.dedup.progress import JobProgress
+from lookalike.dedup.settings import DedupSettings
+from lookalike.dedup.work_folder import WorkFolder
+from lookalike.errors import ArgumentError
+
+__all__ = ["JobContext", "longest_document", "memory_bytes"]
+
+_BYTES_A_DOCUMENT = 150
+_BYTES_A_PAIR = 100
+_BYTES_AT_LEAST = 600 << 20
+_BYTES_A_BYTE = 12
+"""Of memory, for each byte of the longest document: it is copied, and its features are larger."""
+
+
+@dataclass(frozen=True)
+class JobContext:
+    """What is to be done, and by what means."""
+
+    settings: DedupSettings
+    skip_bad: bool
+    memory_limit: int | None
+    threads: int
+    progress: JobProgress
+    work: WorkFolder
+
+    @property
+    def limits(self) -> tuple[int | None, int]:
+        """Bytes of memory and threads that reading and writing may take."""
+        return None if self.memory_limit is None else self.memory_limit // 2, self.threads
+
+    def check_memory(self, documents: int) -> None:
+        """Refuse more documents than there is memory for."""
+        needed = _needed(documents)
+        if self.memory_limit is not None and needed > self.memory_limit:
+            raise ArgumentError(
+                f"memory_limit is {self.memory_limit:,} bytes; {documents:,} documents take about "
+                f"{needed:,}: raise it, or de-duplicate parts one after the other, each against "
+                "those before"
+            )
+
+    def most_pairs(self, documents: int) -> int | None:
+        """Return for how many pairs so many documents leave memory; None if it does not matter."""
+        if self.memory_limit is None:
+            return None
+        return (self.memory_limit - _needed(documents)) // _BYTES_A_PAIR
+
+
+def memory_bytes(memory_limit: SupportsIndex | None) -> int | None:
+    """Return a limit, if there is one and any job keeps to it."""
+    if memory_limit is None:
+        return None
+    limit = whole_number("memory_limit", memory_limit, at_least=1)
+    if limit < _BYTES_AT_LEAST:
+        raise ArgumentError(
+            f"memory_limit is {limit:,} bytes; a job takes {_BYTES_AT_LEAST:,} at least"
+        )
+    return limit
+
+
+def longest_document(given: SupportsIndex | None, limit: int | None) -> int | None:
+    """Return the bytes that a document may have, so that it can be worked on within the limit."""
+    if given is not None:
+        given = whole_number("max_document", given, at_least=1)
+    if limit is None:
+        return given
+    most = limit // _BYTES_A_BYTE
+    if given is not None and given > most:
+        raise ArgumentError(
+            f"max_document is {given:,} bytes; within a memory_limit of {limit:,}, a document may "
+            f"have {most:,}: raise memory_limit to {given * _BYTES_A_BYTE:,}, or lower max_document"
+        )
+    return min(most, MAX_DOCUMENT) if given is None else given
+
+
+def _needed(documents: int) -> int:
+    return _BYTES_AT_LEAST + documents * _BYTES_A_DOCUMENT

@@ -1,0 +1,172 @@
+"""What the commands say of their defaults is what they use."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lookalike as la
+from lookalike.cli import full_parser, main
+from lookalike.cli.evaluate import EXPAND
+from lookalike.compare.texts import compare_texts
+from lookalike.corpora import Corpus, open_corpus
+from lookalike.dedup import ALIASES, DedupSettings
+from lookalike.dedup.context import longest_document
+from support import cli_corpus as corpus
+
+DOCS = Path(__file__).parents[2] / "docs"
+SIGNERS: dict[str, Callable[[int], Any]] = {
+    "simhash": la.SimHash,
+    "topsig": la.TopSig,
+    "bbitminhash": la.BBitMinHash,
+}
+
+IN_WORDS = {
+    "a guess", "a guess, or rows", "all cores", "by T", "by the size", "all of them",
+    "as in the snapshot", "what SliceIndex chooses", "the same as expand",
+    "a sample of the signatures, each looked for among the others",
+    "signature, if there is one",
+}  # fmt: skip
+"""Defaults that are no values; what they mean has tests of its own."""
+
+
+def by_method(name: str) -> str:
+    values = ((method, getattr(DedupSettings(method=method), name)) for method in methods())
+    return ", ".join(f"{method} {value}" for method, value in values if value)
+
+
+def methods() -> list[str]:
+    (method,) = (one for one in fields(DedupSettings) if one.name == "method")
+    return list(method.metadata["option"]["choices"])
+
+
+def opened() -> Corpus:
+    return open_corpus(["a text"])
+
+
+def default_of(function: Callable[..., Any], name: str) -> str:
+    return str(inspect.signature(function).parameters[name].default)
+
+
+USED: dict[tuple[str, str], Callable[[], str]] = {
+    ("dedup", "--ngram"): lambda: by_method("ngram"),
+    ("dedup", "--bits"): lambda: by_method("bits"),
+    ("sign", "--ngram"): lambda: by_method("ngram"),
+    ("sign", "--bits"): lambda: by_method("bits"),
+    ("sign", "--weights"): lambda: DedupSettings(method="simhash").signer().weights.kind,  # type: ignore[union-attr]
+    ("compare", "--ngram"): lambda: str(compare_texts("a b", "a c").shingles.ngram),
+    ("index", "--radius"): lambda: default_of(la.BlockIndex, "radius"),
+    ("search", "--expand"): lambda: default_of(la.SliceIndex.search, "expand"),
+    **{
+        (command, "--max-document"): lambda: f"{opened().max_document >> 20}MiB"
+        for command in ("compare", "sign", "search", "collection import")
+    },
+    ("dedup", "--max-document"): lambda: (
+        f"{opened().max_document >> 20}MiB, or a twelfth of --memory-limit"
+        if longest_document(None, 12_000) == 1_000
+        else ""
+    ),
+    ("evaluate", "--expand"): lambda: ",".join(map(str, EXPAND)),
+}
+"""What a command uses where an option is None, that is, where the parser does not know it."""
+
+
+def options(
+    parser: argparse.ArgumentParser, names: tuple[str, ...] = ()
+) -> Iterator[tuple[str, argparse.Action]]:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, chosen in action.choices.items():
+                yield from options(chosen, (*names, name))
+        else:
+            yield " ".join(names), action
+
+
+def test_defaults_in_help_are_those_that_are_used(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    used: dict[tuple[str, str], Callable[[], str]] = {
+        **USED,
+        ("collection create", "--bits"): lambda: made_collections(tmp_path, "bits"),
+        ("collection create", "--ngram"): lambda: made_collections(tmp_path, "ngram"),
+    }
+    named = 0
+    for command, action in options(full_parser()):
+        found = re.search(r"\(default:? ([^)]*)\)", action.help or "")
+        assert ("default" in (action.help or "")) == bool(found), (command, action.option_strings)
+        if found is None or found[1] in IN_WORDS:
+            assert found is None or action.default is None, (command, action.option_strings)
+            continue
+        named += 1
+        said = re.sub(r"(?<=\d),(?=\d{3}\b)", "", found[1]).partition(":")[0]
+        if action.default is None:
+            truth = used[command, action.option_strings[0]]()
+        elif isinstance(action.default, float):
+            said, truth = str(float(said)), str(action.default)
+        else:
+            truth = str(action.default)
+        assert said == truth, (command, action.option_strings)
+    assert named > 30
+
+
+def made_collections(folder: Path, what: str) -> str:
+    """Return what collections of each method have that are made without options."""
+    said = []
+    for method in (*SIGNERS, "none"):
+        database = str(folder / f"{method}-{what}.db")
+        assert main(["collection", "create", database, "--method", method]) == 0
+        with la.open_collection(database) as docs:
+            if what == "bits":
+                said.append(f"{method} {docs.bits}")
+            elif docs.signer is not None:
+                said.append(f"{method} {docs.signer.to_dict()['features']['ngram']}")
+    return ", ".join(said)
+
+
+def test_every_setting_is_an_option_with_its_default() -> None:
+    settings = {one.name: one.default for one in fields(DedupSettings)}
+    of = {"dedup": dict[str, argparse.Action](), "sign": dict[str, argparse.Action]()}
+    for command, action in options(full_parser()):
+        if command in of:
+            of[command][action.dest] = action
+    for name, default in settings.items():
+        assert of["dedup"][name].default == default
+        assert of["sign"].get(name, of["dedup"][name]).default == default
+        aliases = [alias for alias, meant in ALIASES.items() if meant == name]
+        for alias in aliases:
+            assert f"--{alias}" in of["dedup"][name].option_strings
+
+
+def shown_help(command: str, capsys: pytest.CaptureFixture[str]) -> str:
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("method", ["minhash", "simhash", "topsig"])
+def test_what_is_said_of_methods_is_so(
+    method: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The details of `sign --help` and `pairs --help`, and the table of the documentation."""
+    file = tmp_path / "signatures.lookalike"
+    source = corpus.write(tmp_path / "corpus.jsonl")
+    assert main(["sign", source, "--method", method, "-o", str(file), "--quiet"]) == 0
+    signer: Any = la.load_signatures(file).signer
+    ngram = signer.features.ngram
+    (line,) = re.findall(rf"^  {method}  .*$", shown_help("sign", capsys), re.MULTILINE)
+    assert f"word {ngram}-grams" in line
+    assert method == "minhash" or f"in {signer.bits} bits" in line
+    share = 0.1 if method == "minhash" else math.acos(0.8) / math.pi
+    radius = int(share * signer.bits)
+    assert f"{radius} of {method}'s {signer.bits}" in shown_help("pairs", capsys)
+    row = rf"^\|.*{'MinHash of' if method == 'minhash' else f'`--method {method}[^1]*`:'} (.*) \|$"
+    (said,) = re.findall(row, (DOCS / "commands.md").read_text(), re.MULTILINE)
+    assert said == f"word {ngram}-grams, {signer.bits} bits"
