@@ -1,4 +1,7 @@
-"""The command line: `lookalike COMMAND`. Each command is a file here with `add` and `run`."""
+"""The command line: `lookalike COMMAND`. Each command is a file here with `add` and `run`.
+
+`collection`, which has actions, is a folder of them.
+"""
 
 from __future__ import annotations
 

@@ -101,9 +101,17 @@ def _steps(job: JobContext, source: Source, old: Source | OldSignatures | None) 
         pairs = verdict.accepted
         clusters = cluster_documents(len(documents), first, pairs, job.settings, best)
         duplicate_of = choose_survivors(clusters.labels, first, rank, documents.old, pairs)
-        like = likeness(job, documents, signed, first, duplicate_of, pairs)
+        similarity, estimated = likeness(job, documents, signed, first, duplicate_of, pairs)
     outcome = Outcome(
-        source, documents, signed, first, verdict, clusters, duplicate_of, like[0], like[1]
+        source=source,
+        documents=documents,
+        signed=signed,
+        first=first,
+        verdict=verdict,
+        clusters=clusters,
+        duplicate_of=duplicate_of,
+        similarity=similarity,
+        estimated=estimated,
     )
     return conclude(job, outcome)
 
