@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from lookalike import _native
 from lookalike.checks import flag, instances, neighbor_count, thread_count, whole_number
 from lookalike.errors import ArgumentError
-from lookalike.indexes.all_pairs import pairs_of_rows
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
-from lookalike.indexes.results import Explanation, Matches, Neighbors, Pairs, too_many_matches
+from lookalike.indexes.results import Explanation, Matches, Neighbors, too_many_matches
 from lookalike.indexes.slices.core_answer import CoreAnswer, nearest_of
 from lookalike.indexes.slices.index import SliceIndex
 from lookalike.signatures import as_queries
@@ -231,20 +230,6 @@ class ShardedIndex(Index):
         offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         exact = all(result.exact for result in found)
         return Matches(offsets, ids[order], distances[order], exact)
-
-    def pairs(
-        self,
-        radius: SupportsIndex,
-        *,
-        limit: SupportsIndex = DEFAULT_LIMIT,
-        collapse: bool = False,
-        threads: SupportsIndex | None = None,
-    ) -> Pairs:
-        """Return every pair over all shards within the radius; see `SliceIndex.pairs`."""
-        near = min(whole_number("radius", radius, at_least=0), self.bits)
-        most = whole_number("limit", limit, at_least=0)
-        together = flag("collapse", collapse)
-        return pairs_of_rows(*self.living(), near, most, together, thread_count(threads))
 
     def verify(self) -> None:
         """Verify the file behind each shard."""

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
-from lookalike.checks import flag, neighbor_count, thread_count, whole_number
+from lookalike.checks import neighbor_count, thread_count
 from lookalike.errors import CorruptIndexError
-from lookalike.indexes.all_pairs import pairs_of_rows
-from lookalike.indexes.base import DEFAULT_LIMIT, Index
-from lookalike.indexes.results import NO_LIMIT, Matches, Neighbors, Pairs, too_many_matches
+from lookalike.indexes.base import Index
+from lookalike.indexes.results import NO_LIMIT, Matches, Neighbors, too_many_matches
 from lookalike.indexes.rows import Rows
 from lookalike.indexes.slices.core_answer import nearest_of, padded
 from lookalike.indexes.tables.sorted_table import SortedTable
@@ -73,23 +72,6 @@ class TabledIndex(Index):
         rows = as_queries(queries, self.bits)
         wanted = neighbor_count(k, len(rows), len(self))
         return self._scan_nearest(rows, wanted, thread_count(threads))
-
-    def pairs(
-        self,
-        radius: SupportsIndex,
-        *,
-        limit: SupportsIndex = DEFAULT_LIMIT,
-        collapse: bool = False,
-        threads: SupportsIndex | None = None,
-    ) -> Pairs:
-        """Return every pair of the collection at distance `radius` or less, each once; exact.
-
-        As `SliceIndex.pairs` does, without using the tables.
-        """
-        near = min(whole_number("radius", radius, at_least=0), self.bits)
-        most = whole_number("limit", limit, at_least=0)
-        together = flag("collapse", collapse)
-        return pairs_of_rows(*self.living(), near, most, together, thread_count(threads))
 
     # Scanning
 
