@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from lookalike import _native
 from lookalike.checks import neighbor_count, thread_count, whole_number
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
+from lookalike.indexes.merging import padded
 from lookalike.indexes.results import (
     NO_LIMIT,
     Matches,
@@ -92,11 +93,7 @@ class ScanIndex(Index):
             ids,
             distances,
         )
-        if found < wanted:
-            missing = ((0, 0), (0, wanted - found))
-            ids = np.pad(ids, missing, constant_values=-1)
-            distances = np.pad(distances, missing, constant_values=-1)
-        return Neighbors(ids, distances, exact=True)
+        return Neighbors(padded(ids, wanted), padded(distances, wanted), exact=True)
 
     def within(
         self,

@@ -27,6 +27,7 @@ from lookalike.checks import (
 )
 from lookalike.errors import ArgumentError, CorruptIndexError
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
+from lookalike.indexes.merging import padded
 from lookalike.indexes.results import (
     Matches,
     Neighbors,
@@ -34,7 +35,7 @@ from lookalike.indexes.results import (
 )
 from lookalike.indexes.rows import Rows, as_ids
 from lookalike.indexes.slices.change import Segments, refuse_known, with_rows, without_ids
-from lookalike.indexes.slices.core_answer import CoreAnswer, padded
+from lookalike.indexes.slices.core_answer import CoreAnswer
 from lookalike.indexes.slices.search import Settings, nearest_in, search_settings, within_in
 from lookalike.indexes.slices.segments import (
     Segment,

@@ -12,9 +12,9 @@ from lookalike import _native
 from lookalike.checks import neighbor_count, thread_count
 from lookalike.errors import CorruptIndexError
 from lookalike.indexes.base import Index
-from lookalike.indexes.results import NO_LIMIT, Matches, Neighbors, too_many_matches
+from lookalike.indexes.merging import MatchColumns, merged_matches, nearest_of, padded
+from lookalike.indexes.results import NO_LIMIT, Matches, Neighbors, as_int64, too_many_matches
 from lookalike.indexes.rows import Rows
-from lookalike.indexes.slices.core_answer import nearest_of, padded
 from lookalike.indexes.tables.sorted_table import SortedTable
 from lookalike.signatures import as_queries
 from lookalike.signatures.arrays import MAX_BITS
@@ -91,27 +91,19 @@ class TabledIndex(Index):
     def _scan_within(
         self, rows: NDArray[np.uint8], radius: int, limit: int, threads: int
     ) -> Matches:
-        parts = []
+        parts: list[MatchColumns] = []
         left = limit
         for signatures, own in self._chunks():
             try:
-                parts.append(
-                    _native.scan_within(
-                        signatures, own, False, rows, radius, min(left, NO_LIMIT), threads
-                    )
+                offsets, ids, distances = _native.scan_within(
+                    signatures, own, False, rows, radius, min(left, NO_LIMIT), threads
                 )
             except _native.TooManyResults:
                 raise too_many_matches(limit, radius, len(rows)) from None
-            left -= len(parts[-1][1])
-        counts = np.sum([np.diff(offsets) for offsets, _, _ in parts], axis=0, dtype=np.int64)
-        query = np.concatenate(
-            [np.repeat(np.arange(len(rows)), np.diff(offsets)) for offsets, _, _ in parts]
-        )
-        ids = np.concatenate([part[1] for part in parts]).view(np.int64)
-        distances = np.concatenate([part[2] for part in parts])
-        order = np.lexsort((ids, distances, query))
-        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        return Matches(offsets, ids[order], distances[order], exact=True)
+            left -= len(ids)
+            query = np.repeat(np.arange(len(rows)), np.diff(offsets))
+            parts.append((query, as_int64(ids), distances))
+        return merged_matches(len(rows), parts, exact=True)
 
     def _chunks(self) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int64]]]:
         """Yield signatures and their ids, some at a time; at least once."""
