@@ -126,6 +126,15 @@ MISFITS: dict[str, Callable[[], Any]] = {
     "slice_within: width": lambda: _native.slice_within([segment()], 8, WIDE, 1, 9, 1),
     "slice_widths: none": lambda: _native.slice_widths(64, 0),
     "optimistic_distances": lambda: _native.optimistic_distances(64, 29, 1),
+    "slice_proofs: distances": lambda: _native.slice_proofs(
+        64, 8, 1, 1, ints(2), ints(1), np.zeros(2, np.uint8)
+    ),
+    "slice_proofs: proofs": lambda: _native.slice_proofs(
+        64, 8, 1, 1, ints(2), ints(2), np.zeros(1, np.uint8)
+    ),
+    "slice_proofs: scores": lambda: _native.slice_proofs(
+        64, 8, 1, 1, ints(1) + 65, ints(1), np.zeros(1, np.uint8)
+    ),
     "build_lists: offsets": lambda: _native.build_lists(
         ROWS, 8, 1, LISTS[1:], words(*[0] * 40), np.zeros(40, np.uint16)
     ),
@@ -248,6 +257,7 @@ def test_what_does_not_fit_is_refused(misfit: str) -> None:
 def test_what_fits_is_not() -> None:
     """The helpers above, with nothing changed: only the misfit makes them fail."""
     nearest()
+    _native.slice_proofs(64, 8, 1, 1, ints(2) + 64, ints(2) - 1, np.zeros(2, np.uint8))
     flip_within(None)
     flip_within(np.zeros((5, 64), np.float32))
     flip_within(np.zeros((5, 2), np.uint32))

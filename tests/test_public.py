@@ -2,22 +2,50 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
+import re
 import subprocess
 import sys
-import types
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import lookalike as la
 from lookalike import errors
 
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+
+
+def is_module(package: str, name: str) -> bool:
+    is_package = hasattr(importlib.import_module(package), "__path__")
+    return is_package and find_spec(f"{package}.{name}") is not None
+
+
+def names_used(text: str) -> Iterator[tuple[str, str]]:
+    """Yield module and name of all that a page imports or uses from lookalike."""
+    text = re.sub(r"^(>>>|\.\.\.) ?", "", text, flags=re.MULTILINE)
+    imports = r"^\s*from (lookalike[\w.]*) import (?:\(([^)]*)\)|(.*))$"
+    for module, several, line in re.findall(imports, text, re.MULTILINE):
+        plain = re.sub(r"#.*", "", several or line)
+        yield from ((module, name.split()[0]) for name in plain.split(",") if name.strip())
+    for chain in re.findall(r"\b(?:la|lookalike)((?:\.[A-Za-z]\w*)+)", text):
+        module, names = "lookalike", chain[1:].split(".")
+        while names and is_module(module, names[0]):
+            module, names = f"{module}.{names[0]}", names[1:]
+        if names:
+            yield module, names[0]
+
 
 def test_all_lists_exactly_the_public_names() -> None:
     public = {
         name
         for name in dir(la)
-        if not name.startswith("_") and not isinstance(getattr(la, name), types.ModuleType)
+        if not name.startswith("_") and not isinstance(getattr(la, name), ModuleType)
     }
     assert public | {"__version__"} == set(la.__all__)
     assert list(la.__all__) == sorted(la.__all__)
@@ -80,3 +108,34 @@ def test_a_subinterpreter_is_refused_and_leaves_the_main_one_as_it_was(order: st
     refusal, *answers = result.stdout.splitlines()
     assert "lookalike cannot be imported in a subinterpreter" in refusal
     assert answers == ["0"] * 3
+
+
+def test_names_that_pages_use_are_found() -> None:
+    page = """
+    >>> import lookalike as la
+    >>> from lookalike.evaluation import evaluate, tune as best  # both
+    >>> from lookalike.indexes import (
+    ...     ScanIndex,  # the truth
+    ...     SliceIndex,
+    ... )
+    >>> la.indexes.slices.index.SliceIndex.build(la.SimHash(bits=64).name)
+    """.replace("\n    ", "\n")
+    assert list(names_used(page)) == [
+        ("lookalike.evaluation", "evaluate"),
+        ("lookalike.evaluation", "tune"),
+        ("lookalike.indexes", "ScanIndex"),
+        ("lookalike.indexes", "SliceIndex"),
+        ("lookalike.indexes.slices.index", "SliceIndex"),
+        ("lookalike", "SimHash"),
+    ]
+
+
+def test_what_pages_use_is_public() -> None:
+    used = {(module, name) for page in PAGES for module, name in names_used(page.read_text())}
+    assert {("lookalike", "SliceIndex"), ("lookalike.evaluation", "tune")} < used
+    hidden = sorted(
+        f"{module}.{name}"
+        for module, name in used
+        if name not in importlib.import_module(module).__all__
+    )
+    assert hidden == [], "used in README or docs, but not in __all__"

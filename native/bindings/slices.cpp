@@ -71,6 +71,8 @@ std::vector<search::Segment> plain(const std::vector<const BoundSegment*>& segme
     return result;
 }
 
+using ScoreArray = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
 // What a search for the nearest writes to, as Python holds it: a row a query.
 struct BoundAnswer {
     OutputArray<std::int64_t, 2> ids;
@@ -287,6 +289,27 @@ void bind_slices(nb::module_& module) {
             return to_numpy(search::optimistic_distances(slicing_of(bits, slice_bits), expand));
         },
         "bits"_a, "slice_bits"_a, "expand"_a);
+
+    module.def(
+        "slice_proofs",
+        [](std::size_t bits, std::size_t slice_bits, std::size_t expand, std::size_t admit,
+           const ScoreArray& rest, const ScoreArray& kth,
+           const OutputArray<std::uint8_t, 1>& proven) {
+            const auto slicing = slicing_of(bits, slice_bits);
+            const auto optimistic = search::optimistic_distances(slicing, expand);
+            expect_shape(kth, {rest.size()}, "distances of another number than scores");
+            expect_shape(proven, {rest.size()}, "proofs of another number than scores");
+            for (std::size_t query = 0; query < rest.size(); ++query) {
+                const std::int32_t score = rest.data()[query], far = kth.data()[query];
+                expect(score < 0 || static_cast<std::size_t>(score) <= bits, "an impossible score");
+                proven.data()[query] = search::nothing_is_nearer(
+                    slicing, optimistic, std::min(admit, expand),
+                    score < 0 ? std::nullopt : std::optional<std::uint32_t>(score),
+                    far < 0 ? std::nullopt : std::optional<std::int64_t>(far));
+            }
+        },
+        "bits"_a, "slice_bits"_a, "expand"_a, "admit"_a, "rest"_a.noconvert(), "kth"_a.noconvert(),
+        "proven"_a.noconvert());
 
     bind_building<std::uint32_t>(module);
     bind_building<std::uint64_t>(module);

@@ -14,6 +14,21 @@ std::int64_t least_unseen(const Slicing& slicing, std::size_t admit) {
     return least;
 }
 
+std::uint32_t lowest_doubtful(const std::vector<std::int32_t>& optimistic,
+                              std::optional<std::uint32_t> rest, std::optional<std::int64_t> kth) {
+    for (std::uint32_t score = 1; rest && score <= *rest; ++score)
+        if (!kth || optimistic[score] <= *kth)
+            return score;
+    return 0;
+}
+
+bool nothing_is_nearer(const Slicing& slicing, const std::vector<std::int32_t>& optimistic,
+                       std::size_t admit, std::optional<std::uint32_t> rest,
+                       std::optional<std::int64_t> kth) {
+    return kth && least_unseen(slicing, admit) > *kth &&
+           lowest_doubtful(optimistic, rest, kth) == 0;
+}
+
 std::vector<std::int32_t> optimistic_distances(const Slicing& slicing, std::size_t expand) {
     const std::size_t bits = slicing.bits(), widest = slicing.widest();
     std::size_t wide = 0;

@@ -125,7 +125,7 @@ class TopSearch {
             chosen.reranked = round.choose_best(chosen.counters);
             reranking.run();
             chosen.rest = round.rest;
-            if (const std::uint32_t least = doubtful(chosen, nearest, optimistic);
+            if (const std::uint32_t least = lowest_doubtful(optimistic, chosen.rest, kth(nearest));
                 least != 0 && kth(nearest)) {
                 chosen.reranked += round.choose_rest(least, chosen.counters);
                 reranking.run();
@@ -215,25 +215,12 @@ class TopSearch {
         return cutoff == UINT32_MAX ? std::nullopt : std::optional(cutoff);
     }
 
-    // The lowest score whose signatures may be near enough, or 0; scores need not be in order of
-    // that.
-    static std::uint32_t doubtful(const Chosen& chosen, const Nearest& nearest,
-                                  const std::vector<std::int32_t>& optimistic) {
-        const auto far = kth(nearest);
-        for (std::uint32_t score = 1; chosen.rest && score <= *chosen.rest; ++score)
-            if (!far || optimistic[score] <= *far)
-                return score;
-        return 0;
-    }
-
     // Whether no other signature can be among the k nearest.
     bool is_exact(const Chosen& chosen, const Nearest& nearest,
                   const std::vector<std::int32_t>& optimistic, const NearestSettings& now) const {
-        if (chosen.reranked == alive_)
-            return true;
-        const auto far = kth(nearest);
-        return far && least_unseen(slicing_, std::min(now.admit, now.expand)) > *far &&
-               doubtful(chosen, nearest, optimistic) == 0;
+        return chosen.reranked == alive_ ||
+               nothing_is_nearer(slicing_, optimistic, std::min(now.admit, now.expand), chosen.rest,
+                                 kth(nearest));
     }
 
     Nearest scan(const std::uint8_t* signature) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -62,6 +63,17 @@ std::vector<std::int32_t> optimistic_distances(const Slicing& slicing, std::size
 
 // Signatures that were not seen have no slice within `admit` bits: their least distance.
 std::int64_t least_unseen(const Slicing& slicing, std::size_t admit);
+
+// The lowest score whose signatures may be as near as the k-th, of scores up to `rest`, the best of
+// those that got no true distance (none: all did); 0 if there is none. Scores need not be in the
+// order of what they allow, so all up to it count. Without a k-th, everything is near enough.
+std::uint32_t lowest_doubtful(const std::vector<std::int32_t>& optimistic,
+                              std::optional<std::uint32_t> rest, std::optional<std::int64_t> kth);
+
+// Whether no signature that was not seen, or got no true distance, can be as near as the k-th.
+bool nothing_is_nearer(const Slicing& slicing, const std::vector<std::int32_t>& optimistic,
+                       std::size_t admit, std::optional<std::uint32_t> rest,
+                       std::optional<std::int64_t> kth);
 
 struct WithinWork {
     std::int64_t lists = 0, postings = 0, verified = 0;

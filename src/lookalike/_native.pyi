@@ -234,6 +234,15 @@ def expected_work(
     bits: int, slice_bits: int, rows: int, radius: int
 ) -> tuple[float, float, float] | None: ...
 def optimistic_distances(bits: int, slice_bits: int, expand: int) -> NDArray[np.int32]: ...
+def slice_proofs(
+    bits: int,
+    slice_bits: int,
+    expand: int,
+    admit: int,
+    rest: NDArray[np.int32],
+    kth: NDArray[np.int32],
+    proven: NDArray[np.uint8],
+) -> None: ...
 def build_lists(
     rows: NDArray[np.uint8],
     slice_bits: int,

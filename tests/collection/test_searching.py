@@ -148,7 +148,7 @@ def test_searches_use_indexes_and_never_read_a_whole_table(kind: str, url: str) 
             rows = rng.integers(0, 256, (count, 8), dtype=np.uint8)
             docs.add([f"{count}-{i}" for i in range(count)], signatures=rows)
             with docs._store.reading() as view:
-                plans = view.plans(docs._state(view))
+                plans = view.plans(docs._versions.state(view))
             for name, plan in plans.items():
                 if kind == "sqlite":
                     lines = [

@@ -26,7 +26,7 @@ from lookalike.corpora.delimited import DelimitedCorpus
 from lookalike.corpora.json_array import JsonArrayCorpus
 from lookalike.corpora.parquet_pages import measure_pages
 from lookalike.corpora.records import Records
-from lookalike.dedup import job
+from lookalike.dedup import context
 from lookalike.dedup import read as reading
 from lookalike.errors import ArgumentError, DocumentError, FileError
 
@@ -158,7 +158,7 @@ def test_too_many_documents_for_the_limit_are_noticed_while_they_are_read(
     path = tmp_path / "c.txt"
     path.write_text("a line\n" * 3000)
     monkeypatch.setattr(lines, "BATCH_BYTES", 700)
-    monkeypatch.setattr(job, "_BYTES_A_DOCUMENT", 1 << 20)
+    monkeypatch.setattr(context, "_BYTES_A_DOCUMENT", 1 << 20)
     with pytest.raises(ArgumentError, match=r"memory_limit is .* [1-9]0\d documents take"):
         la.dedup(path, memory_limit=700_000_000)
 

@@ -64,7 +64,7 @@ def test_pairs_equal_the_oracle_with_every_kernel(
     assert result.exact
 
 
-# Large enough for several tiles, chunks, blocks of queries and threads; see native/search/scan.cpp.
+# Large enough for several tiles, chunks, blocks of queries and threads; see native/scan/.
 LARGE = [
     (300_000, 8, 3, "uniform"),
     (90_000, 16, 1, "clustered"),

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import Any, overload
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, overload
 
 from lookalike.collection.documents import Row, decoded_metadata, decoded_text
 
-__all__ = ["Answer", "Match", "Pair", "Work"]
+__all__ = ["Answer", "Match", "Pair", "Work", "explained", "match_of"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +31,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Match:
-    """A document that was found."""
+    """A document that was found; its metadata are decoded when they are first looked at."""
 
     id: str
     distance: int
@@ -47,6 +45,34 @@ class Match:
     """The positions of slices that led to it, if asked to explain; where no slices of the table
     were looked up, of those that are equal."""
 
+    if not TYPE_CHECKING:  # for whom there are no other attributes than those above
+
+        def __getattr__(self, name):
+            """Decode metadata of which there is only what the table holds, and keep them."""
+            row = vars(self).get("_row")
+            if name != "metadata" or row is None:
+                raise AttributeError(f"a Match has no attribute {name!r}")
+            return vars(self).setdefault("metadata", decoded_metadata(row))
+
+
+def match_of(row: Row, distance: int) -> Match:
+    """Return the match that a row of the table is at this distance."""
+    match = object.__new__(Match)
+    fields = vars(match)  # setting them one by one is what takes least
+    fields["id"], fields["distance"], fields["_row"] = row.id, distance, row
+    if row.text is not None:
+        fields["text"] = decoded_text(row)
+    return match
+
+
+def explained(
+    match: Match, bits: tuple[int, ...], slice_distances: tuple[int, ...], slices: tuple[int, ...]
+) -> Match:
+    """Return the match with what an explanation tells of it."""
+    whole = copy(match)
+    vars(whole).update(differing_bits=bits, slice_distances=slice_distances, slices=slices)
+    return whole
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -58,27 +84,15 @@ class Pair:
 
 
 class Answer(Sequence[Match]):
-    """The documents that were found, sorted by (distance, id), and whether these are all.
+    """The documents that were found, sorted by (distance, id), and whether these are all."""
 
-    Metadata are decoded when a match is looked at.
-    """
-
-    __slots__ = ("_bits", "_rows", "complete", "distances", "version", "work")
+    __slots__ = ("_matches", "exact", "version", "work")
 
     def __init__(
-        self,
-        rows: Sequence[Row],
-        distances: list[int],
-        *,
-        version: int,
-        complete: bool = True,
-        work: Work | None = None,
-        bits: Sequence[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]] | None = None,
+        self, matches: list[Match], *, version: int, exact: bool = True, work: Work | None = None
     ) -> None:
-        self._rows = rows
-        self._bits = bits
-        self.distances = distances
-        self.complete = complete
+        self._matches = matches
+        self.exact = exact
         """Whether nothing that should be here is missing; False only if `limit` cut it short."""
         self.version = version
         """The version of the collection that this is the answer for."""
@@ -86,40 +100,39 @@ class Answer(Sequence[Match]):
         """What the search did, if it was asked to explain."""
 
     @property
+    def complete(self) -> bool:
+        """The older name of `exact`."""
+        return self.exact
+
+    @property
     def ids(self) -> list[str]:
         """The ids of the documents."""
-        return [row.id for row in self._rows]
+        return [match.id for match in self._matches]
+
+    @property
+    def distances(self) -> list[int]:
+        """The distances of the documents."""
+        return [match.distance for match in self._matches]
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._matches)
 
     @overload
     def __getitem__(self, index: int) -> Match: ...
     @overload
     def __getitem__(self, index: slice) -> list[Match]: ...
     def __getitem__(self, index: int | slice) -> Match | list[Match]:
-        if isinstance(index, slice):
-            return [self[position] for position in range(*index.indices(len(self)))]
-        row = self._rows[index]
-        match = (row.id, self.distances[index], decoded_metadata(row), decoded_text(row))
-        return Match(*match) if self._bits is None else Match(*match, *self._bits[index])
+        return self._matches[index]
 
     def __iter__(self) -> Iterator[Match]:
-        return (self[index] for index in range(len(self)))
+        return iter(self._matches)
 
     def __repr__(self) -> str:
-        found = ", ".join(f"{row.id!r}: {far}" for row, far in
-                          zip(self._rows[:5], self.distances, strict=False))  # fmt: skip
+        found = ", ".join(f"{match.id!r}: {match.distance}" for match in self._matches[:5])
         more = ", ..." if len(self) > 5 else ""
-        return f"Answer({{{found}{more}}}, complete={self.complete})"
+        return f"Answer({{{found}{more}}}, exact={self.exact})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Answer) and list(self) == list(other)
+        return isinstance(other, Answer) and self._matches == other._matches
 
     __hash__ = None  # type: ignore[assignment]  # it holds dictionaries
-
-
-def differing_bits(query: NDArray[np.uint8], signature: NDArray[np.uint8]) -> tuple[int, ...]:
-    """Return the positions of bits in which two signatures differ."""
-    bits = np.unpackbits(query ^ signature, bitorder="little")
-    return tuple(np.flatnonzero(bits).tolist())

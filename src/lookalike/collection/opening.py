@@ -9,7 +9,8 @@ from typing import Literal, SupportsIndex
 
 from lookalike.checks import file_path, flag, one_of, whole_number
 from lookalike.collection.care.abandoned import remove_abandoned, remove_old_caches
-from lookalike.collection.collection import Collection, Way
+from lookalike.collection.collection import Collection
+from lookalike.collection.query import Way
 from lookalike.collection.search.native import cache_file
 from lookalike.collection.slicing import MOST_SLICE_BITS, Slicing, default_slice_bits
 from lookalike.collection.stores.address import Address, parse_address

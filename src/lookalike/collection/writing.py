@@ -7,18 +7,22 @@ row gets the next version with the counts and the digest that belong to it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from lookalike.collection.documents import Items, Row, checksum, intact, now
+from lookalike.checks import one_of
+from lookalike.collection.documents import Items, Row, checksum, intact, now, prepare_items
+from lookalike.collection.query import listed
+from lookalike.collection.signing import Signing
 from lookalike.collection.slicing import digest, hashes
 from lookalike.collection.stores.base import Numbered, State, Writer
-from lookalike.errors import ItemError
+from lookalike.errors import ArgumentError, BatchError, ItemError
 
-__all__ = ["Written", "delete_documents", "write_documents"]
+__all__ = ["Batch", "Written", "delete_documents", "write_batch", "write_documents"]
 
 _KEPT_REMOVALS = 100_000
 
@@ -34,6 +38,86 @@ class Written:
     """Items that were left out, if that was asked for."""
     version: int = 0
     """The version of the collection that has it."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Documents to be written, all of which can be, and what is wrong with the others."""
+
+    items: Items
+    signatures: NDArray[np.uint8]
+    errors: list[ItemError]
+    given: int
+    """How many items there were, the wrong ones too."""
+    skip: bool
+    """Whether wrong items are left out; else nothing is written if there are any."""
+
+    @classmethod
+    def of(
+        cls,
+        ids: Sequence[str],
+        texts: Sequence[str] | None,
+        signatures: ArrayLike | None,
+        metadata: Sequence[Mapping[str, Any] | None] | None,
+        *,
+        on_error: str,
+        unique: bool,
+        keep_text: bool,
+        signing: Signing,
+    ) -> Batch:
+        """Check all items, and sign the texts unless there are signatures."""
+        one_of("on_error", on_error, ("raise", "skip"))
+        names = listed("ids", ids)
+        rows = None if signatures is None else signing.given(signatures)
+        contents = None if texts is None else listed("texts", texts)
+        described = None if metadata is None else listed("metadata", metadata)
+        for name, values in (("texts", contents), ("signatures", rows), ("metadata", described)):
+            if values is not None and len(values) != len(names):
+                raise ArgumentError(
+                    f"there are {len(names)} ids and {len(values)} {name}; expected one for each"
+                )
+        if contents is None and rows is None:
+            raise ArgumentError("there are neither texts nor signatures; give one of them")
+        if rows is None:
+            signing.of_texts()  # says so at once if texts cannot be signed
+        items, errors = prepare_items(
+            names, contents, described, need_text=rows is None, keep_text=keep_text, unique=unique
+        )
+        if errors and on_error == "raise":
+            raise BatchError(errors, len(names))
+        if rows is None:
+            rows = signing.sign([contents[at] for at in items.positions] if contents else [])
+        else:
+            rows = rows[items.positions]
+        return cls(items, rows, errors, len(names), on_error == "skip")
+
+    def without(self, known: Container[str]) -> Batch:
+        """Return the batch without documents whose ids are there already, which is an error."""
+        errors = [
+            ItemError(position, id, "there is a document of this id; use upsert()")
+            for position, id in zip(self.items.positions, self.items.ids, strict=True)
+            if id in known
+        ]
+        errors = sorted(self.errors + errors, key=lambda error: error.position)
+        if not self.skip:
+            raise BatchError(errors, self.given)
+        kept = [place for place, id in enumerate(self.items.ids) if id not in known]
+        return replace(
+            self, items=self.items.only(kept), signatures=self.signatures[kept], errors=errors
+        )
+
+
+def write_batch(writer: Writer, state: State, batch: Batch, *, fresh: bool) -> Written:
+    """Write a batch; where ids have to be `fresh`, those that are there already are wrong."""
+    known = writer.find_documents(state, batch.items.ids) if fresh and state.documents else {}
+    if known:
+        batch = batch.without(known)
+    if not batch.items.ids:
+        return Written(errors=batch.errors, version=state.version)
+    after = write_documents(writer, state, batch.items, batch.signatures, fresh=fresh)
+    added = after.documents - state.documents
+    updated = len(batch.items.ids) - added
+    return Written(added, updated, errors=batch.errors, version=after.version)
 
 
 def write_documents(

@@ -23,11 +23,13 @@ def pairs_of_rows(
     limit: int,
     collapse: bool,
     threads: int,
+    *,
+    each_with_each: bool = False,
 ) -> Pairs:
-    """Return the pairs of distinct ids within the radius, each once; see `SliceIndex.pairs`.
+    """Return the pairs of distinct ids within the radius, each once; see `Index.pairs`.
 
     Equal signatures form a group; one of each group is compared with those of other groups, by
-    blocks where that is cheaper than each with each. Time beside that: sorting, and the output.
+    blocks where that is cheaper than `each_with_each`. Time beside that: sorting, and the output.
     """
     rows = np.ascontiguousarray(signatures)
     groups = _Groups.of(rows, ids)
@@ -36,7 +38,7 @@ def pairs_of_rows(
     within_groups = int(inside.sum())  # less than 2**63 for fewer than 2**32 signatures
     if within_groups > limit:
         raise _too_many(limit, radius, len(ids))
-    found = _compare(rows, groups, radius, limit, threads)
+    found = _compare(rows, groups, radius, limit, threads, each_with_each)
     between = [found] if collapse else groups.products(found, limit - within_groups)
     if between is None or within_groups + sum(len(part[0]) for part in between) > limit:
         raise _too_many(limit, radius, len(ids))
@@ -139,12 +141,19 @@ class _Groups:
 
 
 def _compare(
-    rows: NDArray[np.uint8], groups: _Groups, radius: int, limit: int, threads: int
+    rows: NDArray[np.uint8],
+    groups: _Groups,
+    radius: int,
+    limit: int,
+    threads: int,
+    each_with_each: bool,
 ) -> PairColumns:
     """Return the pairs of distinct signatures: of rows that stand alone or for their group."""
     skipped = groups.skipped()
     try:
-        found = _native.block_pairs(rows, skipped, radius, min(limit, NO_LIMIT), threads)
+        found = None
+        if not each_with_each:
+            found = _native.block_pairs(rows, skipped, radius, min(limit, NO_LIMIT), threads)
         if found is None:
             kept = None if skipped is None else np.flatnonzero(skipped == 0)
             some = rows if kept is None else rows[kept]

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lookalike.checks import file_path
+from lookalike.checks import file_path, flag, thread_count, whole_number
 from lookalike.errors import ArgumentError
+from lookalike.indexes.all_pairs import pairs_of_rows
 from lookalike.indexes.results import Matches, Neighbors, Pairs
 from lookalike.shown import brief
 from lookalike.signatures import Signer
@@ -50,6 +51,9 @@ class Index(ABC):
 
     names: Sequence[str] | None = None
     """What documents are called: `names[id]`, where the index was told; saved with it."""
+
+    _each_with_each: ClassVar[bool] = False
+    """Whether `pairs` compares each with each, and not by blocks where that is cheaper."""
 
     @property
     @abstractmethod
@@ -94,21 +98,30 @@ class Index(ABC):
     ) -> Matches:
         """Return every signature at distance `radius` or less from each query.
 
-        More than `limit` matches in all raise `ResultTooLargeError`.
+        More than `limit` matches in all raise `ResultTooLargeError`: no answer is cut short.
+        (`Collection.within` cuts at its limit, and says so in the answer.)
         """
 
-    @abstractmethod
     def pairs(
         self,
         radius: SupportsIndex,
         *,
         limit: SupportsIndex = DEFAULT_LIMIT,
+        collapse: bool = False,
         threads: SupportsIndex | None = None,
     ) -> Pairs:
-        """Return every pair of the collection at distance `radius` or less, each once.
+        """Return every pair of the collection at distance `radius` or less, each once; exact.
 
+        Equal signatures are compared with others only once. With `collapse=True` each of them is
+        paired with the first of its equals and no other, which keeps a million copies linear.
         More than `limit` pairs raise `ResultTooLargeError`.
         """
+        near = min(whole_number("radius", radius, at_least=0), self.bits)
+        most = whole_number("limit", limit, at_least=0)
+        together, workers = flag("collapse", collapse), thread_count(threads)
+        return pairs_of_rows(
+            *self.living(), near, most, together, workers, each_with_each=self._each_with_each
+        )
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self)} signatures of {self.bits} bits)"

@@ -44,6 +44,11 @@ class Rows:
         """How many bits each signature has."""
         return 8 * int(self.signatures.shape[1])
 
+    @property
+    def next_id(self) -> int:
+        """One more than the largest id."""
+        return len(self) if self.ids is None else int(self.ids.max(initial=-1)) + 1
+
     def all_ids(self) -> NDArray[np.int64]:
         """Return the ids, also where they are positions."""
         return np.arange(len(self), dtype=np.int64) if self.ids is None else self.ids

@@ -9,13 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
 from lookalike.checks import neighbor_count, thread_count, whole_number
-from lookalike.errors import ResultTooLargeError
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
+from lookalike.indexes.merging import padded
 from lookalike.indexes.results import (
     NO_LIMIT,
     Matches,
     Neighbors,
-    Pairs,
     as_int64,
     too_many_matches,
 )
@@ -32,10 +31,12 @@ class ScanIndex(Index):
     """Exhaustive search, always exact, nothing to build.
 
     One query reads the collection once, at the speed of memory; a batch is compared tile by tile,
-    so that what was read serves all its queries. Costs no memory beside the signatures.
+    so that what was read serves all its queries. Costs no memory beside the signatures. `pairs`
+    compares each signature with each.
     """
 
     kind = "scan"
+    _each_with_each = True
 
     def __init__(self, signatures: ArrayLike, ids: ArrayLike | None = None) -> None:
         self._rows = Rows.of(signatures, ids)
@@ -65,7 +66,7 @@ class ScanIndex(Index):
     @property
     def next_id(self) -> int:
         """One more than the largest id."""
-        return int(self._rows.all_ids().max(initial=-1)) + 1
+        return self._rows.next_id
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -92,11 +93,7 @@ class ScanIndex(Index):
             ids,
             distances,
         )
-        if found < wanted:
-            missing = ((0, 0), (0, wanted - found))
-            ids = np.pad(ids, missing, constant_values=-1)
-            distances = np.pad(distances, missing, constant_values=-1)
-        return Neighbors(ids, distances, exact=True)
+        return Neighbors(padded(ids, wanted), padded(distances, wanted), exact=True)
 
     def within(
         self,
@@ -125,35 +122,6 @@ class ScanIndex(Index):
         except _native.TooManyResults:
             raise too_many_matches(most, radius, len(rows)) from None
         return Matches(as_int64(offsets), as_int64(ids), distances, exact=True)
-
-    def pairs(
-        self,
-        radius: SupportsIndex,
-        *,
-        limit: SupportsIndex = DEFAULT_LIMIT,
-        threads: SupportsIndex | None = None,
-    ) -> Pairs:
-        """Return every pair of the collection at distance `radius` or less, each once; exact.
-
-        Compares n·(n-1)/2 pairs. More than `limit` found raise `ResultTooLargeError`.
-        """
-        most = whole_number("limit", limit, at_least=0)
-        try:
-            left, right, distances = _native.scan_pairs(
-                self._rows.signatures,
-                self._rows.ids,
-                self._rows.ascending,
-                self._radius(radius),
-                min(most, NO_LIMIT),
-                thread_count(threads),
-            )
-        except _native.TooManyResults:
-            raise ResultTooLargeError(
-                f"more than limit={most} pairs within radius {radius} among {len(self)} "
-                "signatures; ask with a smaller radius, leave exact duplicates out first "
-                "(np.unique(signatures, axis=0)), or raise the limit"
-            ) from None
-        return Pairs(as_int64(left), as_int64(right), distances, exact=True)
 
     def _radius(self, radius: SupportsIndex) -> int:
         return min(whole_number("radius", radius, at_least=0), self.bits)

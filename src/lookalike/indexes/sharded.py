@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from lookalike import _native
 from lookalike.checks import flag, instances, neighbor_count, thread_count, whole_number
 from lookalike.errors import ArgumentError
-from lookalike.indexes.all_pairs import pairs_of_rows
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
-from lookalike.indexes.results import Explanation, Matches, Neighbors, Pairs, too_many_matches
-from lookalike.indexes.slices.core_answer import CoreAnswer, nearest_of
+from lookalike.indexes.merging import merged_matches, nearest_of
+from lookalike.indexes.results import Explanation, Matches, Neighbors, too_many_matches
+from lookalike.indexes.slices.core_answer import CoreAnswer
 from lookalike.indexes.slices.index import SliceIndex
 from lookalike.signatures import as_queries
 
@@ -169,41 +169,18 @@ class ShardedIndex(Index):
             np.take_along_axis(array, order, axis=1) for array in (ids, distances, scores)
         )
         alive = sum(top.alive for top in tops)
-        proven = self._proven(distances, ids, rest, k, expand, admit, alive)
         merged = CoreAnswer(len(rows), k, alive)
         merged.ids, merged.distances, merged.scores = nearest_of(ids, distances, k, scores)
-        merged.proven[:] = proven
+        slice_bits, kth = shards[0].slice_bits, np.ascontiguousarray(merged.distances[:, -1])
+        _native.slice_proofs(self.bits, slice_bits, expand, admit, rest, kth, merged.proven)
+        merged.proven |= (ids >= 0).sum(axis=1) == alive  # nothing is left to be found
         merged.work[:] = np.sum([top.work for top in tops], axis=0)
         merged.work[3] = (ids >= 0).sum(axis=1)
         merged.work[4] = expand
         explanation: Explanation | None = (
-            merged.explanation(self.bits, shards[0].slice_bits, k) if explain else None
+            merged.explanation(self.bits, slice_bits, k) if explain else None
         )
-        return Neighbors(merged.ids, merged.distances, bool(proven.all()), explanation)
-
-    def _proven(
-        self,
-        distances: NDArray[np.int32],
-        ids: NDArray[np.int64],
-        rest: NDArray[np.int32],
-        k: int,
-        expand: int,
-        admit: int,
-        alive: int,
-    ) -> NDArray[np.bool_]:
-        """Return for which queries nothing unseen or not re-ranked can be among the k nearest."""
-        slice_bits = next(s.slice_bits for s in self.shards if isinstance(s, SliceIndex))
-        widths = np.array(_native.slice_widths(self.bits, slice_bits))
-        unseen = np.inf if (widths <= admit).any() else float((admit + 1) * len(widths))
-        optimistic = _native.optimistic_distances(self.bits, slice_bits, expand)
-        # A lower score may allow a lesser distance, so all scores up to the best one left count.
-        optimistic[1:] = np.minimum.accumulate(optimistic[1:])
-        bound = np.minimum(unseen, np.where(rest < 0, np.inf, optimistic[rest.clip(0)]))
-        found = (ids >= 0).sum(axis=1)
-        far = np.sort(np.where(ids >= 0, distances, self.bits + 1), axis=1)
-        kth = np.where(found >= k, far[:, min(k, far.shape[1]) - 1], np.inf)
-        proven: NDArray[np.bool_] = (bound > kth) | (found == alive)
-        return proven
+        return Neighbors(merged.ids, merged.distances, bool(merged.proven.all()), explanation)
 
     def within(
         self,
@@ -219,32 +196,13 @@ class ShardedIndex(Index):
         found = self._each(
             lambda shard, share: shard.within(rows, radius, limit=most, threads=share), threads
         )
-        ids = np.concatenate(
-            [result.ids + shift for result, shift in zip(found, self._shifts, strict=True)]
-        )
-        if len(ids) > most:
+        if sum(len(result.ids) for result in found) > most:
             raise too_many_matches(most, radius, len(rows))
-        counts = sum(np.diff(result.offsets) for result in found)
-        query = np.concatenate([result.columns()["query"] for result in found])
-        distances = np.concatenate([result.distances for result in found])
-        order = np.lexsort((ids, distances, query))
-        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        exact = all(result.exact for result in found)
-        return Matches(offsets, ids[order], distances[order], exact)
-
-    def pairs(
-        self,
-        radius: SupportsIndex,
-        *,
-        limit: SupportsIndex = DEFAULT_LIMIT,
-        collapse: bool = False,
-        threads: SupportsIndex | None = None,
-    ) -> Pairs:
-        """Return every pair over all shards within the radius; see `SliceIndex.pairs`."""
-        near = min(whole_number("radius", radius, at_least=0), self.bits)
-        most = whole_number("limit", limit, at_least=0)
-        together = flag("collapse", collapse)
-        return pairs_of_rows(*self.living(), near, most, together, thread_count(threads))
+        parts = (
+            (result.columns()["query"], result.ids + shift, result.distances)
+            for result, shift in zip(found, self._shifts, strict=True)
+        )
+        return merged_matches(len(rows), parts, exact=all(result.exact for result in found))
 
     def verify(self) -> None:
         """Verify the file behind each shard."""

@@ -232,7 +232,9 @@ def test_damage_is_noticed(tmp_path: Path) -> None:
         SignatureFile(path)
 
 
-def test_a_run_that_is_not_sorted_is_noticed(tmp_path: Path) -> None:
+def test_a_run_that_is_not_sorted_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows, _ = edited(500, 0)
     SignatureFile.create(tmp_path / "file", 64).append(rows, np.arange(500))
     with pytest.raises(la.CorruptIndexError, match="should be sorted are not"):

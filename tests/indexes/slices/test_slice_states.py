@@ -27,8 +27,7 @@ from hypothesis.stateful import (
 )
 
 import lookalike as la
-from lookalike.indexes.slices import index as slices
-from lookalike.indexes.slices import segments
+from lookalike.indexes.slices import change, segments
 from support import oracle
 from support.strategies import collections
 
@@ -54,7 +53,7 @@ class SliceIndexBesideDictionary(RuleBasedStateMachine):
         """What the index was copied from, or the copy: goes its own way."""
         patches = (
             mock.patch.object(segments, "BUFFER", self.buffer),
-            mock.patch.object(slices, "BUFFER", self.buffer),
+            mock.patch.object(change, "BUFFER", self.buffer),
         )
         for patch in patches:
             patch.start()

@@ -81,6 +81,6 @@ def _print_answer(answer: Answer, options: argparse.Namespace) -> None:
         say(
             f"{work.way}: {work.probes} slice values looked up, {work.candidates} signatures "
             f"compared; version {answer.version}, "
-            f"{'complete' if answer.complete else 'not complete'}",
+            f"{'complete' if answer.exact else 'not complete'}",
             file=sys.stderr,
         )

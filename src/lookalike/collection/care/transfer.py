@@ -18,6 +18,7 @@ from lookalike.checks import callback, file_path, flag, one_of, whole_number
 from lookalike.collection.documents import MOST_DEPTH
 from lookalike.corpora import FORMATS, Corpus, Problems, open_corpus, write_table
 from lookalike.corpora.base import MAX_DOCUMENT, arrow
+from lookalike.corpora.columns import id_column, text_column
 from lookalike.errors import ArgumentError, BatchError, ItemError
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ _BATCH = 50_000
 _MOST_BATCH = 10_000_000
 _PAGE = 2_000
 _EXAMPLES = 5
-_TEXTS = ("text", "content", "body", "document")
-_IDS = ("id", "doc_id", "document_id", "url", "path", "file")
 
 
 @dataclass
@@ -82,11 +81,9 @@ def import_documents(
             raise ArgumentError(f"{option} is {column!r}; expected the name of a column")
     corpus = open_corpus(source, None if format is None else one_of("format", format, FORMATS))
     corpus.max_document = longest
-    columns = _Columns(
-        corpus.column_for(text, _TEXTS, "text"),
-        corpus.column_for(id, _IDS, "ids"),
-        corpus.column_for(signature, ("signature",), "signatures"),
-    )
+    signed = corpus.column_for(signature, ("signature",), "signatures")
+    texts = text_column(corpus, text)
+    columns = _Columns(None if texts == signed else texts, id_column(corpus, id), signed)
     if columns.text is None and columns.signature is None:
         raise ArgumentError(
             f"{corpus.name} has neither texts nor signatures; there are the columns "

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from lookalike.collection.answers import Match, match_of
 from lookalike.collection.documents import Row, check_row, damaged, decoded_metadata
-from lookalike.collection.search.filters import Predicate
+from lookalike.collection.query import Query
 from lookalike.collection.search.level import Level
 from lookalike.collection.stores.base import State, View
 
@@ -32,45 +33,42 @@ class DocumentFetcher:
 
     view: View
     state: State
-    k: int
-    """How many documents are wanted for a query at most."""
-    predicate: Predicate | None
-    exclude: frozenset[str]
-    text: bool
-    signatures: dict[int, bytes] = field(default_factory=dict)
-    """The signatures of what was fetched, as they are in the database."""
+    query: Query
+    signatures: dict[str, bytes] = field(default_factory=dict)
+    """The signatures of what was fetched, by the id of the document."""
     _rows: dict[int, list[Row]] = field(default_factory=dict)
 
-    def nearest(self, levels: Iterable[Level]) -> tuple[list[tuple[int, Row]], Level]:
+    def nearest(self, levels: Iterable[Level]) -> tuple[list[Match], Level]:
         """Return the k nearest documents by (distance, id), and the last level that was needed.
 
         Each level holds all signatures up to its bound, so documents from it are final. What an
         earlier level held is passed over in later ones, which may reach less far.
         """
-        result: list[tuple[int, Row]] = []
+        k = self.query.k
+        result: list[Match] = []
         found, done = _NOTHING, -1
         for level in levels:
             found, begin = level, bisect_right(level.distances, done)
             done = max(done, level.bound)
-            while begin < len(level.numbers) and len(result) < self.k:
-                end = self._chunk_end(level.distances, begin, self.k - len(result))
+            while begin < len(level.numbers) and len(result) < k:
+                end = self._chunk_end(level.distances, begin, k - len(result))
                 self.fetch(level.numbers[begin:end])
                 for place in range(begin, end):
                     distance = level.distances[place]
-                    result += [(distance, row) for row in self._rows[level.numbers[place]]]
+                    result += [match_of(row, distance) for row in self._rows[level.numbers[place]]]
                 begin = end
-            if len(result) >= self.k:
+            if len(result) >= k:
                 break
         if len(result) > 1:
-            result.sort(key=lambda pair: (pair[0], pair[1].id))
-        return result[: self.k], found
+            result.sort(key=lambda match: (match.distance, match.id))
+        return result[:k], found
 
     def prefetch(self, founds: Iterable[Level]) -> None:
         """Fetch the documents that several queries will surely want, with one question."""
         wanted: set[int] = set()
         for found in founds:
             if found.numbers:
-                end = self._chunk_end(found.distances, 0, self.k)
+                end = self._chunk_end(found.distances, 0, self.query.k)
                 wanted.update(found.numbers[:end])
         self.fetch(sorted(wanted))
 
@@ -81,13 +79,14 @@ class DocumentFetcher:
             return
         found: dict[int, list[Row]] = {number: [] for number in missing}
         # Excluded ones may come first, so as many more have to be asked for.
-        each = None if self.predicate else self.k + len(self.exclude)
+        query = self.query
+        each = None if query.predicate else query.k + len(query.exclude)
         wanted = np.array(missing, np.int64)
-        for row, signature in self.view.documents_of(self.state, wanted, each, self.text):
-            self.signatures[row.signature] = check_row(row, signature, self.text)
+        for row, signature in self.view.documents_of(self.state, wanted, each, query.text):
+            self.signatures[row.id] = check_row(row, signature, query.text)
             if row.signature not in found:
                 raise damaged(f"the document {row.id[:80]!r} was found by another signature")
-            if row.text is not None and not self.text:
+            if row.text is not None and not query.text:
                 row = row._replace(text=None)  # it came for its checksum alone
             found[row.signature].append(row)
         for number, rows in found.items():
@@ -96,16 +95,17 @@ class DocumentFetcher:
             self._rows[number] = list(filter(self._allowed, rows))
 
     def _allowed(self, row: Row) -> bool:
-        if row.id in self.exclude:
+        if row.id in self.query.exclude:
             return False
-        return self.predicate is None or bool(self.predicate(decoded_metadata(row)))
+        predicate = self.query.predicate
+        return predicate is None or bool(predicate(decoded_metadata(row)))
 
     def _chunk_end(self, distances: list[int], begin: int, missing: int) -> int:
         """Return where to stop fetching: with as many signatures as documents are missing.
 
         All signatures of a distance or none, so that ties are decided by id.
         """
-        if self.predicate:
+        if self.query.predicate:
             missing = max(missing, _FILTERED_CHUNK)
         if begin + missing >= len(distances):
             return len(distances)

@@ -3,40 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.collection.documents import Row
-from lookalike.collection.stores.base import (
-    HIDDEN,
-    SCAN_BATCH,
-    Numbered,
-    State,
-    Stored,
-    Writer,
-    as_state,
-    integers,
-    numbered,
-    stored,
-)
-from lookalike.collection.stores.schema import (
-    STATE_COLUMNS,
-    Dialect,
-    collection_tables,
-    consistency,
-    document_columns,
-    with_signature,
-)
+from lookalike.collection.stores.base import SCAN_BATCH, Numbered, State, Stored, numbered, stored
+from lookalike.collection.stores.schema import Dialect, document_columns
+from lookalike.collection.stores.statements import SqlTransaction
 
 if TYPE_CHECKING:
     import psycopg
 
 __all__ = ["POSTGRESQL", "SCHEMA_LOCK", "PostgresTransaction"]
 
-POSTGRESQL = Dialect("lookalike.", "BIGINT", 'TEXT COLLATE "C"', "BYTEA", "")
+POSTGRESQL = Dialect(
+    prefix="lookalike.",
+    integer="BIGINT",
+    text='TEXT COLLATE "C"',
+    bytes="BYTEA",
+    clustered="",
+    among="= ANY(?::bigint[])",
+    explain="EXPLAIN",
+    reindex="REINDEX TABLE",
+)
 
 SCHEMA_LOCK = "SELECT pg_advisory_xact_lock(1819242347)"
 """Whoever makes or changes tables holds this."""
@@ -47,8 +38,10 @@ _COPY_END = b"\xff\xff"
 _FETCH = 2_000
 
 
-class PostgresTransaction(Writer):
+class PostgresTransaction(SqlTransaction):
     """One transaction on one connection. Reading needs no other object than writing."""
+
+    dialect = POSTGRESQL
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self._connection = connection
@@ -56,7 +49,7 @@ class PostgresTransaction(Writer):
 
     def _execute(self, query: str, values: Sequence[object] = ()) -> psycopg.Cursor[Any]:
         cursor = self._connection.cursor(binary=True)
-        cursor.execute(query, values or None)
+        cursor.execute(query.replace("?", "%s"), values or None)
         return cursor
 
     def _stream(self, query: str, values: Sequence[object]) -> Iterator[list[Any]]:
@@ -64,179 +57,66 @@ class PostgresTransaction(Writer):
         self._streams += 1
         name = f"lookalike_{self._streams}"
         with self._connection.cursor(name=name, binary=True) as cursor:
-            cursor.execute(query, values)
+            cursor.execute(query.replace("?", "%s"), values)
             while rows := cursor.fetchmany(SCAN_BATCH):
                 yield rows
 
+    def _array(self, values: list[Any]) -> list[Any]:
+        return values
+
     # Reading
-
-    def state(self, name: str) -> State | None:
-        return self._state("", name)
-
-    def _state(self, suffix: str, name: str) -> State | None:
-        row = self._execute(
-            f"SELECT {STATE_COLUMNS} FROM lookalike.collections WHERE name = %s{suffix}", (name,)
-        ).fetchone()
-        return as_state(row) if row else None
-
-    def states(self, hidden: bool = False) -> list[State]:
-        rows = self._execute(f"SELECT {STATE_COLUMNS} FROM lookalike.collections ORDER BY name")
-        return [as_state(row) for row in rows if str(row[1]).startswith(HIDDEN) is hidden]
-
-    def signer(self, state: State) -> str:
-        row = self._execute(
-            "SELECT description FROM lookalike.signers WHERE number = %s", (state.number,)
-        ).fetchone()
-        return str(row[0]) if row else ""
-
-    def candidates(self, state: State, keys: NDArray[np.int64], most: int) -> Numbered:
-        rows = self._execute(_candidates(state), (keys.tolist(), most)).fetchall()
-        return numbered(rows, state.bits // 8)
-
-    def count_keys(self, state: State, keys: NDArray[np.int64], most: int) -> dict[int, int]:
-        return dict(self._execute(_counts(state), (keys.tolist(), most)).fetchall())
 
     def signatures_after(self, state: State, number: int) -> Iterator[Numbered]:
         # Few rows, which is the rule, are fetched at once: a cursor on the server takes longer.
-        first = self._execute(f"{_after(state)} LIMIT {_FETCH}", (number,)).fetchall()
+        first = self._execute(f"{self._after(state)} LIMIT {_FETCH}", (number,)).fetchall()
         if first:
             yield numbered(first, state.bits // 8)
         if len(first) == _FETCH:
-            for rows in self._stream(_after(state), (first[-1][0],)):
+            for rows in self._stream(self._after(state), (first[-1][0],)):
                 yield numbered(rows, state.bits // 8)
-
-    def signatures_at(self, state: State, numbers: NDArray[np.int64]) -> Numbered:
-        table = POSTGRESQL.table("signatures", state.number)
-        rows = self._execute(
-            f"SELECT number, signature FROM {table} WHERE number = ANY(%s::bigint[])",
-            (numbers.tolist(),),
-        ).fetchall()
-        return numbered(rows, state.bits // 8)
-
-    def removals_after(
-        self, state: State, version: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-        table = POSTGRESQL.table("removals", state.number)
-        rows = self._execute(
-            f"SELECT signature, hash FROM {table} WHERE version > %s", (version,)
-        ).fetchall()
-        numbers, hashes = integers(rows)
-        return numbers, hashes.view(np.uint64)
 
     def documents(self, state: State, ids: Sequence[str], text: bool = True) -> list[Stored]:
         table = POSTGRESQL.table("documents", state.number)
         rows = self._execute(
-            f"SELECT {document_columns(text)} FROM {table} d {with_signature(POSTGRESQL, state)} "
-            "WHERE d.id = ANY(%s::text[])",
+            f"SELECT {document_columns(text)} FROM {table} d {self._with_signature(state)} "
+            "WHERE d.id = ANY(?::text[])",
             (list(ids),),
         )
         return list(map(stored, rows))
 
-    def documents_of(
-        self, state: State, numbers: NDArray[np.int64], each: int | None, text: bool
-    ) -> Iterator[Stored]:
-        values = (numbers.tolist(),) if each is None else (numbers.tolist(), each)
-        return map(stored, self._execute(_documents_of(state, each, text), values))
-
-    def documents_after(self, state: State, id: str, limit: int, text: bool = True) -> list[Stored]:
-        rows = self._execute(_documents_after(state, text), (id, limit))
-        return list(map(stored, rows))
-
-    def key_rows(
-        self, state: State, position: int
-    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        query = (
-            f"SELECT key, signature FROM {POSTGRESQL.table('keys', state.number)} "
-            "WHERE key >= %s AND key < %s"
+    def _documents_of(self, state: State, each: int | None, text: bool) -> str:
+        table = POSTGRESQL.table("documents", state.number)
+        if each is None:
+            return (
+                f"SELECT {document_columns(text)} FROM {table} d {self._with_signature(state)} "
+                f"WHERE d.signature {POSTGRESQL.among}"
+            )
+        return (
+            f"SELECT {document_columns(text)} FROM unnest(?::bigint[]) n CROSS JOIN LATERAL "
+            f"(SELECT * FROM {table} e WHERE e.signature = n ORDER BY e.id LIMIT ?) d "
+            f"{self._with_signature(state)}"
         )
-        for rows in self._stream(query, (position << 32, (position + 1) << 32)):
-            yield integers(rows)
-
-    def problems(self, state: State) -> list[str]:
-        found = []
-        for question, problem in consistency(POSTGRESQL, state):
-            row = self._execute(question).fetchone()
-            if row and row[0]:
-                found.append(f"{row[0]} {problem}")
-        return found
-
-    def plans(self, state: State) -> dict[str, str]:
-        def plan(query: str, *values: object) -> str:
-            rows = self._execute(f"EXPLAIN {query}", values).fetchall()
-            return "\n".join(str(row[0]) for row in rows)
-
-        return {
-            "candidates": plan(_candidates(state), [1, 2], 1),
-            "counts": plan(_counts(state), [1, 2], 1),
-            "catching up": plan(_after(state), 1),
-            "documents": plan(_documents_of(state, None, True), [1, 2]),
-            "first documents": plan(_documents_of(state, 5, True), [1, 2], 5),
-            "scroll": plan(_documents_after(state, True), "a", 5),
-        }
 
     # Writing
 
     def lock(self, name: str) -> State | None:
         # Twice: whoever waited for a row that was then replaced finds the new one only if he looks
         # again.
-        return self._state(" FOR UPDATE", name) or self._state(" FOR UPDATE", name)
+        return self._state(name, " FOR UPDATE") or self._state(name, " FOR UPDATE")
 
     def try_lock(self, number: int) -> bool:
         """Return whether a lock that is no row's could be had; it is held until the end."""
-        row = self._execute("SELECT pg_try_advisory_xact_lock(%s)", (number,)).fetchone()
+        row = self._execute("SELECT pg_try_advisory_xact_lock(?)", (number,)).fetchone()
         return bool(row and row[0])
 
     def create(self, state: State, signer: str) -> State:
         self._execute(SCHEMA_LOCK)
-        existing = self.state(state.name)
-        if existing:
-            return existing
-        row = self._execute(
-            "SELECT coalesce(max(number), 0) + 1 FROM lookalike.collections"
-        ).fetchone()
-        state = replace(state, number=row[0] if row else 1)
-        for statement in collection_tables(POSTGRESQL, state.number):
-            self._execute(statement)
-        values = [
-            int(value) if isinstance(value, bool) else value for value in vars(state).values()
-        ]
-        marks = ", ".join(["%s"] * len(values))
-        self._execute(
-            f"INSERT INTO lookalike.collections ({STATE_COLUMNS}) VALUES ({marks})", values
-        )
-        self._execute("INSERT INTO lookalike.signers VALUES (%s, %s)", (state.number, signer))
-        return state
-
-    def drop(self, state: State) -> None:
-        for kind in ("documents", "keys", "signatures", "removals"):
-            self._execute(f"DROP TABLE {POSTGRESQL.table(kind, state.number)}")
-        for table in ("collections", "signers"):
-            self._execute(f"DELETE FROM lookalike.{table} WHERE number = %s", (state.number,))
-
-    def rename(self, state: State, name: str) -> None:
-        self._execute(
-            "UPDATE lookalike.collections SET name = %s WHERE number = %s", (name, state.number)
-        )
-
-    def save(self, state: State) -> None:
-        self._execute(
-            "UPDATE lookalike.collections SET version = %s, documents = %s, signatures = %s, "
-            "next_signature = %s, digest = %s, removals_from = %s WHERE number = %s",
-            (
-                state.version,
-                state.documents,
-                state.signatures,
-                state.next_signature,
-                state.digest,
-                state.removals_from,
-                state.number,
-            ),
-        )
+        return self.state(state.name) or super().create(state, signer)
 
     def find_signatures(self, state: State, signatures: Sequence[bytes]) -> dict[bytes, int]:
         table = POSTGRESQL.table("signatures", state.number)
         rows = self._execute(
-            f"SELECT signature, number FROM {table} WHERE signature = ANY(%s::bytea[])",
+            f"SELECT signature, number FROM {table} WHERE signature = ANY(?::bytea[])",
             (list(signatures),),
         )
         return dict(rows.fetchall())
@@ -244,7 +124,7 @@ class PostgresTransaction(Writer):
     def find_documents(self, state: State, ids: Sequence[str]) -> dict[str, tuple[int, int]]:
         table = POSTGRESQL.table("documents", state.number)
         rows = self._execute(
-            f"SELECT id, signature, added FROM {table} WHERE id = ANY(%s::text[])", (list(ids),)
+            f"SELECT id, signature, added FROM {table} WHERE id = ANY(?::text[])", (list(ids),)
         )
         return {id: (signature, added) for id, signature, added in rows}
 
@@ -271,12 +151,12 @@ class PostgresTransaction(Writer):
 
     def delete_documents(self, state: State, ids: Sequence[str]) -> None:
         table = POSTGRESQL.table("documents", state.number)
-        self._execute(f"DELETE FROM {table} WHERE id = ANY(%s::text[])", (list(ids),))
+        self._execute(f"DELETE FROM {table} WHERE id = ANY(?::text[])", (list(ids),))
 
     def unused(self, state: State, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         table = POSTGRESQL.table("documents", state.number)
         rows = self._execute(
-            "SELECT n FROM unnest(%s::bigint[]) n WHERE NOT EXISTS "
+            "SELECT n FROM unnest(?::bigint[]) n WHERE NOT EXISTS "
             f"(SELECT 1 FROM {table} d WHERE d.signature = n)",
             (numbers.tolist(),),
         )
@@ -284,14 +164,14 @@ class PostgresTransaction(Writer):
 
     def delete_signatures(self, state: State, numbers: NDArray[np.int64]) -> None:
         table = POSTGRESQL.table("signatures", state.number)
-        self._execute(f"DELETE FROM {table} WHERE number = ANY(%s::bigint[])", (numbers.tolist(),))
+        self._execute(f"DELETE FROM {table} WHERE number = ANY(?::bigint[])", (numbers.tolist(),))
 
     def delete_keys(
         self, state: State, keys: NDArray[np.int64], numbers: NDArray[np.int64]
     ) -> None:
         table = POSTGRESQL.table("keys", state.number)
         self._execute(
-            f"DELETE FROM {table} t USING unnest(%s::bigint[], %s::bigint[]) u(k, s) "
+            f"DELETE FROM {table} t USING unnest(?::bigint[], ?::bigint[]) u(k, s) "
             "WHERE t.key = u.k AND t.signature = u.s",
             (keys.tolist(), numbers.tolist()),
         )
@@ -305,25 +185,9 @@ class PostgresTransaction(Writer):
     ) -> None:
         table = POSTGRESQL.table("removals", state.number)
         self._execute(
-            f"INSERT INTO {table} SELECT %s, n, h FROM unnest(%s::bigint[], %s::bigint[]) u(n, h)",
+            f"INSERT INTO {table} SELECT ?, n, h FROM unnest(?::bigint[], ?::bigint[]) u(n, h)",
             (version, numbers.tolist(), hashes.view(np.int64).tolist()),
         )
-
-    def trim_removals(self, state: State, keep: int) -> int:
-        table = POSTGRESQL.table("removals", state.number)
-        row = self._execute(
-            f"SELECT version FROM {table} ORDER BY version DESC LIMIT 1 OFFSET %s", (keep,)
-        ).fetchone()
-        if row is None:
-            return state.removals_from
-        self._execute(f"DELETE FROM {table} WHERE version <= %s", row)
-        return int(row[0])
-
-    def rebuild_indexes(self, state: State) -> None:
-        self._execute(f"REINDEX TABLE {POSTGRESQL.table('signatures', state.number)}")
-        self._execute(f"REINDEX TABLE {POSTGRESQL.table('documents', state.number)}")
-        # Not TRUNCATE: readers who began before it would find the table empty.
-        self._execute(f"DELETE FROM {POSTGRESQL.table('keys', state.number)}")
 
     def _copy(self, table: str, rows: NDArray[Any]) -> None:
         """Send rows of two columns in the binary format, made by NumPy and not one by one."""
@@ -346,46 +210,3 @@ def _copy_rows(count: int, width: int) -> NDArray[Any]:
     )
     rows["fields"], rows["first_length"], rows["second_length"] = 2, 8, width
     return rows
-
-
-def _candidates(state: State) -> str:
-    keys, rows = (POSTGRESQL.table(kind, state.number) for kind in ("keys", "signatures"))
-    return (
-        f"SELECT k.signature, s.signature FROM {keys} k "
-        f"LEFT JOIN {rows} s ON s.number = k.signature "
-        "WHERE k.key = ANY(%s::bigint[]) LIMIT %s"
-    )
-
-
-def _counts(state: State) -> str:
-    return (
-        f"SELECT key, count(*) FROM (SELECT key FROM {POSTGRESQL.table('keys', state.number)} "
-        "WHERE key = ANY(%s::bigint[]) LIMIT %s) k GROUP BY key"
-    )
-
-
-def _after(state: State) -> str:
-    table = POSTGRESQL.table("signatures", state.number)
-    return f"SELECT number, signature FROM {table} WHERE number > %s ORDER BY number"
-
-
-def _documents_of(state: State, each: int | None, text: bool) -> str:
-    table = POSTGRESQL.table("documents", state.number)
-    if each is None:
-        return (
-            f"SELECT {document_columns(text)} FROM {table} d {with_signature(POSTGRESQL, state)} "
-            "WHERE d.signature = ANY(%s::bigint[])"
-        )
-    return (
-        f"SELECT {document_columns(text)} FROM unnest(%s::bigint[]) n CROSS JOIN LATERAL "
-        f"(SELECT * FROM {table} e WHERE e.signature = n ORDER BY e.id LIMIT %s) d "
-        f"{with_signature(POSTGRESQL, state)}"
-    )
-
-
-def _documents_after(state: State, text: bool) -> str:
-    table = POSTGRESQL.table("documents", state.number)
-    return (
-        f"SELECT {document_columns(text)} FROM {table} d {with_signature(POSTGRESQL, state)} "
-        f"WHERE d.id > %s ORDER BY d.id LIMIT %s"
-    )

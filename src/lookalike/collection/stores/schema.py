@@ -29,7 +29,7 @@ STATE_COLUMNS = (
 
 @dataclass(frozen=True)
 class Dialect:
-    """The words in which two databases differ when tables are made."""
+    """The words in which two databases differ."""
 
     prefix: str
     """What the name of each table begins with."""
@@ -39,6 +39,12 @@ class Dialect:
     bytes: str
     clustered: str
     """Keeps a table in the order of its primary key, where that is not a matter of course."""
+    among: str
+    """What a number meets that is one of many, which are given as one value."""
+    explain: str
+    """What is put before a statement to be told how it would run."""
+    reindex: str
+    """What is put before a table to have its indexes built again."""
 
     def table(self, kind: str, number: int) -> str:
         """Return the name of a table of a collection."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import chain, islice
 from typing import Any
 
@@ -13,96 +12,51 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.collection.documents import Row, damaged
-from lookalike.collection.stores.base import (
-    HIDDEN,
-    SCAN_BATCH,
-    Numbered,
-    State,
-    Stored,
-    Writer,
-    as_state,
-    integers,
-    numbered,
-    stored,
-)
-from lookalike.collection.stores.schema import (
-    STATE_COLUMNS,
-    Dialect,
-    collection_tables,
-    consistency,
-    document_columns,
-    with_signature,
-)
+from lookalike.collection.stores.base import SCAN_BATCH, Numbered, State, Stored, numbered, stored
+from lookalike.collection.stores.schema import Dialect, document_columns
+from lookalike.collection.stores.statements import SqlTransaction
 
 __all__ = ["SQLITE", "SqliteTransaction"]
 
-SQLITE = Dialect("lookalike_", "INTEGER", "TEXT", "BLOB", " WITHOUT ROWID")
+SQLITE = Dialect(
+    prefix="lookalike_",
+    integer="INTEGER",
+    text="TEXT",
+    bytes="BLOB",
+    clustered=" WITHOUT ROWID",
+    among="IN (SELECT value FROM json_each(?))",
+    explain="EXPLAIN QUERY PLAN",
+    reindex="REINDEX",
+)
 
 _MOST_VARIABLES = 10_000
 _ROWS_PER_INSERT = 48  # halves the time of inserting one by one
 
 
-def _json(values: NDArray[np.int64]) -> str:
-    return json.dumps(values.tolist())
-
-
-class SqliteTransaction(Writer):
+class SqliteTransaction(SqlTransaction):
     """One transaction on one connection. Reading needs no other object than writing."""
+
+    dialect = SQLITE
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._execute = connection.execute
+
+    def _execute(self, query: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+        return self._connection.execute(query, values)
+
+    def _stream(self, query: str, values: Sequence[Any]) -> Iterator[list[Any]]:
+        cursor = self._execute(query, values)
+        while rows := cursor.fetchmany(SCAN_BATCH):
+            yield rows
+
+    def _array(self, values: list[Any]) -> str:
+        return json.dumps(values)
 
     # Reading
 
-    def state(self, name: str) -> State | None:
-        row = self._execute(
-            f"SELECT {STATE_COLUMNS} FROM {SQLITE.prefix}collections WHERE name = ?", (name,)
-        ).fetchone()
-        return as_state(row) if row else None
-
-    def states(self, hidden: bool = False) -> list[State]:
-        rows = self._execute(
-            f"SELECT {STATE_COLUMNS} FROM {SQLITE.prefix}collections ORDER BY name"
-        )
-        return [as_state(row) for row in rows if str(row[1]).startswith(HIDDEN) is hidden]
-
-    def signer(self, state: State) -> str:
-        row = self._execute(
-            f"SELECT description FROM {SQLITE.prefix}signers WHERE number = ?", (state.number,)
-        ).fetchone()
-        return str(row[0]) if row else ""
-
-    def candidates(self, state: State, keys: NDArray[np.int64], most: int) -> Numbered:
-        rows = self._execute(_candidates(state), (_json(keys), most)).fetchall()
-        return numbered(rows, state.bits // 8)
-
-    def count_keys(self, state: State, keys: NDArray[np.int64], most: int) -> dict[int, int]:
-        return dict(self._execute(_counts(state), (_json(keys), most)).fetchall())
-
     def signatures_after(self, state: State, number: int) -> Iterator[Numbered]:
-        cursor = self._execute(_after(state), (number,))
-        while rows := cursor.fetchmany(SCAN_BATCH):
+        for rows in self._stream(self._after(state), (number,)):
             yield numbered(rows, state.bits // 8)
-
-    def signatures_at(self, state: State, numbers: NDArray[np.int64]) -> Numbered:
-        table = SQLITE.table("signatures", state.number)
-        rows = self._execute(
-            f"SELECT s.number, s.signature FROM json_each(?) j JOIN {table} s "
-            "ON s.number = j.value",
-            (_json(numbers),),
-        ).fetchall()
-        return numbered(rows, state.bits // 8)
-
-    def removals_after(
-        self, state: State, version: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-        table = SQLITE.table("removals", state.number)
-        rows = self._execute(
-            f"SELECT signature, hash FROM {table} WHERE version > ?", (version,)
-        ).fetchall()
-        numbers, hashes = integers(rows)
-        return numbers, hashes.view(np.uint64)
 
     def documents(self, state: State, ids: Sequence[str], text: bool = True) -> list[Stored]:
         table = SQLITE.table("documents", state.number)
@@ -111,32 +65,11 @@ class SqliteTransaction(Writer):
         for begin in range(0, len(wanted), _MOST_VARIABLES):
             rows = self._execute(
                 f"SELECT {document_columns(text)} FROM json_each(?) j JOIN {table} d "
-                f"ON d.id = j.value {with_signature(SQLITE, state)}",
+                f"ON d.id = j.value {self._with_signature(state)}",
                 (json.dumps(wanted[begin : begin + _MOST_VARIABLES]),),
             )
             found += map(stored, rows)
         return found
-
-    def documents_of(
-        self, state: State, numbers: NDArray[np.int64], each: int | None, text: bool
-    ) -> Iterator[Stored]:
-        values = (_json(numbers),) if each is None else (_json(numbers), each)
-        return map(stored, self._execute(_documents_of(state, each, text), values))
-
-    def documents_after(self, state: State, id: str, limit: int, text: bool = True) -> list[Stored]:
-        rows = self._execute(_documents_after(state, text), (id, limit))
-        return list(map(stored, rows))
-
-    def key_rows(
-        self, state: State, position: int
-    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        cursor = self._execute(
-            f"SELECT key, signature FROM {SQLITE.table('keys', state.number)} "
-            "WHERE key >= ? AND key < ?",
-            (position << 32, (position + 1) << 32),
-        )
-        while rows := cursor.fetchmany(SCAN_BATCH):
-            yield integers(rows)
 
     def problems(self, state: State) -> list[str]:
         try:
@@ -145,72 +78,26 @@ class SqliteTransaction(Writer):
             raise damaged("SQLite finds lengths in the file that memory does not have") from None
         found = [str(row[0]) for row in rows]
         found = [] if found == ["ok"] else [f"SQLite: {problem}" for problem in found]
-        for question, problem in consistency(SQLITE, state):
-            (count,) = self._execute(question).fetchone()
-            if count:
-                found.append(f"{count} {problem}")
-        return found
+        return found + super().problems(state)
 
-    def plans(self, state: State) -> dict[str, str]:
-        def plan(query: str, *values: object) -> str:
-            rows = self._execute(f"EXPLAIN QUERY PLAN {query}", values).fetchall()
-            return "\n".join(str(row[3]) for row in rows)
-
-        return {
-            "candidates": plan(_candidates(state), "[1]", 1),
-            "counts": plan(_counts(state), "[1]", 1),
-            "catching up": plan(_after(state), 1),
-            "documents": plan(_documents_of(state, None, True), "[1]"),
-            "first documents": plan(_documents_of(state, 5, True), "[1]", 5),
-            "scroll": plan(_documents_after(state, True), "a", 5),
-        }
+    def _documents_of(self, state: State, each: int | None, text: bool) -> str:
+        table = SQLITE.table("documents", state.number)
+        found = (
+            f"SELECT {document_columns(text)} FROM json_each(?) j CROSS JOIN {table} d "
+            f"ON d.signature = j.value {self._with_signature(state)}"
+        )
+        if each is None:
+            return found
+        # Through the index, whose entries must then be in the table: rowid IN (...) would not mind.
+        return (
+            f"{found} WHERE d.id <= (SELECT max(id) FROM (SELECT e.id FROM {table} e "
+            "WHERE e.signature = j.value ORDER BY e.id LIMIT ?))"
+        )
 
     # Writing
 
     def lock(self, name: str) -> State | None:
         return self.state(name)  # BEGIN IMMEDIATE has locked the whole file
-
-    def create(self, state: State, signer: str) -> State:
-        (number,) = self._execute(
-            f"SELECT coalesce(max(number), 0) + 1 FROM {SQLITE.prefix}collections"
-        ).fetchone()
-        state = replace(state, number=number)
-        for statement in collection_tables(SQLITE, number):
-            self._execute(statement)
-        marks = ", ".join("?" * len(vars(state)))
-        self._execute(
-            f"INSERT INTO {SQLITE.prefix}collections ({STATE_COLUMNS}) VALUES ({marks})",
-            tuple(vars(state).values()),
-        )
-        self._execute(f"INSERT INTO {SQLITE.prefix}signers VALUES (?, ?)", (number, signer))
-        return state
-
-    def drop(self, state: State) -> None:
-        for kind in ("documents", "keys", "signatures", "removals"):
-            self._execute(f"DROP TABLE {SQLITE.table(kind, state.number)}")
-        for table in ("collections", "signers"):
-            self._execute(f"DELETE FROM {SQLITE.prefix}{table} WHERE number = ?", (state.number,))
-
-    def rename(self, state: State, name: str) -> None:
-        self._execute(
-            f"UPDATE {SQLITE.prefix}collections SET name = ? WHERE number = ?",
-            (name, state.number),
-        )
-
-    def save(self, state: State) -> None:
-        self._execute(
-            f"UPDATE {SQLITE.prefix}collections SET version = ?, documents = ?, signatures = ?, "
-            "next_signature = ?, digest = ?, removals_from = ? WHERE number = ?",
-            (
-                state.version,
-                state.documents,
-                state.signatures,
-                state.next_signature,
-                state.digest,
-                state.removals_from,
-                state.number,
-            ),
-        )
 
     def find_signatures(self, state: State, signatures: Sequence[bytes]) -> dict[bytes, int]:
         table = SQLITE.table("signatures", state.number)
@@ -262,7 +149,7 @@ class SqliteTransaction(Writer):
         rows = self._execute(
             "SELECT value FROM json_each(?) j WHERE NOT EXISTS "
             f"(SELECT 1 FROM {table} d WHERE d.signature = j.value)",
-            (_json(numbers),),
+            (self._array(numbers.tolist()),),
         )
         return np.array([row[0] for row in rows], np.int64)
 
@@ -291,21 +178,6 @@ class SqliteTransaction(Writer):
             f"INSERT INTO {table} VALUES (?, ?, ?)", ((version, *pair) for pair in values)
         )
 
-    def trim_removals(self, state: State, keep: int) -> int:
-        table = SQLITE.table("removals", state.number)
-        row = self._execute(
-            f"SELECT version FROM {table} ORDER BY version DESC LIMIT 1 OFFSET ?", (keep,)
-        ).fetchone()
-        if row is None:
-            return state.removals_from
-        self._execute(f"DELETE FROM {table} WHERE version <= ?", row)
-        return int(row[0])
-
-    def rebuild_indexes(self, state: State) -> None:
-        self._execute(f"REINDEX {SQLITE.table('signatures', state.number)}")
-        self._execute(f"REINDEX {SQLITE.table('documents', state.number)}")
-        self._execute(f"DELETE FROM {SQLITE.table('keys', state.number)}")
-
     def _insert(self, table: str, width: int, values: Iterable[Any]) -> None:
         """Insert rows of `width` values each, given in one row, many with one statement."""
         marks = f"({','.join('?' * width)})"
@@ -324,47 +196,3 @@ class SqliteTransaction(Writer):
 
         self._connection.executemany(many, whole())
         self._connection.executemany(one, zip(*[iter(rest)] * width, strict=True))
-
-
-def _candidates(state: State) -> str:
-    keys, rows = (SQLITE.table(kind, state.number) for kind in ("keys", "signatures"))
-    return (
-        f"SELECT k.signature, s.signature FROM {keys} k "
-        f"LEFT JOIN {rows} s ON s.number = k.signature "
-        "WHERE k.key IN (SELECT value FROM json_each(?)) LIMIT ?"
-    )
-
-
-def _counts(state: State) -> str:
-    return (
-        f"SELECT key, count(*) FROM (SELECT key FROM {SQLITE.table('keys', state.number)} "
-        "WHERE key IN (SELECT value FROM json_each(?)) LIMIT ?) GROUP BY key"
-    )
-
-
-def _after(state: State) -> str:
-    table = SQLITE.table("signatures", state.number)
-    return f"SELECT number, signature FROM {table} WHERE number > ? ORDER BY number"
-
-
-def _documents_of(state: State, each: int | None, text: bool) -> str:
-    table = SQLITE.table("documents", state.number)
-    found = (
-        f"SELECT {document_columns(text)} FROM json_each(?) j CROSS JOIN {table} d "
-        f"ON d.signature = j.value {with_signature(SQLITE, state)}"
-    )
-    if each is None:
-        return found
-    # Through the index, whose entries must then be in the table: rowid IN (...) would not mind.
-    return (
-        f"{found} WHERE d.id <= (SELECT max(id) FROM (SELECT e.id FROM {table} e "
-        "WHERE e.signature = j.value ORDER BY e.id LIMIT ?))"
-    )
-
-
-def _documents_after(state: State, text: bool) -> str:
-    table = SQLITE.table("documents", state.number)
-    return (
-        f"SELECT {document_columns(text)} FROM {table} d {with_signature(SQLITE, state)} "
-        f"WHERE d.id > ? ORDER BY d.id LIMIT ?"
-    )

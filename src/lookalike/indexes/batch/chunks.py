@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.errors import CorruptIndexError
+from lookalike.indexes.merging import MatchColumns, merged_matches
 from lookalike.indexes.results import Matches, too_many_matches
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class MatchesSoFar:
     first: bool
     limit: int
     radius: int
-    parts: list[tuple[Numbers, Ids, NDArray[np.int32]]] = field(default_factory=list)
+    parts: list[MatchColumns] = field(default_factory=list)
     count: int = 0
 
     def __post_init__(self) -> None:
@@ -118,14 +119,7 @@ class MatchesSoFar:
 
     def matches(self, exact: bool) -> Matches:
         """Return all, sorted by (query, distance, id)."""
-        none = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32)
-        query, ids, distances = (
-            np.concatenate(columns) for columns in zip(none, *self.parts, strict=True)
-        )
-        order = np.lexsort((ids, distances, query))
-        offsets = np.zeros(self.queries + 1, np.int64)
-        np.cumsum(np.bincount(query, minlength=self.queries), out=offsets[1:])
-        return Matches(offsets, ids[order], distances[order].astype(np.int32), exact)
+        return merged_matches(self.queries, self.parts, exact=exact)
 
 
 class Matcher(ABC):

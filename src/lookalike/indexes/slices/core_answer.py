@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from lookalike import _native
+from lookalike.indexes.merging import padded
 from lookalike.indexes.results import Explanation
 
-__all__ = ["CoreAnswer", "nearest_of", "padded"]
+__all__ = ["CoreAnswer"]
 
 
 class CoreAnswer:
@@ -58,20 +56,3 @@ class CoreAnswer:
             padded(optimistic, k),
             padded(pessimistic, k),
         )
-
-
-def padded(array: NDArray[Any], k: int) -> NDArray[Any]:
-    """Return the array with k columns, the new ones -1."""
-    if array.shape[1] == k:
-        return array
-    return np.pad(array, ((0, 0), (0, k - array.shape[1])), constant_values=-1)
-
-
-def nearest_of(
-    ids: NDArray[Any], distances: NDArray[Any], k: int, *others: NDArray[Any]
-) -> tuple[NDArray[Any], ...]:
-    """Return the k nearest of each row, by (distance, id), and the same places of other arrays."""
-    last = np.iinfo(np.int32).max
-    order = np.lexsort((ids, np.where(ids >= 0, distances, last)), axis=1)[:, :k]
-    arrays: tuple[NDArray[Any], ...] = (ids, distances, *others)
-    return tuple(padded(np.take_along_axis(array, order, axis=1), k) for array in arrays)

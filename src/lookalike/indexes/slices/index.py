@@ -7,7 +7,6 @@ them; what turns up often and close gets a high score, and the best get their tr
 
 from __future__ import annotations
 
-import math
 import os
 import threading
 from collections.abc import Iterable
@@ -18,7 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
 from lookalike.checks import (
-    LARGEST,
     as_array,
     file_path,
     flag,
@@ -28,28 +26,24 @@ from lookalike.checks import (
     whole_number,
 )
 from lookalike.errors import ArgumentError, CorruptIndexError
-from lookalike.indexes.all_pairs import pairs_of_rows
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
+from lookalike.indexes.merging import padded
 from lookalike.indexes.results import (
-    NO_LIMIT,
-    Explanation,
     Matches,
     Neighbors,
-    Pairs,
-    as_int64,
     too_many_matches,
 )
 from lookalike.indexes.rows import Rows, as_ids
-from lookalike.indexes.slices.core_answer import CoreAnswer, padded
+from lookalike.indexes.slices.change import Segments, refuse_known, with_rows, without_ids
+from lookalike.indexes.slices.core_answer import CoreAnswer
+from lookalike.indexes.slices.search import Settings, nearest_in, search_settings, within_in
 from lookalike.indexes.slices.segments import (
-    BUFFER,
     Segment,
-    extended,
     merged_segments,
     renumbered,
     wants_lists,
 )
-from lookalike.indexes.slices.width import MOST_SLICE_BITS, slice_width
+from lookalike.indexes.slices.width import MOST_SLICE_BITS, checked_width
 from lookalike.signatures import as_queries
 
 if TYPE_CHECKING:
@@ -57,7 +51,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SliceIndex"]
 
-_MOST_VARIANTS = 1 << 22
 _BUILD_MEMORY = 1 << 30
 
 
@@ -86,12 +79,10 @@ class SliceIndex(Index):
     ) -> None:
         rows = Rows.of(signatures, ids)
         budget = None if memory is None else whole_number("memory", memory, at_least=0)
-        self.slice_bits = _checked_width(rows, slice_bits, budget)
+        self.slice_bits = checked_width(len(rows), rows.bits, slice_bits, budget)
         self._bits = rows.bits
-        self._segments: tuple[Segment, ...] = (
-            Segment.build(rows, self.slice_bits, thread_count(threads)),
-        )
-        self._next_id = _next_id(rows)
+        self._segments: Segments = (Segment.build(rows, self.slice_bits, thread_count(threads)),)
+        self._next_id = rows.next_id
         self._own_ids = ids is not None
         self._writing = threading.Lock()
 
@@ -119,14 +110,14 @@ class SliceIndex(Index):
 
         target = file_path("path", path)
         rows = Rows.of(signatures, ids)
-        width = _checked_width(rows, slice_bits, None)
+        width = checked_width(len(rows), rows.bits, slice_bits)
         most = whole_number("memory", memory, at_least=1)
         if wants_lists(len(rows), rows.bits, width):
             meta = {
                 "index": cls.kind,
                 "slice_bits": width,
                 "bits": rows.bits,
-                "next_id": _next_id(rows),
+                "next_id": rows.next_id,
                 "own_ids": ids is not None,
             }
             write_with_lists(target, meta, rows, width, most, thread_count(threads))
@@ -274,44 +265,13 @@ class SliceIndex(Index):
         most = whole_number("limit", limit, at_least=0)
         near = min(whole_number("radius", radius, at_least=0), self.bits)
         tell = flag("explain", explain)
+        workers = thread_count(threads)
         try:
-            offsets, ids, distances, work = _native.slice_within(
-                [segment.native() for segment in self._segments],
-                self.slice_bits,
-                rows,
-                near,
-                min(most, NO_LIMIT),
-                thread_count(threads),
-            )
+            return within_in(self._segments, self.slice_bits, rows, near, most, tell, workers)
         except _native.TooManyResults:
             raise too_many_matches(most, radius, len(rows)) from None
         except _native.CorruptLists:
             raise self._damaged() from None
-        explanation = None
-        if tell:
-            lists, postings, verified = work.reshape(-1, 3).T
-            always = np.ones(len(rows), bool)
-            explanation = Explanation(always, lists, postings, verified, verified)
-        return Matches(as_int64(offsets), as_int64(ids), distances, True, explanation)
-
-    def pairs(
-        self,
-        radius: SupportsIndex,
-        *,
-        limit: SupportsIndex = DEFAULT_LIMIT,
-        collapse: bool = False,
-        threads: SupportsIndex | None = None,
-    ) -> Pairs:
-        """Return every pair of the collection at distance `radius` or less, each once; exact.
-
-        Equal signatures are compared with others only once. With `collapse=True` each of them is
-        paired with the first of its equals and no other, which keeps a million copies linear.
-        More than `limit` pairs raise `ResultTooLargeError`.
-        """
-        near = min(whole_number("radius", radius, at_least=0), self.bits)
-        most = whole_number("limit", limit, at_least=0)
-        together = flag("collapse", collapse)
-        return pairs_of_rows(*self.living(), near, most, together, thread_count(threads))
 
     # Changing
 
@@ -330,7 +290,7 @@ class SliceIndex(Index):
         new = Rows.of(as_queries(signatures, self.bits, "the new signatures"), ids)
         with self._writing:
             if ids is not None:
-                self._refuse_known(new.all_ids())
+                refuse_known(self._segments, new.all_ids())
                 self._own_ids = True
             elif len(new):
                 start = self._next_id
@@ -341,7 +301,7 @@ class SliceIndex(Index):
                     )
                 new = Rows(new.signatures, np.arange(start, start + len(new), dtype=np.int64))
             self._next_id = max(self._next_id, int(new.all_ids().max(initial=-1)) + 1)
-            self._append(new, thread_count(threads))
+            self._segments = with_rows(self._segments, new, self.slice_bits, thread_count(threads))
         return new.all_ids()
 
     def remove(self, ids: ArrayLike) -> None:
@@ -351,49 +311,12 @@ class SliceIndex(Index):
         """
         wanted = np.unique(as_ids(np.atleast_1d(as_array("ids", ids))))
         with self._writing:
-            segments = list(self._segments)
-            missing = np.ones(len(wanted), bool)
-            for number, segment in enumerate(segments):
-                positions = segment.find(wanted)
-                found = positions >= 0
-                missing &= ~found
-                if found.any():
-                    segments[number] = segment.remove(positions[found])
-            if missing.any():
-                raise ArgumentError(
-                    f"the id {wanted[missing][0]} is not in the index; nothing was removed"
-                )
-            self._segments = tuple(segments)
+            self._segments = without_ids(self._segments, wanted)
 
     def compact(self, *, threads: SupportsIndex | None = None) -> None:
         """Merge all segments into one and free the places of removed signatures."""
         with self._writing:
             self._segments = (merged_segments(list(self._segments), thread_count(threads)),)
-
-    def _append(self, new: Rows, threads: int) -> None:
-        segments = list(self._segments)
-        last = segments[-1]
-        if len(segments) > 1 and last.lists is None and len(last) + len(new) <= BUFFER:
-            segments[-1] = extended(last, new)
-        elif len(new) <= BUFFER // 2:
-            segments.append(extended(Segment(Rows(new.signatures[:0]), self.slice_bits), new))
-        else:
-            own = Rows(new.signatures.copy(), new.all_ids().copy(), new.ascending)
-            segments.append(Segment.build(own, self.slice_bits, threads))
-        if len(segments[-1]) >= BUFFER and segments[-1].lists is None:
-            segments[-1] = merged_segments(segments[-1:], threads)
-        # Merge while the last two are of similar size, so that their number stays logarithmic.
-        while len(segments) > 2 and 2 * len(segments[-1]) >= len(segments[-2]) > BUFFER // 2:
-            segments[-2:] = [merged_segments(segments[-2:], threads)]
-        self._segments = tuple(segments)
-
-    def _refuse_known(self, ids: NDArray[np.int64]) -> None:
-        for segment in self._segments:
-            known = segment.find(ids) >= 0
-            if known.any():
-                raise ArgumentError(
-                    f"the id {ids[known][0]} is in the index already; remove it first"
-                )
 
     # Within
 
@@ -403,55 +326,26 @@ class SliceIndex(Index):
         expand: SupportsIndex,
         admit: SupportsIndex | None,
         rerank: SupportsIndex | None,
-    ) -> tuple[int, int, int]:
+    ) -> Settings:
         """Return valid (expand, admit, rerank)."""
-        widest = _native.slice_widths(self.bits, self.slice_bits)[0]
-        wide = min(whole_number("expand", expand, at_least=0), widest)
-        lists = sum(math.comb(widest, ones) for ones in range(wide + 1))
-        if lists > _MOST_VARIANTS:
-            raise ArgumentError(
-                f"expand is {wide}: {lists} lists for each slice of {widest} bits; expected at "
-                f"most {_MOST_VARIANTS}: use a smaller expand, or exact=True"
-            )
-        narrow = wide if admit is None else min(whole_number("admit", admit, at_least=0), wide)
-        best = max(1000, 10 * k)
-        if rerank is not None:
-            best = whole_number("rerank", rerank, at_least=k)
-        return wide, narrow, min(best, LARGEST)
+        return search_settings(self.bits, self.slice_bits, k, expand, admit, rerank)
 
     def top(
         self,
         rows: NDArray[np.uint8],
         k: int,
-        settings: tuple[int, int, int],
+        settings: Settings,
         exact: bool,
         explain: bool,
         threads: int,
     ) -> CoreAnswer:
         """Run the search and return all that the core tells, for k or as many as there are."""
-        segments = self._segments  # once: another thread may be changing the index
-        alive = sum(segment.alive for segment in segments)
-        top = CoreAnswer(len(rows), min(k, max(1, alive)), alive)
-        expand, admit, rerank = settings
         try:
-            _native.slice_nearest(
-                [segment.native() for segment in segments],
-                self.slice_bits,
-                rows,
-                _native.NearestSettings(
-                    k=top.ids.shape[1],
-                    expand=expand,
-                    admit=admit,
-                    rerank=rerank,
-                    exact=exact,
-                    explain=explain,
-                ),
-                threads,
-                top.native(),
+            return nearest_in(
+                self._segments, self.slice_bits, rows, k, settings, exact, explain, threads
             )
         except _native.CorruptLists:
             raise self._damaged() from None
-        return top
 
     def _damaged(self) -> CorruptIndexError:
         name = self._container.path if self._container else "the index"
@@ -497,16 +391,3 @@ class SliceIndex(Index):
                 f"{container.path}: the description of the slices cannot be used: {error!r}"
             ) from error
         self._writing = threading.Lock()
-
-
-def _checked_width(rows: Rows, slice_bits: SupportsIndex | None, memory: int | None) -> int:
-    """Return the width of slices: the given one, or one that suits."""
-    if rows.bits >= 2**16:
-        raise ArgumentError(f"signatures have {rows.bits} bits; slices take less than 65536")
-    if slice_bits is None:
-        return slice_width(len(rows), rows.bits, memory)
-    return whole_number("slice_bits", slice_bits, at_least=1, at_most=MOST_SLICE_BITS)
-
-
-def _next_id(rows: Rows) -> int:
-    return len(rows) if rows.ids is None else int(rows.ids.max(initial=-1)) + 1

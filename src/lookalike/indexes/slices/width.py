@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import SupportsIndex
 
 from lookalike import _native
+from lookalike.checks import whole_number
 from lookalike.errors import ArgumentError
 
-__all__ = ["MOST_SLICE_BITS", "list_bytes", "slice_width"]
+__all__ = ["MOST_SLICE_BITS", "checked_width", "list_bytes", "slice_width"]
 
 MOST_SLICE_BITS = 28
 
@@ -42,3 +44,14 @@ def list_bytes(count: int, bits: int, width: int) -> int:
     widths = _native.slice_widths(bits, width)
     posting = 6 if _native.has_sketches(bits) else 4
     return posting * count * len(widths) + 4 * sum(1 << one for one in widths)
+
+
+def checked_width(
+    count: int, bits: int, slice_bits: SupportsIndex | None, memory: int | None = None
+) -> int:
+    """Return the width of slices: the given one, or one that suits."""
+    if bits >= 2**16:
+        raise ArgumentError(f"signatures have {bits} bits; slices take less than 65536")
+    if slice_bits is None:
+        return slice_width(count, bits, memory)
+    return whole_number("slice_bits", slice_bits, at_least=1, at_most=MOST_SLICE_BITS)

@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
-from lookalike.checks import flag, neighbor_count, thread_count, whole_number
+from lookalike.checks import neighbor_count, thread_count
 from lookalike.errors import CorruptIndexError
-from lookalike.indexes.all_pairs import pairs_of_rows
-from lookalike.indexes.base import DEFAULT_LIMIT, Index
-from lookalike.indexes.results import NO_LIMIT, Matches, Neighbors, Pairs, too_many_matches
+from lookalike.indexes.base import Index
+from lookalike.indexes.merging import MatchColumns, merged_matches, nearest_of, padded
+from lookalike.indexes.results import NO_LIMIT, Matches, Neighbors, as_int64, too_many_matches
 from lookalike.indexes.rows import Rows
-from lookalike.indexes.slices.core_answer import nearest_of, padded
 from lookalike.indexes.tables.sorted_table import SortedTable
 from lookalike.signatures import as_queries
 from lookalike.signatures.arrays import MAX_BITS
@@ -74,23 +73,6 @@ class TabledIndex(Index):
         wanted = neighbor_count(k, len(rows), len(self))
         return self._scan_nearest(rows, wanted, thread_count(threads))
 
-    def pairs(
-        self,
-        radius: SupportsIndex,
-        *,
-        limit: SupportsIndex = DEFAULT_LIMIT,
-        collapse: bool = False,
-        threads: SupportsIndex | None = None,
-    ) -> Pairs:
-        """Return every pair of the collection at distance `radius` or less, each once; exact.
-
-        As `SliceIndex.pairs` does, without using the tables.
-        """
-        near = min(whole_number("radius", radius, at_least=0), self.bits)
-        most = whole_number("limit", limit, at_least=0)
-        together = flag("collapse", collapse)
-        return pairs_of_rows(*self.living(), near, most, together, thread_count(threads))
-
     # Scanning
 
     def _scan_nearest(self, rows: NDArray[np.uint8], k: int, threads: int) -> Neighbors:
@@ -109,27 +91,19 @@ class TabledIndex(Index):
     def _scan_within(
         self, rows: NDArray[np.uint8], radius: int, limit: int, threads: int
     ) -> Matches:
-        parts = []
+        parts: list[MatchColumns] = []
         left = limit
         for signatures, own in self._chunks():
             try:
-                parts.append(
-                    _native.scan_within(
-                        signatures, own, False, rows, radius, min(left, NO_LIMIT), threads
-                    )
+                offsets, ids, distances = _native.scan_within(
+                    signatures, own, False, rows, radius, min(left, NO_LIMIT), threads
                 )
             except _native.TooManyResults:
                 raise too_many_matches(limit, radius, len(rows)) from None
-            left -= len(parts[-1][1])
-        counts = np.sum([np.diff(offsets) for offsets, _, _ in parts], axis=0, dtype=np.int64)
-        query = np.concatenate(
-            [np.repeat(np.arange(len(rows)), np.diff(offsets)) for offsets, _, _ in parts]
-        )
-        ids = np.concatenate([part[1] for part in parts]).view(np.int64)
-        distances = np.concatenate([part[2] for part in parts])
-        order = np.lexsort((ids, distances, query))
-        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        return Matches(offsets, ids[order], distances[order], exact=True)
+            left -= len(ids)
+            query = np.repeat(np.arange(len(rows)), np.diff(offsets))
+            parts.append((query, as_int64(ids), distances))
+        return merged_matches(len(rows), parts, exact=True)
 
     def _chunks(self) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int64]]]:
         """Yield signatures and their ids, some at a time; at least once."""

@@ -1,0 +1,121 @@
+"""What is asked of a collection, checked once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, SupportsIndex, TypeAlias, TypedDict, TypeVar, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.checks import flag, one_of, thread_count, whole_number
+from lookalike.collection.documents import as_id
+from lookalike.collection.search.filters import Predicate, Where, compile_where
+from lookalike.errors import ArgumentError
+
+__all__ = ["Query", "Way", "how_many", "listed"]
+
+Way: TypeAlias = Literal["native", "sql"]
+T = TypeVar("T")
+
+_WAYS = ("native", "sql")
+_MORE_THAN_ALL = 1 << 40
+"""Whoever asks for more gets this many: more than there can be, few enough for every database."""
+
+
+class Conditions(TypedDict):
+    """What every search of a collection can be told, as the caller says it."""
+
+    where: Where | None
+    exclude: Iterable[str]
+    explain: bool
+    text: bool
+    way: Way
+    threads: SupportsIndex | None
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """The same question for each of some signatures; everything in it is valid."""
+
+    signatures: NDArray[np.uint8]
+    """uint8[queries, bytes]"""
+    radius: int | None
+    """How far documents may be; None: as far as it takes to have k of them."""
+    k: int
+    """How many documents are wanted for each signature at most."""
+    limit: int | None
+    """How many of these are given out; with one more than that, it is known that there are more."""
+    predicate: Predicate | None
+    """What metadata must meet."""
+    exclude: frozenset[str]
+    explain: bool
+    text: bool
+    way: Way
+    threads: int
+
+    @classmethod
+    def nearest(
+        cls,
+        signatures: NDArray[np.uint8],
+        k: SupportsIndex,
+        radius: SupportsIndex | None,
+        **conditions: Unpack[Conditions],
+    ) -> Query:
+        """Return the query for the k nearest, those within the radius if there is one."""
+        wanted = how_many("k", k)
+        near = None if radius is None else whole_number("radius", radius, at_least=0)
+        return cls._checked(signatures, near, wanted, None, **conditions)
+
+    @classmethod
+    def within(
+        cls,
+        signatures: NDArray[np.uint8],
+        radius: SupportsIndex,
+        limit: SupportsIndex,
+        **conditions: Unpack[Conditions],
+    ) -> Query:
+        """Return the query for everything within the radius, of which `limit` are given out."""
+        most = how_many("limit", limit)
+        near = whole_number("radius", radius, at_least=0)
+        return cls._checked(signatures, near, most + 1, most, **conditions)
+
+    @classmethod
+    def _checked(
+        cls,
+        signatures: NDArray[np.uint8],
+        radius: int | None,
+        k: int,
+        limit: int | None,
+        **conditions: Unpack[Conditions],
+    ) -> Query:
+        return cls(
+            signatures,
+            None if radius is None else min(radius, 8 * signatures.shape[1]),
+            k,
+            limit,
+            compile_where(conditions["where"]),
+            frozenset(as_id(id) for id in listed("exclude", conditions["exclude"])),
+            flag("explain", conditions["explain"]),
+            flag("text", conditions["text"]),
+            one_of("way", conditions["way"], _WAYS),  # type: ignore[arg-type]
+            thread_count(conditions["threads"]),
+        )
+
+
+def how_many(name: str, value: SupportsIndex, at_least: int = 1) -> int:
+    """Return how many are wanted."""
+    return min(whole_number(name, value, at_least=at_least), _MORE_THAN_ALL)
+
+
+def listed(name: str, values: Iterable[T]) -> list[T]:
+    """Return the values as a list; one string is a mistake, and not many of one character."""
+    if isinstance(values, str | bytes):
+        raise ArgumentError(f"{name} are one {type(values).__name__}; expected a list")
+    try:
+        return list(values)
+    except TypeError:
+        raise ArgumentError(
+            f"{name} are of type {type(values).__name__}; expected a list"
+        ) from None

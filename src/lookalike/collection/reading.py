@@ -1,0 +1,44 @@
+"""Reading the documents of a collection by their ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import starmap
+
+from lookalike.collection.documents import Document, as_document, damaged
+from lookalike.collection.search.filters import Predicate
+from lookalike.collection.stores.base import State, View
+from lookalike.collection.versions import Versions
+
+__all__ = ["document_pages", "next_documents"]
+
+_FILTERED_PAGE = 1000
+
+
+def next_documents(
+    view: View, state: State, after: str, wanted: int, predicate: Predicate | None = None
+) -> list[Document]:
+    """Return so many documents behind an id, or as many as there are."""
+    result: list[Document] = []
+    size = wanted if predicate is None else max(wanted, _FILTERED_PAGE)
+    for page in view.pages(state, size, after):
+        documents = starmap(as_document, page)
+        result += [one for one in documents if predicate is None or predicate(one.metadata)]
+        if len(result) >= wanted:
+            break
+    return result[:wanted]
+
+
+def document_pages(
+    versions: Versions, size: int, predicate: Predicate | None
+) -> Iterator[list[Document]]:
+    """Yield all documents, each page at a version of its own; see `Collection.pages`."""
+    before = versions.read(lambda view, state: state)
+    after, seen = "", 0
+    while page := versions.read(partial(next_documents, after=after, wanted=size)):
+        after, seen = page[-1].id, seen + len(page)
+        yield page if predicate is None else [one for one in page if predicate(one.metadata)]
+    now = versions.read(lambda view, state: state)
+    if now == before and seen != now.documents:
+        raise damaged(f"{seen} documents are there to be read, not {now.documents}")

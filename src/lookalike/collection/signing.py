@@ -1,0 +1,73 @@
+"""How texts become signatures in a collection."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lookalike.collection.versions import Versions
+from lookalike.errors import ArgumentError
+from lookalike.signatures import Signer, as_queries, signer_from_dict
+from lookalike.signatures.signer import DocumentSigner
+
+__all__ = ["Signing"]
+
+
+class Signing:
+    """The signer that a collection was made with, read when it is first needed."""
+
+    def __init__(self, versions: Versions) -> None:
+        self._versions = versions
+        self._opened = versions.opened
+        self._signer: Signer | None = None
+
+    @property
+    def signer(self) -> Signer | None:
+        """How documents are signed; None if signatures are given by the caller."""
+        if self._signer is None and self._opened.signer:
+            description = self._versions.read(lambda view, state: view.checked_signer(state))
+            self._signer = signer_from_dict(json.loads(description))
+        return self._signer
+
+    def of_texts(self) -> DocumentSigner:
+        """Return the signer, or say that it signs no texts."""
+        signer = self.signer
+        if not isinstance(signer, DocumentSigner):
+            raise ArgumentError(
+                f"the collection {self._opened.name!r} has no signer of texts"
+                f"{f', but {type(signer).__name__}' if signer else ''}: give signatures, not texts"
+            )
+        return signer
+
+    def sign(self, texts: list[str]) -> NDArray[np.uint8]:
+        """Return the signatures of texts."""
+        if not texts:
+            return np.empty((0, self._opened.bits // 8), np.uint8)
+        rows: NDArray[np.uint8] = self.of_texts().sign(texts)
+        return rows
+
+    def given(self, signatures: ArrayLike) -> NDArray[np.uint8]:
+        """Return signatures of documents that the caller gives."""
+        return as_queries(signatures, self._opened.bits, "signatures")
+
+    def queries(self, queries: Sequence[str] | ArrayLike) -> NDArray[np.uint8]:
+        """Return the signatures of texts, or the given ones."""
+        if isinstance(queries, str):
+            raise ArgumentError("queries are one str; expected a list of them, or use search()")
+        if isinstance(queries, Sequence) and all(isinstance(query, str) for query in queries):
+            return self.sign([str(query) for query in queries])
+        return as_queries(queries, self._opened.bits)
+
+    def query(self, query: str | ArrayLike) -> NDArray[np.uint8]:
+        """Return the signature of one text, or the one that is given."""
+        if isinstance(query, str):
+            return self.sign([query])
+        rows = as_queries(query, self._opened.bits)
+        if len(rows) != 1:
+            raise ArgumentError(
+                f"the query is {len(rows)} signatures; expected one: use search_many or within_many"
+            )
+        return rows

@@ -1,0 +1,106 @@
+"""Searching segments of slice lists in the core, and what it needs to be told."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import SupportsIndex
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike import _native
+from lookalike.checks import LARGEST, whole_number
+from lookalike.errors import ArgumentError
+from lookalike.indexes.results import NO_LIMIT, Explanation, Matches, as_int64
+from lookalike.indexes.slices.core_answer import CoreAnswer
+from lookalike.indexes.slices.segments import Segment
+
+__all__ = ["Settings", "nearest_in", "search_settings", "within_in"]
+
+_MOST_VARIANTS = 1 << 22
+
+Settings = tuple[int, int, int]
+"""Valid (expand, admit, rerank)."""
+
+
+def search_settings(
+    bits: int,
+    slice_bits: int,
+    k: int,
+    expand: SupportsIndex,
+    admit: SupportsIndex | None,
+    rerank: SupportsIndex | None,
+) -> Settings:
+    """Return the settings of a search for k, or say what is wrong with them."""
+    widest = _native.slice_widths(bits, slice_bits)[0]
+    wide = min(whole_number("expand", expand, at_least=0), widest)
+    lists = sum(math.comb(widest, ones) for ones in range(wide + 1))
+    if lists > _MOST_VARIANTS:
+        raise ArgumentError(
+            f"expand is {wide}: {lists} lists for each slice of {widest} bits; expected at "
+            f"most {_MOST_VARIANTS}: use a smaller expand, or exact=True"
+        )
+    narrow = wide if admit is None else min(whole_number("admit", admit, at_least=0), wide)
+    best = max(1000, 10 * k)
+    if rerank is not None:
+        best = whole_number("rerank", rerank, at_least=k)
+    return wide, narrow, min(best, LARGEST)
+
+
+def nearest_in(
+    segments: Sequence[Segment],
+    slice_bits: int,
+    rows: NDArray[np.uint8],
+    k: int,
+    settings: Settings,
+    exact: bool,
+    explain: bool,
+    threads: int,
+) -> CoreAnswer:
+    """Return all that the core tells, for k or as many as there are."""
+    alive = sum(segment.alive for segment in segments)
+    top = CoreAnswer(len(rows), min(k, max(1, alive)), alive)
+    expand, admit, rerank = settings
+    _native.slice_nearest(
+        [segment.native() for segment in segments],
+        slice_bits,
+        rows,
+        _native.NearestSettings(
+            k=top.ids.shape[1],
+            expand=expand,
+            admit=admit,
+            rerank=rerank,
+            exact=exact,
+            explain=explain,
+        ),
+        threads,
+        top.native(),
+    )
+    return top
+
+
+def within_in(
+    segments: Sequence[Segment],
+    slice_bits: int,
+    rows: NDArray[np.uint8],
+    radius: int,
+    limit: int,
+    explain: bool,
+    threads: int,
+) -> Matches:
+    """Return everything within the radius."""
+    offsets, ids, distances, work = _native.slice_within(
+        [segment.native() for segment in segments],
+        slice_bits,
+        rows,
+        radius,
+        min(limit, NO_LIMIT),
+        threads,
+    )
+    explanation = None
+    if explain:
+        lists, postings, verified = work.reshape(-1, 3).T
+        always = np.ones(len(rows), bool)
+        explanation = Explanation(always, lists, postings, verified, verified)
+    return Matches(as_int64(offsets), as_int64(ids), distances, True, explanation)
