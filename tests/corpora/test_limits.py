@@ -77,7 +77,7 @@ NAMES = ["c.jsonl", "c.jsonl.gz", "c.jsonl.zst", "c.csv", "c.csv.gz", "c.csv.zst
 
 
 @pytest.mark.parametrize("batch", [7, 1 << 20], ids=["small batches", "one batch"])
-@pytest.mark.parametrize("places", [(0,), (2,), (4,), (1, 2, 6)], ids=str)
+@pytest.mark.parametrize("places", [(0,), (1, 2, 6)], ids=str)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_document_that_is_too_long(
     name: str, places: tuple[int, ...], batch: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -256,7 +256,7 @@ def records_of(data: bytes) -> list[bytes]:
     return found + ([data[begin:]] if begin < len(data) else [])
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(
     st.lists(st.sampled_from([b"a", b",", b'"', b"\n", b"\r", b'""', b"\r\n"]), max_size=40),
     st.integers(1, 12),
@@ -328,7 +328,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=50)
 @given(
     st.lists(st.dictionaries(st.text(max_size=4), JSON, max_size=3), max_size=6),
     st.integers(1, 20),
