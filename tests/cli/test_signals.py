@@ -154,9 +154,24 @@ def test_folders_of_processes_that_were_killed_go(
     (tmp_path / "lookalike-job-4").symlink_to(folders["other"])
     for folder in (folders["abandoned"], folders["other"], held.folder):
         os.utime(folder, (0, 0))
-    WorkFolder(None).close()
+    (tmp_path / "lookalike-csv-5").mkdir()
+    (tmp_path / "lookalike-csv-5" / unfinished.LOCK).touch()
+    os.utime(tmp_path / "lookalike-csv-5", (0, 0))
+    (tmp_path / "a.csv").write_text("id,text\n1,one\n")
+    assert main(["dedup", str(tmp_path / "a.csv"), "--quiet"]) == 0
+    (tmp_path / "a.csv").unlink()
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
         [held.folder.name, "lookalike-job-2", "lookalike-job-4", "lookalike-pg-3"]
     )
     held.close()
     assert not held.folder.exists()
+
+
+def test_a_place_for_temporary_files_that_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.csv").write_text("id,text\n1,one\n")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    for command in (["dedup", "--quiet"], ["sign", "--quiet", "-o", str(tmp_path / "s.npy")]):
+        assert main([*command, str(tmp_path / "a.csv")]) == 1
+        assert "let TMPDIR name a folder" in capsys.readouterr().err

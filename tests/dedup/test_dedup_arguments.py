@@ -121,7 +121,7 @@ def test_a_command_takes_a_value_or_refuses_it(
                 assert told.startswith("lookalike: ") and told.count("\n") == 1
 
 
-@pytest.mark.parametrize("depth", [31, 32, 33, 64, 100, 200, 1000])
+@pytest.mark.parametrize("depth", [32, 33, 100, 1000])
 @pytest.mark.parametrize("kind", ["objects", "lists"])
 def test_what_is_nested_deep(kind: str, depth: int) -> None:
     """It becomes a table, in which what lies deep is text, or is refused; and lines stay lines."""

@@ -137,9 +137,15 @@ class _Part:
         self.path = batch.path
         self.file = file
         self.longest = max(len(header), int(np.diff(batch.ends, prepend=0).max()))
-        with open(file, "wb") as opened:
-            opened.write(b"" if self._has_header else header)
-            opened.write(batch.data[: batch.ends[-1]].data)
+        try:
+            with open(file, "wb") as opened:
+                opened.write(b"" if self._has_header else header)
+                opened.write(batch.data[: batch.ends[-1]].data)
+        except OSError as error:
+            raise FileError(
+                f"{file} cannot be written: {error.strerror}; let TMPDIR name a folder with more "
+                "room"
+            ) from error
 
     def where(self, record: int) -> str:
         """Return how people find a record, as DuckDB counts them: the header is 1."""

@@ -22,6 +22,7 @@ __all__ = [
     "duckdb_errors",
     "first_line",
     "interrupt_queries",
+    "is_lack_of_memory",
     "limited",
     "memory_for_reading",
     "quoted",
@@ -123,6 +124,11 @@ def duckdb_errors() -> type[Exception]:
     module: Any = optional_module("duckdb", "reading and writing corpora", extra="dedup")
     error: type[Exception] = module.Error
     return error
+
+
+def is_lack_of_memory(error: Exception) -> bool:
+    """Return whether DuckDB says that it needs more memory than it may have."""
+    return type(error).__name__ == "OutOfMemoryException"
 
 
 def first_line(error: Exception) -> str:

@@ -25,6 +25,7 @@ from lookalike.corpora.duck import (
     connection_threads,
     duckdb_errors,
     first_line,
+    is_lack_of_memory,
     quoted,
     quoted_strings,
     streamed,
@@ -101,7 +102,7 @@ class JsonLinesCorpus(FileCorpus):
         as text, as JSON writes it.
         """
         silent = Problems(skip_bad=problems.skip_bad)  # the second reading counts nothing again
-        with connection() as database:
+        with connection(self.name) as database:
             try:
                 structure = self._structure(database, problems)
                 if structure is None:
@@ -113,6 +114,8 @@ class JsonLinesCorpus(FileCorpus):
                     )
                     yield from rows.to_arrow_table().to_batches(max_chunksize=BATCH_ROWS)
             except (duckdb_errors(), arrow().ArrowException, RecursionError) as error:
+                if is_lack_of_memory(error):
+                    raise
                 raise FormatError(
                     f"{self.name}: cannot become a table, perhaps because it has no keys, an empty "
                     "one or two that differ in upper and lower case only, or because it is nested "

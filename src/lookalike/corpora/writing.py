@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from lookalike.corpora.base import Corpus, Problems, arrow, arrow_positions
 from lookalike.corpora.delimited import DelimitedCorpus
-from lookalike.corpora.duck import connection, duckdb_errors, quoted, streamed
+from lookalike.corpora.duck import connection, duckdb_errors, first_line, quoted, streamed
 from lookalike.corpora.folders import FolderCorpus
 from lookalike.corpora.formats import compression_of, format_of
 from lookalike.corpora.json_array import JsonArrayCorpus
@@ -161,7 +161,7 @@ def _copy_by_duckdb(
                     f"COPY (SELECT * FROM rows_to_write) TO {quoted(str(temporary))} ({options})"
                 )
         except duckdb_errors() as error:
-            raise FileError(f"{path} cannot be written: {error}") from error
+            raise FileError(f"{path} cannot be written: {first_line(error)}") from error
 
 
 class _Rows:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.errors import CorruptIndexError, FileError
 from lookalike.storage import checksums, whole_file
-from lookalike.storage.unfinished import LOCK, remove_abandoned, temporary_folder
+from lookalike.storage.unfinished import temporary_folder
 
 __all__ = ["WorkFolder", "naming", "release"]
 
@@ -43,10 +43,9 @@ class WorkFolder:
         self._left = contextlib.ExitStack()
         try:
             if folder is None:
-                remove_abandoned(_PREFIX)
                 folder = self._left.enter_context(temporary_folder(_PREFIX))
             folder.mkdir(parents=True, exist_ok=True)
-            self._lock = open(folder / LOCK, "ab")  # noqa: SIM115  # held until closed
+            self._lock = open(folder / "lock", "ab")  # noqa: SIM115  # held until closed
         except OSError as error:
             raise FileError(f"{folder}: cannot work here: {error.strerror}") from error
         self.folder = folder

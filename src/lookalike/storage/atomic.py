@@ -68,7 +68,8 @@ def new_file(path: str | os.PathLike[str], content: bytes) -> None:
     if not target.name:  # the current folder, or the root
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
     temporary = _beside(target)
-    try:
+    with unfinished(temporary), contextlib.ExitStack() as left:
+        left.callback(_remove_if_there, temporary)
         with open(temporary, "xb") as file:
             file.write(content)
             file.flush()
@@ -81,9 +82,6 @@ def new_file(path: str | os.PathLike[str], content: bytes) -> None:
             if target.exists():
                 raise FileExistsError(f"[Errno 17] File exists: {str(target)!r}") from None
             temporary.rename(target)
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
     _sync_name(target)
 
 
@@ -128,6 +126,11 @@ def _resemble(descriptor: int, target: Path) -> None:
 
 def _beside(target: Path) -> Path:
     return target.with_name(f".{target.name}.{os.urandom(6).hex()}.tmp")
+
+
+def _remove_if_there(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink()
 
 
 def _mode(path: str | os.PathLike[str]) -> int | None:

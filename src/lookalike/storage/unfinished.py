@@ -2,7 +2,7 @@
 
 An error, and Ctrl-C, which is one, remove such files on their way up. A process that is told to end
 (SIGTERM) has no way up: whoever handles that signal, as the command line does, calls
-`remove_unfinished`. What a process leaves that was killed, `remove_abandoned` finds the next time.
+`remove_unfinished`. What a process leaves that was killed, the next to make such a folder finds.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["remove_abandoned", "remove_unfinished", "temporary_folder", "unfinished"]
+from lookalike.errors import FileError
 
-LOCK = "lock"
+__all__ = ["remove_unfinished", "temporary_folder", "unfinished"]
+
+LOCK = ".in-use"
 """The file of a temporary folder that its owner holds locked."""
 
 _SURELY_LOCKED = 3600.0
@@ -47,11 +49,27 @@ def unfinished(path: Path) -> Iterator[None]:
 
 @contextmanager
 def temporary_folder(prefix: str) -> Iterator[Path]:
-    """Yield a new folder that nobody else can read, and remove it."""
-    path = Path(tempfile.mkdtemp(prefix=prefix))
-    with unfinished(path):
-        yield path
-        _remove(path)
+    """Yield a new folder that nobody else can read, and remove it.
+
+    Folders of the same prefix are removed, too, if processes of this user made them and were
+    killed.
+    """
+    _remove_abandoned(prefix)
+    try:
+        path = Path(tempfile.mkdtemp(prefix=prefix))
+        descriptor = os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise FileError(
+            f"no temporary files can be made: {error}; let TMPDIR name a folder with room for them"
+        ) from error
+    try:
+        with unfinished(path):
+            with contextlib.suppress(OSError):  # not every file system has locks
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield path
+            _remove(path)
+    finally:
+        os.close(descriptor)
 
 
 def remove_unfinished() -> None:
@@ -66,8 +84,7 @@ def remove_unfinished() -> None:
             break
 
 
-def remove_abandoned(prefix: str) -> None:
-    """Remove folders that `temporary_folder` made for processes of this user that were killed."""
+def _remove_abandoned(prefix: str) -> None:
     now = time.time()
     with contextlib.suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
         for entry in entries:
