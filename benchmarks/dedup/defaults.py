@@ -193,7 +193,7 @@ def _measured(setting: Setting, source: Path, threshold: float) -> dict[str, Any
         **({"bits": setting.bits, "radius": setting.radius} if setting.bits else {}),
     }
     command = [sys.executable, "-m", __name__, str(source), json.dumps(options)]
-    folder = Path(__file__).parent.parent
+    folder = Path(__file__).parents[2]
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, check=True, timeout=SECONDS)
     except subprocess.TimeoutExpired:

@@ -219,7 +219,7 @@ def _peer(
     name: str, source: Path, target: Path, environment: dict[str, str] | None, *more: str
 ) -> Any:
     program = [sys.executable, "-m", "benchmarks.dedup.peers", name]
-    folder = Path(__file__).parent.parent
+    folder = Path(__file__).parents[2]
     arguments = [str(source), COLUMN, str(target), *more]
     subprocess.run([*program, *arguments], cwd=folder, env=environment, check=True)
     return target

@@ -51,7 +51,7 @@ def _judge(name: str, number: str) -> Verdict:
 
 def _measure(name: str, count: int) -> int:
     command = [sys.executable, "-m", __name__, name, str(count)]
-    folder = Path(__file__).parent.parent
+    folder = Path(__file__).parents[2]
     return int(subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, check=True).stdout)
 
 
