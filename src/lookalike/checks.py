@@ -216,14 +216,15 @@ def thread_count(threads: SupportsIndex | None) -> int:
 
 
 def optional_module(name: str, purpose: str, *, extra: str | None = None) -> Any:
-    """Import a package that only `purpose` needs, or say which extra installs it.
+    """Import a package that only `purpose` needs, or say what installs it.
 
-    The extra has the package's name unless told.
+    That is the extra of the package's name unless told; "" for what comes with lookalike itself.
     """
     try:
         return importlib.import_module(name)
     except ImportError as error:
+        missing = f"lookalike[{extra or name}]" if extra != "" else "lookalike"
         raise MissingDependencyError(
             f"{purpose} needs the package {name!r}, which cannot be imported ({error}); "
-            f"install it with: pip install 'lookalike[{extra or name}]'"
+            f"install it with: pip install '{missing}'"
         ) from error

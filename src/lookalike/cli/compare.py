@@ -175,7 +175,7 @@ def _print_diff(diff: WordDiff, context: int, color: str) -> None:
     ]
     text = _coloured(shown) if _wants_color(color) else None
     if text is not None:
-        console = optional_module("rich.console", "a coloured diff", extra="dedup")
+        console = optional_module("rich.console", "a coloured diff", extra="")
         console.Console(force_terminal=True, soft_wrap=True).print(text, end="")
     else:
         marks = {"equal": ("", ""), "delete": ("[-", "-]"), "insert": ("{+", "+}")}
@@ -215,7 +215,7 @@ def _wants_color(color: str) -> bool:
 def _coloured(parts: list[DiffPart]) -> Any | None:
     """Return the diff as rich shows it; None where rich is not installed."""
     try:
-        rich = optional_module("rich.text", "a coloured diff", extra="dedup")
+        rich = optional_module("rich.text", "a coloured diff", extra="")
     except MissingDependencyError:
         return None
     styles = {"equal": "", "delete": "red strike", "insert": "bold green"}

@@ -20,8 +20,8 @@ def progress_bars(quiet: bool = False) -> Iterator[Callable[[str, float], None] 
     if quiet or not sys.stderr.isatty():
         yield None
         return
-    console = optional_module("rich.console", "a progress bar", extra="dedup")
-    bars = optional_module("rich.progress", "a progress bar", extra="dedup")
+    console = optional_module("rich.console", "a progress bar", extra="")
+    bars = optional_module("rich.progress", "a progress bar", extra="")
     columns = (
         bars.TextColumn("{task.description:<10}"),
         bars.BarColumn(),

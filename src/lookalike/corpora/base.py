@@ -45,12 +45,12 @@ Batch = TypeVar("Batch")
 
 def arrow() -> Any:
     """Return pyarrow, or say how to install it."""
-    return optional_module("pyarrow", "reading and writing corpora", extra="dedup")
+    return optional_module("pyarrow", "reading and writing corpora", extra="")
 
 
 def arrow_compute() -> Any:
     """Return `pyarrow.compute`; importing it takes so long that only those do who need it."""
-    return optional_module("pyarrow.compute", "reading and writing corpora", extra="dedup")
+    return optional_module("pyarrow.compute", "reading and writing corpora", extra="")
 
 
 def arrow_positions(positions: NDArray[np.int64]) -> Any:

@@ -65,7 +65,7 @@ def connection(name: str | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
     With the name of what is read, all of DuckDB's errors are `FileError`s; without, the caller
     knows what they mean. A lack of memory always is one.
     """
-    module = optional_module("duckdb", "reading and writing corpora", extra="dedup")
+    module = optional_module("duckdb", "reading and writing corpora", extra="")
     settings = {
         "preserve_insertion_order": "true",
         "autoinstall_known_extensions": "false",
@@ -121,7 +121,7 @@ def connection_threads() -> int:
 
 def duckdb_errors() -> type[Exception]:
     """Return the class of all of DuckDB's errors."""
-    module: Any = optional_module("duckdb", "reading and writing corpora", extra="dedup")
+    module: Any = optional_module("duckdb", "reading and writing corpora", extra="")
     error: type[Exception] = module.Error
     return error
 
@@ -162,7 +162,7 @@ def quoted_paths(paths: Iterable[Path]) -> str:
 
 def record_batches(result: duckdb.DuckDBPyRelation, rows: int) -> Iterator[pyarrow.RecordBatch]:
     """Yield batches of at most so many rows; where there are none, an empty one with the types."""
-    pa = optional_module("pyarrow", "reading and writing corpora", extra="dedup")
+    pa = optional_module("pyarrow", "reading and writing corpora", extra="")
     reader = result.to_arrow_reader(rows)
     batch = None
     for batch in reader:
@@ -179,7 +179,7 @@ def streamed(
 
     An error of the iterator is raised as it is, not as what DuckDB makes of it.
     """
-    pa = optional_module("pyarrow", "reading and writing corpora", extra="dedup")
+    pa = optional_module("pyarrow", "reading and writing corpora", extra="")
     raised: list[BaseException] = []
 
     def guarded() -> Iterator[Any]:

@@ -221,7 +221,7 @@ def _groups(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.Table]:
 
 
 def _parquet() -> Any:
-    return optional_module("pyarrow.parquet", "Parquet", extra="dedup")
+    return optional_module("pyarrow.parquet", "Parquet", extra="")
 
 
 @contextmanager

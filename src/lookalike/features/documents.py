@@ -75,7 +75,7 @@ def _arrow_column(documents: Any) -> _native.Documents | None:
         if not hasattr(documents, "__arrow_c_array__"):
             return None
         # A single array, as pyarrow's own are; made a stream of one.
-        pyarrow = optional_module("pyarrow", "an Arrow array without a stream", extra="arrow")
+        pyarrow = optional_module("pyarrow", "an Arrow array without a stream", extra="")
         documents = pyarrow.chunked_array([pyarrow.array(documents)])
     try:
         return _native.Documents.from_arrow(documents.__arrow_c_stream__())

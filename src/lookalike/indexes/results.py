@@ -75,7 +75,7 @@ class Result(ABC):
 
     def to_arrow(self) -> pyarrow.Table:
         """Return the rows as a PyArrow table. Needs the extra `arrow`."""
-        return optional_module("pyarrow", "to_arrow()", extra="arrow").table(self.columns())
+        return optional_module("pyarrow", "to_arrow()", extra="").table(self.columns())
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return the rows as a pandas frame. Needs the extra `pandas`."""
