@@ -15,6 +15,7 @@ import pytest
 import lookalike as la
 from lookalike.dedup.work_folder import WorkFolder
 from lookalike.storage import check_replaceable, is_there, whole_file, whole_folder
+from lookalike.storage.unfinished import unfinished
 
 ROWS = np.arange(80, dtype=np.uint8).reshape(10, 8)
 
@@ -132,3 +133,13 @@ def test_a_work_folder_names_what_fails(tmp_path: Path, monkeypatch: pytest.Monk
                 with pytest.raises(la.FileError, match=r"numbers.* cannot be .*Input/output error"):
                     use()
     work.close()
+
+
+def test_only_what_belongs_to_it_goes_with_an_unfinished_file(tmp_path: Path) -> None:
+    """Its journal does; a file whose name merely begins alike does not."""
+    names = ["part", "part-journal", "part2", "part.kept"]
+    for name in names:
+        (tmp_path / name).touch()
+    with pytest.raises(KeyboardInterrupt), unfinished(tmp_path / "part"):
+        raise KeyboardInterrupt
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["part.kept", "part2"]

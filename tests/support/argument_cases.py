@@ -33,7 +33,7 @@ ANSWERS = {
 """Made by the package and not by callers; only their methods are called."""
 
 INTERNAL = {
-    *("FlipIndex.measured", "FlipIndex.of_sorted", "FlipIndex.within_chunk"),
+    *("FlipIndex.measured", "FlipIndex.of_sorted", "FlipIndex.within_checked"),
     *("FlipTuning.of", "FlipTuning.restored", "SliceIndex.search_settings", "SliceIndex.top"),
     *("Vocabulary.observe", "from_container", "from_settings", "sources", "with_features"),
 }

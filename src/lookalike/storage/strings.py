@@ -39,13 +39,13 @@ class Strings(Sequence[str]):
         if isinstance(strings, Strings):
             return strings
         try:
-            every = list(strings)
+            each = iter(strings)
         except TypeError:
             raise ArgumentError(
                 f"a {type(strings).__name__} was given; expected a list of strings"
             ) from None
         encoded = []
-        for position, string in enumerate(every):
+        for position, string in enumerate(each):
             try:
                 encoded.append(string.encode())
             except (AttributeError, UnicodeEncodeError):

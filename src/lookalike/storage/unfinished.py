@@ -35,7 +35,7 @@ _unfinished: set[Path] = set()
 def unfinished(path: Path) -> Iterator[None]:
     """Remove a file or folder if this is left by an exception, or not at all.
 
-    Whatever lies beside it under a longer name, such as a database's journal, is part of it.
+    What lies beside it and has its name with a dash and more, a database's journal, is part of it.
     """
     _unfinished.add(path)
     try:
@@ -108,7 +108,10 @@ def _remove(path: Path) -> None:
     import shutil  # takes longer to import than all the rest of this file
 
     with contextlib.suppress(OSError), os.scandir(path.parent) as entries:
-        for entry in [one for one in entries if one.name.startswith(path.name)]:
+        own = [
+            one for one in entries if one.name == path.name or one.name.startswith(f"{path.name}-")
+        ]
+        for entry in own:
             if entry.is_dir(follow_symlinks=False):
                 shutil.rmtree(entry.path, ignore_errors=True)
             else:

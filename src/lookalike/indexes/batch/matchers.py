@@ -101,7 +101,7 @@ class ByFlips(Matcher):
             index = FlipIndex(chunk.signatures, self._header_bits, threads=self._threads)
         asked = self._begin(index) if self._asked is None else self._drop_found(found, self._asked)
         flips = MOST_FLIPS if self._flips is None else self._flips
-        matches = index.within_chunk(
+        matches = index.within_checked(
             self._rows, self._behind, self._radius, flips, self._first, found.limit, self._threads
         )
         self.exact &= matches.exact

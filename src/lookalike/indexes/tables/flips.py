@@ -183,8 +183,8 @@ class FlipIndex(TabledIndex):
         rows = as_queries(queries, self.bits)
         near = min(whole_number("radius", radius, at_least=0), self.bits)
         workers = thread_count(threads)
-        matches = self._native_within(
-            rows, None, near, MOST_FLIPS, False, True, DEFAULT_LIMIT, workers
+        matches = self.within_checked(
+            rows, None, near, MOST_FLIPS, False, DEFAULT_LIMIT, workers, differences=True
         )
         query = matches.columns()["query"]
         values = None if weights is None else as_weights(weights, len(rows), self.bits)
@@ -252,9 +252,9 @@ class FlipIndex(TabledIndex):
                 LookalikeWarning,
                 stacklevel=2,
             )
-        return self._native_within(rows, values, near, tries, one, False, most, workers)
+        return self.within_checked(rows, values, near, tries, one, most, workers)
 
-    def within_chunk(
+    def within_checked(
         self,
         rows: NDArray[np.uint8],
         weights: NDArray[Any] | None,
@@ -263,24 +263,14 @@ class FlipIndex(TabledIndex):
         first: bool,
         limit: int,
         threads: int,
+        *,
+        differences: bool = False,
     ) -> Matches:
         """Return what `within` does for arguments that were checked already.
 
-        In place of weights there may be sets of `likely_sets`, `flips` of each query.
+        In place of weights there may be sets of `likely_sets`, `flips` of each query; in place of
+        ids, if asked for, the `differences` of headers from the query's.
         """
-        return self._native_within(rows, weights, radius, flips, first, False, limit, threads)
-
-    def _native_within(
-        self,
-        rows: NDArray[np.uint8],
-        weights: NDArray[Any] | None,
-        radius: int,
-        flips: int,
-        first: bool,
-        differences: bool,
-        limit: int,
-        threads: int,
-    ) -> Matches:
         try:
             offsets, ids, distances = _native.flip_within(
                 self._tables[0].native(),
