@@ -30,9 +30,8 @@ void bind_set_join(nb::module_& module) {
         .def(
             "__init__",
             [](FeatureSets* self, WeightKind kind, std::size_t expected, std::size_t most_bytes) {
-                expect(kind == WeightKind::uniform || kind == WeightKind::count ||
-                           kind == WeightKind::log_count,
-                       "weights that need a vocabulary");
+                expect(kind == WeightKind::uniform || kind == WeightKind::count,
+                       "weights other than counts");
                 new (self) FeatureSets(kind, expected, most_bytes);
             },
             "kind"_a, "expected"_a, "most_bytes"_a)

@@ -7,14 +7,13 @@
 
 #include "scan/scan.hpp"
 #include "sign/per_document.hpp"
-#include "text/hash_map.hpp"
 
 namespace lookalike::search {
 
 namespace {
 
-constexpr std::size_t kBitsPerFeature = 8;
-constexpr std::size_t kFewestBits = std::size_t{1} << 16, kMostBits = std::size_t{1} << 31;
+constexpr std::size_t kPlacesPerFeature = 8;
+constexpr std::size_t kFewestPlaces = std::size_t{1} << 16, kMostPlaces = std::size_t{1} << 31;
 constexpr int kPartitionBits = 4;
 constexpr std::size_t kPartitions = std::size_t{1} << kPartitionBits;
 constexpr std::uint32_t kNone = UINT32_MAX;
@@ -85,59 +84,74 @@ struct FeatureSets::Numbers {
 
 FeatureSets::FeatureSets(sign::WeightKind kind, std::size_t expected, std::size_t most_bytes)
     : kind_(kind), most_bytes_(most_bytes) {
-    const std::size_t bits = std::bit_ceil(
-        std::clamp(std::min(expected, kMostBits) * kBitsPerFeature, kFewestBits, kMostBits));
-    seen_ = std::vector<std::atomic<std::uint64_t>>(bits / 64);
-    again_ = std::vector<std::atomic<std::uint64_t>>(bits / 64);
-}
-
-std::size_t FeatureSets::place(std::uint64_t feature) const {
-    return text::place_in_table(feature, seen_.size() * 64);
-}
-
-bool FeatureSets::repeated(std::uint64_t feature) const {
-    const std::size_t at = place(feature);
-    return again_[at / 64].load(std::memory_order_relaxed) >> (at % 64) & 1;
+    const std::size_t places = std::bit_ceil(std::clamp(
+        std::min(expected, kMostPlaces) * kPlacesPerFeature, kFewestPlaces, kMostPlaces));
+    marks_ = std::vector<std::atomic<std::uint64_t>>(places / 32);
 }
 
 void FeatureSets::observe(const sign::Source& source, sign::Work work) {
     // What one document has twice counts as repeated too; `finish` knows better.
-    sign::per_document(
-        source.size(), work, sign::Reader{}, [&](sign::Reader& reader, std::size_t document) {
-            for (const std::uint64_t feature : reader.read(source, document).features) {
-                const std::size_t at = place(feature);
-                const std::uint64_t bit = std::uint64_t{1} << (at % 64);
-                auto &seen = seen_[at / 64], &again = again_[at / 64];
-                if (again.load(std::memory_order_relaxed) & bit)
-                    continue;
-                if (seen.fetch_or(bit, std::memory_order_relaxed) & bit)
-                    again.fetch_or(bit, std::memory_order_relaxed);
-            }
-        });
+    sign::per_document(source.size(), work, sign::Reader{},
+                       [&](sign::Reader& reader, std::size_t document) {
+                           const auto& features = reader.read(source, document).features;
+                           prefetch(features);
+                           for (const std::uint64_t feature : features)
+                               mark(feature);
+                       });
+}
+
+void FeatureSets::mark(std::uint64_t feature) {
+    const std::size_t at = place(feature);
+    std::atomic<std::uint64_t>& marks = marks_[at / 32];
+    const std::uint64_t once = std::uint64_t{1} << (2 * (at % 32)), again = once << 1;
+    if (marks.load(std::memory_order_relaxed) & again)
+        return;
+    if (marks.fetch_or(once, std::memory_order_relaxed) & once)
+        marks.fetch_or(again, std::memory_order_relaxed);
+}
+
+bool FeatureSets::repeated(std::uint64_t feature) const {
+    const std::size_t at = place(feature);
+    return marks_[at / 32].load(std::memory_order_relaxed) >> (2 * (at % 32) + 1) & 1;
 }
 
 void FeatureSets::add(const sign::Source& source, sign::Work work) {
     struct State {
         sign::Reader reader;
         sign::Weigher weigher;
+        sign::Bag shared;
         std::vector<std::uint64_t> features;
         std::vector<double> weights;
     };
     std::vector<Document> found(source.size());
-    const State initial{{}, sign::Weigher(kind_, nullptr), {}, {}};
+    const State initial{{}, sign::Weigher(kind_, nullptr), {}, {}, {}};
     sign::per_document(source.size(), work, initial, [&](State& state, std::size_t document) {
-        state.weigher.weigh(state.reader.read(source, document), state.features, state.weights);
+        const sign::Bag& bag = state.reader.read(source, document);
+        prefetch(bag.features);
         Document& kept = found[document];
-        kept.size = static_cast<std::uint32_t>(state.features.size());
         double squares = 0;
-        for (std::size_t index = 0; index < state.features.size(); ++index) {
-            squares += state.weights[index] * state.weights[index];
-            if (!repeated(state.features[index]))
-                continue;
-            kept.features.push_back(state.features[index]);
-            if (weighted())
-                kept.weights.push_back(state.weights[index]);
+        const auto count = [&](double weight) {
+            squares += weight * weight;
+            ++kept.size;
+        };
+        // What did not come again is different from all else, here too.
+        state.shared.clear();
+        for (std::size_t index = 0; index < bag.features.size(); ++index) {
+            const double given = bag.weights.empty() ? 1 : bag.weights[index];
+            if (repeated(bag.features[index])) {
+                state.shared.features.push_back(bag.features[index]);
+                if (!bag.weights.empty())
+                    state.shared.weights.push_back(given);
+            } else if (!weighted() || given > 0) {
+                count(weighted() ? given : 1);
+            }
         }
+        state.weigher.weigh(state.shared, state.features, state.weights);
+        for (const double weight : state.weights)
+            count(weight);
+        kept.features = state.features;
+        if (weighted())
+            kept.weights = state.weights;
         kept.length = std::sqrt(squares);
     });
     for (Document& document : found) {
@@ -187,8 +201,7 @@ FeatureSets::Numbers FeatureSets::number_features(std::size_t threads,
 }
 
 Sets FeatureSets::finish(std::size_t threads, const bits::Checkpoint& checkpoint) {
-    decltype(seen_)().swap(seen_);
-    decltype(again_)().swap(again_);
+    decltype(marks_)().swap(marks_);
     const Numbers numbers = number_features(threads, checkpoint);
     const std::size_t count = sizes_.size();
     Sets sets;

@@ -9,6 +9,7 @@
 
 #include "pairs/sets.hpp"
 #include "sign/signers.hpp"
+#include "text/hash_map.hpp"
 
 namespace lookalike::search {
 
@@ -16,9 +17,9 @@ namespace lookalike::search {
 // then `finish`. The result does not depend on threads.
 class FeatureSets {
   public:
-    // `kind` uniform gives sets without weights. `expected` is about how many features there are,
-    // with repetitions; a wrong guess costs time or memory only. `add` throws TooManyResults when
-    // shared features would take more than `most_bytes`.
+    // `kind` is uniform, for sets without weights, or count. `expected` is about how many features
+    // there are, with repetitions; a wrong guess costs time or memory only. `add` throws
+    // TooManyResults when shared features would take more than `most_bytes`.
     FeatureSets(sign::WeightKind kind, std::size_t expected, std::size_t most_bytes);
     FeatureSets(const FeatureSets&) = delete;
     FeatureSets& operator=(const FeatureSets&) = delete;
@@ -39,15 +40,23 @@ class FeatureSets {
     };
     struct Numbers;
 
-    std::size_t place(std::uint64_t feature) const;
+    std::size_t place(std::uint64_t feature) const {
+        return text::place_in_table(feature, marks_.size() * 32);
+    }
+    void mark(std::uint64_t feature);
     bool repeated(std::uint64_t feature) const;
+    // Inlined, because what only prefetches has no effect in the eyes of GCC, and is left out.
+    [[gnu::always_inline]] void prefetch(const std::vector<std::uint64_t>& features) const {
+        for (const std::uint64_t feature : features)
+            __builtin_prefetch(&marks_[place(feature) / 32], 1, 2);
+    }
     Numbers number_features(std::size_t threads, const bits::Checkpoint& checkpoint);
 
     sign::WeightKind kind_;
     std::size_t most_bytes_;
-    // A bit for features that came once, and one for those that came again; some share bits, so
-    // that a few more seem to have come again.
-    std::vector<std::atomic<std::uint64_t>> seen_, again_;
+    // A bit for features that came once, and one beside it for those that came again. Some share
+    // these bits, so that a few more seem to have come again.
+    std::vector<std::atomic<std::uint64_t>> marks_;
     std::vector<std::uint64_t> features_;
     std::vector<double> weights_;
     std::vector<std::uint64_t> offsets_{0};

@@ -198,5 +198,5 @@ def test_what_does_not_fit_is_a_mistake_of_ours() -> None:
     plain = _native.FeatureSets(_native.WeightKind.uniform, 10, 10)
     with pytest.raises(_native.BorderError, match="threshold"):
         _native.SetJoin(plain, _native.Measure.jaccard, 0.0, 0, 10, 1)
-    with pytest.raises(_native.BorderError, match="vocabulary"):
+    with pytest.raises(_native.BorderError, match="counts"):
         _native.FeatureSets(_native.WeightKind.tfidf, 10, 10)
