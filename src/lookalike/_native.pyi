@@ -365,7 +365,7 @@ class SetJoin:
         sets: FeatureSets,
         measure: Measure,
         threshold: float,
-        first_new: int,
+        old: NDArray[np.uint8],
         most_postings: int,
         threads: int,
     ) -> None: ...

@@ -93,7 +93,7 @@ def _steps(job: JobContext, source: Source, old: Source | OldSignatures | None) 
     best = _best_of_equals(rank, first)
     verdict = earlier_verdict(job, signed)
     if verdict is None and job.settings.exact:
-        verdict = join_documents(job, documents, signed)
+        verdict = join_documents(job, documents, signed, first)
     elif verdict is None:
         with timed("propose"):
             candidates = propose_pairs(job, signed, best[signed.positions])
@@ -102,6 +102,8 @@ def _steps(job: JobContext, source: Source, old: Source | OldSignatures | None) 
     with timed("cluster"):
         verdict = settle(job, documents, signed, verdict, best)
         pairs = verdict.accepted
+        if documents.old:
+            pairs = pairs[pairs.right >= documents.old]
         clusters = cluster_documents(len(documents), first, pairs, job.settings, best)
         duplicate_of = choose_survivors(clusters.labels, first, rank, documents.old, pairs)
         similarity, estimated = likeness(job, documents, signed, first, duplicate_of, pairs)

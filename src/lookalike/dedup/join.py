@@ -37,9 +37,17 @@ _COLUMNS: dict[str, type[np.generic]] = {
 }
 
 
-def join_documents(job: JobContext, documents: DocumentTable, signed: Signed) -> Verdict:
-    """Return every pair of different documents whose exact similarity reaches the threshold."""
+def join_documents(
+    job: JobContext, documents: DocumentTable, signed: Signed, first: NDArray[np.int64]
+) -> Verdict:
+    """Return every pair of different texts whose exact similarity reaches the threshold.
+
+    Two old documents are a pair only if the text of one of them has come again among the new ones,
+    `first` being the first with the same text.
+    """
     job.work.begin("pairs")
+    is_new = np.zeros(len(documents), bool)
+    is_new[first[documents.old :]] = True
     with job.progress.timed("propose"):
         sets = _read_sets(job, documents, signed)
     with job.progress.timed("verify"):
@@ -47,7 +55,7 @@ def join_documents(job: JobContext, documents: DocumentTable, signed: Signed) ->
             sets,
             getattr(_native.Measure, job.settings.measure),
             job.settings.threshold,
-            signed.first_new,
+            (~is_new[signed.positions]).astype(np.uint8),
             _MOST_POSTINGS if job.memory_limit is None else job.memory_limit // 64,
             job.threads,
         )
