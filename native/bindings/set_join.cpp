@@ -29,12 +29,12 @@ void bind_set_join(nb::module_& module) {
     nb::class_<FeatureSets>(module, "FeatureSets")
         .def(
             "__init__",
-            [](FeatureSets* self, WeightKind kind, std::size_t expected, std::size_t most_bytes) {
+            [](FeatureSets* self, WeightKind kind, std::size_t expected, std::size_t most) {
                 expect(kind == WeightKind::uniform || kind == WeightKind::count,
                        "weights other than counts");
-                new (self) FeatureSets(kind, expected, most_bytes);
+                new (self) FeatureSets(kind, expected, most);
             },
-            "kind"_a, "expected"_a, "most_bytes"_a)
+            "kind"_a, "expected"_a, "most"_a)
         .def(
             "observe",
             [](FeatureSets& self, const BoundSource& source, std::size_t threads) {

@@ -185,7 +185,7 @@ def test_unlike_sets_with_common_ends_are_not_compared() -> None:
 
 
 def test_more_shared_features_than_there_is_room_for() -> None:
-    sets = _native.FeatureSets(_native.WeightKind.uniform, 100, 1000)
+    sets = _native.FeatureSets(_native.WeightKind.uniform, 100, 499)
     documents = source([list(range(100))] * 5)
     sets.observe(documents, 1)
     with pytest.raises(_native.TooManyResults):

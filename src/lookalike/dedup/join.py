@@ -26,7 +26,10 @@ _PAIRS_AT_A_TIME = 1 << 20
 _BYTES_A_FEATURE = 4
 """Of text, at least; what is made ready to count them is larger by that."""
 
-_MOST_BYTES = 1 << 62
+_BYTES_A_SHARED_FEATURE = 64
+"""Of memory, at the most: by itself, as a number, in the lists of the join, with its weight."""
+
+_MOST_FEATURES = 1 << 62
 _MOST_POSTINGS = 1 << 26
 
 _COLUMNS: dict[str, type[np.generic]] = {
@@ -74,8 +77,10 @@ def _read_sets(job: JobContext, documents: DocumentTable, signed: Signed) -> _na
     counted = job.settings.measure == "cosine"
     kind = _native.WeightKind.count if counted else _native.WeightKind.uniform
     size = int(documents.texts.lengths[signed.positions].sum())
-    room = _MOST_BYTES if job.memory_limit is None else job.memory_limit // 2
-    sets = _native.FeatureSets(kind, size // _BYTES_A_FEATURE, room)
+    most = _MOST_FEATURES
+    if job.memory_limit is not None:
+        most = job.memory_limit // 2 // _BYTES_A_SHARED_FEATURE
+    sets = _native.FeatureSets(kind, size // _BYTES_A_FEATURE, most)
     try:
         for number, read in enumerate((sets.observe, sets.add)):
             for source, share in _sources(job, documents, signed):

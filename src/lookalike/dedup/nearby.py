@@ -27,10 +27,10 @@ class NearbyRows:
     """Pairs of signatures that differ in at most `radius` bits, with their distances.
 
     Of equal signatures, the one of best rank stands for the others, which are paired with it alone.
-    If there are more than `most` pairs a signature on the whole, or more than `limit`, those that have more than `most`
-    others of better rank within the radius are paired with the `LEADERS` best of these, and with
-    the `NEAREST` nearest: so that work grows with the number of signatures, not with its square.
-    `crowded` counts them.
+    If there are more than `most` pairs a signature on the whole, or more than `limit` in all, those
+    that have more than `most` others of better rank within the radius are paired with the `LEADERS`
+    best of these, and with the `NEAREST` nearest, so that there are not as many pairs as the square
+    of signatures. `crowded` counts them.
     """
 
     def __init__(
