@@ -19,7 +19,8 @@ from lookalike.collection.documents import Items, Row, checksum, intact, now, pr
 from lookalike.collection.query import listed
 from lookalike.collection.signing import Signing
 from lookalike.collection.slicing import digest, hashes
-from lookalike.collection.stores.base import Numbered, State, Writer
+from lookalike.collection.stores.base import State, Writer
+from lookalike.collection.stores.rows import Numbered
 from lookalike.errors import ArgumentError, BatchError, ItemError
 
 __all__ = ["Batch", "Written", "delete_documents", "write_batch", "write_documents"]
@@ -168,7 +169,7 @@ def delete_documents(writer: Writer, state: State, ids: Sequence[str]) -> State:
         return state
     writer.delete_documents(state, list(found))
     state = replace(state, version=state.version + 1, documents=state.documents - len(found))
-    state = _remove_unused(writer, state, {number for number, _ in found.values()})
+    state = _remove_unused(writer, state, set(found.values()))
     writer.save(state)
     return state
 
@@ -190,10 +191,9 @@ def _remove_unused(writer: Writer, state: State, numbers: set[int]) -> State:
     """Remove those of the signatures that no document has any more."""
     if not numbers:
         return state
-    gone = writer.unused(state, np.array(sorted(numbers), np.int64))
-    if not len(gone):
+    old = writer.unused(state, np.array(sorted(numbers), np.int64))
+    if not len(old):
         return state
-    old = writer.signatures_at(state, gone)
     hashed = hashes(old.numbers, old.signatures)
     writer.delete_keys(state, *state.slicing.key_rows(old.numbers, old.signatures))
     writer.delete_signatures(state, old.numbers)

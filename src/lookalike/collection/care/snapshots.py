@@ -13,7 +13,8 @@ from lookalike.collection.care.abandoned import remove_abandoned, remove_old_sna
 from lookalike.collection.documents import Row, damaged
 from lookalike.collection.opening import checked_name, forget_cache, open_store
 from lookalike.collection.stores.address import parse_address
-from lookalike.collection.stores.base import HIDDEN, Numbered, StaleView, State, Store, View, Writer
+from lookalike.collection.stores.base import StaleView, State, Store, View, Writer
+from lookalike.collection.stores.view import HIDDEN
 from lookalike.errors import ArgumentError, CollectionError, FileError, NotFoundError
 from lookalike.storage import is_there, whole_file
 
@@ -152,7 +153,7 @@ def _copy(view: View, state: State, target: Store, name: str) -> None:
         fresh = writer.create(fresh, view.checked_signer(state))
     for batch in view.all_signatures(state):
         with _writing_to(target, fresh) as writer:
-            writer.insert_signatures(fresh, Numbered(batch.numbers, batch.signatures))
+            writer.insert_signatures(fresh, batch)
             writer.insert_keys(fresh, *fresh.slicing.key_rows(batch.numbers, batch.signatures))
     count = 0
     for rows in _document_batches(view, state):

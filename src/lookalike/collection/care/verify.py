@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from lookalike.collection.documents import as_document
 from lookalike.collection.search.native import NativeSearch
 from lookalike.collection.slicing import digest, hashes
-from lookalike.collection.stores.base import StaleView, State, Store, View, signer_hash
+from lookalike.collection.stores.base import StaleView, State, Store, View
+from lookalike.collection.stores.state import signer_hash
 from lookalike.errors import CollectionBusyError, CollectionError, NotFoundError
 
 __all__ = ["Report", "repair", "verify"]
@@ -91,7 +92,7 @@ def repair(store: Store, name: str, native: NativeSearch) -> Report:
         value, count, last = 0, 0, 0
         lost: list[int] = []
         for batch in list(writer.signatures_after(state, -1)):
-            unused = writer.unused(state, batch.numbers)
+            unused = writer.unused(state, batch.numbers).numbers
             lost += unused.tolist()
             kept = ~np.isin(batch.numbers, unused)
             numbers, rows = batch.numbers[kept], batch.signatures[kept]
