@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lookalike.checks import optional_module, whole_number
 from lookalike.cli.arguments import add_corpus_options, add_threads, corpus_of
@@ -19,13 +19,14 @@ from lookalike.dedup.summary import unit_text
 from lookalike.errors import ArgumentError, MissingDependencyError
 from lookalike.shown import shown, shown_lines
 
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
 _MOST_BYTES = 256 << 20
 _LONGEST_NAME = 200
 
-_DETAILS = """\
+PURPOSE = "compare two documents: similarities, signatures, shingles, a diff"
+DESCRIPTION = (
+    "Compare two files, or two documents of a corpus, in every way that\n`lookalike dedup` can."
+)
+DETAILS = """\
 what is shown:
   exact similarities, by the measures of `lookalike dedup` with its defaults, and what signatures
   would have estimated; different word n-grams that both documents have, or only one of them; a
@@ -46,16 +47,8 @@ examples:
 """
 
 
-def add(commands: Subparsers) -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "compare",
-        help="compare two documents: similarities, signatures, shingles, a diff",
-        description="Compare two files, or two documents of a corpus, in every way that\n"
-        "`lookalike dedup` can.",
-        epilog=_DETAILS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
     parser.add_argument("a", metavar="A", help="a file; with --in, an id")
     parser.add_argument("b", metavar="B", help="another one")
     group = parser.add_argument_group("documents of a corpus")
@@ -89,7 +82,6 @@ def add(commands: Subparsers) -> None:
         "--color", choices=("auto", "always", "never"), default="auto", help="of the diff"
     )
     group.add_argument("--json", action="store_true", help="print everything as one JSON object")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lookalike.cli.arguments import (
     add_corpus_options,
@@ -30,12 +30,13 @@ from lookalike.errors import ArgumentError
 from lookalike.shown import shown
 from lookalike.storage import check_replaceable, same_file
 
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
 _SIGNATURES = ".lookalike"
 
-_DETAILS = f"""\
+PURPOSE = "find the near-duplicates of a corpus and write what is left"
+DESCRIPTION = (
+    "Find documents that are equal or nearly so, keep one of each group, and say\nwhat was found."
+)
+DETAILS = f"""\
 input:
   JSON Lines, JSON, CSV, TSV, Parquet, text (a document a line), by the name of the file;
   .gz and .zst too. A folder, or files with other names: a document a file, binary files are
@@ -73,22 +74,13 @@ examples:
 """
 
 
-def add(commands: Subparsers) -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "dedup",
-        help="find the near-duplicates of a corpus and write what is left",
-        description="Find documents that are equal or nearly so, keep one of each group, and say\n"
-        "what was found.",
-        epilog=_DETAILS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
     parser.add_argument("input", nargs="+", metavar="INPUT", help="files, folders or patterns")
     _add_input_options(parser)
     add_settings(parser.add_argument_group("what counts as a near-duplicate"))
     _add_output_options(parser)
     _add_work_options(parser)
-    parser.set_defaults(run=run)
 
 
 def _add_input_options(parser: argparse.ArgumentParser) -> None:

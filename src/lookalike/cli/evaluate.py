@@ -38,13 +38,18 @@ if TYPE_CHECKING:
 
     from lookalike.evaluation.grid import Progress
 
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 _MOST_NEIGHBOURS = 1 << 20
 EXPAND = (0, 1, 2, 3)
 _EXPAND_TEXT = ",".join(map(str, EXPAND))
 
-_COLUMNS = """\
+PURPOSE = "measure speed and quality of slice indexes on your own signatures"
+DESCRIPTION = (
+    "Build slice indexes over your signatures, search them, and compare time and\n"
+    "answers with the exhaustive scan. Prints a table; with --output also writes\n"
+    "evaluation.json and plots."
+)
+DETAILS = """\
 columns of the table:
   slices       slice width; "scan" is the exhaustive search, always exact
   expand       bits of a slice that may differ and its list still be read
@@ -67,17 +72,8 @@ examples:
 """
 
 
-def add(commands: Subparsers) -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "evaluate",
-        help="measure speed and quality of slice indexes on your own signatures",
-        description="Build slice indexes over your signatures, search them, and compare time and\n"
-        "answers with the exhaustive scan. Prints a table; with --output also writes\n"
-        "evaluation.json and plots.",
-        epilog=_COLUMNS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
     parser.add_argument(
         "signatures",
         type=Path,
@@ -134,7 +130,6 @@ def add(commands: Subparsers) -> None:
     parser.add_argument(
         "--output", type=Path, metavar="FOLDER", help="write evaluation.json and plots there"
     )
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:

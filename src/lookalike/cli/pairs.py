@@ -7,7 +7,7 @@ import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,9 +24,6 @@ from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.shown import shown
 from lookalike.signatures import estimated_similarity
 
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
 _AT_A_TIME = 1 << 16
 _FORMATS = ("csv", "tsv", "jsonl", "json", "parquet")
 
@@ -38,7 +35,9 @@ _RADII = {
     for name, bits in _BITS.items()
 }
 
-_DETAILS = f"""\
+PURPOSE = "find all pairs of signatures within a radius"
+DESCRIPTION = "Find every pair of signatures that differ in at most so many bits."
+DETAILS = f"""\
 output:
   columns left and right (ids, or positions where the file has none), distance (bits that differ),
   and estimate, the similarity that the distance suggests, where the signer is known. Left comes
@@ -61,15 +60,8 @@ examples:
 """
 
 
-def add(commands: Subparsers) -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "pairs",
-        help="find all pairs of signatures within a radius",
-        description="Find every pair of signatures that differ in at most so many bits.",
-        epilog=_DETAILS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
     parser.add_argument(
         "signatures",
         type=Path,
@@ -98,7 +90,6 @@ def add(commands: Subparsers) -> None:
     add_threads(parser)
     parser.add_argument("--json", action="store_true", help="print pairs as JSON Lines")
     parser.add_argument("--quiet", action="store_true", help="no summary")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:

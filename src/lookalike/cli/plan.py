@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import TYPE_CHECKING
 
 from lookalike import __version__
 from lookalike.cli.output import say
@@ -12,10 +11,13 @@ from lookalike.cli.sizes import byte_count, number
 from lookalike.planning import plan
 from lookalike.planning.machine import machine_costs
 
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
-_EXAMPLES = """\
+PURPOSE = "say which index suits a collection, and what it will cost"
+DESCRIPTION = (
+    "Weigh all indexes for a collection of a given size and a question, by what "
+    "single\nsteps cost on this machine. That is measured the first time, in about a second,\n"
+    "and kept in the user's cache folder."
+)
+DETAILS = """\
 columns of the table (* marks the choice):
   built with     what to build the index with
   searched with  what to pass on when searching
@@ -35,17 +37,8 @@ examples:
 """
 
 
-def add(commands: Subparsers) -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "plan",
-        help="say which index suits a collection, and what it will cost",
-        description="Weigh all indexes for a collection of a given size and a question, by what "
-        "single\nsteps cost on this machine. That is measured the first time, in about a second,\n"
-        "and kept in the user's cache folder.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
     parser.add_argument(
         "--count", type=number, required=True, metavar="N", help="signatures in the collection"
     )
@@ -80,7 +73,6 @@ def add(commands: Subparsers) -> None:
         "--measure", action="store_true", help="measure what steps cost on this machine again"
     )
     parser.add_argument("--json", action="store_true", help="print JSON in place of a table")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,15 +22,14 @@ from lookalike.shown import shown
 from lookalike.signatures import estimated_similarity
 from lookalike.signatures.signer import DocumentSigner
 
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
 _AT_A_TIME = 1 << 12
 _LONGEST_QUERY = 40
 _LONGEST_ID = 200
 """Characters that are shown of either; JSON has them all."""
 
-_DETAILS = """\
+PURPOSE = "find the documents nearest to texts, in an index"
+DESCRIPTION = "Find the nearest documents, or all within a radius, of texts or signatures."
+DETAILS = """\
 columns of the table:
   query     the text (shortened), or its id in the corpus of --file
   id        of the document that was found, or its position where the index knows no ids
@@ -52,15 +51,8 @@ examples:
 """
 
 
-def add(commands: Subparsers) -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "search",
-        help="find the documents nearest to texts, in an index",
-        description="Find the nearest documents, or all within a radius, of texts or signatures.",
-        epilog=_DETAILS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
     parser.add_argument(
         "index",
         type=Path,
@@ -98,7 +90,6 @@ def add(commands: Subparsers) -> None:
     group.add_argument(
         "--json", action="store_true", help="print an object for each query, as JSON Lines"
     )
-    parser.set_defaults(run=run)
 
 
 @dataclass(frozen=True)

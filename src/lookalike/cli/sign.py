@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lookalike.cli.arguments import (
     add_corpus_options,
@@ -29,14 +29,13 @@ from lookalike.shown import shown
 from lookalike.signatures import load_signer
 from lookalike.signatures.signer import DocumentSigner, WeightedSigner
 
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
 _LEARNT = {"simhash": "tfidf", "topsig": "log-likelihood"}
 
 _MINHASH, _SIMHASH, _TOPSIG = (Method.of(name) for name in METHODS)
 
-_DETAILS = f"""\
+PURPOSE = "turn a corpus into a file of signatures"
+DESCRIPTION = "Sign every document of a corpus, and write signatures, ids and signer to a file."
+DETAILS = f"""\
 input:
   what `lookalike dedup` reads: JSON Lines, JSON, CSV, TSV, Parquet, text (a document a line),
   folders (a document a file); .gz and .zst too. It may be larger than memory.
@@ -65,16 +64,8 @@ examples:
 """
 
 
-def add(commands: Subparsers) -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "sign",
-        help="turn a corpus into a file of signatures",
-        description="Sign every document of a corpus, and write signatures, ids and signer to a "
-        "file.",
-        epilog=_DETAILS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
     parser.add_argument("input", nargs="+", metavar="CORPUS", help="files, folders or patterns")
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="FILE", help="NAME.lookalike or .npy"
@@ -103,7 +94,6 @@ def add(commands: Subparsers) -> None:
     add_threads(group)
     group.add_argument("--json", action="store_true", help="print the summary as JSON")
     group.add_argument("--quiet", action="store_true", help="no progress bar, no summary")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lookalike.cli.collection.action import (
     action,
@@ -15,6 +15,7 @@ from lookalike.cli.collection.action import (
     json_object,
     opened,
 )
+from lookalike.cli.command import Subparsers
 from lookalike.cli.output import say, warn
 from lookalike.collection import Document, list_collections, open_collection
 from lookalike.compare.methods import BITS
@@ -22,9 +23,6 @@ from lookalike.errors import ArgumentError, NotFoundError
 from lookalike.features import Chars, Words
 from lookalike.shown import shown, shown_json, shown_lines
 from lookalike.signatures import BBitMinHash, Signer, SimHash, TopSig, load_signer
-
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 __all__ = ["declare"]
 

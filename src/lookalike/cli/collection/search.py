@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lookalike.cli.collection.action import action, given_signature, given_text, json_object, opened
+from lookalike.cli.command import Subparsers
 from lookalike.cli.output import say, say_json
 from lookalike.collection import Answer
 from lookalike.errors import NotFoundError
 from lookalike.shown import shown, shown_json
-
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 __all__ = ["declare"]
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from lookalike.cli.arguments import add_corpus_options, corpus_of
 from lookalike.cli.collection.action import action, json_object, opened
+from lookalike.cli.command import Subparsers
 from lookalike.cli.output import say
 from lookalike.cli.progress import progress_bars
 from lookalike.corpora.columns import id_column, text_column
 from lookalike.shown import shown
-
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 __all__ = ["declare"]
 
