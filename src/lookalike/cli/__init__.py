@@ -6,7 +6,6 @@ it does (`run`). `collection`, which has actions, is a folder of them.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
+
+from lookalike.cli.output import Parser
 
 __all__ = ["Subparsers", "command"]
 
-Subparsers: TypeAlias = "argparse._SubParsersAction[Any]"
+Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"
 
 
 def command(
@@ -18,7 +20,7 @@ def command(
     purpose: str,
     description: str,
     details: str,
-) -> argparse.ArgumentParser:
+) -> Parser:
     """Declare a command; lines of its description and details are shown as they are."""
     parser = commands.add_parser(
         name,

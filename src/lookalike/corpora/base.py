@@ -28,6 +28,7 @@ __all__ = [
     "arrow",
     "arrow_compute",
     "arrow_positions",
+    "chosen_columns",
     "read_ahead",
 ]
 
@@ -59,6 +60,13 @@ def arrow_positions(positions: NDArray[np.int64]) -> Any:
     return pa.Array.from_buffers(
         pa.int64(), len(positions), [None, pa.py_buffer(np.ascontiguousarray(positions))]
     )
+
+
+def chosen_columns(batch: Any, columns: Sequence[str], kind: Any = None) -> Any:
+    """Return these columns of a batch or table, in this order; nulls for those that it lacks."""
+    nulls, known = arrow().nulls(len(batch), kind), set(batch.schema.names)
+    found = [batch.column(name) if name in known else nulls for name in columns]
+    return type(batch).from_arrays(found, names=list(columns))
 
 
 def read_ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
@@ -130,9 +138,9 @@ class Corpus(ABC):
         nowhere gives nulls.
         """
 
-    @abstractmethod
     def rows(self, problems: Problems) -> Iterator[pyarrow.RecordBatch]:
         """Yield batches of all columns, with types."""
+        return self.read(self.columns(), problems)
 
     @abstractmethod
     def identity(self) -> list[Any] | None:

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lookalike.corpora.base import BATCH_ROWS, MAX_DOCUMENT, Problems, arrow, read_ahead
+from lookalike.corpora.base import (
+    BATCH_ROWS,
+    MAX_DOCUMENT,
+    Problems,
+    arrow,
+    chosen_columns,
+    read_ahead,
+)
 from lookalike.corpora.duck import (
     connection,
     duckdb_errors,
@@ -20,8 +27,7 @@ from lookalike.corpora.duck import (
     quoted_paths,
     record_batches,
 )
-from lookalike.corpora.files import FileCorpus
-from lookalike.corpora.lines import LineBatch, line_batches
+from lookalike.corpora.lines import LineBatch, LineCorpus, line_batches
 from lookalike.corpora.records import Records
 from lookalike.errors import DocumentError, FileError, FormatError
 from lookalike.storage.unfinished import temporary_folder
@@ -36,7 +42,7 @@ _SMALLEST_BUFFER = 4 << 20
 _PREFIX = "lookalike-csv-"
 
 
-class DelimitedCorpus(FileCorpus):
+class DelimitedCorpus(LineCorpus):
     """CSV or TSV files with a header, all with the same columns.
 
     DuckDB is given some whole records at a time, in a file of their own: so much is held, and no
@@ -67,23 +73,15 @@ class DelimitedCorpus(FileCorpus):
 
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[pyarrow.RecordBatch]:
         """Yield batches of these columns."""
-        seen = 0
+        headers: dict[Path, bytes] = {}
         with temporary_folder(_PREFIX) as folder, connection() as database:
-            for path, size in zip(self.paths, self.sizes, strict=True):
-                records = Records(self.delimiter)
-                cut = line_batches(path, self.max_document, problems, records)
-                header = b""
-                for batch in read_ahead(cut):
-                    header = header or _first_record(batch)
-                    part = _Part(batch, header, folder / "records.csv")
-                    for rows in self._parsed(part, database, problems):
-                        yield self._chosen(rows, columns)
-                    self.done = min(1.0, (seen + batch.done) / self.total_bytes)
-                seen += size
-
-    def rows(self, problems: Problems) -> Iterator[pyarrow.RecordBatch]:
-        """Yield batches of all columns."""
-        return self.read(self._columns, problems)
+            for batch in read_ahead(self.batches(problems, Records(self.delimiter))):
+                header = headers.get(batch.path) or _first_record(batch)
+                headers[batch.path] = header
+                part = _Part(batch, header, folder / "records.csv")
+                for rows in self._parsed(part, database, problems):
+                    yield chosen_columns(rows, columns, arrow().string())
+                self.done = batch.done
 
     def _parsed(
         self, part: _Part, database: duckdb.DuckDBPyConnection, problems: Problems
@@ -99,13 +97,6 @@ class DelimitedCorpus(FileCorpus):
                     problems.report(part.where(record), message)
         except duckdb_errors() as error:
             raise _readable(error, part) from error
-
-    def _chosen(self, batch: pyarrow.RecordBatch, columns: Sequence[str]) -> pyarrow.RecordBatch:
-        """Return these columns; one that is not there is null."""
-        pa = arrow()
-        known = {name: batch.column(at) for at, name in enumerate(self._columns)}
-        nulls = pa.nulls(len(batch), pa.string())
-        return pa.record_batch([known.get(name, nulls) for name in columns], names=list(columns))
 
     def _source(self, part: _Part, skip_bad: bool) -> str:
         """Return the table function; nothing in it is guessed from the data."""

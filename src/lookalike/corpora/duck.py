@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lookalike.checks import optional_module, thread_count
+from lookalike.corpora.base import arrow
 from lookalike.errors import FileError
 
 if TYPE_CHECKING:
@@ -42,6 +43,10 @@ _open: set[duckdb.DuckDBPyConnection] = set()
 _MEMORY: ContextVar[int | None] = ContextVar("memory", default=None)
 
 
+def _duckdb() -> Any:
+    return optional_module("duckdb", "reading and writing corpora", extra="")
+
+
 @contextmanager
 def limited(memory: int | None, threads: int | None) -> Iterator[None]:
     """Let connections that are opened meanwhile have so many bytes of memory and threads."""
@@ -65,7 +70,7 @@ def connection(name: str | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
     With the name of what is read, all of DuckDB's errors are `FileError`s; without, the caller
     knows what they mean. A lack of memory always is one.
     """
-    module = optional_module("duckdb", "reading and writing corpora", extra="")
+    module = _duckdb()
     settings = {
         "preserve_insertion_order": "true",
         "autoinstall_known_extensions": "false",
@@ -121,8 +126,7 @@ def connection_threads() -> int:
 
 def duckdb_errors() -> type[Exception]:
     """Return the class of all of DuckDB's errors."""
-    module: Any = optional_module("duckdb", "reading and writing corpora", extra="")
-    error: type[Exception] = module.Error
+    error: type[Exception] = _duckdb().Error
     return error
 
 
@@ -162,7 +166,7 @@ def quoted_paths(paths: Iterable[Path]) -> str:
 
 def record_batches(result: duckdb.DuckDBPyRelation, rows: int) -> Iterator[pyarrow.RecordBatch]:
     """Yield batches of at most so many rows; where there are none, an empty one with the types."""
-    pa = optional_module("pyarrow", "reading and writing corpora", extra="")
+    pa = arrow()
     reader = result.to_arrow_reader(rows)
     batch = None
     for batch in reader:
@@ -179,7 +183,7 @@ def streamed(
 
     An error of the iterator is raised as it is, not as what DuckDB makes of it.
     """
-    pa = optional_module("pyarrow", "reading and writing corpora", extra="")
+    pa = arrow()
     raised: list[BaseException] = []
 
     def guarded() -> Iterator[Any]:

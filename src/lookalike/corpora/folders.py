@@ -89,10 +89,6 @@ class FolderCorpus(Corpus):
         if batch:
             yield _record_batch(batch, columns)
 
-    def rows(self, problems: Problems) -> Iterator[pyarrow.RecordBatch]:
-        """Yield batches of all three columns."""
-        return self.read(_COLUMNS, problems)
-
     def identity(self) -> list[Any]:
         """Return names, sizes and times of change."""
         found = []

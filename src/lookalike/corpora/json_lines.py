@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,8 +29,7 @@ from lookalike.corpora.duck import (
     quoted_strings,
     streamed,
 )
-from lookalike.corpora.files import FileCorpus
-from lookalike.corpora.lines import LineBatch, line_batches
+from lookalike.corpora.lines import LineBatch, LineCorpus, line_batches
 from lookalike.errors import FormatError
 
 if TYPE_CHECKING:
@@ -46,7 +44,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[][{}]', re.DOTALL)
 """A string, which may have brackets in it, or a bracket."""
 
 
-class JsonLinesCorpus(FileCorpus):
+class JsonLinesCorpus(LineCorpus):
     """Files of JSON Lines, compressed or not."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
@@ -73,7 +71,7 @@ class JsonLinesCorpus(FileCorpus):
 
     def lines(self, problems: Problems) -> Iterator[pyarrow.LargeStringArray]:
         """Yield the lines that are objects, as they are, with their ends."""
-        for batch in self._batches(problems):
+        for batch in self.batches(problems):
             if (batch.path, batch.first) in self._clean:
                 yield batch.lines.view(arrow().large_string())
             else:
@@ -83,7 +81,7 @@ class JsonLinesCorpus(FileCorpus):
 
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[pyarrow.RecordBatch]:
         """Yield batches of strings; numbers, lists and objects come as JSON writes them."""
-        for batch in self._batches(problems):
+        for batch in self.batches(problems):
             values = _plain_values(batch, columns, connection_threads())
             if values is None:
                 values = _values_of_objects(batch, columns)
@@ -133,25 +131,12 @@ class JsonLinesCorpus(FileCorpus):
             ).fetchall()[0][0]
         return None if found is None else json.dumps(_with_types(json.loads(found)))
 
-    def _batches(self, problems: Problems) -> Iterator[LineBatch]:
-        read = 0
-        for path, size in zip(self.paths, self.sizes, strict=True):
-            for batch in line_batches(path, self.max_document, problems):
-                yield replace(batch, done=min(1.0, (read + batch.done) / self.total_bytes))
-            read += size
-
     def _objects(
         self, batch: LineBatch, problems: Problems, database: duckdb.DuckDBPyConnection
     ) -> Any:
         """Return the lines of a batch that are objects; report the others, skip blank ones."""
         pa = arrow()
-        texts: list[tuple[int, str]] = []
-        for index, raw in enumerate(batch.lines.to_pylist()):
-            try:
-                texts.append((index, raw.decode()))
-            except UnicodeDecodeError as error:
-                problems.report(batch.where(index), f"is not UTF-8 ({error.reason})")
-        texts = [(index, text) for index, text in texts if not text.isspace()]
+        texts = [(at, text) for at, text in batch.decoded(problems) if not text.isspace()]
         lines = pa.array([text for _, text in texts], pa.large_string())
         database.register("batch", pa.table({"line": lines}))
         kinds = (

@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.corpora.base import BATCH_BYTES, Problems, arrow
+from lookalike.corpora.files import FileCorpus
 from lookalike.corpora.formats import compression_of
 from lookalike.errors import FileError
 
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["LineBatch", "Lines", "count_newlines", "line_batches", "open_input"]
+__all__ = ["LineBatch", "LineCorpus", "Lines", "count_newlines", "line_batches", "open_input"]
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NEWLINE = ord("\n")
@@ -49,6 +50,14 @@ class LineBatch:
     def where(self, index: int) -> str:
         """Return how people find line `index` of this batch."""
         return f"{self.path}, line {self.line(index)}"
+
+    def decoded(self, problems: Problems) -> Iterator[tuple[int, str]]:
+        """Yield the lines that are UTF-8, with their indexes; report the others."""
+        for index, raw in enumerate(self.lines.to_pylist()):
+            try:
+                yield index, raw.decode()
+            except UnicodeDecodeError as error:
+                problems.report(self.where(index), f"is not UTF-8 ({error.reason})")
 
     @cached_property
     def lines(self) -> pyarrow.LargeBinaryArray:
@@ -136,6 +145,18 @@ def line_batches(
                 problems.report_size(f"{path}, line {first}", most)
                 first += count_newlines(rest)
                 rest, too_long = rest[:0], True
+
+
+class LineCorpus(FileCorpus):
+    """Files that are read line by line."""
+
+    def batches(self, problems: Problems, lines: Lines | None = None) -> Iterator[LineBatch]:
+        """Yield the lines of all files; `done` of each batch is the share of all that was read."""
+        read = 0
+        for path, size in zip(self.paths, self.sizes, strict=True):
+            for batch in line_batches(path, self.max_document, problems, lines):
+                yield replace(batch, done=min(1.0, (read + batch.done) / self.total_bytes))
+            read += size
 
 
 def count_newlines(data: NDArray[np.uint8]) -> int:

@@ -20,6 +20,7 @@ from lookalike.corpora.base import (
     Problems,
     arrow,
     arrow_compute,
+    chosen_columns,
     read_ahead,
 )
 from lookalike.corpora.duck import (
@@ -94,17 +95,14 @@ class ParquetCorpus(FileCorpus):
         try:
             for row, batch in batches:
                 for part in self._of_good_length(batch, row, problems):
-                    yield _arranged(part, columns)
+                    whole = part.schema.names == list(columns)
+                    yield part if whole else chosen_columns(part, columns)
                 row += len(batch)
                 self.done = row / max(1, self._count)
         except errors as error:
             raise FileError(
                 f"{self.name}: cannot be read after row {row}: {first_line(error)}"
             ) from error
-
-    def rows(self, problems: Problems) -> Iterator[pyarrow.RecordBatch]:
-        """Yield batches of all columns."""
-        return self.read(self._columns, problems)
 
     def _plain(
         self, columns: Sequence[str], page: int, problems: Problems
@@ -323,15 +321,3 @@ def _is_awkward(kind: Any, *, nested: bool = False) -> bool:
 def _united(paths: Sequence[Path]) -> str:
     # The names of folders are no columns, even if they look like "year=2020".
     return f"read_parquet({quoted_paths(paths)}, union_by_name=true, hive_partitioning=false)"
-
-
-def _arranged(batch: Any, columns: Sequence[str]) -> Any:
-    """Return these columns of a batch, in this order; nulls where there is none."""
-    if batch.schema.names == list(columns):
-        return batch
-    pa = arrow()
-    found = [
-        batch.column(column) if column in batch.schema.names else pa.nulls(len(batch))
-        for column in columns
-    ]
-    return pa.record_batch(found, names=list(columns))

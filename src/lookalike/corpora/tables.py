@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.corpora.base import BATCH_ROWS, Corpus, Problems, arrow
+from lookalike.corpora.base import BATCH_ROWS, Corpus, Problems, arrow, chosen_columns
 from lookalike.errors import ArgumentError, DocumentError
 
 if TYPE_CHECKING:
@@ -43,14 +43,8 @@ class TableCorpus(Corpus):
 
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[pyarrow.RecordBatch]:
         """Yield batches of these columns, with their types."""
-        pa = arrow()
-        known = self._table.column_names
-        chosen = pa.Table.from_arrays(
-            [self._table[column] if column in known else pa.nulls(len(self)) for column in columns],
-            names=list(columns),
-        )
         seen = 0
-        for batch in chosen.to_batches(max_chunksize=BATCH_ROWS):
+        for batch in chosen_columns(self._table, columns).to_batches(max_chunksize=BATCH_ROWS):
             yield batch
             seen += len(batch)
             self.done = seen / len(self)
