@@ -16,7 +16,7 @@ from lookalike.cli.arguments import add_threads, check_folder, check_not_read
 from lookalike.cli.output import say, say_json
 from lookalike.compare.methods import METHODS, Method
 from lookalike.corpora import format_of, write_table
-from lookalike.corpora.base import arrow
+from lookalike.corpora.base import pa
 from lookalike.errors import ArgumentError
 from lookalike.indexes import Index, Pairs, open_index
 from lookalike.indexes.all_pairs import pairs_of_rows
@@ -141,7 +141,6 @@ def _parts(index: Index, pairs: Pairs) -> Iterator[dict[str, list[Any]]]:
 
 
 def _batches(index: Index, pairs: Pairs) -> Iterator[Any]:
-    pa = arrow()
     name = pa.int64() if index.names is None else pa.string()
     kinds = {"left": name, "right": name, "distance": pa.int32(), "estimate": pa.float64()}
     for columns in _parts(index, pairs):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lookalike.corpora.base import Corpus, arrow, arrow_compute
+from lookalike.corpora.base import Corpus, compute, pa
 from lookalike.errors import ArgumentError, DocumentError
 
 __all__ = [
@@ -72,7 +72,6 @@ def id_column(corpus: Corpus, given: str | None) -> str | None:
 
 def text_strings(column: Any, name: str, corpus: Corpus) -> Any:
     """Return a column as `large_string`; numbers are no text."""
-    pa = arrow()
     if isinstance(column.type, pa.BaseExtensionType):  # such as JSON, which is text beneath
         column = column.storage
     kind = column.type
@@ -91,7 +90,6 @@ def text_strings(column: Any, name: str, corpus: Corpus) -> Any:
 
 def _large(column: Any) -> Any:
     """Return a column as `large_string`; strings over the same bytes, with wider offsets."""
-    pa = arrow()
     kind = pa.large_string()
     if column.type == kind:
         return column
@@ -106,7 +104,6 @@ def _large(column: Any) -> Any:
 
 def undictionaried(column: Any) -> Any:
     """Return a column without a dictionary; Arrow casts not every type of one."""
-    pa = arrow()
     if not pa.types.is_dictionary(column.type):
         return column
     values = column.dictionary
@@ -117,12 +114,11 @@ def undictionaried(column: Any) -> Any:
 
 def id_strings(column: Any, first_row: int) -> Any:
     """Return ids as strings; a row that has none gets its number."""
-    pa = arrow()
     try:
         strings = _large(undictionaried(column))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         strings = pa.array([str(value.as_py()) for value in column], pa.large_string())
     if strings.null_count:
         rows = pa.array(range(first_row, first_row + len(strings)), pa.int64())
-        strings = arrow_compute().coalesce(strings, rows.cast(pa.large_string()))
+        strings = compute.coalesce(strings, rows.cast(pa.large_string()))
     return strings

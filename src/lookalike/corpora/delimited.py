@@ -6,7 +6,6 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,11 +13,13 @@ from lookalike.corpora.base import (
     BATCH_ROWS,
     MAX_DOCUMENT,
     Problems,
-    arrow,
+    Rows,
     chosen_columns,
+    pa,
     read_ahead,
 )
 from lookalike.corpora.duck import (
+    Database,
     connection,
     duckdb_errors,
     first_line,
@@ -31,10 +32,6 @@ from lookalike.corpora.lines import LineBatch, LineCorpus, line_batches
 from lookalike.corpora.records import Records
 from lookalike.errors import DocumentError, FileError, FormatError
 from lookalike.storage.unfinished import temporary_folder
-
-if TYPE_CHECKING:
-    import duckdb
-    import pyarrow
 
 __all__ = ["DelimitedCorpus"]
 
@@ -71,7 +68,7 @@ class DelimitedCorpus(LineCorpus):
         """Return the names in the header."""
         return list(self._columns)
 
-    def read(self, columns: Sequence[str], problems: Problems) -> Iterator[pyarrow.RecordBatch]:
+    def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
         """Yield batches of these columns."""
         headers: dict[Path, bytes] = {}
         with temporary_folder(_PREFIX) as folder, connection() as database:
@@ -80,12 +77,10 @@ class DelimitedCorpus(LineCorpus):
                 headers[batch.path] = header
                 part = _Part(batch, header, folder / "records.csv")
                 for rows in self._parsed(part, database, problems):
-                    yield chosen_columns(rows, columns, arrow().string())
+                    yield chosen_columns(rows, columns, pa.string())
                 self.done = batch.done
 
-    def _parsed(
-        self, part: _Part, database: duckdb.DuckDBPyConnection, problems: Problems
-    ) -> Iterator[pyarrow.RecordBatch]:
+    def _parsed(self, part: _Part, database: Database, problems: Problems) -> Iterator[Rows]:
         """Yield the rows of some records."""
         # All columns are looked at, so that each reading finds the same rows bad.
         names = ", ".join(map(quoted_name, self._columns))
@@ -176,7 +171,7 @@ def _delimiter_of(header: str) -> str:
     return max(",;\t|", key=header.count)
 
 
-def _rejected(database: duckdb.DuckDBPyConnection) -> list[tuple[int, str]]:
+def _rejected(database: Database) -> list[tuple[int, str]]:
     """Return which records were left out, and why: records, not errors, of which one may have
     several.
     """

@@ -7,17 +7,19 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lookalike.checks import optional_module, thread_count
-from lookalike.corpora.base import arrow
+from lookalike.corpora.base import Rows, pa
 from lookalike.errors import FileError
 
 if TYPE_CHECKING:
     import duckdb
-    import pyarrow
+
+Database: TypeAlias = "duckdb.DuckDBPyConnection"
 
 __all__ = [
+    "Database",
     "connection",
     "connection_threads",
     "duckdb_errors",
@@ -39,7 +41,7 @@ _INTERRUPTED = "Query interrupted"
 _LIMITS: ContextVar[dict[str, str]] = ContextVar("limits", default={})  # noqa: B039  # never changed
 
 
-_open: set[duckdb.DuckDBPyConnection] = set()
+_open: set[Database] = set()
 _MEMORY: ContextVar[int | None] = ContextVar("memory", default=None)
 
 
@@ -64,7 +66,7 @@ def limited(memory: int | None, threads: int | None) -> Iterator[None]:
 
 
 @contextmanager
-def connection(name: str | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+def connection(name: str | None = None) -> Iterator[Database]:
     """Open an empty database in memory that reads only what it is told to.
 
     With the name of what is read, all of DuckDB's errors are `FileError`s; without, the caller
@@ -164,9 +166,8 @@ def quoted_paths(paths: Iterable[Path]) -> str:
     return quoted_strings(re.sub(r"[*?[]", r"[\g<0>]", str(path)) for path in paths)
 
 
-def record_batches(result: duckdb.DuckDBPyRelation, rows: int) -> Iterator[pyarrow.RecordBatch]:
+def record_batches(result: duckdb.DuckDBPyRelation, rows: int) -> Iterator[Rows]:
     """Yield batches of at most so many rows; where there are none, an empty one with the types."""
-    pa = arrow()
     reader = result.to_arrow_reader(rows)
     batch = None
     for batch in reader:
@@ -176,14 +177,11 @@ def record_batches(result: duckdb.DuckDBPyRelation, rows: int) -> Iterator[pyarr
 
 
 @contextmanager
-def streamed(
-    database: duckdb.DuckDBPyConnection, name: str, schema: Any, batches: Iterator[Any]
-) -> Iterator[None]:
+def streamed(database: Database, name: str, schema: Any, batches: Iterator[Any]) -> Iterator[None]:
     """Let queries read record batches under a name, once, as they come.
 
     An error of the iterator is raised as it is, not as what DuckDB makes of it.
     """
-    pa = arrow()
     raised: list[BaseException] = []
 
     def guarded() -> Iterator[Any]:

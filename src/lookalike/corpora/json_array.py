@@ -7,15 +7,12 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from lookalike.corpora.base import BATCH_BYTES, BATCH_ROWS, Problems, arrow
+from lookalike.corpora.base import BATCH_BYTES, BATCH_ROWS, Problems, Rows, pa
 from lookalike.corpora.files import FileCorpus
 from lookalike.corpora.lines import open_input
 from lookalike.errors import FileError, FormatError, LookalikeError
-
-if TYPE_CHECKING:
-    import pyarrow
 
 __all__ = ["JsonArrayCorpus"]
 
@@ -76,9 +73,8 @@ class JsonArrayCorpus(FileCorpus):
             yield found
         self.done = 1.0
 
-    def read(self, columns: Sequence[str], problems: Problems) -> Iterator[pyarrow.RecordBatch]:
+    def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
         """Yield batches of strings; numbers, lists and objects come as JSON writes them."""
-        pa = arrow()
         for rows in self.objects(problems):
             yield pa.record_batch(
                 [
@@ -88,12 +84,11 @@ class JsonArrayCorpus(FileCorpus):
                 names=list(columns),
             )
 
-    def rows(self, problems: Problems) -> Iterator[pyarrow.RecordBatch]:
+    def rows(self, problems: Problems) -> Iterator[Rows]:
         """Yield batches of all columns, with the types that all objects together suggest.
 
         Reads everything once more to find out the types.
         """
-        pa = arrow()
         names = self.columns()
         try:
             found = [

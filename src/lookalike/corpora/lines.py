@@ -7,19 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.corpora.base import BATCH_BYTES, Problems, arrow
+from lookalike.corpora.base import BATCH_BYTES, Problems, pa
 from lookalike.corpora.files import FileCorpus
 from lookalike.corpora.formats import compression_of
 from lookalike.errors import FileError
-
-if TYPE_CHECKING:
-    import pyarrow
 
 __all__ = ["LineBatch", "LineCorpus", "Lines", "count_newlines", "line_batches", "open_input"]
 
@@ -60,9 +57,8 @@ class LineBatch:
                 problems.report(self.where(index), f"is not UTF-8 ({error.reason})")
 
     @cached_property
-    def lines(self) -> pyarrow.LargeBinaryArray:
+    def lines(self) -> Any:
         """The lines as Arrow, over the same memory."""
-        pa = arrow()
         offsets = np.concatenate([[0], self.ends])
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(self.data)]
         return pa.Array.from_buffers(pa.large_binary(), len(self), buffers)
@@ -75,7 +71,6 @@ def open_input(path: Path) -> Any:
         if compression is None:
             file: Any = open(path, "rb", buffering=0)  # noqa: SIM115  # the caller closes it
             return file, file
-        pa = arrow()
         file = pa.OSFile(os.fsencode(path), "rb")
         return pa.CompressedInputStream(file, compression), file
     except OSError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from lookalike.corpora.base import Corpus, Problems, arrow, arrow_compute
+from lookalike.corpora.base import Corpus, Problems, compute, pa
 from lookalike.corpora.columns import Columns, id_strings, text_strings
 from lookalike.errors import ArgumentError, DocumentError, FileError
 
@@ -24,7 +24,6 @@ def find_documents(
     """
     found: dict[str, str] = {}
     examples: list[str] = []
-    pa = arrow()
     rows = 0
     for batch in corpus.read(columns.names, Problems(skip_bad)):
         texts = text_strings(batch.column(0), columns.text, corpus)
@@ -32,7 +31,7 @@ def find_documents(
         ids = id_strings(column, rows)
         examples += ids[: _EXAMPLES - len(examples)].to_pylist()
         for name in wanted:
-            if name not in found and (at := arrow_compute().index(ids, name).as_py()) >= 0:
+            if name not in found and (at := compute.index(ids, name).as_py()) >= 0:
                 found[name] = texts[at].as_py() or ""
         rows += len(batch)
         if len(found) == len(set(wanted)):

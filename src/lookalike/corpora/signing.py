@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import thread_count
-from lookalike.corpora.base import Corpus, Problems, arrow
+from lookalike.corpora.base import Corpus, Problems, pa
 from lookalike.corpora.columns import Columns, id_strings, text_strings
 from lookalike.corpora.strings import StringWriter
 from lookalike.errors import ArgumentError, FileError
@@ -130,7 +130,6 @@ def _fit(
 
 def _ids(batch: Any, columns: Columns, first_row: int) -> Any:
     """Return the ids of a batch, or the numbers of its rows."""
-    pa = arrow()
     column = batch.column(1) if columns.id else pa.nulls(len(batch))
     return id_strings(column, first_row)
 

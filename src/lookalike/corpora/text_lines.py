@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from lookalike.corpora.base import Problems, arrow, arrow_compute
+from lookalike.corpora.base import Problems, Rows, compute, pa
 from lookalike.corpora.lines import LineCorpus
-
-if TYPE_CHECKING:
-    import pyarrow
 
 __all__ = ["TextLinesCorpus"]
 
@@ -25,9 +22,8 @@ class TextLinesCorpus(LineCorpus):
         """Return the one there is."""
         return ["text"]
 
-    def lines(self, problems: Problems) -> Iterator[pyarrow.LargeStringArray]:
+    def lines(self, problems: Problems) -> Iterator[Any]:
         """Yield the lines, as they are, with their ends."""
-        pa = arrow()
         for batch in self.batches(problems):
             try:
                 yield batch.lines.cast(pa.large_string())
@@ -35,11 +31,10 @@ class TextLinesCorpus(LineCorpus):
                 yield pa.array([text for _, text in batch.decoded(problems)], pa.large_string())
             self.done = batch.done
 
-    def read(self, columns: Sequence[str], problems: Problems) -> Iterator[pyarrow.RecordBatch]:
+    def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
         """Yield batches of lines without their ends."""
-        pa = arrow()
         for lines in self.lines(problems):
-            texts = arrow_compute().utf8_rtrim(lines, characters="\r\n")
+            texts = compute.utf8_rtrim(lines, characters="\r\n")
             nulls = pa.nulls(len(lines), pa.large_string())
             yield pa.record_batch(
                 [texts if column == "text" else nulls for column in columns], names=list(columns)

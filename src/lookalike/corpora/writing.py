@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.corpora.base import Corpus, Problems, arrow, arrow_positions
+from lookalike.corpora.base import Corpus, Problems, Rows, arrow_positions, pa
 from lookalike.corpora.delimited import DelimitedCorpus
 from lookalike.corpora.duck import connection, duckdb_errors, first_line, quoted, streamed
 from lookalike.corpora.folders import FolderCorpus
@@ -110,7 +110,7 @@ def check_table_target(path: Path) -> None:
 
 
 def write_table(
-    batches: Iterator[pyarrow.RecordBatch],
+    batches: Iterator[Rows],
     path: Path,
     format: str | None = None,
     delimiter: str | None = None,
@@ -119,7 +119,6 @@ def write_table(
 
     `delimiter` is that of CSV, if not a comma.
     """
-    pa = arrow()
     if format is None:
         check_table_target(path)
     target = format or format_of(path) or ""
@@ -149,9 +148,9 @@ def write_table(
 def _copy_by_duckdb(
     batches: Iterator[Any], schema: Any, path: Path, options: str, temporary: Path
 ) -> None:
-    half = [at for at, kind in enumerate(schema.types) if arrow().types.is_float16(kind)]
+    half = [at for at, kind in enumerate(schema.types) if pa.types.is_float16(kind)]
     for at in half:  # which DuckDB does not know
-        schema = schema.set(at, schema.field(at).with_type(arrow().float32()))
+        schema = schema.set(at, schema.field(at).with_type(pa.float32()))
     if half:
         batches = (batch.cast(schema) for batch in batches)
     with connection() as database:
@@ -303,7 +302,6 @@ def _runs(lines: Any, chosen: NDArray[np.int64]) -> Iterator[memoryview]:
 @contextmanager
 def _open_output(temporary: Path, path: Path) -> Iterator[Any]:
     """Open a file for writing, compressed if the final name says so."""
-    pa = arrow()
     with pa.OSFile(os.fsencode(temporary), "wb") as file:
         compression = compression_of(path)
         if compression is None:
