@@ -26,25 +26,6 @@ from lookalike.errors import (
 )
 from lookalike.shown import brief
 
-__all__ = [
-    "LARGEST",
-    "as_array",
-    "callback",
-    "file_path",
-    "flag",
-    "instance",
-    "instances",
-    "neighbor_count",
-    "one_of",
-    "optional_module",
-    "real_array",
-    "seed_number",
-    "share",
-    "thread_count",
-    "whole_number",
-    "whole_numbers",
-]
-
 T = TypeVar("T")
 
 LARGEST = 2**63 - 1

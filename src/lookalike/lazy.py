@@ -8,8 +8,6 @@ from typing import Any
 
 from lookalike.checks import optional_module
 
-__all__ = ["LazyModule", "names_from"]
-
 
 def names_from(package: dict[str, Any], later: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
     """Return a package's `__getattr__` (PEP 562): names that come from these modules, and those

@@ -16,16 +16,6 @@ from lookalike.dedup import ALIASES, DedupSettings
 from lookalike.errors import ArgumentError, FileError
 from lookalike.storage import same_file
 
-__all__ = [
-    "add_corpus_options",
-    "add_settings",
-    "add_threads",
-    "check_folder",
-    "check_not_read",
-    "corpus_of",
-    "settings_fields",
-]
-
 Group = argparse._ArgumentGroup | argparse.ArgumentParser
 
 

@@ -8,8 +8,6 @@ from typing import TypeAlias
 
 from lookalike.cli.output import Parser
 
-__all__ = ["Subparsers", "command"]
-
 Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"
 
 

@@ -31,8 +31,6 @@ from lookalike.signatures import Signer
 if TYPE_CHECKING:
     from lookalike.collection.care.verify import Report
 
-__all__ = ["Collection"]
-
 _MOST_MATCHES = 10_000
 
 
@@ -252,8 +250,8 @@ class Collection:
         threads: int | None = None,
     ) -> list[Answer]:
         """Return what `search` returns for each of many queries, at one version."""
-        query = Query.nearest(
-            self._signing.queries(queries), k, radius, where=where, exclude=exclude,
+        query = Query.of(
+            self._signing.queries(queries), radius, k=k, where=where, exclude=exclude,
             explain=explain, text=text, way=self._way if way is None else way, threads=threads,
         )  # fmt: skip
         return self._answers(query)
@@ -298,8 +296,8 @@ class Collection:
 
         `limit` is for each of them.
         """
-        query = Query.within(
-            self._signing.queries(queries), radius, limit, where=where, exclude=exclude,
+        query = Query.of(
+            self._signing.queries(queries), radius, limit=limit, where=where, exclude=exclude,
             explain=explain, text=text, way=self._way if way is None else way, threads=threads,
         )  # fmt: skip
         return self._answers(query)

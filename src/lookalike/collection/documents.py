@@ -15,25 +15,6 @@ from numpy.typing import NDArray
 
 from lookalike.errors import ArgumentError, CollectionError, ItemError
 
-__all__ = [
-    "MOST_ID_BYTES",
-    "MOST_ROW_BYTES",
-    "Document",
-    "Items",
-    "Row",
-    "as_document",
-    "as_id",
-    "check_row",
-    "checksum",
-    "damaged",
-    "decoded_metadata",
-    "decoded_text",
-    "intact",
-    "is_id",
-    "now",
-    "prepare_items",
-]
-
 MOST_ID_BYTES = 1_000
 MOST_TEXT_BYTES = 256 << 20
 MOST_METADATA_BYTES = 32 << 20

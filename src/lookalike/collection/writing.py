@@ -23,8 +23,6 @@ from lookalike.collection.stores.base import State, Writer
 from lookalike.collection.stores.rows import Numbered
 from lookalike.errors import ArgumentError, BatchError, ItemError
 
-__all__ = ["Batch", "Written", "delete_documents", "write_batch", "write_documents"]
-
 _KEPT_REMOVALS = 100_000
 
 

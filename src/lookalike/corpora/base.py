@@ -22,22 +22,6 @@ if TYPE_CHECKING:
 Rows: TypeAlias = "pyarrow.RecordBatch"
 """Some rows of a corpus, as Arrow holds them."""
 
-__all__ = [
-    "BATCH_BYTES",
-    "BATCH_ROWS",
-    "MAX_DOCUMENT",
-    "Corpus",
-    "Problems",
-    "Rows",
-    "arrow",
-    "arrow_compute",
-    "arrow_positions",
-    "chosen_columns",
-    "compute",
-    "pa",
-    "read_ahead",
-]
-
 BATCH_ROWS = 8192
 BATCH_BYTES = 16 << 20
 """About how much of a corpus is held at a time; a longer row is held whole."""

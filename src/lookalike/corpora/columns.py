@@ -10,16 +10,6 @@ import numpy as np
 from lookalike.corpora.base import Corpus, compute, pa
 from lookalike.errors import ArgumentError, DocumentError
 
-__all__ = [
-    "Columns",
-    "find_columns",
-    "id_column",
-    "id_strings",
-    "text_column",
-    "text_strings",
-    "undictionaried",
-]
-
 TEXT_GUESSES = ("text", "content", "body", "document", "abstract", "description", "sentence")
 ID_GUESSES = (
     "id", "_id", "doc_id", "docid", "document_id", "uid", "key", "path", "url", "file",

@@ -33,8 +33,6 @@ from lookalike.corpora.records import Records
 from lookalike.errors import DocumentError, FileError, FormatError
 from lookalike.storage.unfinished import temporary_folder
 
-__all__ = ["DelimitedCorpus"]
-
 _SMALLEST_BUFFER = 4 << 20
 _PREFIX = "lookalike-csv-"
 

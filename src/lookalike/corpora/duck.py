@@ -18,24 +18,6 @@ if TYPE_CHECKING:
 
 Database: TypeAlias = "duckdb.DuckDBPyConnection"
 
-__all__ = [
-    "Database",
-    "connection",
-    "connection_threads",
-    "duckdb_errors",
-    "first_line",
-    "interrupt_queries",
-    "is_lack_of_memory",
-    "limited",
-    "memory_for_reading",
-    "quoted",
-    "quoted_name",
-    "quoted_paths",
-    "quoted_strings",
-    "record_batches",
-    "streamed",
-]
-
 _INTERRUPTED = "Query interrupted"
 
 _LIMITS: ContextVar[dict[str, str]] = ContextVar("limits", default={})  # noqa: B039  # never changed

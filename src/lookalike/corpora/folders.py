@@ -14,8 +14,6 @@ from lookalike.corpora.base import BATCH_BYTES, BATCH_ROWS, Corpus, Problems, Ro
 from lookalike.corpora.files import check_plain
 from lookalike.errors import FileError
 
-__all__ = ["FolderCorpus"]
-
 _BEGINNING = 8192
 _COLUMNS = ("path", "text", "bytes")
 

@@ -14,8 +14,6 @@ from lookalike.corpora.files import FileCorpus
 from lookalike.corpora.lines import open_input
 from lookalike.errors import FileError, FormatError, LookalikeError
 
-__all__ = ["JsonArrayCorpus"]
-
 _MOST_LEVELS = 300
 """More than that, and Python's own reading and writing of JSON and Arrow may give up."""
 Objects = list[dict[str, Any]]

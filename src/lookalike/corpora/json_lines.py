@@ -33,8 +33,6 @@ from lookalike.corpora.duck import (
 from lookalike.corpora.lines import LineBatch, LineCorpus, line_batches
 from lookalike.errors import FormatError
 
-__all__ = ["JsonLinesCorpus"]
-
 _LINES_FOR_COLUMNS = 100
 _MOST_LEVELS = 50
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[][{}]', re.DOTALL)

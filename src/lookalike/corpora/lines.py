@@ -18,8 +18,6 @@ from lookalike.corpora.files import FileCorpus
 from lookalike.corpora.formats import compression_of
 from lookalike.errors import FileError
 
-__all__ = ["LineBatch", "LineCorpus", "Lines", "count_newlines", "line_batches", "open_input"]
-
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NEWLINE = ord("\n")
 

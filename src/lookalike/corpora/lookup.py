@@ -9,8 +9,6 @@ from lookalike.corpora.base import Corpus, Problems, compute, pa
 from lookalike.corpora.columns import Columns, id_strings, text_strings
 from lookalike.errors import ArgumentError, DocumentError, FileError
 
-__all__ = ["find_documents", "read_text"]
-
 _BEGINNING = 8192
 _EXAMPLES = 3
 

@@ -37,8 +37,6 @@ from lookalike.corpora.parquet_pages import Pages, measure_pages
 from lookalike.errors import FileError
 from lookalike.lazy import LazyModule
 
-__all__ = ["ParquetCorpus", "write_parquet"]
-
 parquet = LazyModule("pyarrow.parquet", "Parquet")
 
 _PAGE_DOCUMENTS = 8

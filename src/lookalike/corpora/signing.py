@@ -21,8 +21,6 @@ from lookalike.signatures import save_signatures
 from lookalike.signatures.signer import DocumentSigner, WeightedSigner
 from lookalike.storage import Strings, whole_file
 
-__all__ = ["SIGNATURE_SUFFIXES", "SignedCorpus", "sign_corpus"]
-
 SIGNATURE_SUFFIXES = (".lookalike", ".npy")
 
 

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from lookalike.corpora.base import BATCH_ROWS, Corpus, Problems, Rows, chosen_columns, pa
 from lookalike.errors import ArgumentError, DocumentError
 
-__all__ = ["TableCorpus"]
-
 
 class TableCorpus(Corpus):
     """Rows of a table, used where it is as far as Arrow can; a list of `str` is a column `text`.

@@ -9,8 +9,6 @@ from typing import Any
 from lookalike.corpora.base import Problems, Rows, compute, pa
 from lookalike.corpora.lines import LineCorpus
 
-__all__ = ["TextLinesCorpus"]
-
 
 class TextLinesCorpus(LineCorpus):
     """Files with a document a line; its one column is `text`. Empty lines are documents too."""

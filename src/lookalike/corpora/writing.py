@@ -28,8 +28,6 @@ from lookalike.storage import check_replaceable, is_there, same_file, whole_file
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["Added", "check_table_target", "check_target", "write_corpus", "write_table"]
-
 Added = Callable[[int, int], "dict[str, pyarrow.Array]"]
 """Columns to add to the rows from one position to another."""
 

@@ -38,15 +38,6 @@ from lookalike.errors import CorruptIndexError, FileError, FormatError
 from lookalike.storage.atomic import whole_file
 from lookalike.storage.mapped import checksums
 
-__all__ = [
-    "FORMAT_VERSION",
-    "Container",
-    "ContainerWriter",
-    "new_container",
-    "open_container",
-    "write_container",
-]
-
 FORMAT_VERSION = 1
 
 # Like that of PNG: the first byte is not ASCII, and a transfer as text would change the line ends.

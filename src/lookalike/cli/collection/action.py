@@ -17,16 +17,6 @@ from lookalike.collection import Collection, open_collection
 from lookalike.collection.stores.address import parse_address
 from lookalike.errors import ArgumentError, FileError
 
-__all__ = [
-    "DATABASE",
-    "action",
-    "database_name",
-    "given_signature",
-    "given_text",
-    "json_object",
-    "opened",
-]
-
 DATABASE = """\
 DATABASE is the name of an SQLite file, such as docs.db, or the address of a PostgreSQL database,
 such as postgresql://user@host/name. One database holds any number of collections; --name says

@@ -12,8 +12,6 @@ from lookalike.collection import Report, list_collections, open_collection, rest
 from lookalike.errors import CollectionError
 from lookalike.shown import shown
 
-__all__ = ["declare"]
-
 
 def declare(actions: Subparsers) -> None:
     """Declare the actions."""

@@ -24,8 +24,6 @@ from lookalike.features import Chars, Words
 from lookalike.shown import shown, shown_json, shown_lines
 from lookalike.signatures import BBitMinHash, Signer, SimHash, TopSig, load_signer
 
-__all__ = ["declare"]
-
 _SIGNERS: dict[str, Callable[..., SimHash | TopSig | BBitMinHash]] = {
     "simhash": SimHash,
     "topsig": TopSig,

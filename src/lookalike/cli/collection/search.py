@@ -13,8 +13,6 @@ from lookalike.collection import Answer
 from lookalike.errors import NotFoundError
 from lookalike.shown import shown, shown_json
 
-__all__ = ["declare"]
-
 
 def declare(actions: Subparsers) -> None:
     """Declare the actions."""

@@ -24,8 +24,6 @@ from lookalike.errors import ArgumentError, BatchError, ItemError
 if TYPE_CHECKING:
     from lookalike.collection.collection import Collection
 
-__all__ = ["Imported", "export_documents", "import_documents"]
-
 Progress = Callable[[str, float], None]
 
 _BATCH = 50_000

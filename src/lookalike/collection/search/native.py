@@ -27,8 +27,6 @@ from lookalike.errors import CollectionError, FileError, LookalikeError
 from lookalike.indexes import SliceIndex, load_index
 from lookalike.indexes.slices.width import MOST_SLICE_BITS, slice_width
 
-__all__ = ["CACHE_NAME", "NativeSearch", "cache_file", "native_levels", "native_within"]
-
 CACHE_NAME = r"[0-9a-f]{32}\.lookalike"
 """What names of saved indexes look like."""
 

@@ -12,8 +12,6 @@ from lookalike.collection.stores.base import State, View
 from lookalike.errors import ResultTooLargeError
 from lookalike.indexes.all_pairs import pairs_of_rows
 
-__all__ = ["document_pairs"]
-
 
 def document_pairs(
     view: View, state: State, radius: int, limit: int, threads: int | None

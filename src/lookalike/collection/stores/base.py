@@ -16,13 +16,16 @@ the order of commits, and a number is visible only after all smaller ones.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 
+from lookalike.collection.stores.pool import Pool
 from lookalike.collection.stores.state import State
 from lookalike.collection.stores.view import View
 from lookalike.collection.stores.writer import Writer
-from lookalike.errors import CollectionError
+from lookalike.errors import CollectionError, NotFoundError
 
 __all__ = ["StaleView", "State", "Store", "View", "Writer", "maybe_written"]
 
@@ -47,14 +50,47 @@ class Store(ABC):
 
     shown: str
     """Where it is, for messages; no password in it."""
+    transaction: Callable[[Any], Writer]
+    """What reads and writes on a connection."""
+    begin_reading: str
+    begin_writing: str
+    _pool: Pool[Any]
 
-    @abstractmethod
-    def reading(self) -> AbstractContextManager[View]:
+    @contextmanager
+    def reading(self) -> Iterator[View]:
         """Return a view of one moment."""
+        with self._translated(), self._pool.connection() as connection:
+            connection.execute(self.begin_reading)
+            yield self.transaction(connection)
+            self._pool.refuse_other_process()
+            connection.execute("ROLLBACK")
+
+    @contextmanager
+    def writing(self) -> Iterator[Writer]:
+        """Return a transaction, committed at the end unless something is raised."""
+        with self._translated(), self._pool.connection() as connection:
+            connection.execute(self.begin_writing)
+            yield self.transaction(connection)
+            self._pool.refuse_other_process()
+            self._commit(connection)
+
+    def known(self, state: State | None, name: str) -> State:
+        """Return the row of the collection of this name, or say that there is none."""
+        if state is None:
+            raise NotFoundError(f"there is no collection {name!r} at {self.shown}")
+        return state
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._pool.close()
 
     @abstractmethod
-    def writing(self) -> AbstractContextManager[Writer]:
-        """Return a transaction, committed at the end unless something is raised."""
+    def _translated(self) -> AbstractContextManager[None]:
+        """Raise what the driver raises as errors of ours."""
+
+    @abstractmethod
+    def _commit(self, connection: Any) -> None:
+        """Commit, or say what is known of the batch if that fails."""
 
     @abstractmethod
     def restoring(self) -> AbstractContextManager[None]:
@@ -78,7 +114,3 @@ class Store(ABC):
     @abstractmethod
     def durability(self) -> str:
         """Say in a sentence what an acknowledged write survives here."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Close all connections."""

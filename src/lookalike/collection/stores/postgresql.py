@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lookalike.checks import optional_module
 from lookalike.collection.care.abandoned import drop_hidden
-from lookalike.collection.stores.base import StaleView, Store, View, maybe_written
+from lookalike.collection.stores.base import StaleView, Store, maybe_written
 from lookalike.collection.stores.pool import Pool
 from lookalike.collection.stores.postgresql_transaction import (
     POSTGRESQL,
@@ -23,14 +23,16 @@ from lookalike.errors import ArgumentError, CollectionBusyError, CollectionError
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["PostgresStore"]
-
 _RESTORING = 1819242348
 """Whoever restores shares this lock."""
 
 
 class PostgresStore(Store):
     """Collections in one database. Writers of one collection wait for each other, readers never."""
+
+    transaction = PostgresTransaction
+    begin_reading = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    begin_writing = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
     def __init__(self, url: str, shown: str, *, timeout: float, durable: bool) -> None:
         self.shown = shown
@@ -42,27 +44,6 @@ class PostgresStore(Store):
         self._pool: Pool[psycopg.Connection[Any]] = Pool(self._connect, _usable)
         with self._translated():
             self._prepare()
-
-    @contextmanager
-    def reading(self) -> Iterator[View]:
-        """Return a view of one moment; writers are not held up."""
-        with self._translated(), self._pool.connection() as connection:
-            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            yield PostgresTransaction(connection)
-            self._pool.refuse_other_process()
-            connection.execute("ROLLBACK")
-
-    @contextmanager
-    def writing(self) -> Iterator[PostgresTransaction]:
-        """Return a transaction; others that want to write to the same collection wait."""
-        with self._translated(), self._pool.connection() as connection:
-            connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
-            yield PostgresTransaction(connection)
-            self._pool.refuse_other_process()
-            try:
-                connection.execute("COMMIT")
-            except self._psycopg.Error as error:
-                raise maybe_written(self.shown, error) from error
 
     @contextmanager
     def restoring(self) -> Iterator[None]:
@@ -78,7 +59,7 @@ class PostgresStore(Store):
             if not view.states(hidden=True):
                 return 0
         with self.writing() as writer:
-            return drop_hidden(writer) if writer.try_lock(_RESTORING) else 0
+            return drop_hidden(writer) if writer.try_lock(_RESTORING) else 0  # type: ignore[attr-defined]
 
     def copy_file(self, path: Path) -> bool:
         """Do nothing: a server is no file."""
@@ -109,10 +90,6 @@ class PostgresStore(Store):
         else:
             survives = "survives kill -9 of this process, but power loss may damage the database"
         return f"PostgreSQL, {described}: an acknowledged write {survives}"
-
-    def close(self) -> None:
-        """Close all connections."""
-        self._pool.close()
 
     def _check_url(self) -> None:
         """Refuse an address that libpq cannot read.
@@ -172,6 +149,12 @@ class PostgresStore(Store):
                 connection.execute("DELETE FROM lookalike.schema")
                 connection.execute("INSERT INTO lookalike.schema VALUES (%s)", (len(MIGRATIONS),))
             connection.execute("COMMIT")
+
+    def _commit(self, connection: Any) -> None:
+        try:
+            connection.execute("COMMIT")
+        except self._psycopg.Error as error:
+            raise maybe_written(self.shown, error) from error
 
     @contextmanager
     def _translated(self) -> Iterator[None]:

@@ -18,8 +18,6 @@ from lookalike.collection.stores.writer import Writer
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["POSTGRESQL", "SCHEMA_LOCK", "PostgresTransaction"]
-
 POSTGRESQL = Dialect(
     prefix="lookalike.",
     integer="BIGINT",
@@ -95,7 +93,7 @@ class PostgresTransaction(Writer):
     def lock(self, name: str) -> State | None:
         # Twice: whoever waited for a row that was then replaced finds the new one only if he looks
         # again.
-        return self._state(name, " FOR UPDATE") or self._state(name, " FOR UPDATE")
+        return self.state(name, " FOR UPDATE") or self.state(name, " FOR UPDATE")
 
     def try_lock(self, number: int) -> bool:
         """Return whether a lock that is no row's could be had; it is held until the end."""

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from lookalike.collection.documents import Row, damaged
 
-__all__ = ["Numbered", "Stored", "integers", "numbered", "stored"]
-
 
 @dataclass(frozen=True)
 class Numbered:

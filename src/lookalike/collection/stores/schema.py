@@ -10,16 +10,6 @@ from lookalike.collection.documents import Row
 from lookalike.collection.stores.state import State
 from lookalike.errors import FormatError
 
-__all__ = [
-    "MIGRATIONS",
-    "STATE_COLUMNS",
-    "Dialect",
-    "collection_tables",
-    "consistency",
-    "document_columns",
-    "upgrade",
-]
-
 STATE_COLUMNS = (
     "number, name, uid, bits, slice_bits, keep_text, signer, version, documents, signatures, "
     "next_signature, digest, removals_from"

@@ -14,13 +14,11 @@ from pathlib import Path
 
 from lookalike.collection.care.abandoned import drop_hidden, exclusive_file, shared_file
 from lookalike.collection.documents import MOST_ROW_BYTES, damaged
-from lookalike.collection.stores.base import Store, View, Writer, maybe_written
+from lookalike.collection.stores.base import Store, maybe_written
 from lookalike.collection.stores.pool import Pool
 from lookalike.collection.stores.schema import MIGRATIONS, refuse_newer, upgrade
 from lookalike.collection.stores.sqlite_transaction import SQLITE, SqliteTransaction
 from lookalike.errors import CollectionBusyError, CollectionError, FormatError
-
-__all__ = ["SqliteStore"]
 
 _CACHE_KIB = 64 << 10
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -31,7 +29,14 @@ _UNWRITTEN = "nothing that was not acknowledged was written"
 
 
 class SqliteStore(Store):
-    """Collections in one file. Readers and writers of all processes take turns by its locks."""
+    """Collections in one file. Readers and writers of all processes take turns by its locks.
+
+    Writers wait with their commit until views end, and for each other from the beginning.
+    """
+
+    transaction = SqliteTransaction
+    begin_reading = "BEGIN"
+    begin_writing = "BEGIN IMMEDIATE"
 
     def __init__(self, path: Path, *, timeout: float, durable: bool, create: bool) -> None:
         self.shown = str(path)
@@ -43,24 +48,6 @@ class SqliteStore(Store):
         self._pool = Pool(self._connect)
         with self._translated():
             self._prepare()
-
-    @contextmanager
-    def reading(self) -> Iterator[View]:
-        """Return a view of one moment; writers wait with their commit until it ends."""
-        with self._translated(), self._pool.connection() as connection:
-            connection.execute("BEGIN")
-            yield SqliteTransaction(connection)
-            self._pool.refuse_other_process()
-            connection.execute("ROLLBACK")
-
-    @contextmanager
-    def writing(self) -> Iterator[Writer]:
-        """Return a transaction; others that want to write wait."""
-        with self._translated(), self._pool.connection() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            yield SqliteTransaction(connection)
-            self._pool.refuse_other_process()
-            self._commit(connection)
 
     @contextmanager
     def restoring(self) -> Iterator[None]:
@@ -90,10 +77,6 @@ class SqliteStore(Store):
             "SQLite, journal_mode=TRUNCATE, synchronous=NORMAL: an acknowledged write survives "
             "kill -9; power loss may take the last ones back"
         )
-
-    def close(self) -> None:
-        """Close all connections."""
-        self._pool.close()
 
     def copy_file(self, path: Path) -> bool:
         """Copy the whole file as it is at one moment; writers wait meanwhile."""

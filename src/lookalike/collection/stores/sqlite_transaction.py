@@ -18,8 +18,6 @@ from lookalike.collection.stores.state import State
 from lookalike.collection.stores.view import SCAN_BATCH
 from lookalike.collection.stores.writer import Writer
 
-__all__ = ["SQLITE", "SqliteTransaction"]
-
 SQLITE = Dialect(
     prefix="lookalike_",
     integer="INTEGER",

@@ -24,8 +24,6 @@ from lookalike.collection.stores.schema import (
 )
 from lookalike.collection.stores.state import State, as_state, signer_hash
 
-__all__ = ["HIDDEN", "SCAN_BATCH", "View"]
-
 SCAN_BATCH = 20_000
 HIDDEN = "\1"
 """What names begin with while a collection is being restored: nobody can open or list those."""
@@ -33,7 +31,7 @@ HIDDEN = "\1"
 _MOST_IDS = 10_000
 
 
-class Cursor(Protocol):
+class _Cursor(Protocol):
     """What `_execute` returns: rows, one after the other or all at once."""
 
     def fetchone(self) -> Any: ...
@@ -47,7 +45,7 @@ class View(ABC):
     dialect: ClassVar[Dialect]
 
     @abstractmethod
-    def _execute(self, query: str, values: Sequence[Any] = ()) -> Cursor:
+    def _execute(self, query: str, values: Sequence[Any] = ()) -> _Cursor:
         """Run a statement."""
 
     @abstractmethod
@@ -67,11 +65,8 @@ class View(ABC):
 
     # The row of a collection
 
-    def state(self, name: str) -> State | None:
+    def state(self, name: str, suffix: str = "") -> State | None:
         """Return the row of a collection, or None if there is none of that name."""
-        return self._state(name)
-
-    def _state(self, name: str, suffix: str = "") -> State | None:
         row = self._execute(
             f"SELECT {STATE_COLUMNS} FROM {self.dialect.prefix}collections WHERE name = ?{suffix}",
             (name,),

@@ -15,8 +15,6 @@ from lookalike.collection.stores.schema import STATE_COLUMNS, collection_tables
 from lookalike.collection.stores.state import State
 from lookalike.collection.stores.view import View
 
-__all__ = ["Writer"]
-
 _KINDS = ("documents", "keys", "signatures", "removals")
 
 
