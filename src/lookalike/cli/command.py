@@ -11,6 +11,22 @@ from lookalike.cli.output import Parser
 Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"
 
 
+Group: TypeAlias = argparse._ArgumentGroup | argparse.ArgumentParser
+
+
+def add_switch(group: Group, name: str, help: str) -> None:
+    """Declare an option that is off unless it is given."""
+    group.add_argument(name, action="store_true", help=help)
+
+
+def add_number(
+    group: Group, name: str, help: str, *, default: int | None = None, metavar: str = "N"
+) -> None:
+    """Declare an option that is a whole number; its help says the default, if there is one."""
+    told = help if default is None else f"{help} (default {default})"
+    group.add_argument(name, type=int, default=default, metavar=metavar, help=told)
+
+
 def command(
     commands: Subparsers,
     name: str,

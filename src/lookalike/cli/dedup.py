@@ -20,6 +20,7 @@ from lookalike.cli.arguments import (
     corpus_of,
     settings_fields,
 )
+from lookalike.cli.command import add_switch
 from lookalike.cli.output import say, say_json, warn, warn_left_out
 from lookalike.cli.progress import progress_bars
 from lookalike.cli.sizes import byte_count
@@ -96,13 +97,11 @@ def _add_input_options(parser: argparse.ArgumentParser) -> None:
 def _add_output_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what is written")
     group.add_argument("-o", "--output", type=Path, metavar="FILE", help="the documents that stay")
-    group.add_argument(
-        "--in-place", action="store_true", help="let what stays take the place of the input file"
-    )
-    group.add_argument(
+    add_switch(group, "--in-place", "let what stays take the place of the input file")
+    add_switch(
+        group,
         "--annotate",
-        action="store_true",
-        help="write all documents to the output, with cluster, duplicate_of and similarity",
+        "write all documents to the output, with cluster, duplicate_of and similarity",
     )
     group.add_argument("--pairs", type=Path, metavar="FILE", help="the verified pairs")
     group.add_argument("--report", type=Path, metavar="FILE", help="an HTML page with pictures")
@@ -112,8 +111,8 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="signatures of what stays (and of OLD), for --against next time: NAME.lookalike",
     )
-    group.add_argument("--json", action="store_true", help="print the summary as JSON")
-    group.add_argument("--quiet", action="store_true", help="no progress bars, no summary")
+    add_switch(group, "--json", "print the summary as JSON")
+    add_switch(group, "--quiet", "no progress bars, no summary")
 
 
 def _add_work_options(parser: argparse.ArgumentParser) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.cli.arguments import add_threads, check_folder, check_not_read
+from lookalike.cli.command import add_number, add_switch
 from lookalike.cli.output import say, say_json
 from lookalike.cli.sizes import byte_count
 from lookalike.errors import ArgumentError
@@ -69,18 +70,14 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--kind", choices=tuple(_KINDS), default="slices", help="of index (default slices)"
     )
-    parser.add_argument(
-        "--slice-bits", type=int, metavar="N", help="width of slices (default: by the size)"
-    )
+    add_number(parser, "--slice-bits", "width of slices (default: by the size)")
     parser.add_argument(
         "--memory", type=byte_count, metavar="SIZE", help="most that lists or tables take, as 2GB"
     )
-    parser.add_argument(
-        "--radius", type=int, metavar="N", help="that blocks are made for (default 3)"
-    )
+    add_number(parser, "--radius", "that blocks are made for (default 3)")
     add_threads(parser)
-    parser.add_argument("--json", action="store_true", help="print the summary as JSON")
-    parser.add_argument("--quiet", action="store_true", help="no summary")
+    add_switch(parser, "--json", "print the summary as JSON")
+    add_switch(parser, "--quiet", "no summary")
 
 
 def run(options: argparse.Namespace) -> None:

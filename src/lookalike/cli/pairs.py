@@ -13,6 +13,7 @@ import numpy as np
 
 from lookalike.checks import thread_count, whole_number
 from lookalike.cli.arguments import add_threads, check_folder, check_not_read
+from lookalike.cli.command import add_switch
 from lookalike.cli.output import say, say_json
 from lookalike.compare.methods import METHODS, Method
 from lookalike.corpora import format_of, write_table
@@ -74,10 +75,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help=".csv, .tsv, .jsonl, .json or .parquet"
     )
-    parser.add_argument(
+    add_switch(
+        parser,
         "--collapse",
-        action="store_true",
-        help="pair equal signatures with the first of them only: a million copies are a million "
+        "pair equal signatures with the first of them only: a million copies are a million "
         "pairs then",
     )
     parser.add_argument(
@@ -88,8 +89,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         help=f"more pairs are an error (default {DEFAULT_LIMIT:,})",
     )
     add_threads(parser)
-    parser.add_argument("--json", action="store_true", help="print pairs as JSON Lines")
-    parser.add_argument("--quiet", action="store_true", help="no summary")
+    add_switch(parser, "--json", "print pairs as JSON Lines")
+    add_switch(parser, "--quiet", "no summary")
 
 
 def run(options: argparse.Namespace) -> None:

@@ -6,6 +6,7 @@ import argparse
 import json
 
 from lookalike import __version__
+from lookalike.cli.command import add_number, add_switch
 from lookalike.cli.output import say
 from lookalike.cli.sizes import byte_count, number
 from lookalike.planning import plan
@@ -44,9 +45,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--bits", type=int, required=True, metavar="N", help="bits of a signature")
     question = parser.add_mutually_exclusive_group(required=True)
-    question.add_argument(
-        "--radius", type=int, metavar="R", help="find everything within so many bits"
-    )
+    add_number(question, "--radius", "find everything within so many bits", metavar="R")
     question.add_argument(
         "-k", "--nearest", type=int, metavar="K", help="find so many nearest neighbours"
     )
@@ -69,10 +68,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="how many queries there will be; then building counts too",
     )
-    parser.add_argument(
-        "--measure", action="store_true", help="measure what steps cost on this machine again"
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON in place of a table")
+    add_switch(parser, "--measure", "measure what steps cost on this machine again")
+    add_switch(parser, "--json", "print JSON in place of a table")
 
 
 def run(options: argparse.Namespace) -> None:

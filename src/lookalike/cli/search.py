@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from lookalike.checks import whole_number
 from lookalike.cli.arguments import add_corpus_options, add_threads, corpus_of
+from lookalike.cli.command import add_number, add_switch
 from lookalike.cli.output import say, say_json, warn, warn_left_out
 from lookalike.corpora import Problems
 from lookalike.corpora.columns import find_columns, id_strings, text_strings
@@ -68,28 +69,17 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_corpus_options(group)
     group = parser.add_argument_group("what is found")
     question = group.add_mutually_exclusive_group()
-    question.add_argument("-k", type=int, default=10, metavar="K", help="so many (default 10)")
-    question.add_argument(
-        "--radius", type=int, metavar="R", help="all that differ in R bits or less"
-    )
-    group.add_argument(
-        "--exact", action="store_true", help="of an index of slices: until the answer is proven"
-    )
-    group.add_argument(
-        "--expand",
-        type=int,
-        metavar="N",
-        help="of an index of slices: bits of a slice that may differ (default 3)",
+    add_number(question, "-k", "so many", default=10, metavar="K")
+    add_number(question, "--radius", "all that differ in R bits or less", metavar="R")
+    add_switch(group, "--exact", "of an index of slices: until the answer is proven")
+    add_number(
+        group, "--expand", "of an index of slices: bits of a slice that may differ (default 3)"
     )
     add_threads(group)
-    group.add_argument(
-        "--no-verify",
-        action="store_true",
-        help="do not read the whole index first to see whether it is damaged",
+    add_switch(
+        group, "--no-verify", "do not read the whole index first to see whether it is damaged"
     )
-    group.add_argument(
-        "--json", action="store_true", help="print an object for each query, as JSON Lines"
-    )
+    add_switch(group, "--json", "print an object for each query, as JSON Lines")
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from lookalike.cli.arguments import (
     corpus_of,
     settings_fields,
 )
+from lookalike.cli.command import add_switch
 from lookalike.cli.output import say, say_json, warn_left_out
 from lookalike.cli.progress import progress_bars
 from lookalike.compare.methods import METHODS, Method
@@ -78,10 +79,10 @@ def add(parser: argparse.ArgumentParser) -> None:
         choices=WEIGHT_KINDS,
         help="of features, for simhash and topsig (default count)",
     )
-    group.add_argument(
+    add_switch(
+        group,
         "--fit",
-        action="store_true",
-        help="learn from the corpus first how common words are: reads it twice (weights tfidf for "
+        "learn from the corpus first how common words are: reads it twice (weights tfidf for "
         "simhash and log-likelihood for topsig, unless given)",
     )
     group.add_argument(
@@ -92,8 +93,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     group = parser.add_argument_group("how it works")
     add_threads(group)
-    group.add_argument("--json", action="store_true", help="print the summary as JSON")
-    group.add_argument("--quiet", action="store_true", help="no progress bar, no summary")
+    add_switch(group, "--json", "print the summary as JSON")
+    add_switch(group, "--quiet", "no progress bar, no summary")
 
 
 def run(options: argparse.Namespace) -> None:

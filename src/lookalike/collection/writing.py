@@ -20,7 +20,7 @@ from lookalike.collection.query import listed
 from lookalike.collection.signing import Signing
 from lookalike.collection.slicing import digest, hashes
 from lookalike.collection.stores.base import State, Writer
-from lookalike.collection.stores.rows import Numbered
+from lookalike.collection.stores.rows import Numbered, blobs
 from lookalike.errors import ArgumentError, BatchError, ItemError
 
 _KEPT_REMOVALS = 100_000
@@ -129,11 +129,13 @@ def write_documents(
     known = state.documents > 0 and not fresh
     replaced = writer.documents(state, items.ids, text=False) if known else []
     found = {row.id: (row, intact(row, signature, text=False)) for row, signature in replaced}
-    blobs = _blobs(signatures)
-    numbers, new = _number_signatures(writer, state, blobs)
+    rows_of_bytes = blobs(signatures)
+    numbers, new = _number_signatures(writer, state, rows_of_bytes)
     time = now()
     rows = []
-    for id, blob, text, metadata in zip(items.ids, blobs, items.texts, items.metadata, strict=True):
+    for id, blob, text, metadata in zip(
+        items.ids, rows_of_bytes, items.texts, items.metadata, strict=True
+    ):
         old, trusted = found.get(id, (None, False))
         added = old.added if old and trusted else time  # what changed by itself is not passed on
         updated = max(time, added)  # clocks are set back now and then
@@ -173,10 +175,10 @@ def delete_documents(writer: Writer, state: State, ids: Sequence[str]) -> State:
 
 
 def _number_signatures(
-    writer: Writer, state: State, blobs: Sequence[bytes]
+    writer: Writer, state: State, signatures: Sequence[bytes]
 ) -> tuple[dict[bytes, int], Numbered]:
     """Return the number of each signature, and those that are new."""
-    distinct = sorted(set(blobs))  # in the order of the index, which is quicker to look up
+    distinct = sorted(set(signatures))  # in the order of the index, which is quicker to look up
     numbers = writer.find_signatures(state, distinct) if state.signatures else {}
     new = [blob for blob in distinct if blob not in numbers]
     first = state.next_signature
@@ -205,8 +207,3 @@ def _remove_unused(writer: Writer, state: State, numbers: set[int]) -> State:
         digest=state.digest ^ digest(hashed),
         removals_from=known_from,
     )
-
-
-def _blobs(signatures: NDArray[np.uint8]) -> list[bytes]:
-    data, width = signatures.tobytes(), signatures.shape[1]
-    return [data[begin : begin + width] for begin in range(0, len(data), width)]

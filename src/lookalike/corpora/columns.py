@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lookalike.corpora.base import Corpus, compute, pa
+from lookalike.corpora.base import Corpus, Rows, compute, pa
 from lookalike.errors import ArgumentError, DocumentError
 
 TEXT_GUESSES = ("text", "content", "body", "document", "abstract", "description", "sentence")
@@ -29,6 +29,11 @@ class Columns:
     def names(self) -> list[str]:
         """Those that have to be read."""
         return [self.text, *([self.id] if self.id else []), *([self.order] if self.order else [])]
+
+    def ids(self, batch: Rows, first_row: int) -> Any:
+        """Return the ids of a batch of `names`, or the numbers of its rows."""
+        column = batch.column(1) if self.id else pa.nulls(len(batch))
+        return id_strings(column, first_row)
 
 
 def find_columns(

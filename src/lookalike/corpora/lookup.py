@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from lookalike.corpora.base import Corpus, Problems, compute, pa
-from lookalike.corpora.columns import Columns, id_strings, text_strings
+from lookalike.corpora.base import Corpus, Problems, compute
+from lookalike.corpora.columns import Columns, text_strings
 from lookalike.errors import ArgumentError, DocumentError, FileError
 
 _BEGINNING = 8192
@@ -25,8 +25,7 @@ def find_documents(
     rows = 0
     for batch in corpus.read(columns.names, Problems(skip_bad)):
         texts = text_strings(batch.column(0), columns.text, corpus)
-        column = batch.column(1) if columns.id else pa.nulls(len(batch))
-        ids = id_strings(column, rows)
+        ids = columns.ids(batch, rows)
         examples += ids[: _EXAMPLES - len(examples)].to_pylist()
         for name in wanted:
             if name not in found and (at := compute.index(ids, name).as_py()) >= 0:

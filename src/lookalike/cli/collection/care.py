@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from lookalike.cli.collection.action import DATABASE, action, database_name, opened
-from lookalike.cli.command import Subparsers, command
+from lookalike.cli.command import Subparsers, add_switch, command
 from lookalike.cli.output import say, say_json
 from lookalike.collection import Report, list_collections, open_collection, restore_collection
 from lookalike.errors import CollectionError
@@ -19,7 +19,7 @@ def declare(actions: Subparsers) -> None:
         actions, "stats", _stats, "say what there is", "docs.db", "docs.db --name pages --json",
         name=None,
     )  # fmt: skip
-    stats.add_argument("--json", action="store_true", help="one JSON object a line")
+    add_switch(stats, "--json", "one JSON object a line")
     verify = action(
         actions, "verify", _verify, "recompute every slice and checksum; exit 1 if one is wrong",
         "docs.db", "postgresql://me@host/db --json",
@@ -44,7 +44,7 @@ def declare(actions: Subparsers) -> None:
     restore.add_argument("file", type=Path, metavar="FILE", help="what `snapshot` wrote")
     restore.add_argument("database", metavar="DATABASE")
     restore.add_argument("--name", help="what to call it there (default: as in the snapshot)")
-    restore.add_argument("--replace", action="store_true", help="replace one of that name")
+    add_switch(restore, "--replace", "replace one of that name")
 
 
 def _stats(options: argparse.Namespace) -> None:

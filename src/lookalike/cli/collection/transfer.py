@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lookalike.cli.arguments import add_corpus_options, corpus_of
 from lookalike.cli.collection.action import action, json_object, opened
-from lookalike.cli.command import Subparsers
+from lookalike.cli.command import Subparsers, add_switch
 from lookalike.cli.output import say
 from lookalike.cli.progress import progress_bars
 from lookalike.shown import shown
@@ -28,15 +28,15 @@ def declare(actions: Subparsers) -> None:
         metavar="COLUMN",
         help="column with hexadecimal signatures (default: signature, if there is one)",
     )
-    importer.add_argument("--replace", action="store_true", help="replace documents of equal id")
-    importer.add_argument("--quiet", action="store_true", help="no progress bar")
+    add_switch(importer, "--replace", "replace documents of equal id")
+    add_switch(importer, "--quiet", "no progress bar")
     exporter = action(
         actions, "export", _export, "write all documents to a file",
         "docs.db all.jsonl", "docs.db english.parquet --where '{\"lang\": \"en\"}'",
     )  # fmt: skip
     exporter.add_argument("output", type=Path, metavar="FILE", help=".jsonl, .csv, .parquet ...")
     exporter.add_argument("--where", type=json_object, metavar="JSON", help="condition")
-    exporter.add_argument("--quiet", action="store_true", help="no progress bar")
+    add_switch(exporter, "--quiet", "no progress bar")
 
 
 def _import(options: argparse.Namespace) -> None:

@@ -16,12 +16,13 @@ the order of commits, and a number is visible only after all smaller ones.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 from lookalike.collection.stores.pool import Pool
+from lookalike.collection.stores.schema import MIGRATIONS, upgrade
 from lookalike.collection.stores.state import State
 from lookalike.collection.stores.view import View
 from lookalike.collection.stores.writer import Writer
@@ -50,10 +51,14 @@ class Store(ABC):
 
     shown: str
     """Where it is, for messages; no password in it."""
-    transaction: Callable[[Any], Writer]
-    """What reads and writes on a connection."""
+    transaction: type[Any]
+    """The `Writer` that reads and writes on a connection."""
     begin_reading: str
     begin_writing: str
+    begin_schema: tuple[str, ...]
+    """What begins a transaction in which tables are made, so that nobody else does."""
+    new_schema: tuple[str, ...] = ()
+    """What comes before the first table."""
     _pool: Pool[Any]
 
     @contextmanager
@@ -73,6 +78,28 @@ class Store(ABC):
             yield self.transaction(connection)
             self._pool.refuse_other_process()
             self._commit(connection)
+
+    def _prepare(self, connection: Any) -> None:
+        """Make the tables that all collections share, or bring older ones up to date."""
+        dialect = self.transaction.dialect
+        if self._schema_version(connection) == len(MIGRATIONS):
+            return
+        for statement in self.begin_schema:
+            connection.execute(statement)
+        version = self._schema_version(connection)  # another process may have been first
+        if version < len(MIGRATIONS):
+            if version == 0:
+                first = f"CREATE TABLE {dialect.prefix}schema (version {dialect.integer})"
+                for statement in (*self.new_schema, first):
+                    connection.execute(statement)
+            upgrade(connection.execute, dialect, version, self.shown)
+            connection.execute(f"DELETE FROM {dialect.prefix}schema")
+            connection.execute(f"INSERT INTO {dialect.prefix}schema VALUES ({len(MIGRATIONS)})")
+        self._commit(connection)
+
+    @abstractmethod
+    def _schema_version(self, connection: Any) -> int:
+        """Return the version of the tables there are, 0 if none; refuse a newer one than ours."""
 
     def known(self, state: State | None, name: str) -> State:
         """Return the row of the collection of this name, or say that there is none."""

@@ -13,11 +13,10 @@ from lookalike.collection.care.abandoned import drop_hidden
 from lookalike.collection.stores.base import StaleView, Store, maybe_written
 from lookalike.collection.stores.pool import Pool
 from lookalike.collection.stores.postgresql_transaction import (
-    POSTGRESQL,
     SCHEMA_LOCK,
     PostgresTransaction,
 )
-from lookalike.collection.stores.schema import MIGRATIONS, refuse_newer, upgrade
+from lookalike.collection.stores.schema import refuse_newer
 from lookalike.errors import ArgumentError, CollectionBusyError, CollectionError
 
 if TYPE_CHECKING:
@@ -33,6 +32,8 @@ class PostgresStore(Store):
     transaction = PostgresTransaction
     begin_reading = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
     begin_writing = "BEGIN ISOLATION LEVEL READ COMMITTED"
+    begin_schema = ("BEGIN", SCHEMA_LOCK)
+    new_schema = ("CREATE SCHEMA IF NOT EXISTS lookalike",)
 
     def __init__(self, url: str, shown: str, *, timeout: float, durable: bool) -> None:
         self.shown = shown
@@ -42,8 +43,8 @@ class PostgresStore(Store):
         self._psycopg = optional_module("psycopg", "a collection on PostgreSQL", extra="postgresql")
         self._check_url()
         self._pool: Pool[psycopg.Connection[Any]] = Pool(self._connect, _usable)
-        with self._translated():
-            self._prepare()
+        with self._translated(), self._pool.connection() as connection:
+            self._prepare(connection)
 
     @contextmanager
     def restoring(self) -> Iterator[None]:
@@ -128,27 +129,27 @@ class PostgresStore(Store):
         )
         return connection
 
-    def _prepare(self) -> None:
-        with self._pool.connection() as connection:
-            (encoding,) = connection.execute("SHOW server_encoding").fetchone() or ("",)
-            if encoding != "UTF8":
-                raise CollectionError(
-                    f"{self.shown} has the encoding {encoding}, in which not every text can be "
-                    "written; make a database with ENCODING 'UTF8'"
-                )
-            if _schema_version(connection, self.shown) == len(MIGRATIONS):
-                return
-            connection.execute("BEGIN")
-            connection.execute(SCHEMA_LOCK)
-            version = _schema_version(connection, self.shown)  # another process may have been first
-            if version < len(MIGRATIONS):
-                if version == 0:
-                    connection.execute("CREATE SCHEMA IF NOT EXISTS lookalike")
-                    connection.execute("CREATE TABLE lookalike.schema (version BIGINT)")
-                upgrade(connection.execute, POSTGRESQL, version, self.shown)
-                connection.execute("DELETE FROM lookalike.schema")
-                connection.execute("INSERT INTO lookalike.schema VALUES (%s)", (len(MIGRATIONS),))
-            connection.execute("COMMIT")
+    def _prepare(self, connection: Any) -> None:
+        (encoding,) = connection.execute("SHOW server_encoding").fetchone() or ("",)
+        if encoding != "UTF8":
+            raise CollectionError(
+                f"{self.shown} has the encoding {encoding}, in which not every text can be "
+                "written; make a database with ENCODING 'UTF8'"
+            )
+        super()._prepare(connection)
+
+    def _schema_version(self, connection: psycopg.Connection[Any]) -> int:
+        # The catalogue and not to_regclass(), which may answer from before a lock was waited for.
+        row = connection.execute(
+            "SELECT count(*) FROM pg_catalog.pg_tables "
+            "WHERE schemaname = 'lookalike' AND tablename = 'schema'"
+        ).fetchone()
+        if not row or not row[0]:
+            return 0
+        row = connection.execute("SELECT version FROM lookalike.schema").fetchone()
+        version = int(row[0]) if row else 0
+        refuse_newer(version, self.shown)
+        return version
 
     def _commit(self, connection: Any) -> None:
         try:
@@ -187,17 +188,3 @@ class PostgresStore(Store):
 def _usable(connection: psycopg.Connection[Any]) -> bool:
     """Return whether an idle connection still stands: a server that left has sent a last word."""
     return not connection.closed and not select.select([connection.fileno()], [], [], 0)[0]
-
-
-def _schema_version(connection: psycopg.Connection[Any], shown: str) -> int:
-    # The catalogue and not to_regclass(), which may answer from before a lock was waited for.
-    row = connection.execute(
-        "SELECT count(*) FROM pg_catalog.pg_tables "
-        "WHERE schemaname = 'lookalike' AND tablename = 'schema'"
-    ).fetchone()
-    if not row or not row[0]:
-        return 0
-    row = connection.execute("SELECT version FROM lookalike.schema").fetchone()
-    version = int(row[0]) if row else 0
-    refuse_newer(version, shown)
-    return version

@@ -35,6 +35,12 @@ def numbered(rows: Sequence[tuple[int, bytes]], width: int) -> Numbered:
     return Numbered(np.array(numbers, np.int64), rows_of_bytes)
 
 
+def blobs(signatures: NDArray[np.uint8]) -> list[bytes]:
+    """Return each signature as the table has it."""
+    data, width = signatures.tobytes(), signatures.shape[1]
+    return [data[begin : begin + width] for begin in range(0, len(data), width)]
+
+
 def integers(rows: Sequence[tuple[int, int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return rows of two integers as arrays."""
     if not all(isinstance(one, int) and isinstance(two, int) for one, two in rows):

@@ -16,7 +16,7 @@ from lookalike.collection.care.abandoned import drop_hidden, exclusive_file, sha
 from lookalike.collection.documents import MOST_ROW_BYTES, damaged
 from lookalike.collection.stores.base import Store, maybe_written
 from lookalike.collection.stores.pool import Pool
-from lookalike.collection.stores.schema import MIGRATIONS, refuse_newer, upgrade
+from lookalike.collection.stores.schema import refuse_newer
 from lookalike.collection.stores.sqlite_transaction import SQLITE, SqliteTransaction
 from lookalike.errors import CollectionBusyError, CollectionError, FormatError
 
@@ -37,6 +37,7 @@ class SqliteStore(Store):
     transaction = SqliteTransaction
     begin_reading = "BEGIN"
     begin_writing = "BEGIN IMMEDIATE"
+    begin_schema = (begin_writing,)
 
     def __init__(self, path: Path, *, timeout: float, durable: bool, create: bool) -> None:
         self.shown = str(path)
@@ -46,8 +47,8 @@ class SqliteStore(Store):
         self._durable = durable
         self._create = create
         self._pool = Pool(self._connect)
-        with self._translated():
-            self._prepare()
+        with self._translated(), self._pool.connection() as connection:
+            self._prepare(connection)
 
     @contextmanager
     def restoring(self) -> Iterator[None]:
@@ -122,21 +123,18 @@ class SqliteStore(Store):
             raise
         return connection
 
-    def _prepare(self) -> None:
-        with self._pool.connection() as connection:
-            if _schema_version(connection, self.shown) == len(MIGRATIONS):
-                return
-            connection.execute("BEGIN IMMEDIATE")
-            version = _schema_version(connection, self.shown)  # another process may have been first
-            if version < len(MIGRATIONS):
-                if version == 0:
-                    connection.execute(f"CREATE TABLE {SQLITE.prefix}schema (version INTEGER)")
-                upgrade(connection.execute, SQLITE, version, self.shown)
-                connection.execute(f"DELETE FROM {SQLITE.prefix}schema")
-                connection.execute(
-                    f"INSERT INTO {SQLITE.prefix}schema VALUES (?)", (len(MIGRATIONS),)
-                )
-            self._commit(connection)
+    def _schema_version(self, connection: sqlite3.Connection) -> int:
+        known = "SELECT count(*) FROM sqlite_master WHERE name = ?"
+        if not connection.execute(known, (f"{SQLITE.prefix}schema",)).fetchone()[0]:
+            return 0
+        row = connection.execute(f"SELECT version FROM {SQLITE.prefix}schema").fetchone()
+        version = row[0] if row else 0
+        if not isinstance(version, int) or version < 0:
+            raise damaged(
+                f"{self.shown} has collections of the schema version {str(version)[:80]!r}"
+            )
+        refuse_newer(version, self.shown)
+        return version
 
     def _commit(self, connection: sqlite3.Connection) -> None:
         """Commit, or say what is known of the batch if that fails.
@@ -157,18 +155,6 @@ class SqliteStore(Store):
             yield
         except _ERRORS as error:
             raise _translate(error, self.shown, self._timeout) from error
-
-
-def _schema_version(connection: sqlite3.Connection, shown: str) -> int:
-    known = "SELECT count(*) FROM sqlite_master WHERE name = ?"
-    if not connection.execute(known, (f"{SQLITE.prefix}schema",)).fetchone()[0]:
-        return 0
-    row = connection.execute(f"SELECT version FROM {SQLITE.prefix}schema").fetchone()
-    version = row[0] if row else 0
-    if not isinstance(version, int) or version < 0:
-        raise damaged(f"{shown} has collections of the schema version {str(version)[:80]!r}")
-    refuse_newer(version, shown)
-    return version
 
 
 def _code(error: Exception) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.collection.documents import Row, damaged
-from lookalike.collection.stores.rows import Numbered
+from lookalike.collection.stores.rows import Numbered, blobs
 from lookalike.collection.stores.schema import Dialect, document_columns
 from lookalike.collection.stores.state import State
 from lookalike.collection.stores.view import SCAN_BATCH
@@ -96,11 +96,8 @@ class SqliteTransaction(Writer):
         return found
 
     def insert_signatures(self, state: State, new: Numbered) -> None:
-        width = new.signatures.shape[1]
-        data = new.signatures.tobytes()
-        blobs = [data[begin : begin + width] for begin in range(0, len(data), width)]
-        table = self._table("signatures", state)
-        self._insert(table, 2, chain(*zip(new.numbers.tolist(), blobs, strict=True)))
+        rows = zip(new.numbers.tolist(), blobs(new.signatures), strict=True)
+        self._insert(self._table("signatures", state), 2, chain(*rows))
 
     def insert_keys(
         self, state: State, keys: NDArray[np.int64], numbers: NDArray[np.int64]

@@ -141,6 +141,13 @@ class View(ABC):
                 f"that the collection {state.name[:80]!r} should have"
             )
 
+    def whole_table(self, state: State) -> Numbered:
+        """Return all signatures at once, in order, if they are as written."""
+        parts = list(self.all_signatures(state))
+        signatures = [np.empty((0, state.bits // 8), np.uint8), *(p.signatures for p in parts)]
+        numbers = [np.empty(0, np.int64), *(part.numbers for part in parts)]
+        return Numbered(np.concatenate(numbers), np.concatenate(signatures))
+
     def removals_after(
         self, state: State, version: int
     ) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
