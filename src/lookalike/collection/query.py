@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, SupportsIndex, TypeAlias, TypedDict, TypeVar, Unpack, get_args
+from typing import Literal, SupportsIndex, TypeAlias, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,17 +20,6 @@ T = TypeVar("T")
 WAYS = get_args(Way)
 _MORE_THAN_ALL = 1 << 40
 """Whoever asks for more gets this many: more than there can be, few enough for every database."""
-
-
-class Conditions(TypedDict):
-    """What every search of a collection can be told, as the caller says it."""
-
-    where: Where | None
-    exclude: Iterable[str]
-    explain: bool
-    text: bool
-    way: Way
-    threads: SupportsIndex | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +50,12 @@ class Query:
         *,
         k: SupportsIndex | None = None,
         limit: SupportsIndex | None = None,
-        **conditions: Unpack[Conditions],
+        where: Where | None,
+        exclude: Iterable[str],
+        explain: bool,
+        text: bool,
+        way: Way,
+        threads: SupportsIndex | None,
     ) -> Query:
         """Return the query for the k nearest, those within the radius if there is one.
 
@@ -78,12 +72,12 @@ class Query:
             near,
             wanted,
             most,
-            compile_where(conditions["where"]),
-            frozenset(as_id(id) for id in listed("exclude", conditions["exclude"])),
-            flag("explain", conditions["explain"]),
-            flag("text", conditions["text"]),
-            one_of("way", conditions["way"], WAYS),  # type: ignore[arg-type]
-            thread_count(conditions["threads"]),
+            compile_where(where),
+            frozenset(as_id(id) for id in listed("exclude", exclude)),
+            flag("explain", explain),
+            flag("text", text),
+            one_of("way", way, WAYS),  # type: ignore[arg-type]
+            thread_count(threads),
         )
 
 

@@ -20,11 +20,10 @@ Database: TypeAlias = "duckdb.DuckDBPyConnection"
 
 _INTERRUPTED = "Query interrupted"
 
-_LIMITS: ContextVar[dict[str, str]] = ContextVar("limits", default={})  # noqa: B039  # never changed
-
+_LIMITS: ContextVar[tuple[int | None, int | None]] = ContextVar("limits", default=(None, None))
+"""Bytes of memory, and threads."""
 
 _open: set[Database] = set()
-_MEMORY: ContextVar[int | None] = ContextVar("memory", default=None)
 
 
 def _duckdb() -> Any:
@@ -34,17 +33,11 @@ def _duckdb() -> Any:
 @contextmanager
 def limited(memory: int | None, threads: int | None) -> Iterator[None]:
     """Let connections that are opened meanwhile have so many bytes of memory and threads."""
-    limits = {}
-    if memory is not None:
-        limits["memory_limit"] = f"{memory // 1_000_000}MB"
-    if threads is not None:
-        limits["threads"] = str(threads)
-    tokens = _LIMITS.set(limits), _MEMORY.set(memory)
+    token = _LIMITS.set((memory, threads))
     try:
         yield
     finally:
-        _LIMITS.reset(tokens[0])
-        _MEMORY.reset(tokens[1])
+        _LIMITS.reset(token)
 
 
 @contextmanager
@@ -61,7 +54,12 @@ def connection(name: str | None = None) -> Iterator[Database]:
         "autoload_known_extensions": "false",
         "python_enable_replacements": "false",
     }
-    opened = module.connect(config={**settings, **_LIMITS.get()})
+    memory, threads = _LIMITS.get()
+    if memory is not None:
+        settings["memory_limit"] = f"{memory // 1_000_000}MB"
+    if threads is not None:
+        settings["threads"] = str(threads)
+    opened = module.connect(config=settings)
     _open.add(opened)
     try:
         yield opened
@@ -99,13 +97,13 @@ def memory_for_reading() -> int | None:
 
     What they hold is copied.
     """
-    memory = _MEMORY.get()
+    memory, _ = _LIMITS.get()
     return None if memory is None else memory // 2
 
 
 def connection_threads() -> int:
     """Return how many threads a connection opened now may use."""
-    return thread_count(int(_LIMITS.get().get("threads", 0)) or None)
+    return thread_count(_LIMITS.get()[1])
 
 
 def duckdb_errors() -> type[Exception]:

@@ -10,7 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from lookalike.corpora.base import BATCH_BYTES, BATCH_ROWS, Corpus, Problems, Rows, pa
+from lookalike.corpora.base import (
+    BATCH_BYTES,
+    BATCH_ROWS,
+    Corpus,
+    Problems,
+    Rows,
+    chosen_columns,
+    pa,
+)
 from lookalike.corpora.files import check_plain
 from lookalike.errors import FileError
 
@@ -133,9 +141,5 @@ def _is_utf8(data: bytes) -> bool:
 
 
 def _record_batch(rows: list[dict[str, Any]], columns: Sequence[str]) -> Rows:
-    kinds = {"path": pa.string(), "text": pa.large_string(), "bytes": pa.int64()}
-    arrays = [
-        pa.array([row.get(column) for row in rows], kinds.get(column, pa.string()))
-        for column in columns
-    ]
-    return pa.record_batch(arrays, names=list(columns))
+    kinds = [("path", pa.string()), ("text", pa.large_string()), ("bytes", pa.int64())]
+    return chosen_columns(pa.RecordBatch.from_pylist(rows, pa.schema(kinds)), columns, pa.string())

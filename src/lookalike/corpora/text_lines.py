@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from lookalike.corpora.base import Problems, Rows, compute, pa
+from lookalike.corpora.base import Problems, Rows, chosen_columns, compute, pa
 from lookalike.corpora.lines import LineCorpus
 
 
@@ -33,7 +33,4 @@ class TextLinesCorpus(LineCorpus):
         """Yield batches of lines without their ends."""
         for lines in self.lines(problems):
             texts = compute.utf8_rtrim(lines, characters="\r\n")
-            nulls = pa.nulls(len(lines), pa.large_string())
-            yield pa.record_batch(
-                [texts if column == "text" else nulls for column in columns], names=list(columns)
-            )
+            yield chosen_columns(pa.record_batch({"text": texts}), columns, pa.large_string())

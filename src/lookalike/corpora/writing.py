@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -161,52 +162,46 @@ def _copy_by_duckdb(
             raise FileError(f"{path} cannot be written: {first_line(error)}") from error
 
 
+@dataclass
 class _Rows:
     """The rows of a corpus that are to be kept, counted as they pass."""
 
-    def __init__(
-        self,
-        corpus: Corpus,
-        keep: NDArray[np.bool_] | None,
-        added: Added | None,
-        problems: Problems,
-        identity: list[Any] | None,
-    ) -> None:
-        self.corpus = corpus
-        self._identity = identity
-        self.added = added
-        self.problems = problems
-        self._keep = keep
-        self._position = 0
-        if added is not None:
-            twice = sorted(set(added(0, 0)) & set(corpus.columns()))
-            if twice:
-                raise ArgumentError(
-                    f"{corpus.name} has a column {twice[0]!r} already, which would be added; "
-                    "rename it first"
-                )
+    corpus: Corpus
+    keep: NDArray[np.bool_] | None
+    added: Added | None
+    problems: Problems
+    identity: list[Any] | None
+    _position: int = 0
+
+    def __post_init__(self) -> None:
+        twice = sorted(set(self.added(0, 0)) & set(self.corpus.columns())) if self.added else []
+        if twice:
+            raise ArgumentError(
+                f"{self.corpus.name} has a column {twice[0]!r} already, which would be added; "
+                "rename it first"
+            )
 
     def next(self, count: int) -> tuple[NDArray[np.int64], dict[str, Any]]:
         """Return which of the next `count` rows are kept, and the columns that are added to all."""
         begin, end = self._position, self._position + count
         self._position = end
-        if self._keep is not None and end > len(self._keep):
+        if self.keep is not None and end > len(self.keep):
             raise DocumentError(
                 f"{self.corpus.name} has more rows than when it was read before; it must not "
                 "change meanwhile"
             )
-        chosen = np.arange(count) if self._keep is None else np.flatnonzero(self._keep[begin:end])
+        chosen = np.arange(count) if self.keep is None else np.flatnonzero(self.keep[begin:end])
         return chosen, self.added(begin, end) if self.added else {}
 
     def finish(self) -> None:
         """Check that the corpus is what it was, now that all of it has been read again."""
-        if self._keep is not None and self._position != len(self._keep):
+        if self.keep is not None and self._position != len(self.keep):
             raise DocumentError(
-                f"{self.corpus.name} has {self._position} rows, {len(self._keep)} when it was read "
+                f"{self.corpus.name} has {self._position} rows, {len(self.keep)} when it was read "
                 "before; it must not change meanwhile"
             )
-        if self._identity is not None:
-            self.corpus.check_identity(self._identity)
+        if self.identity is not None:
+            self.corpus.check_identity(self.identity)
 
     def tables(self) -> Iterator[Any]:
         """Yield batches with all columns."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import select
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lookalike.checks import optional_module
@@ -61,13 +60,6 @@ class PostgresStore(Store):
                 return 0
         with self.writing() as writer:
             return drop_hidden(writer) if writer.try_lock(_RESTORING) else 0  # type: ignore[attr-defined]
-
-    def copy_file(self, path: Path) -> bool:
-        """Do nothing: a server is no file."""
-        return False
-
-    def compact(self) -> None:
-        """Do nothing: the server does so by itself."""
 
     def durability(self) -> str:
         """Say what an acknowledged write survives, by the settings of the server."""
