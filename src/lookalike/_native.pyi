@@ -408,14 +408,6 @@ def flip_within(
     limit: int,
     threads: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]: ...
-def flip_sets(
-    weights: FlipWeights,
-    costs: FlipCosts,
-    bits: int,
-    most: int,
-    threads: int,
-    sets: NDArray[np.uint64],
-) -> None: ...
 def flip_choices(
     weights: FlipWeights,
     places: NDArray[np.uint32] | None,
