@@ -267,6 +267,8 @@ void bind_slices(nb::module_& module) {
         },
         "bits"_a, "slice_bits"_a);
 
+    module.def("lists_near", &search::lists_near, "width"_a, "expand"_a);
+
     module.def(
         "expected_work",
         [](std::size_t bits, std::size_t slice_bits, std::size_t rows,

@@ -32,8 +32,7 @@ double list_cost(const std::vector<Segment>& segments, const Slicing& slicing, s
             continue;
         total += postings_expected(slicing, segment.collection.count, expand) * kUsualCosts.posting;
         for (std::size_t position = 0; position < slicing.count(); ++position)
-            for (std::size_t ones = 0; ones <= std::min(expand, slicing.width(position)); ++ones)
-                total += choose(slicing.width(position), ones) * kUsualCosts.look_up();
+            total += lists_near(slicing.width(position), expand) * kUsualCosts.look_up();
     }
     return total;
 }

@@ -98,4 +98,12 @@ inline double choose(std::size_t n, std::size_t k) {
     return result;
 }
 
+// How many values of a slice differ from a query's in at most `expand` bits.
+inline double lists_near(std::size_t width, std::size_t expand) {
+    double lists = 0;
+    for (std::size_t ones = 0; ones <= std::min(expand, width); ++ones)
+        lists += choose(width, ones);
+    return lists;
+}
+
 }  // namespace lookalike::search
