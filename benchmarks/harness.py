@@ -81,12 +81,16 @@ class Gate:
     title: str
     slower: str
     faster: str
-    target: float
+    target: float | None
+    """None if it only informs."""
 
     def judge(self, measured: Mapping[str, Measurement]) -> Verdict:
         """Compare the ratio measured with the target."""
         ratio = measured[self.slower].times_as_long_as(measured[self.faster])
-        return Verdict(self.title, f">= {self.target:g} x", f"{ratio:.2f} x", ratio >= self.target)
+        found = f"{ratio:.2f} x"
+        if self.target is None:
+            return Verdict(self.title, "informs", found, None)
+        return Verdict(self.title, f">= {self.target:g} x", found, ratio >= self.target)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ __all__ = [
     "at_most",
     "nearest_quality",
     "quality_table",
+    "ratio_informs",
     "ratio_verdict",
     "run_entries",
 ]
@@ -110,6 +111,14 @@ def ratio_verdict(
     return at_least(title, times[slower].times_as_long_as(times[faster]), target, " x")
 
 
+def ratio_informs(
+    title: str, times: Mapping[str, Measurement], slower: str, faster: str
+) -> Verdict:
+    """Tell how many times as long a rival takes, where something else is judged."""
+    ratio = times[slower].times_as_long_as(times[faster])
+    return Verdict(title, "informs", f"{ratio:,.1f} x", None)
+
+
 def at_least(title: str, value: float, target: float, unit: str = "", digits: int = 1) -> Verdict:
     """Judge a figure that has to be reached."""
     return Verdict(
@@ -131,6 +140,10 @@ COUNTED = ("kept", "pairs")
 """Qualities that are whole numbers."""
 
 
+def _microseconds(seconds: float) -> str:
+    return f"{1e6 * seconds:,.{1 if seconds >= 1e-5 else 3}f}"
+
+
 def _digits(column: str) -> int:
     return 0 if column in COUNTED else 4
 
@@ -150,8 +163,8 @@ def quality_table(result: QualityResult) -> str:
     rows = [
         (
             f"  {each.name}" + (f" (time of 1/{each.scale:g})" if each.scale != 1 else ""),
-            f"{1e6 * each.best / result.queries:,.1f}",
-            f"{1e6 * each.median / result.queries:,.1f}",
+            _microseconds(each.best / result.queries),
+            _microseconds(each.median / result.queries),
             str(each.runs),
             f"{each.times_as_long_as(ours):.2f}",
             *(plain(values[each.name], digits) for values, digits in costs.values()),

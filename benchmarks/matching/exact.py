@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 import lookalike as la
 from benchmarks.answers import Matched
+from benchmarks.floor import Floor, share_of_floor
 from benchmarks.harness import Effort
-from benchmarks.quality import QualityResult, ratio_verdict, run_entries
+from benchmarks.quality import QualityResult, ratio_informs, run_entries
 from benchmarks.slices.entries import entry, equal_to, ours_within
 from benchmarks.slices.narrow import BITS, RADIUS, best_of, hash_tables, in_batches, planted
 from benchmarks.slices.peers import Built, build_slices
@@ -21,6 +22,8 @@ __all__ = ["within"]
 
 BATCHES = 10
 CHECKED = 100
+SHARE = 0.5
+"""Of the floor that blocks have to reach."""
 EFFORT = Effort(rounds=5, seconds=3.0)
 
 
@@ -45,15 +48,29 @@ def within(name: str, count: int, asked: int) -> QualityResult:
         for label, built in [*blocks.items(), ("slices", build_slices(signatures, None))]
     ]  # fmt: skip
     hashes = hash_tables(signatures, queries, asked, judge)
+    floors = [
+        _floor(built).entry(f"floor of {label}", len(queries)) for label, built in blocks.items()
+    ]
     title = (
         f"within {RADIUS} of {count:,} x {BITS} bits, uniform with near-duplicates, {BATCHES} "
         f"batches of {asked:,} queries, 1 thread"
     )
-    result = run_entries(name, title, [*entries, *hashes], len(queries), EFFORT)
-    best = best_of(result, hashes)
-    ours = best_of(result, entries[:4])
-    label = f"23.  within {RADIUS} of {count:,} x {BITS}, 1 thread: {best} / {ours}"
-    return replace(result, verdicts=[ratio_verdict(label, result.times(), best, ours, 40)])
+    result = run_entries(name, title, [*entries, *hashes, *floors], len(queries), EFFORT)
+    best, ours, times = best_of(result, hashes), best_of(result, entries[:4]), result.times()
+    what = f"within {RADIUS} of {count:,} x {BITS}, 1 thread"
+    floor = times[f"floor of {ours}"]
+    return replace(
+        result,
+        verdicts=[
+            share_of_floor(f"23.  {what}: floor / {ours}", floor, times[ours], SHARE),
+            ratio_informs(f"23.  {what}: {best} / {ours}", times, best, ours),
+        ],
+    )
+
+
+def _floor(built: Built) -> Floor:
+    """Return what a query reads: in each table where a bucket begins, and the bucket."""
+    return Floor(2 * built.index.tables, 0, built.index.memory_bytes)
 
 
 def _build(signatures: NDArray[np.uint8], tables: int, compressed: bool) -> Built:

@@ -31,8 +31,8 @@ READING = "only reading"
 
 GATES = {
     "search-1024-uniform-one": (
-        Gate("1a. 1M x 1024, k=10, 1 query, 1 thread: faiss / ours", Faiss.name, OURS, 1.3),
-        Gate("1b. 1M x 1024, k=10, 1 query, 1 thread: only reading / ours", READING, OURS, 0.8),
+        Gate("1.  1M x 1024, k=10, 1 query, 1 thread: only reading / ours", READING, OURS, 0.85),
+        Gate("1.  1M x 1024, k=10, 1 query, 1 thread: faiss / ours", Faiss.name, OURS, None),
         Gate("3.  1M x 1024, k=10, 1 query: one thread / two threads", OURS, TWO_THREADS, 1.6),
     ),
     "search-1024-uniform-batch": (

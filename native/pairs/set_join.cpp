@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "bits/xxh64.hpp"
+#include "bits/hash.hpp"
 #include "pairs/set_overlap.hpp"
 
 namespace lookalike::search {

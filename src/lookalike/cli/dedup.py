@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lookalike.cli.arguments import (
     add_corpus_options,
@@ -20,6 +20,7 @@ from lookalike.cli.arguments import (
     corpus_of,
     settings_fields,
 )
+from lookalike.cli.command import add_switch
 from lookalike.cli.output import say, say_json, warn, warn_left_out
 from lookalike.cli.progress import progress_bars
 from lookalike.cli.sizes import byte_count
@@ -30,12 +31,13 @@ from lookalike.errors import ArgumentError
 from lookalike.shown import shown
 from lookalike.storage import check_replaceable, same_file
 
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
 _SIGNATURES = ".lookalike"
 
-_DETAILS = f"""\
+PURPOSE = "find the near-duplicates of a corpus and write what is left"
+DESCRIPTION = (
+    "Find documents that are equal or nearly so, keep one of each group, and say\nwhat was found."
+)
+DETAILS = f"""\
 input:
   JSON Lines, JSON, CSV, TSV, Parquet, text (a document a line), by the name of the file;
   .gz and .zst too. A folder, or files with other names: a document a file, binary files are
@@ -75,22 +77,13 @@ examples:
 """
 
 
-def add(commands: Subparsers) -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "dedup",
-        help="find the near-duplicates of a corpus and write what is left",
-        description="Find documents that are equal or nearly so, keep one of each group, and say\n"
-        "what was found.",
-        epilog=_DETAILS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
     parser.add_argument("input", nargs="+", metavar="INPUT", help="files, folders or patterns")
     _add_input_options(parser)
     add_settings(parser.add_argument_group("what counts as a near-duplicate"))
     _add_output_options(parser)
     _add_work_options(parser)
-    parser.set_defaults(run=run)
 
 
 def _add_input_options(parser: argparse.ArgumentParser) -> None:
@@ -106,13 +99,11 @@ def _add_input_options(parser: argparse.ArgumentParser) -> None:
 def _add_output_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what is written")
     group.add_argument("-o", "--output", type=Path, metavar="FILE", help="the documents that stay")
-    group.add_argument(
-        "--in-place", action="store_true", help="let what stays take the place of the input file"
-    )
-    group.add_argument(
+    add_switch(group, "--in-place", "let what stays take the place of the input file")
+    add_switch(
+        group,
         "--annotate",
-        action="store_true",
-        help="write all documents to the output, with cluster, duplicate_of and similarity",
+        "write all documents to the output, with cluster, duplicate_of and similarity",
     )
     group.add_argument("--pairs", type=Path, metavar="FILE", help="the verified pairs")
     group.add_argument("--report", type=Path, metavar="FILE", help="an HTML page with pictures")
@@ -122,8 +113,8 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="signatures of what stays (and of OLD), for --against next time: NAME.lookalike",
     )
-    group.add_argument("--json", action="store_true", help="print the summary as JSON")
-    group.add_argument("--quiet", action="store_true", help="no progress bars, no summary")
+    add_switch(group, "--json", "print the summary as JSON")
+    add_switch(group, "--quiet", "no progress bars, no summary")
 
 
 def _add_work_options(parser: argparse.ArgumentParser) -> None:
