@@ -168,6 +168,14 @@ def minhash(
     threads: int,
     minima: NDArray[np.uint32],
 ) -> None: ...
+def weighted_minhash(
+    source: Source,
+    kind: WeightKind,
+    vocabulary: Vocabulary | None,
+    seed: int,
+    threads: int,
+    values: NDArray[np.uint32],
+) -> None: ...
 def packed_minhash(
     source: Source,
     factors: list[int],
@@ -201,6 +209,16 @@ def jaccard(
     similarities: NDArray[np.float64],
 ) -> None: ...
 def cosine(
+    left_source: Source,
+    right_source: Source,
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    threads: int,
+    similarities: NDArray[np.float64],
+    kind: WeightKind,
+    vocabulary: Vocabulary | None,
+) -> None: ...
+def weighted_jaccard(
     left_source: Source,
     right_source: Source,
     left: NDArray[np.int64],
