@@ -229,6 +229,19 @@ void bind_signers(nb::module_& module) {
         "source"_a, "kind"_a, "vocabulary"_a.none(), "seed"_a, "threads"_a, "values"_a.noconvert());
 
     module.def(
+        "mersenne_minima",
+        [](const FeatureArray& hashes, const FeatureArray& factors, const FeatureArray& terms,
+           const OutputArray<std::uint64_t, 1>& minima) {
+            expect_shape(factors, {minima.size()}, "factors of another number than permutations");
+            expect_shape(terms, {minima.size()}, "terms of another number than permutations");
+            const nb::gil_scoped_release nogil;
+            sign::mersenne_minima(hashes.data(), hashes.size(), factors.data(), terms.data(),
+                                  minima.size(), minima.data());
+        },
+        "hashes"_a.noconvert(), "factors"_a.noconvert(), "terms"_a.noconvert(),
+        "minima"_a.noconvert());
+
+    module.def(
         "packed_minhash",
         [](const BoundSource& source, const std::vector<std::uint32_t>& factors,
            const std::vector<std::uint32_t>& terms, std::size_t b, std::size_t threads,

@@ -45,6 +45,11 @@ void packed_minhash(const Source& source, const std::vector<std::uint32_t>& fact
                     const std::vector<std::uint32_t>& terms, std::size_t b, Work work,
                     std::uint8_t* signatures);
 
+// The permutations of datasketch: minima[p] becomes the least of itself and of the lower 32 bits of
+// (factors[p] * h + terms[p] modulo 2^64) modulo 2^61 - 1, over the hashes h.
+void mersenne_minima(const std::uint64_t* hashes, std::size_t count, const std::uint64_t* factors,
+                     const std::uint64_t* terms, std::size_t permutations, std::uint64_t* minima);
+
 // Consistent weighted sampling (Ioffe): value p is a hash of a feature and of how often it fits
 // into its weight, drawn so that two documents draw the same with a probability that is their
 // weighted Jaccard similarity. 2^32 - 1 for a document without weights.

@@ -176,6 +176,12 @@ def weighted_minhash(
     threads: int,
     values: NDArray[np.uint32],
 ) -> None: ...
+def mersenne_minima(
+    hashes: NDArray[np.uint64],
+    factors: NDArray[np.uint64],
+    terms: NDArray[np.uint64],
+    minima: NDArray[np.uint64],
+) -> None: ...
 def packed_minhash(
     source: Source,
     factors: list[int],
