@@ -15,12 +15,14 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import lookalike as la
+from lookalike import compat
 from lookalike.compat import datasketch as ds
 from lookalike.compat.datasketch.lsh_params import best_params, best_params_for_containment
 from lookalike.compat.datasketch.lshensemble_partition import optimal_partitions
@@ -263,7 +265,7 @@ def test_mistakes_are_the_errors_of_datasketch_and_say_what_to_do() -> None:
             call(other)
         with pytest.raises(ValueError, match="scheme"):
             call(affine)
-    lsh = ds.MinHashLSH(num_perm=16)
+    lsh = ds.MinHashLSH(num_perm=16, params=(4, 4))
     lsh.insert("a", one)
     with pytest.raises(ValueError, match="'affine32', those before it 'legacy'"):
         lsh.query(affine)
@@ -274,4 +276,4 @@ def test_mistakes_are_the_errors_of_datasketch_and_say_what_to_do() -> None:
     with pytest.raises(AttributeError):
         ds.nothing  # noqa: B018
     with pytest.raises(la.ArgumentError, match="name is 'numpy'; expected one of: datasketch"):
-        la.compat.stand_in("numpy")
+        compat.stand_in("numpy")
