@@ -182,10 +182,12 @@ void bind_searching(nb::module_& module) {
         .def(
             "__init__",
             [](search::NearestSettings* self, std::size_t k, std::size_t expand, std::size_t admit,
-               std::size_t rerank, bool exact, bool explain) {
-                new (self) search::NearestSettings{k, expand, admit, rerank, exact, explain};
+               std::size_t rerank, bool exact, bool or_scan, bool explain) {
+                new (self)
+                    search::NearestSettings{k, expand, admit, rerank, exact, or_scan, explain};
             },
-            nb::kw_only(), "k"_a, "expand"_a, "admit"_a, "rerank"_a, "exact"_a, "explain"_a);
+            nb::kw_only(), "k"_a, "expand"_a, "admit"_a, "rerank"_a, "exact"_a, "or_scan"_a,
+            "explain"_a);
 
     nb::class_<BoundAnswer>(module, "NearestAnswer")
         .def(
@@ -271,17 +273,17 @@ void bind_slices(nb::module_& module) {
 
     module.def(
         "expected_work",
-        [](std::size_t bits, std::size_t slice_bits, std::size_t rows,
-           std::uint32_t radius) -> nb::object {
+        [](std::size_t bits, std::size_t slice_bits, std::size_t rows, std::uint32_t radius,
+           std::size_t queries) -> nb::object {
             if (bits == 0 || slice_bits == 0 || slice_bits > search::Slicing::kMostSliceBits)
                 throw nb::value_error("slices have from 1 bit to as many as lists are made for");
             const auto work =
-                search::expected_work(search::Slicing(bits, slice_bits), rows, radius);
+                search::expected_work(search::Slicing(bits, slice_bits), rows, radius, queries);
             if (!work)
                 return nb::none();
             return nb::make_tuple(work->lists, work->postings, work->compared);
         },
-        "bits"_a, "slice_bits"_a, "rows"_a, "radius"_a);
+        "bits"_a, "slice_bits"_a, "rows"_a, "radius"_a, "queries"_a);
 
     module.def(
         "optimistic_distances",

@@ -1,5 +1,7 @@
 #include "slices/thresholds.hpp"
 
+#include <cmath>
+
 #include "bits/step_costs.hpp"
 
 namespace lookalike::search {
@@ -16,19 +18,31 @@ double near_by_chance(std::size_t most) {
 
 }  // namespace
 
-ListCosts::ListCosts(std::size_t rows, std::size_t bytes, std::uint32_t radius, bool sketches)
-    : rows_(static_cast<double>(rows)),
-      look_up_(bits::kUsualCosts.look_up()),
-      row_(bits::kUsualCosts.compare(bytes)),
-      scan_(bits::kUsualCosts.scan(bytes) * static_cast<double>(rows)) {
-    if (sketches)  // only those whose sketches are near are looked at, in two steps
-        row_ = bits::kUsualCosts.sketch + 2 * row_ * near_by_chance(radius);
+ListCosts::ListCosts(const Slicing& slicing, std::size_t rows, std::uint32_t radius, bool sketches,
+                     std::size_t queries)
+    : rows_(static_cast<double>(rows)) {
+    const bits::StepCosts& costs = bits::kUsualCosts;
+    const auto width = static_cast<double>(slicing.bits() / 8);
+    const double postings = rows_ * static_cast<double>(slicing.count());
+    const double lines = std::ceil(width / 64);
+    row_ = costs.listed(slicing.bits() / 8) + lines * costs.missed(width * rows_);
+    look_up_ = costs.list +
+               costs.missed(4 * static_cast<double>(slicing.lists_before(slicing.count()))) +
+               costs.missed((sketches ? 2 : 4) * postings);
+    entry_ = 0;
+    compared_ = 1;
+    if (sketches) {  // only those whose sketches are near are looked at, by way of their postings
+        entry_ = costs.sketch;
+        compared_ = near_by_chance(radius);
+        row_ += costs.missed(4 * postings);
+    }
+    scan_ = costs.scan(width * rows_, static_cast<double>(queries));
 }
 
 std::optional<ExpectedWork> expected_work(const Slicing& slicing, std::size_t rows,
-                                          std::uint32_t radius) {
+                                          std::uint32_t radius, std::size_t queries) {
     const bool sketches = slicing.has_sketches();
-    const ListCosts costs(rows, slicing.bits() / 8, radius, sketches);
+    const ListCosts costs(slicing, rows, radius, sketches, queries);
     // Slices of the same width are alike, and there are two widths at most.
     struct Alike {
         std::size_t width, slices, ones;

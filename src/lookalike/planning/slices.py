@@ -64,7 +64,7 @@ def slice_options(question: Question, costs: MachineCosts) -> Iterator[Option]:
 def _within_cost(question: Question, radius: int, slice_bits: int, costs: MachineCosts) -> float:
     """Return the nanoseconds of one query within a radius: lists and their signatures."""
     scan = scan_cost(question, costs)
-    work = _native.expected_work(question.bits, slice_bits, question.count, radius)
+    work = _native.expected_work(question.bits, slice_bits, question.count, radius, question.batch)
     if work is None:
         return scan  # the index does, too
     lists, entries, compared = work
