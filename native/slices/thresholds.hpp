@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <span>
 
 #include "slices/slicing.hpp"
 
@@ -45,33 +44,17 @@ class ListCosts {
     double rows_, look_up_, entry_, compared_, row_, scan_;
 };
 
-// Takes `steps` steps, always the cheapest: `next` has what the next one of each place costs, and
-// never less than the one before, so that this is best. `take(place, left)` takes one at a place,
-// or up to `left` that are alike, says how many, and what the next one costs. Returns the cost,
-// infinity if there are not so many steps.
-template <class Take>
-double take_cheapest(std::size_t steps, std::span<double> next, Take take) {
-    double total = 0;
-    while (steps > 0) {
-        const auto cheapest = std::min_element(next.begin(), next.end());
-        const double cost = *cheapest;
-        if (cost == std::numeric_limits<double>::infinity())
-            return cost;
-        const auto place = static_cast<std::size_t>(cheapest - next.begin());
-        const std::size_t taken = take(place, steps);
-        total += static_cast<double>(taken) * cost;
-        steps -= taken;
-    }
-    return total;
-}
-
-// What a query takes on average if the bits of signatures are fair and independent.
+// What a query takes.
 struct ExpectedWork {
     double lists = 0, postings = 0, compared = 0;
 };
 
-// Nothing if the search scans.
+// What it takes by lists of these lengths, one for each position and number of differing bits up to
+// the widest slice, of which `near` is the share that is compared; as fair and independent bits
+// have them where these are null. Nothing if the search scans.
 std::optional<ExpectedWork> expected_work(const Slicing& slicing, std::size_t rows,
-                                          std::uint32_t radius, std::size_t queries);
+                                          std::uint32_t radius, std::size_t queries,
+                                          const double* lengths = nullptr,
+                                          const double* near = nullptr);
 
 }  // namespace lookalike::search

@@ -235,8 +235,28 @@ class Segment:
 def has_sketches(bits: int) -> bool: ...
 def slice_widths(bits: int, slice_bits: int) -> list[int]: ...
 def expected_work(
-    bits: int, slice_bits: int, rows: int, radius: int, queries: int
+    bits: int,
+    slice_bits: int,
+    rows: int,
+    radius: int,
+    queries: int,
+    lengths: NDArray[np.float64] | None = None,
+    near: NDArray[np.float64] | None = None,
 ) -> tuple[float, float, float] | None: ...
+def slice_levels(
+    rows: NDArray[np.uint8],
+    queries: NDArray[np.uint8],
+    slice_bits: int,
+    radius: int,
+    levels: NDArray[np.int64],
+    near: NDArray[np.int64],
+) -> None: ...
+def slice_scores(
+    rows: NDArray[np.uint8],
+    queries: NDArray[np.uint8],
+    slice_bits: int,
+    scores: NDArray[np.int32],
+) -> None: ...
 def optimistic_distances(bits: int, slice_bits: int, expand: int) -> NDArray[np.int32]: ...
 def slice_proofs(
     bits: int,
