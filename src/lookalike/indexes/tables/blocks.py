@@ -160,7 +160,8 @@ class BlockIndex(TabledIndex):
             for table in (self._tables[: near + 1] if self.lead == 1 else self._tables)
         ]
         try:
-            scanned = self._long_buckets(tables, rows)
+            # Whoever wants the first match seldom reads a bucket to its end.
+            scanned = np.zeros(len(rows), bool) if one else self._long_buckets(tables, rows)
             looked_up = rows[~scanned] if scanned.any() else rows
             offsets, ids, distances = _native.block_within(
                 tables, self._ids, looked_up, near, one, min(most, NO_LIMIT), workers
@@ -174,7 +175,7 @@ class BlockIndex(TabledIndex):
             return matches
         rest = self._scan_within(rows[scanned], near, most - len(ids), workers)
         parts = []
-        for found, places in ((matches, ~scanned), (first_of_each(rest) if one else rest, scanned)):
+        for found, places in ((matches, ~scanned), (rest, scanned)):
             columns = found.columns()
             query = np.flatnonzero(places)[columns["query"]]
             parts.append((query, columns["id"], columns["distance"]))
@@ -202,9 +203,10 @@ class BlockIndex(TabledIndex):
     @cached_property
     def _usual_rows(self) -> float:
         """How many rows the buckets of a signature of the collection have, on average."""
-        own = np.ascontiguousarray(self._tables[0].signatures[:: max(1, len(self) // _SOME)])
-        if not len(own):
+        if not len(self):
             return 0.0
+        some = np.random.default_rng(0).integers(0, len(self), _SOME)
+        own = self._tables[0].signatures[some]
         return float(_native.bucket_rows([table.native() for table in self._tables], own).mean())
 
     def search(
