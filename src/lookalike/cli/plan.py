@@ -111,7 +111,7 @@ def add(commands: Subparsers) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Print the plan."""
-    if options.count is None and options.signatures is None:
+    if None in (options.count, options.bits) and options.signatures is None:
         raise ArgumentError("--count and --bits are needed, or a file of signatures")
     if options.query_signatures is not None and options.signatures is None:
         raise ArgumentError("--query-signatures goes with a file of signatures to measure on")
