@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,10 +69,7 @@ class Measurement:
     cdr_error: float = 0.0
     """How far the CDR of all queries of this sort may be off, 19 times out of 20."""
     recall_error: float = 0.0
-
-    def error(self, measure: Literal["cdr", "recall"]) -> float:
-        """Return how far a measure may be off."""
-        return self.cdr_error if measure == "cdr" else self.recall_error
+    """The same of the recall."""
 
 
 def near_radius(bits: int) -> int:

@@ -164,7 +164,7 @@ def tune(
         measure,
         target,
         len(questions.queries),
-        chosen.error(measure),
+        _error(chosen, measure),
         chosen,
         (scan, *measured),
     )
@@ -174,9 +174,13 @@ def _value(row: Measurement, measure: Literal["cdr", "recall"]) -> float:
     return row.cdr if measure == "cdr" else row.recall
 
 
+def _error(row: Measurement, measure: Literal["cdr", "recall"]) -> float:
+    return row.cdr_error if measure == "cdr" else row.recall_error
+
+
 def _surely(row: Measurement, measure: Literal["cdr", "recall"]) -> float:
     """Return what is reached at least, whatever other queries there are."""
-    return _value(row, measure) - row.error(measure)
+    return _value(row, measure) - _error(row, measure)
 
 
 def _widths(count: int, bits: int, memory: int | None) -> list[int]:
