@@ -21,9 +21,13 @@ class BorderError(RuntimeError): ...
 class StepCosts:
     @property
     def touch(self) -> float: ...
+    @property
+    def list(self) -> float: ...
+    def listed(self, bytes: int) -> float: ...
     def look_up(self) -> float: ...
     def compare(self, bytes: int) -> float: ...
-    def scan(self, bytes: int) -> float: ...
+    def bucket(self, bytes: int) -> float: ...
+    def scan(self, bytes: float, queries: float) -> float: ...
 
 USUAL_COSTS: StepCosts
 
@@ -256,8 +260,28 @@ def has_sketches(bits: int) -> bool: ...
 def slice_widths(bits: int, slice_bits: int) -> list[int]: ...
 def lists_near(width: int, expand: int) -> float: ...
 def expected_work(
-    bits: int, slice_bits: int, rows: int, radius: int
+    bits: int,
+    slice_bits: int,
+    rows: int,
+    radius: int,
+    queries: int,
+    lengths: NDArray[np.float64] | None = None,
+    near: NDArray[np.float64] | None = None,
 ) -> tuple[float, float, float] | None: ...
+def slice_levels(
+    rows: NDArray[np.uint8],
+    queries: NDArray[np.uint8],
+    slice_bits: int,
+    radius: int,
+    levels: NDArray[np.int64],
+    near: NDArray[np.int64],
+) -> None: ...
+def slice_scores(
+    rows: NDArray[np.uint8],
+    queries: NDArray[np.uint8],
+    slice_bits: int,
+    scores: NDArray[np.int32],
+) -> None: ...
 def optimistic_distances(bits: int, slice_bits: int, expand: int) -> NDArray[np.int32]: ...
 def slice_proofs(
     bits: int,
@@ -300,7 +324,15 @@ def merge_lists(
 
 class NearestSettings:
     def __init__(
-        self, *, k: int, expand: int, admit: int, rerank: int, exact: bool, explain: bool
+        self,
+        *,
+        k: int,
+        expand: int,
+        admit: int,
+        rerank: int,
+        exact: bool,
+        or_scan: bool,
+        explain: bool,
     ) -> None: ...
 
 class NearestAnswer:
@@ -436,6 +468,7 @@ def order_by_prefix(
     rows: NDArray[np.uint32],
     places: NDArray[np.uint32],
 ) -> None: ...
+def bucket_rows(tables: list[Table], queries: NDArray[np.uint8]) -> NDArray[np.int64]: ...
 def block_within(
     tables: list[Table],
     ids: NDArray[np.int64] | None,

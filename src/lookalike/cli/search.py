@@ -73,7 +73,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_number(question, "--radius", "all that differ in R bits or less", metavar="R")
     add_switch(group, "--exact", "of an index of slices: until the answer is proven")
     add_number(
-        group, "--expand", "of an index of slices: bits of a slice that may differ (default 3)"
+        group,
+        "--expand",
+        "of an index of slices: bits of a slice that may differ (default: 3, or a scan where that "
+        "is quicker)",
     )
     add_threads(group)
     add_switch(
