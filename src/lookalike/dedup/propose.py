@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,7 +19,14 @@ from lookalike.errors import ResultTooLargeError
 from lookalike.indexes.bands import BandedPairs, choose_bands
 from lookalike.signatures import hamming
 
-__all__ = ["Candidates", "promising", "propose_pairs", "signature_distances"]
+__all__ = [
+    "Candidates",
+    "check_pair_count",
+    "distances_of_rows",
+    "promising",
+    "propose_pairs",
+    "signature_distances",
+]
 
 LARGEST_GROUP = 200
 """Rows that share a band and are still all paired with each other."""
@@ -54,7 +61,7 @@ def propose_pairs(job: JobContext, signed: Signed, rank: NDArray[np.int64]) -> C
     is the likeliest to stand for them.
     """
     found = Candidates()
-    work, most = job.work, job.most_pairs(len(signed.too_short))
+    work, check = job.work, check_pair_count(job, len(signed.too_short))
     work.begin("pairs")
     batches = _by_bands if job.settings.method == "minhash" else _by_slices
     with (
@@ -67,13 +74,23 @@ def propose_pairs(job: JobContext, signed: Signed, rank: NDArray[np.int64]) -> C
             right_file.write(right.data)
             distance_file.write(distances.data)
             found.count += len(left)
-            if most is not None and found.count > most:
-                raise ResultTooLargeError(
-                    f"more than {most:,} pairs of documents look alike, for which memory_limit "
-                    "leaves no room; raise it, choose a higher threshold or a smaller radius, or "
-                    "de-duplicate parts one after the other, each against those before"
-                )
+            check(found.count)
     return found
+
+
+def check_pair_count(job: JobContext, documents: int) -> Callable[[int], None]:
+    """Return what refuses more pairs than so many documents leave memory for."""
+    most = job.most_pairs(documents)
+
+    def check(count: int) -> None:
+        if most is not None and count > most:
+            raise ResultTooLargeError(
+                f"more than {most:,} pairs of documents look alike, for which memory_limit "
+                "leaves no room; raise it, choose a higher threshold or a smaller radius, or "
+                "de-duplicate parts one after the other, each against those before"
+            )
+
+    return check
 
 
 def signature_distances(
@@ -81,10 +98,10 @@ def signature_distances(
 ) -> NDArray[np.int32]:
     """Return in how many values, or bits, the signatures of pairs of documents differ."""
     one, two = (np.searchsorted(signed.positions, side) for side in (left, right))
-    return _distances(job, signed, one, two)
+    return distances_of_rows(job, signed, one, two)
 
 
-def _distances(
+def distances_of_rows(
     job: JobContext, signed: Signed, left: NDArray[np.int64], right: NDArray[np.int64]
 ) -> NDArray[np.int32]:
     """Return the same for pairs of rows."""
@@ -138,7 +155,7 @@ def _by_bands(
     for band in range(layout.bands):
         for left, right in pairs.of_band(band):
             found.proposed += len(left)
-            distances = _distances(job, signed, left, right)
+            distances = distances_of_rows(job, signed, left, right)
             near = promising(distances, settings)
             yield left[near], right[near], distances[near]
         release(keys)

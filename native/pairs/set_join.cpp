@@ -1,0 +1,365 @@
+#include "pairs/set_join.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "bits/xxh64.hpp"
+
+namespace lookalike::search {
+
+namespace {
+
+constexpr std::uint32_t kHopeless = UINT32_MAX;
+constexpr std::size_t kSetsPerTask = 8;
+constexpr std::size_t kFewestAtATime = 16, kMostAtATime = 8192;
+constexpr std::size_t kManyPairs = std::size_t{1} << 20;
+
+// How many elements two ascending lists have in common, of which so many may be without a partner;
+// 0 as soon as more are.
+std::uint32_t overlap(std::span<const std::uint32_t> left, std::span<const std::uint32_t> right,
+                      std::int64_t left_spare, std::int64_t right_spare) {
+    constexpr std::size_t kRun = 4;
+    const std::uint32_t *a = left.data(), *const a_end = a + left.size();
+    const std::uint32_t *b = right.data(), *const b_end = b + right.size();
+    std::uint32_t common = 0;
+    if (left_spare < 0 || right_spare < 0)
+        return 0;
+    while (a != a_end && b != b_end) {
+        // Near-duplicates have long runs in common.
+        while (static_cast<std::size_t>(a_end - a) >= kRun &&
+               static_cast<std::size_t>(b_end - b) >= kRun &&
+               std::memcmp(a, b, kRun * sizeof *a) == 0) {
+            a += kRun;
+            b += kRun;
+            common += kRun;
+        }
+        if (a == a_end || b == b_end)
+            break;
+        if (*a == *b) {
+            ++common;
+            ++a;
+            ++b;
+        } else if (*a < *b) {
+            ++a;
+            if (--left_spare < 0)
+                return 0;
+        } else {
+            ++b;
+            if (--right_spare < 0)
+                return 0;
+        }
+    }
+    return a_end - a <= left_spare && b_end - b <= right_spare ? common : 0;
+}
+
+double product(const Sets& sets, std::size_t left, std::size_t right) {
+    const auto one = sets.elements_of(left), two = sets.elements_of(right);
+    const double *const x = sets.weights_of(left), *const y = sets.weights_of(right);
+    double sum = 0;
+    for (std::size_t a = 0, b = 0; a < one.size() && b < two.size();) {
+        if (one[a] == two[b]) {
+            sum += x[a] * y[b];
+            ++a;
+            ++b;
+        } else if (one[a] < two[b]) {
+            ++a;
+        } else {
+            ++b;
+        }
+    }
+    return sum;
+}
+
+}  // namespace
+
+SetJoin::SetJoin(Sets sets, SetMeasure measure, std::size_t first_new, std::size_t most_postings)
+    : sets_(std::move(sets)),
+      measure_(measure),
+      first_new_(first_new),
+      most_postings_(most_postings) {
+    group_equal();
+    choose_prefixes();
+}
+
+bool SetJoin::equal(std::uint32_t one, std::uint32_t two) const {
+    const auto a = sets_.elements_of(one), b = sets_.elements_of(two);
+    return sets_.sizes[one] == sets_.sizes[two] && std::equal(a.begin(), a.end(), b.begin()) &&
+           (!sets_.weighted() || std::equal(sets_.weights_of(one), sets_.weights_of(one) + a.size(),
+                                            sets_.weights_of(two)));
+}
+
+void SetJoin::group_equal() {
+    // A set with an element of its own is like no other; the others are put together by a hash,
+    // and then compared.
+    struct Hashed {
+        std::uint64_t hash;
+        std::uint32_t set;
+    };
+    const std::size_t count = sets_.count();
+    std::vector<Hashed> whole;
+    group_.resize(count);
+    group_sizes_.assign(count, 0);
+    std::vector<std::uint32_t> stands(count);
+    for (std::uint32_t set = 0; set < count; ++set) {
+        stands[set] = set;
+        if (sets_.sizes[set] == 0 || sets_.unstored(set) != 0)
+            continue;
+        const auto elements = sets_.elements_of(set);
+        std::uint64_t hash = bits::xxh64(elements.data(), elements.size_bytes());
+        if (sets_.weighted())
+            hash = bits::xxh64(sets_.weights_of(set), elements.size() * sizeof(double), hash);
+        whole.push_back({hash, set});
+    }
+    std::sort(whole.begin(), whole.end(), [](const Hashed& a, const Hashed& b) {
+        return a.hash != b.hash ? a.hash < b.hash : a.set < b.set;
+    });
+    for (std::size_t at = 1, first = 0; at < whole.size(); ++at) {
+        if (whole[at].hash != whole[first].hash || !equal(whole[at].set, whole[first].set))
+            first = at;
+        else
+            stands[whole[at].set] = whole[first].set;
+    }
+    for (std::size_t set = 0; set < count; ++set)
+        if (sets_.sizes[set] != 0)
+            ++group_sizes_[stands[set]];
+    std::uint64_t begin = 0;
+    for (std::uint32_t set = 0; set < count; ++set) {
+        group_[set] = begin;
+        begin += group_sizes_[set];
+        if (group_sizes_[set] != 0)
+            order_.push_back(set);
+        if (group_sizes_[set] > 1)
+            waiting_.push_back({set, set, 1.0});
+    }
+    members_.resize(begin);
+    std::vector<std::uint64_t> to(group_);
+    for (std::size_t set = 0; set < count; ++set)  // of equal sizes, so by document
+        if (sets_.sizes[set] != 0)
+            members_[to[stands[set]]++] = sets_.documents[set];
+    one_ = 0;
+    two_ = 1;
+}
+
+void SetJoin::choose_prefixes() {
+    probed_.resize(sets_.count());
+    indexed_.resize(sets_.count());
+    for (const std::uint32_t set : order_) {
+        const std::uint32_t size = sets_.sizes[set];
+        if (sets_.weighted()) {
+            probed_[set] = indexed_[set] = weighty_prefix(set);
+            continue;
+        }
+        probed_[set] = size - std::min(size, measure_.least_with_smaller(size)) + 1;
+        indexed_[set] = size - std::min(size, measure_.least_with_larger(size)) + 1;
+    }
+}
+
+// Elements after which what follows is too light to make a pair by itself.
+std::uint32_t SetJoin::weighty_prefix(std::size_t set) const {
+    const double* const weights = sets_.weights_of(set);
+    const double most = measure_.least_share_of_squares() * sets_.lengths[set] * sets_.lengths[set];
+    std::uint32_t stored = sets_.stored(set);
+    for (double squares = 0; stored > 0; --stored) {
+        squares += weights[stored - 1] * weights[stored - 1];
+        if (squares >= most)
+            break;
+    }
+    return sets_.unstored(set) + stored;
+}
+
+double SetJoin::share() const {
+    if (order_.empty())
+        return 1;
+    const auto all = static_cast<double>(order_.size());
+    const auto begin = static_cast<double>(begin_), end = static_cast<double>(end_);
+    const double asked = end_ == begin_ || begin_ == order_.size()
+                             ? 0
+                             : (static_cast<double>(next_) - begin) / (all - begin);
+    return (begin + (end - begin) * asked) / all;
+}
+
+void SetJoin::index_next_block() {
+    lists_.assign(sets_.numbers + 1, 0);
+    const auto prefix = [&](std::uint32_t set) {
+        const std::uint32_t unstored = sets_.unstored(set);
+        return indexed_[set] > unstored ? indexed_[set] - unstored : 0;
+    };
+    std::size_t total = 0;
+    for (end_ = begin_; end_ < order_.size(); ++end_) {
+        const std::uint32_t set = order_[end_], length = prefix(set);
+        if (end_ > begin_ && total + length > most_postings_)
+            break;
+        total += length;
+        for (const std::uint32_t element : sets_.elements_of(set).first(length))
+            ++lists_[element];
+    }
+    std::uint64_t begin = 0;
+    for (std::uint64_t& list : lists_)
+        begin += std::exchange(list, begin);
+    postings_.resize(total);
+    for (std::size_t at = begin_; at < end_; ++at) {
+        const std::uint32_t set = order_[at], length = prefix(set), first = sets_.unstored(set);
+        const auto elements = sets_.elements_of(set);
+        for (std::uint32_t place = 0; place < length; ++place)
+            postings_[lists_[elements[place]]++] = {set, first + place};
+    }
+    // Each list has moved to where the next one begins.
+    std::copy_backward(lists_.begin(), lists_.end() - 1, lists_.end());
+    lists_.front() = 0;
+    next_ = begin_;
+}
+
+void SetJoin::probe_some(std::size_t threads, const bits::Checkpoint& checkpoint) {
+    if (begin_ == end_)
+        index_next_block();
+    const std::uint32_t largest = sets_.sizes[order_[end_ - 1]];
+    std::size_t end = next_;
+    while (end < order_.size() && end < next_ + at_a_time_ &&
+           (sets_.weighted() || measure_.least_size(sets_.sizes[order_[end]]) <= largest))
+        ++end;
+    const std::size_t tasks = (end - next_ + kSetsPerTask - 1) / kSetsPerTask;
+    workers_.resize(std::max<std::size_t>(1, threads));
+    std::vector<std::vector<Found>> found(tasks);
+    bits::share_out(tasks, threads, checkpoint, [&](std::size_t at, std::size_t task) {
+        const std::size_t first = next_ + task * kSetsPerTask;
+        for (std::size_t each = first; each < std::min(end, first + kSetsPerTask); ++each)
+            probe(workers_[at], order_[each], found[task]);
+    });
+    waiting_.clear();
+    waiting_from_ = one_ = two_ = 0;
+    for (const auto& some : found)
+        waiting_.insert(waiting_.end(), some.begin(), some.end());
+    for (Worker& worker : workers_) {
+        candidates_ += std::exchange(worker.candidates, 0);
+        compared_ += std::exchange(worker.compared, 0);
+    }
+    if (end == order_.size() || end < next_ + at_a_time_)  // all others are too large
+        begin_ = end_;
+    next_ = end;
+    // Many answers wait in memory, few are not worth starting threads for.
+    at_a_time_ = waiting_.size() > kManyPairs ? std::max(kFewestAtATime, at_a_time_ / 2)
+                                              : std::min(kMostAtATime, at_a_time_ * 2);
+}
+
+void SetJoin::probe(Worker& worker, std::size_t set, std::vector<Found>& found) const {
+    worker.counts.resize(sets_.count());
+    worker.needed.resize(sets_.count());
+    worker.touched.clear();
+    const std::uint32_t unstored = sets_.unstored(set);
+    const std::size_t prefix = probed_[set] > unstored ? probed_[set] - unstored : 0;
+    std::size_t from = 0;
+    if (!sets_.weighted())
+        from = static_cast<std::size_t>(std::lower_bound(sets_.sizes.begin(), sets_.sizes.end(),
+                                                         measure_.least_size(sets_.sizes[set])) -
+                                        sets_.sizes.begin());
+    for (std::size_t place = 0; place < prefix; ++place)
+        touch(worker, set, place, from);
+    worker.candidates += worker.touched.size();
+    decide(worker, set, found);
+}
+
+// Counts a common element of the set with those in the list of its element at `place`, from set
+// `from` on and before the set itself.
+void SetJoin::touch(Worker& worker, std::size_t set, std::size_t place, std::size_t from) const {
+    const std::uint32_t element = sets_.elements_of(set)[place], size = sets_.sizes[set];
+    const Posting* posting = postings_.data() + lists_[element];
+    const Posting* const end = postings_.data() + lists_[element + 1];
+    if (posting == end || end[-1].set < from)
+        return;
+    if (posting->set < from)
+        posting = std::lower_bound(posting, end, from,
+                                   [](const Posting& a, std::size_t b) { return a.set < b; });
+    const auto rest = static_cast<std::uint32_t>(sets_.stored(set) - place);
+    for (; posting != end && posting->set < set; ++posting) {
+        const std::uint32_t other = posting->set;
+        std::uint32_t& count = worker.counts[other];
+        if (count == kHopeless)
+            continue;
+        if (count == 0) {
+            worker.touched.push_back(other);
+            worker.needed[other] =
+                sets_.weighted() ? 0 : measure_.least_overlap(size, sets_.sizes[other]);
+        }
+        ++count;
+        // Even if all that follows in the shorter rest is common.
+        if (count + std::min(rest, sets_.sizes[other] - posting->place) - 1 < worker.needed[other])
+            count = kHopeless;
+    }
+}
+
+// Compares the set with all that share an element of the beginning.
+void SetJoin::decide(Worker& worker, std::size_t set, std::vector<Found>& found) const {
+    const auto elements = sets_.elements_of(set);
+    const std::uint32_t size = sets_.sizes[set], unstored = sets_.unstored(set);
+    const auto newest = [&](std::size_t one) {
+        return members_[group_[one] + group_sizes_[one] - 1];
+    };
+    const bool old = newest(set) < first_new_;
+    for (const std::uint32_t other : worker.touched) {
+        const std::uint32_t count = std::exchange(worker.counts[other], 0);
+        if (count == kHopeless || (old && newest(other) < first_new_))
+            continue;
+        double similarity;
+        if (sets_.weighted()) {
+            ++worker.compared;
+            similarity = std::min(
+                1.0, product(sets_, set, other) / (sets_.lengths[set] * sets_.lengths[other]));
+        } else {
+            const auto others = sets_.elements_of(other);
+            const std::uint32_t other_size = sets_.sizes[other], needed = worker.needed[other];
+            // Whatever was not counted is behind the beginning that ends first.
+            const std::uint32_t last = elements[probed_[set] - unstored - 1];
+            const std::uint32_t other_last = others[indexed_[other] - sets_.unstored(other) - 1];
+            const std::uint32_t behind =
+                last < other_last ? size - probed_[set] : other_size - indexed_[other];
+            if (count + behind < needed)
+                continue;
+            ++worker.compared;
+            const std::uint32_t common =
+                overlap(elements, others, std::int64_t{sets_.stored(set)} - needed,
+                        std::int64_t{sets_.stored(other)} - needed);
+            if (common == 0)
+                continue;
+            similarity = measure_.similarity(common, size, other_size);
+        }
+        if (measure_.enough(similarity))
+            found.push_back({other, static_cast<std::uint32_t>(set), similarity});
+    }
+}
+
+void SetJoin::emit(std::size_t most, SimilarPairs& pairs) {
+    for (; waiting_from_ < waiting_.size(); ++waiting_from_) {
+        const Found& found = waiting_[waiting_from_];
+        const bool same = found.one == found.two;
+        const std::uint32_t* const ones = members_.data() + group_[found.one];
+        const std::uint32_t* const twos = members_.data() + group_[found.two];
+        for (; one_ < group_sizes_[found.one]; ++one_, two_ = same ? one_ + 1 : 0)
+            for (; two_ < group_sizes_[found.two]; ++two_) {
+                if (pairs.left.size() == most)
+                    return;
+                const auto [left, right] = std::minmax(ones[one_], twos[two_]);
+                if (right < first_new_)
+                    continue;
+                pairs.left.push_back(left);
+                pairs.right.push_back(right);
+                pairs.similarities.push_back(found.similarity);
+            }
+        one_ = 0;
+        two_ = waiting_from_ + 1 < waiting_.size() &&
+               waiting_[waiting_from_ + 1].one == waiting_[waiting_from_ + 1].two;
+    }
+}
+
+SimilarPairs SetJoin::next(std::size_t most, std::size_t threads,
+                           const bits::Checkpoint& checkpoint) {
+    SimilarPairs pairs;
+    emit(most, pairs);
+    if (waiting_from_ == waiting_.size() && pairs.left.size() < most && begin_ < order_.size()) {
+        probe_some(threads, checkpoint);
+        emit(most, pairs);
+    }
+    return pairs;
+}
+
+}  // namespace lookalike::search
