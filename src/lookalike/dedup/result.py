@@ -199,7 +199,7 @@ class DedupResult:
 
     def report(self, path: str | Path) -> None:
         """Write a page that shows what was found: one HTML file that needs nothing else."""
-        from lookalike.dedup.report import write_report
+        from lookalike.dedup.report.page import write_report
 
         write_report(self, file_path("path", path))
 
