@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "bits/xxh64.hpp"
+#include "bits/hash.hpp"
 
 namespace lookalike::search {
 

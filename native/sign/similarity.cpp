@@ -106,6 +106,17 @@ void jaccard(const DocumentPairs& pairs, Work work, double* similarities) {
         });
 }
 
+void containment(const DocumentPairs& pairs, Work work, double* similarities) {
+    const Weigher uniform(WeightKind::uniform, nullptr);
+    compare_pairs(
+        pairs, uniform, work, similarities, [](const FeatureVector& a, const FeatureVector& b) {
+            std::size_t common = 0;
+            intersect(a, b, [&](const Entry&, const Entry&) { ++common; });
+            const std::size_t smaller = std::min(a.entries.size(), b.entries.size());
+            return smaller == 0 ? 0.0 : static_cast<double>(common) / static_cast<double>(smaller);
+        });
+}
+
 void cosine(const DocumentPairs& pairs, WeightKind kind, const Vocabulary* vocabulary, Work work,
             double* similarities) {
     compare_pairs(pairs, Weigher(kind, vocabulary), work, similarities,
