@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.dedup.verify import VerifiedPairs
+from lookalike.dedup.verify import VerifiedPairs, in_order
 
 __all__ = ["count_every_pair", "every_pair", "with_copies"]
 
@@ -22,12 +22,8 @@ def with_copies(
     """
     copies = np.flatnonzero(first != np.arange(len(first)))
     copies = copies[copies >= old]
-    left = np.concatenate([pairs.left, first[copies]])
-    right = np.concatenate([pairs.right, copies])
-    order = np.lexsort((right, left))
-    similarity = np.concatenate([pairs.similarity, np.ones(len(copies))])
-    distance = np.concatenate([pairs.distance, np.zeros(len(copies), np.int32)])
-    yield VerifiedPairs(left, right, similarity, distance)[order]
+    similarity, distance = np.ones(len(copies)), np.zeros(len(copies), np.int32)
+    yield in_order([pairs, VerifiedPairs(first[copies], copies, similarity, distance)])
 
 
 def count_every_pair(pairs: VerifiedPairs, first: NDArray[np.int64], old: int) -> int:

@@ -20,7 +20,15 @@ from lookalike.dedup.copies import every_pair, with_copies
 from lookalike.dedup.read import DocumentTable
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import Signed
+from lookalike.dedup.summary import summary_text
 from lookalike.dedup.verify import VerifiedPairs, concatenated
+from lookalike.dedup.write import (
+    survivors_table,
+    write_annotated,
+    write_pairs,
+    write_signatures,
+    write_survivors,
+)
 
 __all__ = ["DedupCounts", "DedupResult"]
 
@@ -147,8 +155,6 @@ class DedupResult:
         """
         if isinstance(self.source, TableCorpus):
             return self.source.select(self.survivors_rows)
-        from lookalike.dedup.write import survivors_table
-
         return survivors_table(self)
 
     def text(self, row: int) -> str:
@@ -172,20 +178,14 @@ class DedupResult:
 
         A file that the source is read from is refused, unless it is to be replaced: `in_place`.
         """
-        from lookalike.dedup.write import write_survivors
-
         return write_survivors(self, file_path("path", path), in_place=flag("in_place", in_place))
 
     def write_annotated(self, path: str | Path, *, in_place: bool = False) -> int:
         """Write every row with `cluster`, `duplicate_of` and `similarity` added."""
-        from lookalike.dedup.write import write_annotated
-
         return write_annotated(self, file_path("path", path), in_place=flag("in_place", in_place))
 
     def write_pairs(self, path: str | Path) -> int:
         """Write the verified pairs: `left`, `right`, `similarity`, `distance`."""
-        from lookalike.dedup.write import write_pairs
-
         return write_pairs(self, file_path("path", path))
 
     def save_signatures(self, path: str | os.PathLike[str]) -> None:
@@ -193,8 +193,6 @@ class DedupResult:
 
         To be done last: whoever comes back after a failure must not find these rows known.
         """
-        from lookalike.dedup.write import write_signatures
-
         write_signatures(self, file_path("path", path))
 
     def report(self, path: str | Path) -> None:
@@ -205,12 +203,10 @@ class DedupResult:
 
     def summary(self) -> str:
         """Return what was found in a few lines."""
-        from lookalike.dedup.summary import summary_text
-
         return summary_text(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return settings, completeness, counts, seconds, reused steps and warnings in plain values."""
+        """Return settings, completeness, counts, seconds, reused steps and warnings, as values."""
         return {
             "settings": self.settings.to_dict(),
             "complete": self.complete,
