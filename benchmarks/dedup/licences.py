@@ -27,9 +27,7 @@ def licences(count: int, seed: int = SEED) -> list[str]:
     rng = random.Random(seed)
     words = [_word(rng) for _ in range(VOCABULARY)]
     shares = [1 / (rank + 2.7) for rank in range(VOCABULARY)]
-    clauses = [
-        rng.choices(words, shares, k=rng.randint(*CLAUSE_WORDS)) for _ in range(CLAUSES)
-    ]
+    clauses = [rng.choices(words, shares, k=rng.randint(*CLAUSE_WORDS)) for _ in range(CLAUSES)]
     popular = [1 / (rank + 1) for rank in range(CLAUSES)]
     templates = [
         [clauses[each] for each in rng.choices(range(CLAUSES), popular, k=length)]
@@ -57,7 +55,8 @@ def write_licences(path: Path, count: int) -> Path:
 
 def _word(rng: random.Random) -> str:
     return "".join(
-        rng.choice("bcdfghklmnprstvw") + rng.choice("aeiou") for _ in range(rng.choice([1, 2, 3, 4]))
+        rng.choice("bcdfghklmnprstvw") + rng.choice("aeiou")
+        for _ in range(rng.choice([1, 2, 3, 4]))
     )
 
 

@@ -1,6 +1,7 @@
 #include "pairs/set_join.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -14,17 +15,16 @@ constexpr std::uint32_t kHopeless = UINT32_MAX;
 constexpr std::size_t kSetsPerTask = 8;
 constexpr std::size_t kFewestAtATime = 16, kMostAtATime = 8192;
 constexpr std::size_t kManyPairs = std::size_t{1} << 20;
+constexpr double kAbove = 1 + 1e-6;  // more than rounding to single precision takes away
 
 // How many elements two ascending lists have in common, of which so many may be without a partner;
-// 0 as soon as more are.
-std::uint32_t overlap(std::span<const std::uint32_t> left, std::span<const std::uint32_t> right,
-                      std::int64_t left_spare, std::int64_t right_spare) {
+// -1 as soon as more are.
+std::int64_t overlap(std::span<const std::uint32_t> left, std::span<const std::uint32_t> right,
+                     std::int64_t left_spare, std::int64_t right_spare) {
     constexpr std::size_t kRun = 4;
     const std::uint32_t *a = left.data(), *const a_end = a + left.size();
     const std::uint32_t *b = right.data(), *const b_end = b + right.size();
-    std::uint32_t common = 0;
-    if (left_spare < 0 || right_spare < 0)
-        return 0;
+    std::int64_t common = 0;
     while (a != a_end && b != b_end) {
         // Near-duplicates have long runs in common.
         while (static_cast<std::size_t>(a_end - a) >= kRun &&
@@ -32,7 +32,7 @@ std::uint32_t overlap(std::span<const std::uint32_t> left, std::span<const std::
                std::memcmp(a, b, kRun * sizeof *a) == 0) {
             a += kRun;
             b += kRun;
-            common += kRun;
+            common += std::int64_t{kRun};
         }
         if (a == a_end || b == b_end)
             break;
@@ -43,21 +43,23 @@ std::uint32_t overlap(std::span<const std::uint32_t> left, std::span<const std::
         } else if (*a < *b) {
             ++a;
             if (--left_spare < 0)
-                return 0;
+                return -1;
         } else {
             ++b;
             if (--right_spare < 0)
-                return 0;
+                return -1;
         }
     }
-    return a_end - a <= left_spare && b_end - b <= right_spare ? common : 0;
+    return a_end - a <= left_spare && b_end - b <= right_spare ? common : -1;
 }
 
-double product(const Sets& sets, std::size_t left, std::size_t right) {
+// The sum of products of weights of common elements, from places a and b of two sets on.
+double product(const Sets& sets, std::size_t left, std::size_t right, std::size_t a,
+               std::size_t b) {
     const auto one = sets.elements_of(left), two = sets.elements_of(right);
     const double *const x = sets.weights_of(left), *const y = sets.weights_of(right);
     double sum = 0;
-    for (std::size_t a = 0, b = 0; a < one.size() && b < two.size();) {
+    while (a < one.size() && b < two.size()) {
         if (one[a] == two[b]) {
             sum += x[a] * y[b];
             ++a;
@@ -69,6 +71,12 @@ double product(const Sets& sets, std::size_t left, std::size_t right) {
         }
     }
     return sum;
+}
+
+// How many elements of an ascending list are at most `last`.
+std::size_t up_to(std::span<const std::uint32_t> elements, std::uint32_t last) {
+    return static_cast<std::size_t>(std::upper_bound(elements.begin(), elements.end(), last) -
+                                    elements.begin());
 }
 
 }  // namespace
@@ -144,6 +152,7 @@ void SetJoin::group_equal() {
 void SetJoin::choose_prefixes() {
     probed_.resize(sets_.count());
     indexed_.resize(sets_.count());
+    rests_.resize(sets_.weights.size());
     for (const std::uint32_t set : order_) {
         const std::uint32_t size = sets_.sizes[set];
         if (sets_.weighted()) {
@@ -155,17 +164,20 @@ void SetJoin::choose_prefixes() {
     }
 }
 
-// Elements after which what follows is too light to make a pair by itself.
-std::uint32_t SetJoin::weighty_prefix(std::size_t set) const {
+// Elements after which what follows is too light to make a pair by itself; notes how long the rests
+// are from each on.
+std::uint32_t SetJoin::weighty_prefix(std::size_t set) {
     const double* const weights = sets_.weights_of(set);
     const double most = measure_.least_share_of_squares() * sets_.lengths[set] * sets_.lengths[set];
-    std::uint32_t stored = sets_.stored(set);
-    for (double squares = 0; stored > 0; --stored) {
-        squares += weights[stored - 1] * weights[stored - 1];
+    std::uint32_t prefix = 0;
+    double squares = 0;
+    for (std::uint32_t place = sets_.stored(set); place-- > 0;) {
+        squares += weights[place] * weights[place];
+        rests_[sets_.offsets[set] + place] = static_cast<float>(std::sqrt(squares));
         if (squares >= most)
-            break;
+            prefix = std::max(prefix, place + 1);
     }
-    return sets_.unstored(set) + stored;
+    return sets_.unstored(set) + prefix;
 }
 
 double SetJoin::share() const {
@@ -198,11 +210,16 @@ void SetJoin::index_next_block() {
     for (std::uint64_t& list : lists_)
         begin += std::exchange(list, begin);
     postings_.resize(total);
+    posting_weights_.resize(sets_.weighted() ? total : 0);
     for (std::size_t at = begin_; at < end_; ++at) {
         const std::uint32_t set = order_[at], length = prefix(set), first = sets_.unstored(set);
         const auto elements = sets_.elements_of(set);
-        for (std::uint32_t place = 0; place < length; ++place)
-            postings_[lists_[elements[place]]++] = {set, first + place};
+        for (std::uint32_t place = 0; place < length; ++place) {
+            const std::uint64_t to = lists_[elements[place]]++;
+            postings_[to] = {set, first + place};
+            if (sets_.weighted())
+                posting_weights_[to] = sets_.weights_of(set)[place];
+        }
     }
     // Each list has moved to where the next one begins.
     std::copy_backward(lists_.begin(), lists_.end() - 1, lists_.end());
@@ -245,6 +262,7 @@ void SetJoin::probe_some(std::size_t threads, const bits::Checkpoint& checkpoint
 void SetJoin::probe(Worker& worker, std::size_t set, std::vector<Found>& found) const {
     worker.counts.resize(sets_.count());
     worker.needed.resize(sets_.count());
+    worker.sums.resize(sets_.weighted() ? sets_.count() : 0);
     worker.touched.clear();
     const std::uint32_t unstored = sets_.unstored(set);
     const std::size_t prefix = probed_[set] > unstored ? probed_[set] - unstored : 0;
@@ -270,6 +288,16 @@ void SetJoin::touch(Worker& worker, std::size_t set, std::size_t place, std::siz
     if (posting->set < from)
         posting = std::lower_bound(posting, end, from,
                                    [](const Posting& a, std::size_t b) { return a.set < b; });
+    if (sets_.weighted()) {
+        const double weight = sets_.weights_of(set)[place];
+        for (; posting != end && posting->set < set; ++posting) {
+            if (worker.counts[posting->set]++ == 0)
+                worker.touched.push_back(posting->set);
+            worker.sums[posting->set] +=
+                weight * posting_weights_[static_cast<std::size_t>(posting - postings_.data())];
+        }
+        return;
+    }
     const auto rest = static_cast<std::uint32_t>(sets_.stored(set) - place);
     for (; posting != end && posting->set < set; ++posting) {
         const std::uint32_t other = posting->set;
@@ -278,8 +306,7 @@ void SetJoin::touch(Worker& worker, std::size_t set, std::size_t place, std::siz
             continue;
         if (count == 0) {
             worker.touched.push_back(other);
-            worker.needed[other] =
-                sets_.weighted() ? 0 : measure_.least_overlap(size, sets_.sizes[other]);
+            worker.needed[other] = measure_.least_overlap(size, sets_.sizes[other]);
         }
         ++count;
         // Even if all that follows in the shorter rest is common.
@@ -288,44 +315,68 @@ void SetJoin::touch(Worker& worker, std::size_t set, std::size_t place, std::siz
     }
 }
 
-// Compares the set with all that share an element of the beginning.
+// Compares the set with all that share an element of the beginning. What they have in common up to
+// the end of the beginning that ends first was counted; what follows is looked at now.
 void SetJoin::decide(Worker& worker, std::size_t set, std::vector<Found>& found) const {
     const auto elements = sets_.elements_of(set);
-    const std::uint32_t size = sets_.sizes[set], unstored = sets_.unstored(set);
     const auto newest = [&](std::size_t one) {
         return members_[group_[one] + group_sizes_[one] - 1];
     };
     const bool old = newest(set) < first_new_;
     for (const std::uint32_t other : worker.touched) {
         const std::uint32_t count = std::exchange(worker.counts[other], 0);
+        const double sum = sets_.weighted() ? std::exchange(worker.sums[other], 0) : 0;
         if (count == kHopeless || (old && newest(other) < first_new_))
             continue;
-        double similarity;
-        if (sets_.weighted()) {
-            ++worker.compared;
-            similarity = std::min(
-                1.0, product(sets_, set, other) / (sets_.lengths[set] * sets_.lengths[other]));
-        } else {
-            const auto others = sets_.elements_of(other);
-            const std::uint32_t other_size = sets_.sizes[other], needed = worker.needed[other];
-            // Whatever was not counted is behind the beginning that ends first.
-            const std::uint32_t last = elements[probed_[set] - unstored - 1];
-            const std::uint32_t other_last = others[indexed_[other] - sets_.unstored(other) - 1];
-            const std::uint32_t behind =
-                last < other_last ? size - probed_[set] : other_size - indexed_[other];
-            if (count + behind < needed)
-                continue;
-            ++worker.compared;
-            const std::uint32_t common =
-                overlap(elements, others, std::int64_t{sets_.stored(set)} - needed,
-                        std::int64_t{sets_.stored(other)} - needed);
-            if (common == 0)
-                continue;
-            similarity = measure_.similarity(common, size, other_size);
-        }
+        const auto others = sets_.elements_of(other);
+        std::size_t place = probed_[set] - sets_.unstored(set);
+        std::size_t other_place = indexed_[other] - sets_.unstored(other);
+        if (elements[place - 1] < others[other_place - 1])
+            other_place = up_to(others, elements[place - 1]);
+        else
+            place = up_to(elements, others[other_place - 1]);
+        const double similarity =
+            sets_.weighted() ? weighted_similarity(worker, set, other, place, other_place, sum)
+                             : plain_similarity(worker, set, other, place, other_place, count);
         if (measure_.enough(similarity))
             found.push_back({other, static_cast<std::uint32_t>(set), similarity});
     }
+}
+
+// The similarity of two sets that have `count` elements in common before these places; 0 if it is
+// clear that it is not enough.
+double SetJoin::plain_similarity(Worker& worker, std::size_t set, std::uint32_t other,
+                                 std::size_t place, std::size_t other_place,
+                                 std::uint32_t count) const {
+    const auto elements = sets_.elements_of(set).subspan(place);
+    const auto others = sets_.elements_of(other).subspan(other_place);
+    const std::int64_t missing = std::int64_t{worker.needed[other]} - count;
+    const std::int64_t spare = static_cast<std::int64_t>(elements.size()) - missing;
+    const std::int64_t other_spare = static_cast<std::int64_t>(others.size()) - missing;
+    if (spare < 0 || other_spare < 0)
+        return 0;
+    ++worker.compared;
+    const std::int64_t common = overlap(elements, others, spare, other_spare);
+    return common < 0 ? 0
+                      : measure_.similarity(count + static_cast<std::uint32_t>(common),
+                                            sets_.sizes[set], sets_.sizes[other]);
+}
+
+// The same of sets with weights, whose products sum up to `sum` before these places.
+double SetJoin::weighted_similarity(Worker& worker, std::size_t set, std::uint32_t other,
+                                    std::size_t place, std::size_t other_place, double sum) const {
+    const double lengths = sets_.lengths[set] * sets_.lengths[other];
+    const double rest = rest_length(set, place) * rest_length(other, other_place);
+    if (!measure_.enough(kAbove * (sum + rest) / lengths))
+        return 0;
+    ++worker.compared;
+    sum += product(sets_, set, other, place, other_place);
+    return std::min(1.0, sum / lengths);
+}
+
+// The Euclidean length of the weights from a place on.
+double SetJoin::rest_length(std::size_t set, std::size_t place) const {
+    return place < sets_.stored(set) ? rests_[sets_.offsets[set] + place] : 0;
 }
 
 void SetJoin::emit(std::size_t most, SimilarPairs& pairs) {

@@ -49,6 +49,7 @@ class SetJoin {
     };
     struct Worker {
         std::vector<std::uint32_t> counts;  // of common elements by set, 0 between two probes
+        std::vector<double> sums;           // of products of weights, likewise
         std::vector<std::uint32_t> needed;
         std::vector<std::uint32_t> touched;
         std::uint64_t candidates = 0, compared = 0;
@@ -57,12 +58,17 @@ class SetJoin {
     void group_equal();
     bool equal(std::uint32_t one, std::uint32_t two) const;
     void choose_prefixes();
-    std::uint32_t weighty_prefix(std::size_t set) const;
+    std::uint32_t weighty_prefix(std::size_t set);
     void index_next_block();
     void probe_some(std::size_t threads, const bits::Checkpoint& checkpoint);
     void probe(Worker& worker, std::size_t set, std::vector<Found>& found) const;
     void touch(Worker& worker, std::size_t set, std::size_t place, std::size_t from) const;
     void decide(Worker& worker, std::size_t set, std::vector<Found>& found) const;
+    double plain_similarity(Worker& worker, std::size_t set, std::uint32_t other, std::size_t place,
+                            std::size_t other_place, std::uint32_t count) const;
+    double weighted_similarity(Worker& worker, std::size_t set, std::uint32_t other,
+                               std::size_t place, std::size_t other_place, double sum) const;
+    double rest_length(std::size_t set, std::size_t place) const;
     void emit(std::size_t most, SimilarPairs& pairs);
 
     Sets sets_;
@@ -78,11 +84,13 @@ class SetJoin {
     // Elements at the beginning, stored or not, by which a set is looked up among smaller ones, and
     // by which larger ones find it.
     std::vector<std::uint32_t> probed_, indexed_;
+    std::vector<float> rests_;  // Euclidean lengths of weighted sets from each stored element on
 
     // The block of sets that can be found at present, as places in order_; who asks next is next_.
     std::size_t begin_ = 0, end_ = 0, next_ = 0;
     std::vector<std::uint64_t> lists_;
     std::vector<Posting> postings_;
+    std::vector<double> posting_weights_;
     std::size_t at_a_time_ = 64;
 
     std::vector<Worker> workers_;

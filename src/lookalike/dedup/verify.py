@@ -252,13 +252,19 @@ def most_similar(pairs: VerifiedPairs) -> VerifiedPairs:
 def _parts(
     lengths: NDArray[np.int64], left: NDArray[np.int64], right: NDArray[np.int64]
 ) -> Iterator[slice]:
-    """Cut pairs into runs of at most so many pairs, and about so many bytes of text."""
+    """Cut pairs into runs of at most so many pairs, and about so many bytes of text.
+
+    A document is read once in a run, and counts where it comes first.
+    """
     begin = 0
     while begin < len(left):
         end = min(len(left), begin + _PAIRS_AT_A_TIME)
-        # Pairs come by left document, so that it counts once.
-        weights = lengths[right[begin:end]]
-        end = begin + max(1, int(np.searchsorted(np.cumsum(weights), _BYTES_AT_A_TIME)))
+        both = np.stack([left[begin:end], right[begin:end]], axis=1).reshape(-1)
+        positions, firsts = np.unique(both, return_index=True)
+        sizes = np.zeros(len(both), np.int64)
+        sizes[firsts] = lengths[positions]
+        bytes_read = np.cumsum(sizes)[1::2]
+        end = begin + max(1, int(np.searchsorted(bytes_read, _BYTES_AT_A_TIME)))
         end = min(end, len(left))
         yield slice(begin, end)
         begin = end
