@@ -18,7 +18,7 @@ from lookalike.cli.arguments import (
     check_folder,
     check_not_read,
     corpus_of,
-    settings_fields,
+    settings_of,
 )
 from lookalike.cli.output import say, say_json, warn, warn_left_out
 from lookalike.cli.progress import progress_bars
@@ -51,6 +51,8 @@ near-duplicates:
   two documents whose exact similarity is at least the threshold: Jaccard similarity of word
   {NGRAMS["minhash"]}-grams (minhash), or the cosine of word n-gram counts (simhash, topsig).
   Signatures only propose pairs. docs/deduplicating.md has the figures.
+  With --measure containment: a document of which that much is in a larger one, that of more
+  different features, which stays. --keep then decides between equally large ones.
 
 what is guaranteed:
   every document that is dropped was compared with one that stays (or is in OLD), and is equal to it
@@ -67,6 +69,8 @@ examples:
   lookalike dedup corpus.jsonl --in-place
   lookalike dedup 'crawl/*.parquet' -o unique.parquet --text content --report report.html
   lookalike dedup docs/ --threshold 0.7 --pairs pairs.csv
+  lookalike dedup docs/ --measure containment --threshold 0.9 -o whole
+  lookalike dedup names.csv --features chars --ngram 3 --stop-words names-to-ignore.txt
   lookalike dedup corpus.jsonl --annotate -o annotated.jsonl --keep longest
   lookalike dedup today.jsonl --against yesterday.jsonl -o new.jsonl
   lookalike dedup today.jsonl --against seen.lookalike --save-signatures seen.lookalike -o new.jsonl
@@ -146,7 +150,7 @@ def run(options: argparse.Namespace) -> None:
     if options.in_place and options.output is None:
         options.output = _only_file(corpus)
     _check_outputs(options, corpus, old)
-    names = [setting.name for setting in settings_fields()]
+    settings = settings_of(options)
     with progress_bars(options.quiet or options.json) as progress:
         result = dedup(
             corpus,
@@ -160,7 +164,7 @@ def run(options: argparse.Namespace) -> None:
             skip_bad=options.skip_bad,
             threads=options.threads,
             progress=progress,
-            **{name: getattr(options, name) for name in names},
+            **settings,
         )
         written, seconds = _write(options, result, progress)
     if written:

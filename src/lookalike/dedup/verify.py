@@ -16,7 +16,7 @@ from lookalike.dedup.read import DocumentTable
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import Signed
 from lookalike.dedup.work_folder import WorkFolder, digest
-from lookalike.features import cosine_pairs, jaccard_pairs
+from lookalike.features import similarity_pairs
 
 __all__ = [
     "Verdict",
@@ -124,7 +124,7 @@ def _complete(
 def _key(job: JobContext, signed: Signed) -> str:
     settings = job.settings
     chosen = (settings.threshold, settings.radius, settings.verify, settings.keep, settings.exact)
-    return digest("pairs", signed.key, *chosen)
+    return digest("pairs", signed.key, *chosen, settings.measure)
 
 
 def _verdict(job: JobContext, facts: dict[str, Any]) -> Verdict:
@@ -143,15 +143,21 @@ def _similarities(
 
     One that is the threshold, or 1, but for rounding, is returned as that.
     """
-    compare = jaccard_pairs if job.settings.measure == "jaccard" else cosine_pairs
-    features = job.settings.features()
+    features = job.settings.feature_kind()
     found = np.empty(len(left))
     for part in _parts(documents.texts.lengths, left, right):
         both = np.concatenate([left[part], right[part]])
         positions, places = np.unique(both, return_inverse=True)
         some = documents.texts.documents.take(positions)
         half = len(places) // 2
-        found[part] = compare(some, places[:half], places[half:], features, threads=job.threads)
+        found[part] = similarity_pairs(
+            job.settings.measure,
+            some,
+            places[:half],
+            places[half:],
+            features,
+            threads=job.threads,
+        )
         documents.texts.release()
         tell(part.stop / len(left))
     return unrounded(found, job.settings)

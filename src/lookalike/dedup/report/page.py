@@ -28,8 +28,8 @@ from lookalike.dedup.summary import (
     share_text,
     size_text,
     timings,
-    unit_text,
 )
+from lookalike.features.choice import unit_text
 from lookalike.storage import whole_file
 
 if TYPE_CHECKING:
@@ -301,8 +301,8 @@ def _percent(share: float) -> str:
 
 def _measure(result: DedupResult) -> str:
     settings = result.settings
-    name = "Jaccard similarity" if settings.measure == "jaccard" else "cosine"
-    return f"{name} of {unit_text(settings.ngram)}"
+    name = "Jaccard similarity" if settings.measure == "jaccard" else settings.measure
+    return f"{name} of {unit_text(settings.feature_kind())}"
 
 
 def _figure(title: str, content: str, caption: str) -> str:
