@@ -38,6 +38,10 @@ IN_WORDS = {
 """Defaults that are no values; what they mean has tests of its own."""
 
 
+def ngrams() -> str:
+    return f"{by_method('ngram')}; chars {DedupSettings(features='chars').ngram}"
+
+
 def by_method(name: str) -> str:
     values = ((method, getattr(DedupSettings(method=method), name)) for method in methods())
     return ", ".join(f"{method} {value}" for method, value in values if value)
@@ -57,9 +61,9 @@ def default_of(function: Callable[..., Any], name: str) -> str:
 
 
 USED: dict[tuple[str, str], Callable[[], str]] = {
-    ("dedup", "--ngram"): lambda: by_method("ngram"),
+    ("dedup", "--ngram"): ngrams,
     ("dedup", "--bits"): lambda: by_method("bits"),
-    ("sign", "--ngram"): lambda: by_method("ngram"),
+    ("sign", "--ngram"): ngrams,
     ("sign", "--bits"): lambda: by_method("bits"),
     ("sign", "--weights"): lambda: DedupSettings(method="simhash").signer().weights.kind,  # type: ignore[union-attr]
     ("compare", "--ngram"): lambda: str(compare_texts("a b", "a c").shingles.ngram),

@@ -13,6 +13,7 @@ from compare.test_shingles import texts
 from lookalike.compare import diff
 from lookalike.compare.diff import WORDS_AT_A_TIME, difference
 from lookalike.compare.shingles import shared_shingles
+from lookalike.features import Words
 
 WORD = st.text("abc", min_size=1, max_size=2)
 SPACE = st.sampled_from([" ", "  ", "\n", "\t\n  ", "\u2003"])

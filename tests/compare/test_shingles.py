@@ -10,6 +10,7 @@ import lookalike as la
 from features.test_words import SAMPLES, same_unicode
 from lookalike.compare.shingles import shared_shingles
 from lookalike.compare.spans import LONGEST_TOKEN, token_spans, word_spans
+from lookalike.features import Words
 from support import text_oracle
 
 words = st.lists(st.sampled_from("a b c d. (e) the THE 漢字 x-y, né".split()), max_size=40)

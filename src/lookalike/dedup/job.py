@@ -98,8 +98,8 @@ def _steps(job: JobContext, source: Source, old: Source | OldSignatures | None) 
         verdict = join_documents(job, documents, signed)
     elif verdict is None:
         with timed("propose"):
-            best = best_of_equals(rank, first)
-            candidates = propose_pairs(job, documents, signed, best[signed.positions])
+            best = best_of_equals(rank, first)[signed.positions]
+            candidates = propose_pairs(job, documents, signed, best)
         with timed("verify"):
             verdict = verify_pairs(job, documents, signed, candidates)
     with timed("cluster"):
