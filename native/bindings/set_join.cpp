@@ -29,12 +29,12 @@ void bind_set_join(nb::module_& module) {
     nb::class_<FeatureSets>(module, "FeatureSets")
         .def(
             "__init__",
-            [](FeatureSets* self, WeightKind kind, std::size_t expected, std::size_t most_bytes) {
+            [](FeatureSets* self, WeightKind kind, std::size_t expected, std::size_t most) {
                 expect(kind == WeightKind::uniform || kind == WeightKind::count,
                        "weights other than counts");
-                new (self) FeatureSets(kind, expected, most_bytes);
+                new (self) FeatureSets(kind, expected, most);
             },
-            "kind"_a, "expected"_a, "most_bytes"_a)
+            "kind"_a, "expected"_a, "most"_a)
         .def(
             "observe",
             [](FeatureSets& self, const BoundSource& source, std::size_t threads) {
@@ -55,15 +55,17 @@ void bind_set_join(nb::module_& module) {
         .def(
             "__init__",
             [](SetJoin* self, FeatureSets& sets, Measure measure, double threshold,
-               std::size_t first_new, std::size_t most_postings, std::size_t threads) {
+               const ByteArray& old, std::size_t most_postings, std::size_t threads) {
                 expect(!sets.weighted() || measure == Measure::cosine,
                        "weights, which only the cosine has");
                 expect(threshold > 0 && threshold <= 1, "a threshold that is no similarity");
+                expect_shape(old, {sets.count()}, "marks of another number than documents");
                 const nb::gil_scoped_release nogil;
                 new (self) SetJoin(sets.finish(threads, kCheckpoint), {measure, threshold},
-                                   first_new, most_postings);
+                                   {old.data(), old.data() + old.size()}, most_postings);
             },
-            "sets"_a, "measure"_a, "threshold"_a, "first_new"_a, "most_postings"_a, "threads"_a)
+            "sets"_a, "measure"_a, "threshold"_a, "old"_a.noconvert(), "most_postings"_a,
+            "threads"_a)
         .def(
             "next",
             [](SetJoin& self, std::size_t most, std::size_t threads) {

@@ -82,8 +82,8 @@ struct FeatureSets::Numbers {
     }
 };
 
-FeatureSets::FeatureSets(sign::WeightKind kind, std::size_t expected, std::size_t most_bytes)
-    : kind_(kind), most_bytes_(most_bytes) {
+FeatureSets::FeatureSets(sign::WeightKind kind, std::size_t expected, std::size_t most)
+    : kind_(kind), most_(most) {
     const std::size_t places = std::bit_ceil(std::clamp(
         std::min(expected, kMostPlaces) * kPlacesPerFeature, kFewestPlaces, kMostPlaces));
     marks_ = std::vector<std::atomic<std::uint64_t>>(places / 32);
@@ -163,8 +163,7 @@ void FeatureSets::add(const sign::Source& source, sign::Work work) {
             lengths_.push_back(document.length);
         document = {};
     }
-    // Here, as numbers, as postings of the join, and in tables: some 32 bytes each at the most.
-    if (features_.size() > most_bytes_ / (weighted() ? 48 : 32))
+    if (features_.size() > most_)
         throw TooManyResults();
 }
 

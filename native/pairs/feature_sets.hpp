@@ -19,8 +19,8 @@ class FeatureSets {
   public:
     // `kind` is uniform, for sets without weights, or count. `expected` is about how many features
     // there are, with repetitions; a wrong guess costs time or memory only. `add` throws
-    // TooManyResults when shared features would take more than `most_bytes`.
-    FeatureSets(sign::WeightKind kind, std::size_t expected, std::size_t most_bytes);
+    // TooManyResults when documents have more than `most` shared features in all.
+    FeatureSets(sign::WeightKind kind, std::size_t expected, std::size_t most);
     FeatureSets(const FeatureSets&) = delete;
     FeatureSets& operator=(const FeatureSets&) = delete;
 
@@ -53,7 +53,7 @@ class FeatureSets {
     Numbers number_features(std::size_t threads, const bits::Checkpoint& checkpoint);
 
     sign::WeightKind kind_;
-    std::size_t most_bytes_;
+    std::size_t most_;
     // A bit for features that came once, and one beside it for those that came again. Some share
     // these bits, so that a few more seem to have come again.
     std::vector<std::atomic<std::uint64_t>> marks_;

@@ -81,10 +81,11 @@ std::size_t up_to(std::span<const std::uint32_t> elements, std::uint32_t last) {
 
 }  // namespace
 
-SetJoin::SetJoin(Sets sets, SetMeasure measure, std::size_t first_new, std::size_t most_postings)
+SetJoin::SetJoin(Sets sets, SetMeasure measure, std::vector<std::uint8_t> old,
+                 std::size_t most_postings)
     : sets_(std::move(sets)),
       measure_(measure),
-      first_new_(first_new),
+      old_(std::move(old)),
       most_postings_(most_postings) {
     group_equal();
     choose_prefixes();
@@ -108,6 +109,7 @@ void SetJoin::group_equal() {
     std::vector<Hashed> whole;
     group_.resize(count);
     group_sizes_.assign(count, 0);
+    group_old_.assign(count, 1);
     std::vector<std::uint32_t> stands(count);
     for (std::uint32_t set = 0; set < count; ++set) {
         stands[set] = set;
@@ -145,6 +147,9 @@ void SetJoin::group_equal() {
     for (std::size_t set = 0; set < count; ++set)  // of equal sizes, so by document
         if (sets_.sizes[set] != 0)
             members_[to[stands[set]]++] = sets_.documents[set];
+    for (std::size_t set = 0; set < count; ++set)
+        if (!old_[sets_.documents[set]])
+            group_old_[stands[set]] = 0;
     one_ = 0;
     two_ = 1;
 }
@@ -319,14 +324,10 @@ void SetJoin::touch(Worker& worker, std::size_t set, std::size_t place, std::siz
 // the end of the beginning that ends first was counted; what follows is looked at now.
 void SetJoin::decide(Worker& worker, std::size_t set, std::vector<Found>& found) const {
     const auto elements = sets_.elements_of(set);
-    const auto newest = [&](std::size_t one) {
-        return members_[group_[one] + group_sizes_[one] - 1];
-    };
-    const bool old = newest(set) < first_new_;
     for (const std::uint32_t other : worker.touched) {
         const std::uint32_t count = std::exchange(worker.counts[other], 0);
         const double sum = sets_.weighted() ? std::exchange(worker.sums[other], 0) : 0;
-        if (count == kHopeless || (old && newest(other) < first_new_))
+        if (count == kHopeless || (group_old_[set] && group_old_[other]))
             continue;
         const auto others = sets_.elements_of(other);
         std::size_t place = probed_[set] - sets_.unstored(set);
@@ -390,7 +391,7 @@ void SetJoin::emit(std::size_t most, SimilarPairs& pairs) {
                 if (pairs.left.size() == most)
                     return;
                 const auto [left, right] = std::minmax(ones[one_], twos[two_]);
-                if (right < first_new_)
+                if (old_[left] && old_[right])
                     continue;
                 pairs.left.push_back(left);
                 pairs.right.push_back(right);

@@ -19,12 +19,14 @@ struct SimilarPairs {
 };
 
 // Equal sets are one in the search. With weights the measure has to be the cosine. Pairs of two
-// documents below `first_new` are left out, and so are documents without elements. What is found,
-// and in which order, does not depend on threads.
+// documents that are marked as old are left out, and so are documents without elements. What is
+// found, and in which order, does not depend on threads.
 class SetJoin {
   public:
     // Looks up in lists of at most about `most_postings` elements at a time, 8 bytes each.
-    SetJoin(Sets sets, SetMeasure measure, std::size_t first_new, std::size_t most_postings);
+    // `old` has a mark for each document, not 0 for an old one.
+    SetJoin(Sets sets, SetMeasure measure, std::vector<std::uint8_t> old,
+            std::size_t most_postings);
 
     // The next pairs, at most so many, perhaps none although there are more to come.
     SimilarPairs next(std::size_t most, std::size_t threads, const bits::Checkpoint& checkpoint);
@@ -73,13 +75,15 @@ class SetJoin {
 
     Sets sets_;
     SetMeasure measure_;
-    std::size_t first_new_, most_postings_;
+    std::vector<std::uint8_t> old_;
+    std::size_t most_postings_;
 
     // Documents of equal sets, ascending: those that set s stands for are members_[group_[s]] to
     // members_[group_[s] + group_sizes_[s]]. Sets that another stands for have none.
     std::vector<std::uint32_t> members_, group_sizes_;
     std::vector<std::uint64_t> group_;
-    std::vector<std::uint32_t> order_;  // the sets that are searched, ascending
+    std::vector<std::uint8_t> group_old_;  // whether all of them are
+    std::vector<std::uint32_t> order_;     // the sets that are searched, ascending
 
     // Elements at the beginning, stored or not, by which a set is looked up among smaller ones, and
     // by which larger ones find it.

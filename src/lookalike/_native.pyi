@@ -366,7 +366,7 @@ class Measure(Enum):
     cosine = 2
 
 class FeatureSets:
-    def __init__(self, kind: WeightKind, expected: int, most_bytes: int) -> None: ...
+    def __init__(self, kind: WeightKind, expected: int, most: int) -> None: ...
     def observe(self, source: Source, threads: int) -> None: ...
     def add(self, source: Source, threads: int) -> None: ...
 
@@ -376,7 +376,7 @@ class SetJoin:
         sets: FeatureSets,
         measure: Measure,
         threshold: float,
-        first_new: int,
+        old: NDArray[np.uint8],
         most_postings: int,
         threads: int,
     ) -> None: ...

@@ -33,7 +33,7 @@ IN_WORDS = {
     "a guess", "a guess, or rows", "all cores", "by T", "by the size", "all of them",
     "as in the snapshot", "what SliceIndex chooses", "the same as expand",
     "a sample of the signatures, each looked for among the others",
-    "signature, if there is one",
+    "signature, if there is one", "what the signatures estimate, jaccard or cosine",
 }  # fmt: skip
 """Defaults that are no values; what they mean has tests of its own."""
 

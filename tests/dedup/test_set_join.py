@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -80,13 +80,14 @@ def join(
     kind = _native.WeightKind.count if counted else _native.WeightKind.uniform
     sets = _native.FeatureSets(kind, 100, LARGE)
     cuts = [len(documents) * part // parts for part in range(parts + 1)]
-    sources = [source(documents[a:b]) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    sources = [source(documents[a:b]) for a, b in pairwise(cuts)]
     for each in sources:
         sets.observe(each, threads)
     for each in sources:
         sets.add(each, threads)
     chosen = getattr(_native.Measure, measure)
-    made = _native.SetJoin(sets, chosen, threshold, old, postings, threads)
+    marks = (np.arange(len(documents)) < old).astype(np.uint8)
+    made = _native.SetJoin(sets, chosen, threshold, marks, postings, threads)
     found: list[Any] = []
     shares = [0.0]
     while not made.finished:
@@ -184,7 +185,7 @@ def test_unlike_sets_with_common_ends_are_not_compared() -> None:
 
 
 def test_more_shared_features_than_there_is_room_for() -> None:
-    sets = _native.FeatureSets(_native.WeightKind.uniform, 100, 1000)
+    sets = _native.FeatureSets(_native.WeightKind.uniform, 100, 499)
     documents = source([list(range(100))] * 5)
     sets.observe(documents, 1)
     with pytest.raises(_native.TooManyResults):
@@ -192,11 +193,14 @@ def test_more_shared_features_than_there_is_room_for() -> None:
 
 
 def test_what_does_not_fit_is_a_mistake_of_ours() -> None:
+    none = np.zeros(0, np.uint8)
     counted = _native.FeatureSets(_native.WeightKind.count, 10, 10)
     with pytest.raises(_native.BorderError, match="cosine"):
-        _native.SetJoin(counted, _native.Measure.jaccard, 0.5, 0, 10, 1)
+        _native.SetJoin(counted, _native.Measure.jaccard, 0.5, none, 10, 1)
     plain = _native.FeatureSets(_native.WeightKind.uniform, 10, 10)
     with pytest.raises(_native.BorderError, match="threshold"):
-        _native.SetJoin(plain, _native.Measure.jaccard, 0.0, 0, 10, 1)
+        _native.SetJoin(plain, _native.Measure.jaccard, 0.0, none, 10, 1)
+    with pytest.raises(_native.BorderError, match="marks"):
+        _native.SetJoin(plain, _native.Measure.jaccard, 0.5, np.ones(1, np.uint8), 10, 1)
     with pytest.raises(_native.BorderError, match="counts"):
         _native.FeatureSets(_native.WeightKind.tfidf, 10, 10)

@@ -33,13 +33,17 @@ class Direction:
     def deciding(self, pairs: VerifiedPairs) -> VerifiedPairs:
         """Return the pairs of which the one of better rank may stand for the other.
 
-        All, but those of an old document inside a larger new one: the old one cannot go, and the
-        new one has more than it. Of two new ones, the larger ranks before the smaller.
+        All but those of two old ones, and, for containment, of an old document inside a larger new
+        one: the old one cannot go, and the new one has more than it. Of two new ones, the larger
+        ranks before the smaller.
         """
-        if self.sizes is None or not self.old:
+        if not self.old:
             return pairs
-        smaller = self.sizes[pairs.left] < self.sizes[pairs.right]
-        return pairs[~((pairs.left < self.old) & smaller)]
+        decided = pairs.right >= self.old
+        if self.sizes is not None:
+            larger = self.sizes[pairs.right] > self.sizes[pairs.left]
+            decided &= (pairs.left >= self.old) | ~larger
+        return pairs if decided.all() else pairs[decided]
 
 
 def direction(

@@ -95,7 +95,7 @@ def _steps(job: JobContext, source: Source, old: Source | OldSignatures | None) 
     rank = ranks(documents, job.settings)
     verdict = earlier_verdict(job, signed)
     if verdict is None and job.settings.exact:
-        verdict = join_documents(job, documents, signed)
+        verdict = join_documents(job, documents, signed, first)
     elif verdict is None:
         with timed("propose"):
             best = best_of_equals(rank, first)[signed.positions]

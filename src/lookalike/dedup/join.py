@@ -23,7 +23,10 @@ _PAIRS_AT_A_TIME = 1 << 20
 _BYTES_A_FEATURE = 4
 """Of text, at least; what is made ready to count them is larger by that."""
 
-_MOST_BYTES = 1 << 62
+_BYTES_A_SHARED_FEATURE = 64
+"""Of memory, at the most: by itself, as a number, in the lists of the join, with its weight."""
+
+_MOST_FEATURES = 1 << 62
 _MOST_POSTINGS = 1 << 26
 
 _COLUMNS: dict[str, type[np.generic]] = {
@@ -34,9 +37,17 @@ _COLUMNS: dict[str, type[np.generic]] = {
 }
 
 
-def join_documents(job: JobContext, documents: DocumentTable, signed: Signed) -> Verdict:
-    """Return every pair of different documents whose exact similarity reaches the threshold."""
+def join_documents(
+    job: JobContext, documents: DocumentTable, signed: Signed, first: NDArray[np.int64]
+) -> Verdict:
+    """Return every pair of different texts whose exact similarity reaches the threshold.
+
+    Two old documents are a pair only if the text of one of them has come again among the new ones,
+    `first` being the first with the same text.
+    """
     job.work.begin("pairs")
+    is_new = np.zeros(len(documents), bool)
+    is_new[first[documents.old :]] = True
     with job.progress.timed("propose"):
         sets = _read_sets(job, documents, signed)
     with job.progress.timed("verify"):
@@ -44,7 +55,7 @@ def join_documents(job: JobContext, documents: DocumentTable, signed: Signed) ->
             sets,
             getattr(_native.Measure, job.settings.measure),
             job.settings.threshold,
-            signed.first_new,
+            (~is_new[signed.positions]).astype(np.uint8),
             _MOST_POSTINGS if job.memory_limit is None else job.memory_limit // 64,
             job.threads,
         )
@@ -63,8 +74,10 @@ def _read_sets(job: JobContext, documents: DocumentTable, signed: Signed) -> _na
     counted = job.settings.measure == "cosine"
     kind = _native.WeightKind.count if counted else _native.WeightKind.uniform
     size = int(documents.texts.lengths[signed.positions].sum())
-    room = _MOST_BYTES if job.memory_limit is None else job.memory_limit // 2
-    sets = _native.FeatureSets(kind, size // _BYTES_A_FEATURE, room)
+    most = _MOST_FEATURES
+    if job.memory_limit is not None:
+        most = job.memory_limit // 2 // _BYTES_A_SHARED_FEATURE
+    sets = _native.FeatureSets(kind, size // _BYTES_A_FEATURE, most)
     try:
         for number, read in enumerate((sets.observe, sets.add)):
             for source, share in feature_sources(job, documents, signed):

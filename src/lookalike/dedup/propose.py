@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.compare.methods import VALUE_BYTES
 from lookalike.dedup.context import JobContext
+from lookalike.dedup.nearby import NearbyRows
 from lookalike.dedup.read import DocumentTable
 from lookalike.dedup.samples import sampled_pairs
 from lookalike.dedup.settings import DedupSettings
@@ -191,33 +193,32 @@ def _by_bands(
         found.warnings.append(
             f"{pairs.large_groups:,} groups of more than {LARGEST_GROUP:,} documents share a band "
             f"of their signatures ({pairs.rows_in_large_groups:,} documents, some in several "
-            "groups); in these each document was compared with some others, not with all"
+            "groups); in these each document was compared with some others, not with all; exact "
+            "finds every pair"
         )
 
 
 def _by_slices(
     job: JobContext, signed: Signed, rank: NDArray[np.int64], found: Candidates
 ) -> Iterator[Batch]:
-    """All pairs within the radius, with one exception: of equal signatures, the one of best rank
-    stands for the others, which are paired with it alone.
-    """
-    from lookalike.indexes import SliceIndex  # MinHash does without it
-
+    """Pairs within the radius; see `NearbyRows`."""
     radius = job.settings.radius or 0
-    by_rank = np.argsort(rank)
-    places = np.empty(len(rank), np.int64)
-    places[by_rank] = np.arange(len(rank))
-    try:
-        pairs = SliceIndex(signed.signatures, ids=places, threads=job.threads).pairs(
-            radius, collapse=True, threads=job.threads
+    rows = NearbyRows(
+        signed.signatures,
+        rank,
+        radius,
+        most=LARGEST_GROUP,
+        limit=job.most_pairs(len(signed.too_short)),
+        threads=job.threads,
+    )
+    for better, worse, distances in rows.pairs(partial(job.progress.step, "propose")):
+        found.proposed += len(better)
+        left, right = np.minimum(better, worse), np.maximum(better, worse)
+        new = right >= signed.first_new
+        yield left[new], right[new], distances[new]
+    if rows.crowded:
+        found.warnings.append(
+            f"the signatures of {rows.crowded:,} documents are within {radius} bits of those of "
+            f"more than {LARGEST_GROUP:,} others; each of these was compared with some of them, "
+            "not with all; exact finds every pair"
         )
-    except ResultTooLargeError as error:
-        raise ResultTooLargeError(
-            f"more pairs within radius {radius} than can be looked at ({error}); choose a smaller "
-            "radius, more bits, or the method minhash"
-        ) from error
-    found.proposed = len(pairs.left)
-    left, right = by_rank[pairs.left], by_rank[pairs.right]
-    left, right = np.minimum(left, right), np.maximum(left, right)
-    new = right >= signed.first_new
-    yield left[new], right[new], pairs.distances[new]

@@ -206,7 +206,9 @@ class DedupResult:
         return summary_text(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return settings, completeness, counts, seconds, reused steps and warnings, as values."""
+        """Return settings, whether pairs are complete, counts, seconds, reused steps and warnings,
+        in plain values.
+        """
         return {
             "settings": self.settings.to_dict(),
             "complete": self.complete,
