@@ -198,14 +198,8 @@ __getattr__ = names_from(
             "open_collection",
             "restore_collection",
         ),
-        "lookalike.dedup": (
-            "DedupResult",
-            "DedupSettings",
-        ),
-        "lookalike.evaluation": (
-            "Tuning",
-            "tune",
-        ),
+        "lookalike.dedup": ("DedupResult", "DedupSettings"),
+        "lookalike.evaluation": ("Tuning", "tune"),
         "lookalike.indexes": (
             "BlockIndex",
             "Explanation",

@@ -11,7 +11,7 @@ import importlib
 import math
 import operator
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, SupportsFloat, SupportsIndex, TypeVar
 
@@ -25,25 +25,6 @@ from lookalike.errors import (
     ResultTooLargeError,
 )
 from lookalike.shown import brief
-
-__all__ = [
-    "LARGEST",
-    "as_array",
-    "callback",
-    "file_path",
-    "flag",
-    "instance",
-    "instances",
-    "neighbor_count",
-    "one_of",
-    "optional_module",
-    "real_array",
-    "seed_number",
-    "share",
-    "thread_count",
-    "whole_number",
-    "whole_numbers",
-]
 
 T = TypeVar("T")
 
@@ -161,6 +142,21 @@ def callback(name: str, value: T | None) -> T | None:
     if value is not None and not callable(value):
         raise ArgumentError(f"{name} is {brief(value)}; expected a function, or None")
     return value
+
+
+def nested_deeper(value: object, levels: int) -> bool:
+    """Return whether lists and mappings lie in each other more than so many levels deep."""
+    level: list[Any] = [value]
+    for _ in range(levels):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, Mapping) else outer)
+            if isinstance(inner, Mapping | list | tuple)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def as_array(name: str, values: ArrayLike) -> NDArray[Any]:

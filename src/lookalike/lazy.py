@@ -1,4 +1,4 @@
-"""Names that are imported when they are first asked for: importing a package stays quick."""
+"""What is imported when it is first asked for: importing a package stays quick."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-__all__ = ["names_from"]
+from lookalike.checks import optional_module
 
 
 def names_from(package: dict[str, Any], later: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
@@ -26,3 +26,16 @@ def names_from(package: dict[str, Any], later: Mapping[str, Sequence[str]]) -> C
         raise AttributeError(f"module {package['__name__']!r} has no attribute {name!r}")
 
     return attribute
+
+
+class LazyModule:
+    """A package that comes with lookalike and takes long to import; `purpose` is what needs it."""
+
+    def __init__(self, name: str, purpose: str) -> None:
+        self._name = name
+        self._purpose = purpose
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(optional_module(self._name, self._purpose, extra=""), name)
+        setattr(self, name, value)
+        return value

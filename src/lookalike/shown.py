@@ -12,8 +12,6 @@ import json
 import re
 from typing import Any
 
-__all__ = ["brief", "shown", "shown_json", "shown_lines"]
-
 _LEFT_OUT = "..."
 _MOST_OF_A_VALUE = 200
 

@@ -20,7 +20,8 @@ import pytest
 import lookalike as la
 from lookalike.collection.care import snapshots
 from lookalike.collection.care.abandoned import exclusive_file, shared_file
-from lookalike.collection.stores.base import HIDDEN, Store
+from lookalike.collection.stores.base import Store
+from lookalike.collection.stores.view import HIDDEN, View
 from lookalike.storage import whole_file
 from support.forked import in_a_fork
 
@@ -97,13 +98,13 @@ def slow_restore(
 ) -> Iterator[list[BaseException]]:
     """Restore in a thread that stops when signatures are copied, until the block is left."""
     begun, go_on = threading.Event(), threading.Event()
-    batches = snapshots._document_batches
+    pages = View.pages
     errors: list[BaseException] = []
 
     def stop_first(*arguments: Any) -> Iterator[Any]:
         begun.set()
         assert go_on.wait(60)
-        yield from batches(*arguments)
+        yield from pages(*arguments)
 
     def restore() -> None:
         try:
@@ -111,7 +112,7 @@ def slow_restore(
         except BaseException as error:
             errors.append(error)
 
-    monkeypatch.setattr(snapshots, "_document_batches", stop_first)
+    monkeypatch.setattr(View, "pages", stop_first)
     thread = threading.Thread(target=restore)
     thread.start()
     try:

@@ -116,7 +116,7 @@ def test_a_password_is_not_printed_by_any_action(
     with la.open_collection(address, cache=False) as docs:
         print(docs, vars(docs), docs.stats())
         with docs._store.writing() as writer:
-            writer._execute("UPDATE lookalike.collections SET documents = 7")  # type: ignore[attr-defined]
+            writer._execute("UPDATE lookalike.collections SET documents = 7")
     assert main(["collection", "verify", address]) == 1
     printed = capfd.readouterr()
     assert "sesame" not in printed.out + printed.err

@@ -303,7 +303,7 @@ def test_a_write_ahead_log_of_another_process_is_refused(tmp_path: Path) -> None
 
 def test_the_settings_are_the_safe_ones(tmp_path: Path) -> None:
     with la.open_collection(tmp_path / "docs.db", bits=BITS) as docs:
-        with docs._store._pool.connection() as connection:  # type: ignore[attr-defined]
+        with docs._store._pool.connection() as connection:
             assert connection.execute("PRAGMA journal_mode").fetchone() == ("truncate",)
             assert connection.execute("PRAGMA synchronous").fetchone() == (3,)
         assert "power loss" in docs.stats()["durability"]
@@ -313,10 +313,10 @@ def test_the_settings_are_the_safe_ones(tmp_path: Path) -> None:
 
 def test_a_fork_is_told_to_open_again(tmp_path: Path) -> None:
     with la.open_collection(tmp_path / "docs.db", bits=BITS) as docs:
-        docs._store._pool._process = -1  # type: ignore[attr-defined]  # as after a fork
+        docs._store._pool._process = -1  # as after a fork
         with pytest.raises(la.CollectionError, match="open it again after the fork"):
             docs.count()
-        docs._store._pool._process = os.getpid()  # type: ignore[attr-defined]
+        docs._store._pool._process = os.getpid()
 
 
 def test_a_closed_collection_says_so(url: str) -> None:

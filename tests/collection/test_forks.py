@@ -77,7 +77,7 @@ def test_a_child_that_goes_on_with_what_its_parent_opened_is_told(tmp_path: Path
         docs.verify,
         docs.refresh,
     ]
-    with docs._native._lock, docs._store._pool._lock:  # type: ignore[attr-defined]  # as if threads
+    with docs._native._lock, docs._store._pool._lock:  # as if threads
         for use in uses:
             assert "open it again after the fork" in in_a_fork(use)
         assert in_a_fork(docs.close) == "None", "which does nothing there, and does not wait"

@@ -1,16 +1,17 @@
-"""The command line: `lookalike COMMAND`. Each command is a file here with `add` and `run`.
+"""The command line: `lookalike COMMAND`. Each command is a file here.
 
-`collection`, which has actions, is a folder of them.
+It says what it is for (`PURPOSE`, `DESCRIPTION`, `DETAILS`), which options it has (`add`) and what
+it does (`run`). `collection`, which has actions, is a folder of them.
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 
 from lookalike import __version__
+from lookalike.cli.command import Subparsers, command
 from lookalike.cli.output import Parser, take_every_character, warn
 from lookalike.cli.signals import orderly_end
 from lookalike.errors import LookalikeError
@@ -50,12 +51,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def full_parser() -> Parser:
     """Return the parser with all its commands, which imports what each of them needs."""
     parser, commands = _parser()
-    for command in COMMANDS:
-        import_module(f"lookalike.cli.{command}").add(commands)
+    for name in COMMANDS:
+        _add(name, commands)
     return parser
 
 
-def _parser() -> tuple[Parser, argparse._SubParsersAction[Parser]]:
+def _add(name: str, commands: Subparsers) -> None:
+    module = import_module(f"lookalike.cli.{name}")
+    run = getattr(module, "run", None)  # the actions of a collection bring their own
+    module.add(command(commands, name, run, module.PURPOSE, module.DESCRIPTION, module.DETAILS))
+
+
+def _parser() -> tuple[Parser, Subparsers]:
     parser = Parser(
         prog="lookalike",
         description="Find near-duplicates and nearest neighbours by binary signatures.",
@@ -67,8 +74,8 @@ def _parser() -> tuple[Parser, argparse._SubParsersAction[Parser]]:
 def _run(given: list[str]) -> None:
     parser, commands = _parser()
     # Only the command that is asked for is imported; the others may need much.
-    for command in given[:1] if given[:1] and given[0] in COMMANDS else COMMANDS:
-        import_module(f"lookalike.cli.{command}").add(commands)
+    for name in given[:1] if given[:1] and given[0] in COMMANDS else COMMANDS:
+        _add(name, commands)
     options, unknown = parser.parse_known_args(given)
     if unknown:  # said by the command's own parser, if there is one: it shows its options
         named = [commands.choices[name] for name in given if name in commands.choices]

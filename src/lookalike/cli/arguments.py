@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.checks import whole_number
+from lookalike.cli.command import Group, add_number, add_switch
 from lookalike.cli.sizes import byte_count
 from lookalike.corpora import FORMATS, Corpus, open_corpus
 from lookalike.corpora.base import MAX_DOCUMENT
@@ -17,28 +18,13 @@ from lookalike.errors import ArgumentError, FileError
 from lookalike.features.text import STOP_LISTS
 from lookalike.storage import same_file
 
-__all__ = [
-    "add_corpus_options",
-    "add_settings",
-    "add_threads",
-    "check_folder",
-    "check_not_read",
-    "corpus_of",
-    "settings_fields",
-    "settings_of",
-]
-
-Group = argparse._ArgumentGroup | argparse.ArgumentParser
-
 
 def add_corpus_options(group: Group, *, or_longest: str = "") -> None:
     """Declare how a corpus is read; `or_longest` is what else may bound a document."""
     group.add_argument("--text", metavar="COLUMN", help="column with the text (default: a guess)")
     group.add_argument("--id", metavar="COLUMN", help="column with ids (default: a guess, or rows)")
     group.add_argument("--format", choices=FORMATS, help="format of the input, if its name lies")
-    group.add_argument(
-        "--skip-bad", action="store_true", help="leave out and count rows that cannot be read"
-    )
+    add_switch(group, "--skip-bad", "leave out and count rows that cannot be read")
     group.add_argument(
         "--max-document",
         type=byte_count,
@@ -108,7 +94,7 @@ def add_settings(group: Group, *, signs: bool = False, only: Iterable[str] = ())
 
 def add_threads(group: Group) -> None:
     """Declare the number of threads."""
-    group.add_argument("--threads", type=int, metavar="N", help="threads (default: all cores)")
+    add_number(group, "--threads", "threads (default: all cores)")
 
 
 def corpus_of(paths: list[str], options: argparse.Namespace) -> Corpus:

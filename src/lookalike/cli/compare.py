@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lookalike.checks import optional_module, whole_number
 from lookalike.cli.arguments import (
@@ -16,6 +16,7 @@ from lookalike.cli.arguments import (
     corpus_of,
     settings_of,
 )
+from lookalike.cli.command import add_number, add_switch
 from lookalike.cli.output import say, say_json
 from lookalike.compare.methods import NGRAMS
 from lookalike.compare.texts import Comparison, DiffPart, MethodVerdict, WordDiff, compare_texts
@@ -25,15 +26,16 @@ from lookalike.errors import ArgumentError, MissingDependencyError
 from lookalike.features.choice import CHARS_NGRAM
 from lookalike.shown import shown, shown_lines
 
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
 _SETTINGS = ("features", "stop_words", "stem", "measure")
 
 _MOST_BYTES = 256 << 20
 _LONGEST_NAME = 200
 
-_DETAILS = """\
+PURPOSE = "compare two documents: similarities, signatures, shingles, a diff"
+DESCRIPTION = (
+    "Compare two files, or two documents of a corpus, in every way that\n`lookalike dedup` can."
+)
+DETAILS = """\
 what is shown:
   exact similarities, by the measures of `lookalike dedup` with its defaults (Jaccard similarity
   and containment of sets, cosine of counts), and what signatures would have estimated; different
@@ -56,52 +58,32 @@ examples:
 """
 
 
-def add(commands: Subparsers) -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "compare",
-        help="compare two documents: similarities, signatures, shingles, a diff",
-        description="Compare two files, or two documents of a corpus, in every way that\n"
-        "`lookalike dedup` can.",
-        epilog=_DETAILS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
     parser.add_argument("a", metavar="A", help="a file; with --in, an id")
     parser.add_argument("b", metavar="B", help="another one")
     group = parser.add_argument_group("documents of a corpus")
     group.add_argument("--in", dest="corpus", metavar="CORPUS", help="where A and B are ids")
-    group.add_argument(
-        "--rows", action="store_true", help="A and B are rows, counted from 0, and not ids"
-    )
+    add_switch(group, "--rows", "A and B are rows, counted from 0, and not ids")
     add_corpus_options(group)
     group = parser.add_argument_group("how they are compared")
     add_settings(group, only=_SETTINGS)
-    group.add_argument(
+    add_number(
+        group,
         "--ngram",
-        type=int,
-        metavar="N",
-        help=f"words in a shingle, of sets (default {NGRAMS['minhash']}), or characters, of all "
+        f"words in a shingle, of sets (default {NGRAMS['minhash']}), or characters, of all "
         f"(default {CHARS_NGRAM})",
     )
-    group.add_argument("--seed", type=int, default=0, metavar="N", help="of signatures (default 0)")
+    add_number(group, "--seed", "of signatures", default=0)
     add_threads(group)
     group = parser.add_argument_group("what is shown")
-    group.add_argument(
-        "--examples", type=int, default=3, metavar="N", help="shingles of each sort (default 3)"
-    )
-    group.add_argument(
-        "--context",
-        type=int,
-        default=60,
-        metavar="N",
-        help="characters of equal text around changes (default 60)",
-    )
+    add_number(group, "--examples", "shingles of each sort", default=3)
+    add_number(group, "--context", "characters of equal text around changes", default=60)
     group.add_argument("--no-diff", dest="diff", action="store_false", help="leave the diff out")
     group.add_argument(
         "--color", choices=("auto", "always", "never"), default="auto", help="of the diff"
     )
-    group.add_argument("--json", action="store_true", help="print everything as one JSON object")
-    parser.set_defaults(run=run)
+    add_switch(group, "--json", "print everything as one JSON object")
 
 
 def run(options: argparse.Namespace) -> None:

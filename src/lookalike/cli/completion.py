@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
 from lookalike.cli.output import say
 
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
 SHELLS = ("bash", "zsh", "fish")
 
-_DETAILS = """\
+PURPOSE = "print a script that completes commands and options in your shell"
+DESCRIPTION = (
+    "Print the script that makes a shell complete the commands and options of\n"
+    "lookalike. Put it where the shell looks for such scripts, then open a new one."
+)
+DETAILS = """\
 examples:
   lookalike completion bash > ~/.local/share/bash-completion/completions/lookalike
   lookalike completion zsh > ~/.zfunc/_lookalike      (a folder that is in $fpath)
@@ -20,18 +21,9 @@ examples:
 """
 
 
-def add(commands: Subparsers) -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "completion",
-        help="print a script that completes commands and options in your shell",
-        description="Print the script that makes a shell complete the commands and options of\n"
-        "lookalike. Put it where the shell looks for such scripts, then open a new one.",
-        epilog=_DETAILS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
     parser.add_argument("shell", choices=SHELLS, help="the shell that is to know them")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lookalike.cli.arguments import (
     add_corpus_options,
@@ -20,6 +20,7 @@ from lookalike.cli.arguments import (
     corpus_of,
     settings_of,
 )
+from lookalike.cli.command import add_switch
 from lookalike.cli.output import say, say_json, warn, warn_left_out
 from lookalike.cli.progress import progress_bars
 from lookalike.cli.sizes import byte_count
@@ -30,12 +31,13 @@ from lookalike.errors import ArgumentError
 from lookalike.shown import shown
 from lookalike.storage import check_replaceable, same_file
 
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
 _SIGNATURES = ".lookalike"
 
-_DETAILS = f"""\
+PURPOSE = "find the near-duplicates of a corpus and write what is left"
+DESCRIPTION = (
+    "Find documents that are equal or nearly so, keep one of each group, and say\nwhat was found."
+)
+DETAILS = f"""\
 input:
   JSON Lines, JSON, CSV, TSV, Parquet, text (a document a line), by the name of the file;
   .gz and .zst too. A folder, or files with other names: a document a file, binary files are
@@ -50,7 +52,9 @@ output (-o):
 near-duplicates:
   two documents whose exact similarity is at least the threshold: Jaccard similarity of word
   {NGRAMS["minhash"]}-grams (minhash), or the cosine of word n-gram counts (simhash, topsig).
-  Signatures only propose pairs. docs/deduplicating.md has the figures.
+  Signatures only propose pairs. docs/deduplicating.md has the figures. With --exact they do not:
+  every pair at or above the threshold is found, also where thousands are alike, and --pairs has
+  each copy of a text with every other.
   With --measure containment: a document of which that much is in a larger one, that of more
   different features, which stays. --keep then decides between equally large ones.
 
@@ -68,31 +72,22 @@ examples:
   lookalike dedup corpus.jsonl -o unique.jsonl
   lookalike dedup corpus.jsonl --in-place
   lookalike dedup 'crawl/*.parquet' -o unique.parquet --text content --report report.html
-  lookalike dedup docs/ --threshold 0.7 --pairs pairs.csv
+  lookalike dedup docs/ --threshold 0.5 --exact --pairs pairs.csv
   lookalike dedup docs/ --measure containment --threshold 0.9 -o whole
-  lookalike dedup names.csv --features chars --ngram 3 --stop-words names-to-ignore.txt
+  lookalike dedup letters.csv --ngram 1 --stop-words greetings.txt --stem english
   lookalike dedup corpus.jsonl --annotate -o annotated.jsonl --keep longest
   lookalike dedup today.jsonl --against yesterday.jsonl -o new.jsonl
   lookalike dedup today.jsonl --against seen.lookalike --save-signatures seen.lookalike -o new.jsonl
 """
 
 
-def add(commands: Subparsers) -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "dedup",
-        help="find the near-duplicates of a corpus and write what is left",
-        description="Find documents that are equal or nearly so, keep one of each group, and say\n"
-        "what was found.",
-        epilog=_DETAILS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
     parser.add_argument("input", nargs="+", metavar="INPUT", help="files, folders or patterns")
     _add_input_options(parser)
     add_settings(parser.add_argument_group("what counts as a near-duplicate"))
     _add_output_options(parser)
     _add_work_options(parser)
-    parser.set_defaults(run=run)
 
 
 def _add_input_options(parser: argparse.ArgumentParser) -> None:
@@ -108,13 +103,11 @@ def _add_input_options(parser: argparse.ArgumentParser) -> None:
 def _add_output_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what is written")
     group.add_argument("-o", "--output", type=Path, metavar="FILE", help="the documents that stay")
-    group.add_argument(
-        "--in-place", action="store_true", help="let what stays take the place of the input file"
-    )
-    group.add_argument(
+    add_switch(group, "--in-place", "let what stays take the place of the input file")
+    add_switch(
+        group,
         "--annotate",
-        action="store_true",
-        help="write all documents to the output, with cluster, duplicate_of and similarity",
+        "write all documents to the output, with cluster, duplicate_of and similarity",
     )
     group.add_argument("--pairs", type=Path, metavar="FILE", help="the verified pairs")
     group.add_argument("--report", type=Path, metavar="FILE", help="an HTML page with pictures")
@@ -124,8 +117,8 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="signatures of what stays (and of OLD), for --against next time: NAME.lookalike",
     )
-    group.add_argument("--json", action="store_true", help="print the summary as JSON")
-    group.add_argument("--quiet", action="store_true", help="no progress bars, no summary")
+    add_switch(group, "--json", "print the summary as JSON")
+    add_switch(group, "--quiet", "no progress bars, no summary")
 
 
 def _add_work_options(parser: argparse.ArgumentParser) -> None:

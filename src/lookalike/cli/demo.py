@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sysconfig
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from lookalike.cli.arguments import check_not_read
 from lookalike.cli.output import say
@@ -15,28 +14,24 @@ from lookalike.dedup.report.samples import largest_clusters
 from lookalike.errors import FileError
 from lookalike.shown import shown
 
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
 _PATTERNS = ("*.py", "*.pyi", "*.txt", "*.md", "*.rst", "*.h", "LICEN[SC]E*", "COPYING*", "NOTICE*")
 _SHOWN = 5
 _MEMBERS = 4
 
+PURPOSE = "find the near-duplicates of this Python installation, in under a minute"
+DESCRIPTION = (
+    "De-duplicate the source files, licences and documentation of the Python\n"
+    "installation at hand: the standard library and all packages. Vendored copies\n"
+    "and common licences are real near-duplicates. Nothing is changed; the page\n"
+    "report.html shows what was found."
+)
+DETAILS = (
+    "examples:\n  lookalike demo\n  lookalike demo --folder ~/projects --report projects.html\n"
+)
 
-def add(commands: Subparsers) -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "demo",
-        help="find the near-duplicates of this Python installation, in under a minute",
-        description="De-duplicate the source files, licences and documentation of the Python\n"
-        "installation at hand: the standard library and all packages. Vendored copies\n"
-        "and common licences are real near-duplicates. Nothing is changed; the page\n"
-        "report.html shows what was found.",
-        epilog="examples:\n"
-        "  lookalike demo\n"
-        "  lookalike demo --folder ~/projects --report projects.html\n",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
     parser.add_argument(
         "--folder",
         type=Path,
@@ -51,7 +46,6 @@ def add(commands: Subparsers) -> None:
         metavar="FILE",
         help="the page to write (default report.html)",
     )
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 
 from lookalike import __version__
 from lookalike.checks import whole_number
+from lookalike.cli.command import add_number, add_switch
 from lookalike.cli.output import say
 from lookalike.cli.sizes import byte_count
 from lookalike.errors import ArgumentError, FileError, MissingDependencyError
@@ -38,13 +39,18 @@ if TYPE_CHECKING:
 
     from lookalike.evaluation.grid import Progress
 
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 _MOST_NEIGHBOURS = 1 << 20
 EXPAND = (0, 1, 2, 3)
 _EXPAND_TEXT = ",".join(map(str, EXPAND))
 
-_COLUMNS = """\
+PURPOSE = "measure speed and quality of slice indexes on your own signatures"
+DESCRIPTION = (
+    "Build slice indexes over your signatures, search them, and compare time and\n"
+    "answers with the exhaustive scan. Prints a table; with --output also writes\n"
+    "evaluation.json and plots."
+)
+DETAILS = """\
 columns of the table:
   slices       slice width; "scan" is the exhaustive search, always exact
   expand       bits of a slice that may differ and its list still be read
@@ -67,17 +73,8 @@ examples:
 """
 
 
-def add(commands: Subparsers) -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "evaluate",
-        help="measure speed and quality of slice indexes on your own signatures",
-        description="Build slice indexes over your signatures, search them, and compare time and\n"
-        "answers with the exhaustive scan. Prints a table; with --output also writes\n"
-        "evaluation.json and plots.",
-        epilog=_COLUMNS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
     parser.add_argument(
         "signatures",
         type=Path,
@@ -92,9 +89,7 @@ def add(commands: Subparsers) -> None:
         help="what to look for, in the same sort of file (default: a sample of the signatures, "
         "each looked for among the others)",
     )
-    parser.add_argument(
-        "--sample", type=int, default=200, metavar="N", help="size of that sample (default 200)"
-    )
+    add_number(parser, "--sample", "size of that sample", default=200)
     parser.add_argument("-k", type=int, default=10, help="neighbours a query (default 10)")
     parser.add_argument(
         "--slice-bits",
@@ -111,11 +106,11 @@ def add(commands: Subparsers) -> None:
         metavar="LIST",
         help='values of admit, or "all" from 0 to expand (default: the same as expand)',
     )
-    parser.add_argument("--threads", type=int, default=1, metavar="N", help="threads (default 1)")
-    parser.add_argument(
+    add_number(parser, "--threads", "threads", default=1)
+    add_switch(
+        parser,
         "--growth",
-        action="store_true",
-        help="also measure parts of 1000, 2000, 4000, ... signatures, with a slice bit more each "
+        "also measure parts of 1000, 2000, 4000, ... signatures, with a slice bit more each "
         "time and with the same slices throughout",
     )
     parser.add_argument(
@@ -134,7 +129,6 @@ def add(commands: Subparsers) -> None:
     parser.add_argument(
         "--output", type=Path, metavar="FOLDER", help="write evaluation.json and plots there"
     )
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -143,19 +137,18 @@ def run(options: argparse.Namespace) -> None:
     signatures = open_index(options.signatures).living()[0]
     queries = open_index(options.queries).living()[0] if options.queries else None
     count, bits = signatures.shape[0], 8 * signatures.shape[1]
+    settings = {"k": options.k, "sample": options.sample, "threads": options.threads}
     threads = "1 thread" if options.threads == 1 else f"{options.threads} threads"
     if options.output:
         _make_folder(options.output)
     if options.tune is not None:
         tuning = tune(
             signatures,
-            options.k,
-            options.tune,
+            target_cdr=options.tune,
             queries=queries,
-            sample=options.sample,
-            threads=options.threads,
             memory=options.memory,
             progress=_progress("slice widths"),
+            **settings,
         )
         say(f"{count:,} signatures of {bits} bits, {tuning.queries} queries, {threads}\n")
         say(tuning)
@@ -165,17 +158,18 @@ def run(options: argparse.Namespace) -> None:
     evaluation = evaluate(
         signatures,
         queries,
-        k=options.k,
-        sample=options.sample,
         slice_bits=options.slice_bits,
         expand=EXPAND if options.expand is None else options.expand,
         admit=options.admit,
-        threads=options.threads,
         progress=_progress("settings"),
+        **settings,
     )
     say(f"{count:,} signatures of {bits} bits, {evaluation.queries} queries, {threads}\n")
     say(evaluation)
-    series = _growth(signatures, options) if options.growth else {}
+    series = {}
+    if options.growth:
+        expand = 3 if options.expand is None else max(options.expand)
+        series = _growth(signatures, {**settings, "expand": expand})
     for name, rows in series.items():
         say(f"\n{name[0].upper()}{name[1:]}:\n\n{measurement_table(rows, options.k, sizes=True)}")
     if options.output:
@@ -198,16 +192,9 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _growth(
-    signatures: NDArray[np.uint8], options: argparse.Namespace
+    signatures: NDArray[np.uint8], settings: dict[str, Any]
 ) -> dict[str, list[Measurement]]:
     """Return the two series of the paper's Figure 3, by their names."""
-    expand = 3 if options.expand is None else max(options.expand)
-    settings: dict[str, Any] = {
-        "k": options.k,
-        "expand": expand,
-        "sample": options.sample,
-        "threads": options.threads,
-    }
     grown = growth(signatures, **settings, progress=_progress("sizes"))
     first = grown[1].slice_bits
     kept = growth(signatures, **settings, slice_bits=first, progress=_progress("sizes"))

@@ -7,18 +7,16 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lookalike.cli.arguments import add_threads, check_folder, check_not_read
+from lookalike.cli.command import add_number, add_switch
 from lookalike.cli.output import say, say_json
 from lookalike.cli.sizes import byte_count
 from lookalike.errors import ArgumentError
 from lookalike.indexes import BlockIndex, FlipIndex, Index, ScanIndex, SliceIndex, open_index
 from lookalike.shown import shown
 from lookalike.storage import check_replaceable
-
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,9 @@ _KINDS = {
     "scan": _Kind(ScanIndex, ()),
 }
 
-_DETAILS = """\
+PURPOSE = "build an index of signatures and save it"
+DESCRIPTION = "Build an index from a file of signatures."
+DETAILS = """\
 kinds:
   slices  lists of signatures that agree in some bits: quick, near neighbours, exact on demand
   blocks  sorted tables: all within a few bits (--radius), exactly and quickest; up to 512 bits
@@ -56,15 +56,8 @@ examples:
 """
 
 
-def add(commands: Subparsers) -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "index",
-        help="build an index of signatures and save it",
-        description="Build an index from a file of signatures.",
-        epilog=_DETAILS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
     parser.add_argument(
         "signatures",
         type=Path,
@@ -77,19 +70,14 @@ def add(commands: Subparsers) -> None:
     parser.add_argument(
         "--kind", choices=tuple(_KINDS), default="slices", help="of index (default slices)"
     )
-    parser.add_argument(
-        "--slice-bits", type=int, metavar="N", help="width of slices (default: by the size)"
-    )
+    add_number(parser, "--slice-bits", "width of slices (default: by the size)")
     parser.add_argument(
         "--memory", type=byte_count, metavar="SIZE", help="most that lists or tables take, as 2GB"
     )
-    parser.add_argument(
-        "--radius", type=int, metavar="N", help="that blocks are made for (default 3)"
-    )
+    add_number(parser, "--radius", "that blocks are made for (default 3)")
     add_threads(parser)
-    parser.add_argument("--json", action="store_true", help="print the summary as JSON")
-    parser.add_argument("--quiet", action="store_true", help="no summary")
-    parser.set_defaults(run=run)
+    add_switch(parser, "--json", "print the summary as JSON")
+    add_switch(parser, "--quiet", "no summary")
 
 
 def run(options: argparse.Namespace) -> None:

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
 from lookalike.cli.output import say
 from lookalike.signatures import kernels
 
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+PURPOSE = "list the distance kernels and say which one is in use"
+DESCRIPTION = (
+    "List the distance kernels in this build, widest first.\n"
+    "LOOKALIKE_KERNEL=NAME in the environment chooses another one."
+)
+DETAILS = ""
 
 
-def add(commands: Subparsers) -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "kernels",
-        help="list the distance kernels and say which one is in use",
-        description="List the distance kernels in this build, widest first. "
-        "LOOKALIKE_KERNEL=NAME in the environment chooses another one.",
-    )
-    parser.set_defaults(run=run)
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options, of which there are none."""
 
 
 def run(options: argparse.Namespace) -> None:

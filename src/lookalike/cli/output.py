@@ -10,8 +10,6 @@ from typing import IO, Any, NoReturn
 
 from lookalike.shown import shown, shown_json, shown_lines
 
-__all__ = ["Parser", "say", "say_json", "take_every_character", "warn", "warn_left_out"]
-
 _LONGEST_MESSAGE = 2000
 
 

@@ -7,25 +7,23 @@ import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from lookalike.checks import thread_count, whole_number
 from lookalike.cli.arguments import add_threads, check_folder, check_not_read
+from lookalike.cli.command import add_switch
 from lookalike.cli.output import say, say_json
 from lookalike.compare.methods import METHODS, Method
 from lookalike.corpora import format_of, write_table
-from lookalike.corpora.base import arrow
+from lookalike.corpora.base import pa
 from lookalike.errors import ArgumentError
 from lookalike.indexes import Index, Pairs, open_index
 from lookalike.indexes.all_pairs import pairs_of_rows
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.shown import shown
 from lookalike.signatures import estimated_similarity
-
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 _AT_A_TIME = 1 << 16
 _FORMATS = ("csv", "tsv", "jsonl", "json", "parquet")
@@ -38,7 +36,9 @@ _RADII = {
     for name, bits in _BITS.items()
 }
 
-_DETAILS = f"""\
+PURPOSE = "find all pairs of signatures within a radius"
+DESCRIPTION = "Find every pair of signatures that differ in at most so many bits."
+DETAILS = f"""\
 output:
   columns left and right (ids, or positions where the file has none), distance (bits that differ),
   and estimate, the similarity that the distance suggests, where the signer is known. Left comes
@@ -61,15 +61,8 @@ examples:
 """
 
 
-def add(commands: Subparsers) -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "pairs",
-        help="find all pairs of signatures within a radius",
-        description="Find every pair of signatures that differ in at most so many bits.",
-        epilog=_DETAILS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
     parser.add_argument(
         "signatures",
         type=Path,
@@ -82,10 +75,10 @@ def add(commands: Subparsers) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help=".csv, .tsv, .jsonl, .json or .parquet"
     )
-    parser.add_argument(
+    add_switch(
+        parser,
         "--collapse",
-        action="store_true",
-        help="pair equal signatures with the first of them only: a million copies are a million "
+        "pair equal signatures with the first of them only: a million copies are a million "
         "pairs then",
     )
     parser.add_argument(
@@ -96,9 +89,8 @@ def add(commands: Subparsers) -> None:
         help=f"more pairs are an error (default {DEFAULT_LIMIT:,})",
     )
     add_threads(parser)
-    parser.add_argument("--json", action="store_true", help="print pairs as JSON Lines")
-    parser.add_argument("--quiet", action="store_true", help="no summary")
-    parser.set_defaults(run=run)
+    add_switch(parser, "--json", "print pairs as JSON Lines")
+    add_switch(parser, "--quiet", "no summary")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -150,7 +142,6 @@ def _parts(index: Index, pairs: Pairs) -> Iterator[dict[str, list[Any]]]:
 
 
 def _batches(index: Index, pairs: Pairs) -> Iterator[Any]:
-    pa = arrow()
     name = pa.int64() if index.names is None else pa.string()
     kinds = {"left": name, "right": name, "distance": pa.int32(), "estimate": pa.float64()}
     for columns in _parts(index, pairs):

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import TYPE_CHECKING
 
 from lookalike import __version__
+from lookalike.cli.command import add_number, add_switch
 from lookalike.cli.output import say
 from lookalike.cli.sizes import byte_count, number
 from lookalike.planning import plan
 from lookalike.planning.machine import machine_costs
 
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
-_EXAMPLES = """\
+PURPOSE = "say which index suits a collection, and what it will cost"
+DESCRIPTION = (
+    "Weigh all indexes for a collection of a given size and a question, by what "
+    "single\nsteps cost on this machine. That is measured the first time, in about a second,\n"
+    "and kept in the user's cache folder."
+)
+DETAILS = """\
 columns of the table (* marks the choice):
   built with     what to build the index with
   searched with  what to pass on when searching
@@ -35,25 +38,14 @@ examples:
 """
 
 
-def add(commands: Subparsers) -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "plan",
-        help="say which index suits a collection, and what it will cost",
-        description="Weigh all indexes for a collection of a given size and a question, by what "
-        "single\nsteps cost on this machine. That is measured the first time, in about a second,\n"
-        "and kept in the user's cache folder.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
     parser.add_argument(
         "--count", type=number, required=True, metavar="N", help="signatures in the collection"
     )
     parser.add_argument("--bits", type=int, required=True, metavar="N", help="bits of a signature")
     question = parser.add_mutually_exclusive_group(required=True)
-    question.add_argument(
-        "--radius", type=int, metavar="R", help="find everything within so many bits"
-    )
+    add_number(question, "--radius", "find everything within so many bits", metavar="R")
     question.add_argument(
         "-k", "--nearest", type=int, metavar="K", help="find so many nearest neighbours"
     )
@@ -76,11 +68,8 @@ def add(commands: Subparsers) -> None:
         metavar="N",
         help="how many queries there will be; then building counts too",
     )
-    parser.add_argument(
-        "--measure", action="store_true", help="measure what steps cost on this machine again"
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON in place of a table")
-    parser.set_defaults(run=run)
+    add_switch(parser, "--measure", "measure what steps cost on this machine again")
+    add_switch(parser, "--json", "print JSON in place of a table")
 
 
 def run(options: argparse.Namespace) -> None:

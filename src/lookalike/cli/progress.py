@@ -8,8 +8,6 @@ from contextlib import contextmanager
 
 from lookalike.checks import optional_module
 
-__all__ = ["progress_bars"]
-
 
 @contextmanager
 def progress_bars(quiet: bool = False) -> Iterator[Callable[[str, float], None] | None]:

@@ -6,13 +6,14 @@ import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import whole_number
 from lookalike.cli.arguments import add_corpus_options, add_threads, corpus_of
+from lookalike.cli.command import add_number, add_switch
 from lookalike.cli.output import say, say_json, warn, warn_left_out
 from lookalike.corpora import Problems
 from lookalike.corpora.columns import find_columns, id_strings, text_strings
@@ -22,15 +23,14 @@ from lookalike.shown import shown
 from lookalike.signatures import estimated_similarity
 from lookalike.signatures.signer import DocumentSigner
 
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
 _AT_A_TIME = 1 << 12
 _LONGEST_QUERY = 40
 _LONGEST_ID = 200
 """Characters that are shown of either; JSON has them all."""
 
-_DETAILS = """\
+PURPOSE = "find the documents nearest to texts, in an index"
+DESCRIPTION = "Find the nearest documents, or all within a radius, of texts or signatures."
+DETAILS = """\
 columns of the table:
   query     the text (shortened), or its id in the corpus of --file
   id        of the document that was found, or its position where the index knows no ids
@@ -52,15 +52,8 @@ examples:
 """
 
 
-def add(commands: Subparsers) -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "search",
-        help="find the documents nearest to texts, in an index",
-        description="Find the nearest documents, or all within a radius, of texts or signatures.",
-        epilog=_DETAILS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
     parser.add_argument(
         "index",
         type=Path,
@@ -76,29 +69,17 @@ def add(commands: Subparsers) -> None:
     add_corpus_options(group)
     group = parser.add_argument_group("what is found")
     question = group.add_mutually_exclusive_group()
-    question.add_argument("-k", type=int, default=10, metavar="K", help="so many (default 10)")
-    question.add_argument(
-        "--radius", type=int, metavar="R", help="all that differ in R bits or less"
-    )
-    group.add_argument(
-        "--exact", action="store_true", help="of an index of slices: until the answer is proven"
-    )
-    group.add_argument(
-        "--expand",
-        type=int,
-        metavar="N",
-        help="of an index of slices: bits of a slice that may differ (default 3)",
+    add_number(question, "-k", "so many", default=10, metavar="K")
+    add_number(question, "--radius", "all that differ in R bits or less", metavar="R")
+    add_switch(group, "--exact", "of an index of slices: until the answer is proven")
+    add_number(
+        group, "--expand", "of an index of slices: bits of a slice that may differ (default 3)"
     )
     add_threads(group)
-    group.add_argument(
-        "--no-verify",
-        action="store_true",
-        help="do not read the whole index first to see whether it is damaged",
+    add_switch(
+        group, "--no-verify", "do not read the whole index first to see whether it is damaged"
     )
-    group.add_argument(
-        "--json", action="store_true", help="print an object for each query, as JSON Lines"
-    )
-    parser.set_defaults(run=run)
+    add_switch(group, "--json", "print an object for each query, as JSON Lines")
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lookalike.cli.arguments import (
     add_corpus_options,
@@ -17,6 +17,7 @@ from lookalike.cli.arguments import (
     settings_fields,
     settings_of,
 )
+from lookalike.cli.command import add_switch
 from lookalike.cli.output import say, say_json, warn_left_out
 from lookalike.cli.progress import progress_bars
 from lookalike.compare.methods import METHODS, Method
@@ -30,14 +31,13 @@ from lookalike.shown import shown
 from lookalike.signatures import load_signer
 from lookalike.signatures.signer import DocumentSigner, WeightedSigner
 
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
 _LEARNT = {"simhash": "tfidf", "topsig": "log-likelihood"}
 
 _MINHASH, _SIMHASH, _TOPSIG = (Method.of(name) for name in METHODS)
 
-_DETAILS = f"""\
+PURPOSE = "turn a corpus into a file of signatures"
+DESCRIPTION = "Sign every document of a corpus, and write signatures, ids and signer to a file."
+DETAILS = f"""\
 input:
   what `lookalike dedup` reads: JSON Lines, JSON, CSV, TSV, Parquet, text (a document a line),
   folders (a document a file); .gz and .zst too. It may be larger than memory.
@@ -66,16 +66,8 @@ examples:
 """
 
 
-def add(commands: Subparsers) -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "sign",
-        help="turn a corpus into a file of signatures",
-        description="Sign every document of a corpus, and write signatures, ids and signer to a "
-        "file.",
-        epilog=_DETAILS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
     parser.add_argument("input", nargs="+", metavar="CORPUS", help="files, folders or patterns")
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="FILE", help="NAME.lookalike or .npy"
@@ -88,10 +80,10 @@ def add(commands: Subparsers) -> None:
         choices=WEIGHT_KINDS,
         help="of features, for simhash and topsig (default count)",
     )
-    group.add_argument(
+    add_switch(
+        group,
         "--fit",
-        action="store_true",
-        help="learn from the corpus first how common words are: reads it twice (weights tfidf for "
+        "learn from the corpus first how common words are: reads it twice (weights tfidf for "
         "simhash and log-likelihood for topsig, unless given)",
     )
     group.add_argument(
@@ -102,9 +94,8 @@ def add(commands: Subparsers) -> None:
     )
     group = parser.add_argument_group("how it works")
     add_threads(group)
-    group.add_argument("--json", action="store_true", help="print the summary as JSON")
-    group.add_argument("--quiet", action="store_true", help="no progress bar, no summary")
-    parser.set_defaults(run=run)
+    add_switch(group, "--json", "print the summary as JSON")
+    add_switch(group, "--quiet", "no progress bar, no summary")
 
 
 def run(options: argparse.Namespace) -> None:

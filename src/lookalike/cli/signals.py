@@ -14,8 +14,6 @@ from types import FrameType
 from lookalike.cli.output import warn
 from lookalike.storage.unfinished import remove_unfinished
 
-__all__ = ["Interruption", "orderly_end"]
-
 _ENDING = {signal.SIGTERM: "told to end", signal.SIGHUP: "its terminal is gone"}
 _PAUSE = 0.1
 _STATUS = 128

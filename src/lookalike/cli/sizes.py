@@ -6,8 +6,6 @@ import argparse
 import re
 from fractions import Fraction
 
-__all__ = ["byte_count", "number"]
-
 _UNITS = ("", "K", "M", "G", "T")
 _AMOUNT = r"\s*([0-9]{1,30}(?:\.[0-9]{1,30})?)\s*([KMGT]?)"
 

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, overload
 
 from lookalike.collection.documents import Row, decoded_metadata, decoded_text
 
-__all__ = ["Answer", "Match", "Pair", "Work", "explained", "match_of"]
-
 
 @dataclass(frozen=True)
 class Work:

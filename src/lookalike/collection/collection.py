@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, SupportsIndex
 
 from numpy.typing import ArrayLike
@@ -30,8 +29,6 @@ from lookalike.signatures import Signer
 
 if TYPE_CHECKING:
     from lookalike.collection.care.verify import Report
-
-__all__ = ["Collection"]
 
 _MOST_MATCHES = 10_000
 
@@ -252,8 +249,8 @@ class Collection:
         threads: int | None = None,
     ) -> list[Answer]:
         """Return what `search` returns for each of many queries, at one version."""
-        query = Query.nearest(
-            self._signing.queries(queries), k, radius, where=where, exclude=exclude,
+        query = Query.of(
+            self._signing.queries(queries), radius, k=k, where=where, exclude=exclude,
             explain=explain, text=text, way=self._way if way is None else way, threads=threads,
         )  # fmt: skip
         return self._answers(query)
@@ -298,8 +295,8 @@ class Collection:
 
         `limit` is for each of them.
         """
-        query = Query.within(
-            self._signing.queries(queries), radius, limit, where=where, exclude=exclude,
+        query = Query.of(
+            self._signing.queries(queries), radius, limit=limit, where=where, exclude=exclude,
             explain=explain, text=text, way=self._way if way is None else way, threads=threads,
         )  # fmt: skip
         return self._answers(query)
@@ -386,10 +383,5 @@ class Collection:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()

@@ -13,26 +13,8 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike.checks import nested_deeper
 from lookalike.errors import ArgumentError, CollectionError, ItemError
-
-__all__ = [
-    "MOST_ID_BYTES",
-    "MOST_ROW_BYTES",
-    "Document",
-    "Items",
-    "Row",
-    "as_document",
-    "as_id",
-    "check_row",
-    "checksum",
-    "damaged",
-    "decoded_metadata",
-    "decoded_text",
-    "intact",
-    "is_id",
-    "now",
-    "prepare_items",
-]
 
 MOST_ID_BYTES = 1_000
 MOST_TEXT_BYTES = 256 << 20
@@ -268,8 +250,9 @@ def encode_metadata(metadata: object) -> str:
         raise _too_deep() from None
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"metadata cannot be written as JSON: {error}") from None
-    if len(text) > 2 * MOST_DEPTH and text.count("[") + text.count("{") > MOST_DEPTH:
-        _check_depth(metadata)
+    brackets = text.count("[") + text.count("{") if len(text) > 2 * MOST_DEPTH else 0
+    if brackets > MOST_DEPTH and nested_deeper(metadata, MOST_DEPTH):
+        raise _too_deep()
     if len(text) > MOST_METADATA_BYTES // 4:
         size = len(_utf8(text, "metadata"))
         if size > MOST_METADATA_BYTES:
@@ -279,20 +262,6 @@ def encode_metadata(metadata: object) -> str:
     elif not text.isascii():
         _utf8(text, "metadata")
     return text
-
-
-def _check_depth(value: object) -> None:
-    level = [value]
-    for _ in range(MOST_DEPTH):
-        level = [
-            inner
-            for outer in level
-            for inner in (outer.values() if isinstance(outer, Mapping) else outer)  # type: ignore[attr-defined]
-            if isinstance(inner, Mapping | list | tuple)
-        ]
-        if not level:
-            return
-    raise _too_deep()
 
 
 def _too_deep() -> ArgumentError:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Literal, SupportsIndex
 
 from lookalike.checks import file_path, flag, one_of, whole_number
 from lookalike.collection.care.abandoned import remove_abandoned, remove_old_caches
 from lookalike.collection.collection import Collection
-from lookalike.collection.query import Way
+from lookalike.collection.query import WAYS, Way
 from lookalike.collection.search.native import cache_file
 from lookalike.collection.slicing import MOST_SLICE_BITS, Slicing, default_slice_bits
 from lookalike.collection.stores.address import Address, parse_address
@@ -20,8 +20,6 @@ from lookalike.errors import ArgumentError, NotFoundError
 from lookalike.signatures import MinHash, Signer
 from lookalike.signatures.signer import DocumentSigner
 from lookalike.storage import is_there
-
-__all__ = ["drop_collection", "list_collections", "open_collection", "open_store"]
 
 _MOST_NAME = 200
 
@@ -55,7 +53,7 @@ def open_collection(
     `durable=False` writes are quicker, and the last ones may be lost with the power.
     """
     address = parse_address(url)
-    one_of("way", way, ("native", "sql"))
+    one_of("way", way, WAYS)
     create = flag("create", create)
     wanted = _wanted(name, signer, bits, slice_bits, keep_text)
     folder = address.cache_folder() if cache is None else None
@@ -78,26 +76,16 @@ def open_collection(
 
 def list_collections(url: str | os.PathLike[str]) -> list[str]:
     """Return the names of the collections in a database."""
-    store = open_store(parse_address(url), create=False)
-    try:
-        with store.reading() as view:
-            return [state.name for state in view.states()]
-    finally:
-        store.close()
+    with closing(open_store(parse_address(url), create=False)) as store, store.reading() as view:
+        return [state.name for state in view.states()]
 
 
 def drop_collection(url: str | os.PathLike[str], name: str) -> None:
     """Remove a collection with all it holds; it cannot be taken back."""
     address = parse_address(url)
-    store = open_store(address, create=False)
-    try:
-        with store.writing() as writer:
-            state = writer.lock(checked_name(name))
-            if state is None:
-                raise NotFoundError(f"there is no collection {name!r} at {store.shown}")
-            writer.drop(state)
-    finally:
-        store.close()
+    with closing(open_store(address, create=False)) as store, store.writing() as writer:
+        state = store.known(writer.lock(checked_name(name)), name)
+        writer.drop(state)
     forget_cache(address, state)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, SupportsIndex, TypeAlias, TypedDict, TypeVar, Unpack
+from typing import Literal, SupportsIndex, TypeAlias, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,25 +14,12 @@ from lookalike.collection.documents import as_id
 from lookalike.collection.search.filters import Predicate, Where, compile_where
 from lookalike.errors import ArgumentError
 
-__all__ = ["Query", "Way", "how_many", "listed"]
-
 Way: TypeAlias = Literal["native", "sql"]
 T = TypeVar("T")
 
-_WAYS = ("native", "sql")
+WAYS = get_args(Way)
 _MORE_THAN_ALL = 1 << 40
 """Whoever asks for more gets this many: more than there can be, few enough for every database."""
-
-
-class Conditions(TypedDict):
-    """What every search of a collection can be told, as the caller says it."""
-
-    where: Where | None
-    exclude: Iterable[str]
-    explain: bool
-    text: bool
-    way: Way
-    threads: SupportsIndex | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,57 +43,48 @@ class Query:
     threads: int
 
     @classmethod
-    def nearest(
+    def of(
         cls,
         signatures: NDArray[np.uint8],
-        k: SupportsIndex,
         radius: SupportsIndex | None,
-        **conditions: Unpack[Conditions],
+        *,
+        k: SupportsIndex | None = None,
+        limit: SupportsIndex | None = None,
+        where: Where | None,
+        exclude: Iterable[str],
+        explain: bool,
+        text: bool,
+        way: Way,
+        threads: SupportsIndex | None,
     ) -> Query:
-        """Return the query for the k nearest, those within the radius if there is one."""
-        wanted = how_many("k", k)
-        near = None if radius is None else whole_number("radius", radius, at_least=0)
-        return cls._checked(signatures, near, wanted, None, **conditions)
+        """Return the query for the k nearest, those within the radius if there is one.
 
-    @classmethod
-    def within(
-        cls,
-        signatures: NDArray[np.uint8],
-        radius: SupportsIndex,
-        limit: SupportsIndex,
-        **conditions: Unpack[Conditions],
-    ) -> Query:
-        """Return the query for everything within the radius, of which `limit` are given out."""
-        most = how_many("limit", limit)
-        near = whole_number("radius", radius, at_least=0)
-        return cls._checked(signatures, near, most + 1, most, **conditions)
-
-    @classmethod
-    def _checked(
-        cls,
-        signatures: NDArray[np.uint8],
-        radius: int | None,
-        k: int,
-        limit: int | None,
-        **conditions: Unpack[Conditions],
-    ) -> Query:
+        Without k, for everything within the radius, of which `limit` are given out.
+        """
+        most = how_many("limit", limit) if k is None else None
+        wanted = how_many("k", k) if most is None else most + 1
+        near = None
+        if radius is not None or k is None:
+            near = whole_number("radius", radius, at_least=0)  # type: ignore[arg-type]  # not None
+            near = min(near, 8 * signatures.shape[1])
         return cls(
             signatures,
-            None if radius is None else min(radius, 8 * signatures.shape[1]),
-            k,
-            limit,
-            compile_where(conditions["where"]),
-            frozenset(as_id(id) for id in listed("exclude", conditions["exclude"])),
-            flag("explain", conditions["explain"]),
-            flag("text", conditions["text"]),
-            one_of("way", conditions["way"], _WAYS),  # type: ignore[arg-type]
-            thread_count(conditions["threads"]),
+            near,
+            wanted,
+            most,
+            compile_where(where),
+            frozenset(as_id(id) for id in listed("exclude", exclude)),
+            flag("explain", explain),
+            flag("text", text),
+            one_of("way", way, WAYS),  # type: ignore[arg-type]
+            thread_count(threads),
         )
 
 
-def how_many(name: str, value: SupportsIndex, at_least: int = 1) -> int:
+def how_many(name: str, value: SupportsIndex | None, at_least: int = 1) -> int:
     """Return how many are wanted."""
-    return min(whole_number(name, value, at_least=at_least), _MORE_THAN_ALL)
+    whole = whole_number(name, value, at_least=at_least)  # type: ignore[arg-type]  # not None
+    return min(whole, _MORE_THAN_ALL)
 
 
 def listed(name: str, values: Iterable[T]) -> list[T]:

@@ -11,8 +11,6 @@ from lookalike.collection.search.filters import Predicate
 from lookalike.collection.stores.base import State, View
 from lookalike.collection.versions import Versions
 
-__all__ = ["document_pages", "next_documents"]
-
 _FILTERED_PAGE = 1000
 
 

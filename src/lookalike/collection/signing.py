@@ -13,8 +13,6 @@ from lookalike.errors import ArgumentError
 from lookalike.signatures import Signer, as_queries, signer_from_dict
 from lookalike.signatures.signer import DocumentSigner
 
-__all__ = ["Signing"]
-
 
 class Signing:
     """The signer that a collection was made with, read when it is first needed."""

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.checks import whole_number
 
-__all__ = ["MOST_SLICE_BITS", "Slicing", "default_slice_bits", "digest", "flips", "hashes"]
-
 MOST_SLICE_BITS = 32
 _VALUE_BITS = 32
 

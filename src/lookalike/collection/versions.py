@@ -10,8 +10,6 @@ from lookalike.collection.search.native import NativeSearch
 from lookalike.collection.stores.base import StaleView, State, Store, View, Writer
 from lookalike.errors import CollectionError, NotFoundError
 
-__all__ = ["Versions"]
-
 T = TypeVar("T")
 
 _TRIES = 20

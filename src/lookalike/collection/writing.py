@@ -19,10 +19,9 @@ from lookalike.collection.documents import Items, Row, checksum, intact, now, pr
 from lookalike.collection.query import listed
 from lookalike.collection.signing import Signing
 from lookalike.collection.slicing import digest, hashes
-from lookalike.collection.stores.base import Numbered, State, Writer
+from lookalike.collection.stores.base import State, Writer
+from lookalike.collection.stores.rows import Numbered, blobs
 from lookalike.errors import ArgumentError, BatchError, ItemError
-
-__all__ = ["Batch", "Written", "delete_documents", "write_batch", "write_documents"]
 
 _KEPT_REMOVALS = 100_000
 
@@ -130,11 +129,13 @@ def write_documents(
     known = state.documents > 0 and not fresh
     replaced = writer.documents(state, items.ids, text=False) if known else []
     found = {row.id: (row, intact(row, signature, text=False)) for row, signature in replaced}
-    blobs = _blobs(signatures)
-    numbers, new = _number_signatures(writer, state, blobs)
+    rows_of_bytes = blobs(signatures)
+    numbers, new = _number_signatures(writer, state, rows_of_bytes)
     time = now()
     rows = []
-    for id, blob, text, metadata in zip(items.ids, blobs, items.texts, items.metadata, strict=True):
+    for id, blob, text, metadata in zip(
+        items.ids, rows_of_bytes, items.texts, items.metadata, strict=True
+    ):
         old, trusted = found.get(id, (None, False))
         added = old.added if old and trusted else time  # what changed by itself is not passed on
         updated = max(time, added)  # clocks are set back now and then
@@ -168,16 +169,16 @@ def delete_documents(writer: Writer, state: State, ids: Sequence[str]) -> State:
         return state
     writer.delete_documents(state, list(found))
     state = replace(state, version=state.version + 1, documents=state.documents - len(found))
-    state = _remove_unused(writer, state, {number for number, _ in found.values()})
+    state = _remove_unused(writer, state, set(found.values()))
     writer.save(state)
     return state
 
 
 def _number_signatures(
-    writer: Writer, state: State, blobs: Sequence[bytes]
+    writer: Writer, state: State, signatures: Sequence[bytes]
 ) -> tuple[dict[bytes, int], Numbered]:
     """Return the number of each signature, and those that are new."""
-    distinct = sorted(set(blobs))  # in the order of the index, which is quicker to look up
+    distinct = sorted(set(signatures))  # in the order of the index, which is quicker to look up
     numbers = writer.find_signatures(state, distinct) if state.signatures else {}
     new = [blob for blob in distinct if blob not in numbers]
     first = state.next_signature
@@ -190,10 +191,9 @@ def _remove_unused(writer: Writer, state: State, numbers: set[int]) -> State:
     """Remove those of the signatures that no document has any more."""
     if not numbers:
         return state
-    gone = writer.unused(state, np.array(sorted(numbers), np.int64))
-    if not len(gone):
+    old = writer.unused(state, np.array(sorted(numbers), np.int64))
+    if not len(old):
         return state
-    old = writer.signatures_at(state, gone)
     hashed = hashes(old.numbers, old.signatures)
     writer.delete_keys(state, *state.slicing.key_rows(old.numbers, old.signatures))
     writer.delete_signatures(state, old.numbers)
@@ -207,8 +207,3 @@ def _remove_unused(writer: Writer, state: State, numbers: set[int]) -> State:
         digest=state.digest ^ digest(hashed),
         removals_from=known_from,
     )
-
-
-def _blobs(signatures: NDArray[np.uint8]) -> list[bytes]:
-    data, width = signatures.tobytes(), signatures.shape[1]
-    return [data[begin : begin + width] for begin in range(0, len(data), width)]

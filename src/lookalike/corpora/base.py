@@ -7,29 +7,20 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.checks import optional_module
 from lookalike.errors import ArgumentError, DocumentError
+from lookalike.lazy import LazyModule
 from lookalike.shown import shown
 
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = [
-    "BATCH_BYTES",
-    "BATCH_ROWS",
-    "MAX_DOCUMENT",
-    "Corpus",
-    "Problems",
-    "arrow",
-    "arrow_compute",
-    "arrow_positions",
-    "read_ahead",
-]
+Rows: TypeAlias = "pyarrow.RecordBatch"
+"""Some rows of a corpus, as Arrow holds them."""
 
 BATCH_ROWS = 8192
 BATCH_BYTES = 16 << 20
@@ -43,22 +34,33 @@ _LONGEST_EXAMPLE = 500
 Batch = TypeVar("Batch")
 
 
+pa = LazyModule("pyarrow", "reading and writing corpora")
+compute = LazyModule("pyarrow.compute", "reading and writing corpora")
+"""Importing it takes so long that only those do who need it."""
+
+
 def arrow() -> Any:
-    """Return pyarrow, or say how to install it."""
-    return optional_module("pyarrow", "reading and writing corpora", extra="")
+    """Return pyarrow."""
+    return pa
 
 
 def arrow_compute() -> Any:
-    """Return `pyarrow.compute`; importing it takes so long that only those do who need it."""
-    return optional_module("pyarrow.compute", "reading and writing corpora", extra="")
+    """Return `pyarrow.compute`."""
+    return compute
 
 
 def arrow_positions(positions: NDArray[np.int64]) -> Any:
     """Return positions as Arrow, over the same memory; `pyarrow.array` would import pandas."""
-    pa = arrow()
     return pa.Array.from_buffers(
         pa.int64(), len(positions), [None, pa.py_buffer(np.ascontiguousarray(positions))]
     )
+
+
+def chosen_columns(batch: Any, columns: Sequence[str], kind: Any = None) -> Any:
+    """Return these columns of a batch or table, in this order; nulls for those that it lacks."""
+    nulls, known = pa.nulls(len(batch), kind), set(batch.schema.names)
+    found = [batch.column(name) if name in known else nulls for name in columns]
+    return type(batch).from_arrays(found, names=list(columns))
 
 
 def read_ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
@@ -123,16 +125,16 @@ class Corpus(ABC):
         """Return the names of its columns, as far as its beginning shows them."""
 
     @abstractmethod
-    def read(self, columns: Sequence[str], problems: Problems) -> Iterator[pyarrow.RecordBatch]:
+    def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
         """Yield batches of these columns alone.
 
         From files whose values have no type (JSON Lines, CSV) all come as strings. A name that is
         nowhere gives nulls.
         """
 
-    @abstractmethod
-    def rows(self, problems: Problems) -> Iterator[pyarrow.RecordBatch]:
+    def rows(self, problems: Problems) -> Iterator[Rows]:
         """Yield batches of all columns, with types."""
+        return self.read(self.columns(), problems)
 
     @abstractmethod
     def identity(self) -> list[Any] | None:

@@ -7,18 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from lookalike.corpora.base import Corpus, arrow, arrow_compute
+from lookalike.corpora.base import Corpus, Rows, compute, pa
 from lookalike.errors import ArgumentError, DocumentError
-
-__all__ = [
-    "Columns",
-    "find_columns",
-    "id_column",
-    "id_strings",
-    "text_column",
-    "text_strings",
-    "undictionaried",
-]
 
 TEXT_GUESSES = ("text", "content", "body", "document", "abstract", "description", "sentence")
 ID_GUESSES = (
@@ -39,6 +29,11 @@ class Columns:
     def names(self) -> list[str]:
         """Those that have to be read."""
         return [self.text, *([self.id] if self.id else []), *([self.order] if self.order else [])]
+
+    def ids(self, batch: Rows, first_row: int) -> Any:
+        """Return the ids of a batch of `names`, or the numbers of its rows."""
+        column = batch.column(1) if self.id else pa.nulls(len(batch))
+        return id_strings(column, first_row)
 
 
 def find_columns(
@@ -72,7 +67,6 @@ def id_column(corpus: Corpus, given: str | None) -> str | None:
 
 def text_strings(column: Any, name: str, corpus: Corpus) -> Any:
     """Return a column as `large_string`; numbers are no text."""
-    pa = arrow()
     if isinstance(column.type, pa.BaseExtensionType):  # such as JSON, which is text beneath
         column = column.storage
     kind = column.type
@@ -91,7 +85,6 @@ def text_strings(column: Any, name: str, corpus: Corpus) -> Any:
 
 def _large(column: Any) -> Any:
     """Return a column as `large_string`; strings over the same bytes, with wider offsets."""
-    pa = arrow()
     kind = pa.large_string()
     if column.type == kind:
         return column
@@ -106,7 +99,6 @@ def _large(column: Any) -> Any:
 
 def undictionaried(column: Any) -> Any:
     """Return a column without a dictionary; Arrow casts not every type of one."""
-    pa = arrow()
     if not pa.types.is_dictionary(column.type):
         return column
     values = column.dictionary
@@ -117,12 +109,11 @@ def undictionaried(column: Any) -> Any:
 
 def id_strings(column: Any, first_row: int) -> Any:
     """Return ids as strings; a row that has none gets its number."""
-    pa = arrow()
     try:
         strings = _large(undictionaried(column))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         strings = pa.array([str(value.as_py()) for value in column], pa.large_string())
     if strings.null_count:
         rows = pa.array(range(first_row, first_row + len(strings)), pa.int64())
-        strings = arrow_compute().coalesce(strings, rows.cast(pa.large_string()))
+        strings = compute.coalesce(strings, rows.cast(pa.large_string()))
     return strings

@@ -6,12 +6,20 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lookalike.corpora.base import BATCH_ROWS, MAX_DOCUMENT, Problems, arrow, read_ahead
+from lookalike.corpora.base import (
+    BATCH_ROWS,
+    MAX_DOCUMENT,
+    Problems,
+    Rows,
+    chosen_columns,
+    pa,
+    read_ahead,
+)
 from lookalike.corpora.duck import (
+    Database,
     connection,
     duckdb_errors,
     first_line,
@@ -20,23 +28,16 @@ from lookalike.corpora.duck import (
     quoted_paths,
     record_batches,
 )
-from lookalike.corpora.files import FileCorpus
-from lookalike.corpora.lines import LineBatch, line_batches
+from lookalike.corpora.lines import LineBatch, LineCorpus, line_batches
 from lookalike.corpora.records import Records
 from lookalike.errors import DocumentError, FileError, FormatError
 from lookalike.storage.unfinished import temporary_folder
-
-if TYPE_CHECKING:
-    import duckdb
-    import pyarrow
-
-__all__ = ["DelimitedCorpus"]
 
 _SMALLEST_BUFFER = 4 << 20
 _PREFIX = "lookalike-csv-"
 
 
-class DelimitedCorpus(FileCorpus):
+class DelimitedCorpus(LineCorpus):
     """CSV or TSV files with a header, all with the same columns.
 
     DuckDB is given some whole records at a time, in a file of their own: so much is held, and no
@@ -65,29 +66,19 @@ class DelimitedCorpus(FileCorpus):
         """Return the names in the header."""
         return list(self._columns)
 
-    def read(self, columns: Sequence[str], problems: Problems) -> Iterator[pyarrow.RecordBatch]:
+    def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
         """Yield batches of these columns."""
-        seen = 0
+        headers: dict[Path, bytes] = {}
         with temporary_folder(_PREFIX) as folder, connection() as database:
-            for path, size in zip(self.paths, self.sizes, strict=True):
-                records = Records(self.delimiter)
-                cut = line_batches(path, self.max_document, problems, records)
-                header = b""
-                for batch in read_ahead(cut):
-                    header = header or _first_record(batch)
-                    part = _Part(batch, header, folder / "records.csv")
-                    for rows in self._parsed(part, database, problems):
-                        yield self._chosen(rows, columns)
-                    self.done = min(1.0, (seen + batch.done) / self.total_bytes)
-                seen += size
+            for batch in read_ahead(self.batches(problems, Records(self.delimiter))):
+                header = headers.get(batch.path) or _first_record(batch)
+                headers[batch.path] = header
+                part = _Part(batch, header, folder / "records.csv")
+                for rows in self._parsed(part, database, problems):
+                    yield chosen_columns(rows, columns, pa.string())
+                self.done = batch.done
 
-    def rows(self, problems: Problems) -> Iterator[pyarrow.RecordBatch]:
-        """Yield batches of all columns."""
-        return self.read(self._columns, problems)
-
-    def _parsed(
-        self, part: _Part, database: duckdb.DuckDBPyConnection, problems: Problems
-    ) -> Iterator[pyarrow.RecordBatch]:
+    def _parsed(self, part: _Part, database: Database, problems: Problems) -> Iterator[Rows]:
         """Yield the rows of some records."""
         # All columns are looked at, so that each reading finds the same rows bad.
         names = ", ".join(map(quoted_name, self._columns))
@@ -99,13 +90,6 @@ class DelimitedCorpus(FileCorpus):
                     problems.report(part.where(record), message)
         except duckdb_errors() as error:
             raise _readable(error, part) from error
-
-    def _chosen(self, batch: pyarrow.RecordBatch, columns: Sequence[str]) -> pyarrow.RecordBatch:
-        """Return these columns; one that is not there is null."""
-        pa = arrow()
-        known = {name: batch.column(at) for at, name in enumerate(self._columns)}
-        nulls = pa.nulls(len(batch), pa.string())
-        return pa.record_batch([known.get(name, nulls) for name in columns], names=list(columns))
 
     def _source(self, part: _Part, skip_bad: bool) -> str:
         """Return the table function; nothing in it is guessed from the data."""
@@ -185,7 +169,7 @@ def _delimiter_of(header: str) -> str:
     return max(",;\t|", key=header.count)
 
 
-def _rejected(database: duckdb.DuckDBPyConnection) -> list[tuple[int, str]]:
+def _rejected(database: Database) -> list[tuple[int, str]]:
     """Return which records were left out, and why: records, not errors, of which one may have
     several.
     """

@@ -7,72 +7,59 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lookalike.checks import optional_module, thread_count
+from lookalike.corpora.base import Rows, pa
 from lookalike.errors import FileError
 
 if TYPE_CHECKING:
     import duckdb
-    import pyarrow
 
-__all__ = [
-    "connection",
-    "connection_threads",
-    "duckdb_errors",
-    "first_line",
-    "interrupt_queries",
-    "is_lack_of_memory",
-    "limited",
-    "memory_for_reading",
-    "quoted",
-    "quoted_name",
-    "quoted_paths",
-    "quoted_strings",
-    "record_batches",
-    "streamed",
-]
+Database: TypeAlias = "duckdb.DuckDBPyConnection"
 
 _INTERRUPTED = "Query interrupted"
 
-_LIMITS: ContextVar[dict[str, str]] = ContextVar("limits", default={})  # noqa: B039  # never changed
+_LIMITS: ContextVar[tuple[int | None, int | None]] = ContextVar("limits", default=(None, None))
+"""Bytes of memory, and threads."""
+
+_open: set[Database] = set()
 
 
-_open: set[duckdb.DuckDBPyConnection] = set()
-_MEMORY: ContextVar[int | None] = ContextVar("memory", default=None)
+def _duckdb() -> Any:
+    return optional_module("duckdb", "reading and writing corpora", extra="")
 
 
 @contextmanager
 def limited(memory: int | None, threads: int | None) -> Iterator[None]:
     """Let connections that are opened meanwhile have so many bytes of memory and threads."""
-    limits = {}
-    if memory is not None:
-        limits["memory_limit"] = f"{memory // 1_000_000}MB"
-    if threads is not None:
-        limits["threads"] = str(threads)
-    tokens = _LIMITS.set(limits), _MEMORY.set(memory)
+    token = _LIMITS.set((memory, threads))
     try:
         yield
     finally:
-        _LIMITS.reset(tokens[0])
-        _MEMORY.reset(tokens[1])
+        _LIMITS.reset(token)
 
 
 @contextmanager
-def connection(name: str | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+def connection(name: str | None = None) -> Iterator[Database]:
     """Open an empty database in memory that reads only what it is told to.
 
     With the name of what is read, all of DuckDB's errors are `FileError`s; without, the caller
     knows what they mean. A lack of memory always is one.
     """
-    module = optional_module("duckdb", "reading and writing corpora", extra="")
+    module = _duckdb()
     settings = {
         "preserve_insertion_order": "true",
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
         "python_enable_replacements": "false",
     }
-    opened = module.connect(config={**settings, **_LIMITS.get()})
+    memory, threads = _LIMITS.get()
+    if memory is not None:
+        settings["memory_limit"] = f"{memory // 1_000_000}MB"
+    if threads is not None:
+        settings["threads"] = str(threads)
+    opened = module.connect(config=settings)
     _open.add(opened)
     try:
         yield opened
@@ -110,19 +97,18 @@ def memory_for_reading() -> int | None:
 
     What they hold is copied.
     """
-    memory = _MEMORY.get()
+    memory, _ = _LIMITS.get()
     return None if memory is None else memory // 2
 
 
 def connection_threads() -> int:
     """Return how many threads a connection opened now may use."""
-    return thread_count(int(_LIMITS.get().get("threads", 0)) or None)
+    return thread_count(_LIMITS.get()[1])
 
 
 def duckdb_errors() -> type[Exception]:
     """Return the class of all of DuckDB's errors."""
-    module: Any = optional_module("duckdb", "reading and writing corpora", extra="")
-    error: type[Exception] = module.Error
+    error: type[Exception] = _duckdb().Error
     return error
 
 
@@ -160,9 +146,8 @@ def quoted_paths(paths: Iterable[Path]) -> str:
     return quoted_strings(re.sub(r"[*?[]", r"[\g<0>]", str(path)) for path in paths)
 
 
-def record_batches(result: duckdb.DuckDBPyRelation, rows: int) -> Iterator[pyarrow.RecordBatch]:
+def record_batches(result: duckdb.DuckDBPyRelation, rows: int) -> Iterator[Rows]:
     """Yield batches of at most so many rows; where there are none, an empty one with the types."""
-    pa = optional_module("pyarrow", "reading and writing corpora", extra="")
     reader = result.to_arrow_reader(rows)
     batch = None
     for batch in reader:
@@ -172,14 +157,11 @@ def record_batches(result: duckdb.DuckDBPyRelation, rows: int) -> Iterator[pyarr
 
 
 @contextmanager
-def streamed(
-    database: duckdb.DuckDBPyConnection, name: str, schema: Any, batches: Iterator[Any]
-) -> Iterator[None]:
+def streamed(database: Database, name: str, schema: Any, batches: Iterator[Any]) -> Iterator[None]:
     """Let queries read record batches under a name, once, as they come.
 
     An error of the iterator is raised as it is, not as what DuckDB makes of it.
     """
-    pa = optional_module("pyarrow", "reading and writing corpora", extra="")
     raised: list[BaseException] = []
 
     def guarded() -> Iterator[Any]:

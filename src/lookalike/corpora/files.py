@@ -10,8 +10,6 @@ from typing import Any
 from lookalike.corpora.base import Corpus
 from lookalike.errors import FileError
 
-__all__ = ["FileCorpus", "check_plain"]
-
 
 def check_plain(path: Path) -> None:
     """Refuse pipes and devices: a corpus is read more than once."""

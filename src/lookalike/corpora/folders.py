@@ -6,18 +6,21 @@ import os
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from lookalike.corpora.base import BATCH_BYTES, BATCH_ROWS, Corpus, Problems, arrow
+from lookalike.corpora.base import (
+    BATCH_BYTES,
+    BATCH_ROWS,
+    Corpus,
+    Problems,
+    Rows,
+    chosen_columns,
+    pa,
+)
 from lookalike.corpora.files import check_plain
 from lookalike.errors import FileError
-
-if TYPE_CHECKING:
-    import pyarrow
-
-__all__ = ["FolderCorpus"]
 
 _BEGINNING = 8192
 _COLUMNS = ("path", "text", "bytes")
@@ -76,7 +79,7 @@ class FolderCorpus(Corpus):
             else:
                 problems.binary += 1
 
-    def read(self, columns: Sequence[str], problems: Problems) -> Iterator[pyarrow.RecordBatch]:
+    def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
         """Yield batches of these columns."""
         batch: list[dict[str, Any]] = []
         size = 0
@@ -88,10 +91,6 @@ class FolderCorpus(Corpus):
                 batch, size = [], 0
         if batch:
             yield _record_batch(batch, columns)
-
-    def rows(self, problems: Problems) -> Iterator[pyarrow.RecordBatch]:
-        """Yield batches of all three columns."""
-        return self.read(_COLUMNS, problems)
 
     def identity(self) -> list[Any]:
         """Return names, sizes and times of change."""
@@ -132,7 +131,6 @@ def _is_utf8(data: bytes) -> bool:
     """Return whether bytes are text, without making a string of them: it may take four times as
     much memory.
     """
-    pa = arrow()
     offsets = np.array([0, len(data)])
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
     try:
@@ -142,11 +140,6 @@ def _is_utf8(data: bytes) -> bool:
     return True
 
 
-def _record_batch(rows: list[dict[str, Any]], columns: Sequence[str]) -> pyarrow.RecordBatch:
-    pa = arrow()
-    kinds = {"path": pa.string(), "text": pa.large_string(), "bytes": pa.int64()}
-    arrays = [
-        pa.array([row.get(column) for row in rows], kinds.get(column, pa.string()))
-        for column in columns
-    ]
-    return pa.record_batch(arrays, names=list(columns))
+def _record_batch(rows: list[dict[str, Any]], columns: Sequence[str]) -> Rows:
+    kinds = [("path", pa.string()), ("text", pa.large_string()), ("bytes", pa.int64())]
+    return chosen_columns(pa.RecordBatch.from_pylist(rows, pa.schema(kinds)), columns, pa.string())

@@ -9,8 +9,6 @@ from lookalike.corpora.patterns import is_pattern, matching_paths
 from lookalike.errors import ArgumentError, FileError
 from lookalike.storage import is_there
 
-__all__ = ["FORMATS", "compression_of", "expand_paths", "format_of"]
-
 FORMATS = ("jsonl", "json", "csv", "tsv", "parquet", "text", "files")
 """`json` is one array of objects, `text` a document a line, `files` a document a file."""
 

@@ -7,17 +7,13 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from lookalike.corpora.base import BATCH_BYTES, BATCH_ROWS, Problems, arrow
+from lookalike.checks import nested_deeper
+from lookalike.corpora.base import BATCH_BYTES, BATCH_ROWS, Problems, Rows, pa
 from lookalike.corpora.files import FileCorpus
 from lookalike.corpora.lines import open_input
 from lookalike.errors import FileError, FormatError, LookalikeError
-
-if TYPE_CHECKING:
-    import pyarrow
-
-__all__ = ["JsonArrayCorpus"]
 
 _MOST_LEVELS = 300
 """More than that, and Python's own reading and writing of JSON and Arrow may give up."""
@@ -60,7 +56,7 @@ class JsonArrayCorpus(FileCorpus):
                 if not isinstance(value, dict):
                     kind = type(value).__name__
                     problems.report(where, f"is of type {kind}; expected an object")
-                elif _is_too_deep(value):
+                elif nested_deeper(value, _MOST_LEVELS):
                     problems.report(where, f"is nested more than {_MOST_LEVELS} levels deep")
                 elif _HALF_A_CHARACTER.search(text) and not _is_unicode(value):
                     problems.report(where, "has half of a character (a lone surrogate)")
@@ -76,9 +72,8 @@ class JsonArrayCorpus(FileCorpus):
             yield found
         self.done = 1.0
 
-    def read(self, columns: Sequence[str], problems: Problems) -> Iterator[pyarrow.RecordBatch]:
+    def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
         """Yield batches of strings; numbers, lists and objects come as JSON writes them."""
-        pa = arrow()
         for rows in self.objects(problems):
             yield pa.record_batch(
                 [
@@ -88,12 +83,11 @@ class JsonArrayCorpus(FileCorpus):
                 names=list(columns),
             )
 
-    def rows(self, problems: Problems) -> Iterator[pyarrow.RecordBatch]:
+    def rows(self, problems: Problems) -> Iterator[Rows]:
         """Yield batches of all columns, with the types that all objects together suggest.
 
         Reads everything once more to find out the types.
         """
-        pa = arrow()
         names = self.columns()
         try:
             found = [
@@ -223,20 +217,6 @@ class _Array:
 def _with_all(rows: Objects, names: Sequence[str]) -> Objects:
     """Return rows that have all keys, in order."""
     return [{name: row.get(name) for name in names} for row in rows]
-
-
-def _is_too_deep(value: dict[str, Any]) -> bool:
-    level: list[Any] = [value]
-    for _ in range(_MOST_LEVELS):
-        level = [
-            inner
-            for outer in level
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-            if isinstance(inner, dict | list)
-        ]
-        if not level:
-            return False
-    return True
 
 
 def _is_unicode(value: Any) -> bool:

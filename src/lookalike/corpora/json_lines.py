@@ -11,16 +11,16 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from lookalike import _native
-from lookalike.corpora.base import BATCH_ROWS, Problems, arrow, arrow_compute
+from lookalike.corpora.base import BATCH_ROWS, Problems, Rows, compute, pa
 from lookalike.corpora.duck import (
+    Database,
     connection,
     connection_threads,
     duckdb_errors,
@@ -30,15 +30,8 @@ from lookalike.corpora.duck import (
     quoted_strings,
     streamed,
 )
-from lookalike.corpora.files import FileCorpus
-from lookalike.corpora.lines import LineBatch, line_batches
+from lookalike.corpora.lines import LineBatch, LineCorpus, line_batches
 from lookalike.errors import FormatError
-
-if TYPE_CHECKING:
-    import duckdb
-    import pyarrow
-
-__all__ = ["JsonLinesCorpus"]
 
 _LINES_FOR_COLUMNS = 100
 _MOST_LEVELS = 50
@@ -46,7 +39,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[][{}]', re.DOTALL)
 """A string, which may have brackets in it, or a bracket."""
 
 
-class JsonLinesCorpus(FileCorpus):
+class JsonLinesCorpus(LineCorpus):
     """Files of JSON Lines, compressed or not."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
@@ -71,19 +64,19 @@ class JsonLinesCorpus(FileCorpus):
             self._columns = list(keys)
         return list(self._columns)
 
-    def lines(self, problems: Problems) -> Iterator[pyarrow.LargeStringArray]:
+    def lines(self, problems: Problems) -> Iterator[Any]:
         """Yield the lines that are objects, as they are, with their ends."""
-        for batch in self._batches(problems):
+        for batch in self.batches(problems):
             if (batch.path, batch.first) in self._clean:
-                yield batch.lines.view(arrow().large_string())
+                yield batch.lines.view(pa.large_string())
             else:
                 with connection(self.name) as database:
                     yield self._objects(batch, problems, database)
             self.done = batch.done
 
-    def read(self, columns: Sequence[str], problems: Problems) -> Iterator[pyarrow.RecordBatch]:
+    def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
         """Yield batches of strings; numbers, lists and objects come as JSON writes them."""
-        for batch in self._batches(problems):
+        for batch in self.batches(problems):
             values = _plain_values(batch, columns, connection_threads())
             if values is None:
                 values = _values_of_objects(batch, columns)
@@ -95,7 +88,7 @@ class JsonLinesCorpus(FileCorpus):
             yield values
             self.done = batch.done
 
-    def rows(self, problems: Problems) -> Iterator[pyarrow.RecordBatch]:
+    def rows(self, problems: Problems) -> Iterator[Rows]:
         """Yield batches of all columns, with the types that all lines together suggest.
 
         Reads everything once to find out the types. What is nested more than 50 levels deep comes
@@ -108,12 +101,12 @@ class JsonLinesCorpus(FileCorpus):
                 if structure is None:
                     return
                 for lines in self.lines(silent):
-                    database.register("batch", arrow().table({"line": lines}))
+                    database.register("batch", pa.table({"line": lines}))
                     rows = database.sql(
                         f"SELECT unnest(from_json(line, {quoted(structure)})) FROM batch"
                     )
                     yield from rows.to_arrow_table().to_batches(max_chunksize=BATCH_ROWS)
-            except (duckdb_errors(), arrow().ArrowException, RecursionError) as error:
+            except (duckdb_errors(), pa.ArrowException, RecursionError) as error:
                 if is_lack_of_memory(error):
                     raise
                 raise FormatError(
@@ -122,9 +115,8 @@ class JsonLinesCorpus(FileCorpus):
                     f"too deeply ({first_line(error)}); write .jsonl instead"
                 ) from error
 
-    def _structure(self, database: duckdb.DuckDBPyConnection, problems: Problems) -> str | None:
+    def _structure(self, database: Database, problems: Problems) -> str | None:
         """Return the types of all lines together, as DuckDB takes them; None if there are none."""
-        pa = arrow()
         schema = pa.schema([("line", pa.large_string())])
         tables = (pa.record_batch({"line": _shallow(part)}) for part in self.lines(problems))
         with streamed(database, "every_line", schema, tables):
@@ -133,25 +125,9 @@ class JsonLinesCorpus(FileCorpus):
             ).fetchall()[0][0]
         return None if found is None else json.dumps(_with_types(json.loads(found)))
 
-    def _batches(self, problems: Problems) -> Iterator[LineBatch]:
-        read = 0
-        for path, size in zip(self.paths, self.sizes, strict=True):
-            for batch in line_batches(path, self.max_document, problems):
-                yield replace(batch, done=min(1.0, (read + batch.done) / self.total_bytes))
-            read += size
-
-    def _objects(
-        self, batch: LineBatch, problems: Problems, database: duckdb.DuckDBPyConnection
-    ) -> Any:
+    def _objects(self, batch: LineBatch, problems: Problems, database: Database) -> Any:
         """Return the lines of a batch that are objects; report the others, skip blank ones."""
-        pa = arrow()
-        texts: list[tuple[int, str]] = []
-        for index, raw in enumerate(batch.lines.to_pylist()):
-            try:
-                texts.append((index, raw.decode()))
-            except UnicodeDecodeError as error:
-                problems.report(batch.where(index), f"is not UTF-8 ({error.reason})")
-        texts = [(index, text) for index, text in texts if not text.isspace()]
+        texts = [(at, text) for at, text in batch.decoded(problems) if not text.isspace()]
         lines = pa.array([text for _, text in texts], pa.large_string())
         database.register("batch", pa.table({"line": lines}))
         kinds = (
@@ -168,9 +144,7 @@ class JsonLinesCorpus(FileCorpus):
                 problems.report(
                     batch.where(index), f"is JSON of type {kind.lower()}; expected an object"
                 )
-        return lines.filter(
-            arrow_compute().fill_null(arrow_compute().equal(kinds, "OBJECT"), False)
-        )
+        return lines.filter(compute.fill_null(compute.equal(kinds, "OBJECT"), False))
 
 
 def _plain_values(batch: LineBatch, columns: Sequence[str], threads: int) -> Any:
@@ -181,7 +155,6 @@ def _plain_values(batch: LineBatch, columns: Sequence[str], threads: int) -> Any
     found = _native.json_columns(batch.data, batch.ends, keys, threads)
     if found is None:
         return None
-    pa = arrow()
     made = {}
     for key, (data, offsets, present) in zip(keys, found, strict=True):
         valid = None
@@ -197,7 +170,6 @@ def _values_of_objects(batch: LineBatch, columns: Sequence[str]) -> Any:
 
     That is where a value is a fraction or a list, for example; no line is looked at by itself.
     """
-    pa = arrow()
     if any(map(_has_surrogates, columns)):
         return None
     try:
@@ -209,9 +181,8 @@ def _values_of_objects(batch: LineBatch, columns: Sequence[str]) -> Any:
     return None if all(column.null_count for column in values.columns) else values
 
 
-def _values(lines: Any, columns: Sequence[str], database: duckdb.DuckDBPyConnection) -> Any:
+def _values(lines: Any, columns: Sequence[str], database: Database) -> Any:
     """Return those keys of objects as strings, parsing each line once."""
-    pa = arrow()
     database.register("batch", pa.table({"line": lines}))
     names = ", ".join(f"v[{at + 1}] AS c{at}" for at in range(len(columns)))
     pointers = quoted_strings(_pointer(column) for column in columns)
@@ -228,7 +199,6 @@ def _shallow(lines: Any) -> Any:
 
     It gives up for good at 126 levels, and Arrow takes no types of more than 64.
     """
-    compute = arrow_compute()
     opened = [compute.count_substring(lines, bracket) for bracket in "[{"]
     deep = compute.greater(compute.add(*opened), _MOST_LEVELS)
     if not compute.any(deep).as_py():
@@ -236,7 +206,7 @@ def _shallow(lines: Any) -> Any:
     texts = lines.to_pylist()
     for place in np.flatnonzero(deep.to_numpy(zero_copy_only=False)).tolist():
         texts[place] = _cut(texts[place])
-    return arrow().array(texts, arrow().large_string())
+    return pa.array(texts, pa.large_string())
 
 
 def _cut(text: str) -> str:
@@ -266,7 +236,7 @@ def _with_types(structure: Any) -> Any:
 
 def _in_one(column: Any) -> Any:
     """Return a column in one piece, whatever its length in bytes."""
-    return column.cast(arrow().large_string()).combine_chunks()
+    return column.cast(pa.large_string()).combine_chunks()
 
 
 def _has_surrogates(text: str) -> bool:

@@ -7,20 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.corpora.base import BATCH_BYTES, Problems, arrow
+from lookalike.corpora.base import BATCH_BYTES, Problems, pa
+from lookalike.corpora.files import FileCorpus
 from lookalike.corpora.formats import compression_of
 from lookalike.errors import FileError
-
-if TYPE_CHECKING:
-    import pyarrow
-
-__all__ = ["LineBatch", "Lines", "count_newlines", "line_batches", "open_input"]
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NEWLINE = ord("\n")
@@ -50,10 +46,17 @@ class LineBatch:
         """Return how people find line `index` of this batch."""
         return f"{self.path}, line {self.line(index)}"
 
+    def decoded(self, problems: Problems) -> Iterator[tuple[int, str]]:
+        """Yield the lines that are UTF-8, with their indexes; report the others."""
+        for index, raw in enumerate(self.lines.to_pylist()):
+            try:
+                yield index, raw.decode()
+            except UnicodeDecodeError as error:
+                problems.report(self.where(index), f"is not UTF-8 ({error.reason})")
+
     @cached_property
-    def lines(self) -> pyarrow.LargeBinaryArray:
+    def lines(self) -> Any:
         """The lines as Arrow, over the same memory."""
-        pa = arrow()
         offsets = np.concatenate([[0], self.ends])
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(self.data)]
         return pa.Array.from_buffers(pa.large_binary(), len(self), buffers)
@@ -66,7 +69,6 @@ def open_input(path: Path) -> Any:
         if compression is None:
             file: Any = open(path, "rb", buffering=0)  # noqa: SIM115  # the caller closes it
             return file, file
-        pa = arrow()
         file = pa.OSFile(os.fsencode(path), "rb")
         return pa.CompressedInputStream(file, compression), file
     except OSError as error:
@@ -136,6 +138,18 @@ def line_batches(
                 problems.report_size(f"{path}, line {first}", most)
                 first += count_newlines(rest)
                 rest, too_long = rest[:0], True
+
+
+class LineCorpus(FileCorpus):
+    """Files that are read line by line."""
+
+    def batches(self, problems: Problems, lines: Lines | None = None) -> Iterator[LineBatch]:
+        """Yield the lines of all files; `done` of each batch is the share of all that was read."""
+        read = 0
+        for path, size in zip(self.paths, self.sizes, strict=True):
+            for batch in line_batches(path, self.max_document, problems, lines):
+                yield replace(batch, done=min(1.0, (read + batch.done) / self.total_bytes))
+            read += size
 
 
 def count_newlines(data: NDArray[np.uint8]) -> int:

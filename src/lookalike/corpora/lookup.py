@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from lookalike.corpora.base import Corpus, Problems, arrow, arrow_compute
-from lookalike.corpora.columns import Columns, id_strings, text_strings
+from lookalike.corpora.base import Corpus, Problems, compute
+from lookalike.corpora.columns import Columns, text_strings
 from lookalike.errors import ArgumentError, DocumentError, FileError
-
-__all__ = ["find_documents", "read_text"]
 
 _BEGINNING = 8192
 _EXAMPLES = 3
@@ -24,15 +22,13 @@ def find_documents(
     """
     found: dict[str, str] = {}
     examples: list[str] = []
-    pa = arrow()
     rows = 0
     for batch in corpus.read(columns.names, Problems(skip_bad)):
         texts = text_strings(batch.column(0), columns.text, corpus)
-        column = batch.column(1) if columns.id else pa.nulls(len(batch))
-        ids = id_strings(column, rows)
+        ids = columns.ids(batch, rows)
         examples += ids[: _EXAMPLES - len(examples)].to_pylist()
         for name in wanted:
-            if name not in found and (at := arrow_compute().index(ids, name).as_py()) >= 0:
+            if name not in found and (at := compute.index(ids, name).as_py()) >= 0:
                 found[name] = texts[at].as_py() or ""
         rows += len(batch)
         if len(found) == len(set(wanted)):

@@ -19,8 +19,6 @@ from lookalike.corpora.tables import TableCorpus
 from lookalike.corpora.text_lines import TextLinesCorpus
 from lookalike.errors import FormatError
 
-__all__ = ["open_corpus"]
-
 
 def open_corpus(source: Any, format: str | None = None) -> Corpus:
     """Return a corpus of files (a path, a pattern, a list of `Path`s) or of a table in memory.

@@ -8,18 +8,19 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.checks import optional_module
 from lookalike.corpora.base import (
     BATCH_BYTES,
     BATCH_ROWS,
     Problems,
-    arrow,
-    arrow_compute,
+    Rows,
+    chosen_columns,
+    compute,
+    pa,
     read_ahead,
 )
 from lookalike.corpora.duck import (
@@ -34,11 +35,9 @@ from lookalike.corpora.duck import (
 from lookalike.corpora.files import FileCorpus
 from lookalike.corpora.parquet_pages import Pages, measure_pages
 from lookalike.errors import FileError
+from lookalike.lazy import LazyModule
 
-if TYPE_CHECKING:
-    import pyarrow
-
-__all__ = ["ParquetCorpus", "write_parquet"]
+parquet = LazyModule("pyarrow.parquet", "Parquet")
 
 _PAGE_DOCUMENTS = 8
 """How many of the longest documents a page may have room for. Writers look at the size of a page
@@ -78,7 +77,7 @@ class ParquetCorpus(FileCorpus):
         """Return the columns of the schema."""
         return list(self._columns)
 
-    def read(self, columns: Sequence[str], problems: Problems) -> Iterator[pyarrow.RecordBatch]:
+    def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
         """Yield batches of these columns, with their types."""
         # If some are to be left out, all texts are looked at: each reading finds the same rows bad.
         wanted = [*columns, *(self._texts if problems.skip_bad else ())]
@@ -88,13 +87,14 @@ class ParquetCorpus(FileCorpus):
             # Found out here: what limits this thread is not known to that which reads ahead.
             page = min(_PAGE_DOCUMENTS * self.max_document, memory_for_reading() or sys.maxsize)
             batches = read_ahead(self._plain(present, page, problems))
-            errors: tuple[type[Exception], ...] = (OSError, arrow().ArrowException)
+            errors: tuple[type[Exception], ...] = (OSError, pa.ArrowException)
         else:
             batches, errors = _numbered(self._by_duckdb(present)), (duckdb_errors(),)
         try:
             for row, batch in batches:
                 for part in self._of_good_length(batch, row, problems):
-                    yield _arranged(part, columns)
+                    whole = part.schema.names == list(columns)
+                    yield part if whole else chosen_columns(part, columns)
                 row += len(batch)
                 self.done = row / max(1, self._count)
         except errors as error:
@@ -102,13 +102,9 @@ class ParquetCorpus(FileCorpus):
                 f"{self.name}: cannot be read after row {row}: {first_line(error)}"
             ) from error
 
-    def rows(self, problems: Problems) -> Iterator[pyarrow.RecordBatch]:
-        """Yield batches of all columns."""
-        return self.read(self._columns, problems)
-
     def _plain(
         self, columns: Sequence[str], page: int, problems: Problems
-    ) -> Iterator[tuple[int, pyarrow.RecordBatch]]:
+    ) -> Iterator[tuple[int, Rows]]:
         """Yield batches, and the number of the first row of each."""
         row = 0
         for path in self.paths:
@@ -152,7 +148,6 @@ class ParquetCorpus(FileCorpus):
 
         In parts, if its texts are repeated in many rows, and will have a copy for each.
         """
-        pa = arrow()
         too_long, sizes = np.zeros(len(batch), bool), np.zeros(len(batch), np.int64)
         for column in batch.columns:
             lengths = _text_lengths(column)
@@ -168,7 +163,7 @@ class ParquetCorpus(FileCorpus):
             yield batch.slice(begin, end - begin)
             begin = end
 
-    def _by_duckdb(self, columns: Sequence[str]) -> Iterator[pyarrow.RecordBatch]:
+    def _by_duckdb(self, columns: Sequence[str]) -> Iterator[Rows]:
         names = ", ".join(map(quoted_name, columns))
         with connection() as database:
             yield from record_batches(
@@ -184,15 +179,14 @@ def _numbered(batches: Iterator[Any]) -> Iterator[tuple[int, Any]]:
         row += len(batch)
 
 
-def write_parquet(batches: Iterator[pyarrow.RecordBatch], schema: Any, path: Path) -> None:
+def write_parquet(batches: Iterator[Rows], schema: Any, path: Path) -> None:
     """Write record batches of one schema, with its metadata.
 
     A group of rows is encoded by another thread while the next one is gathered.
     """
-    pa = arrow()
     with (
         pa.OSFile(os.fsencode(path), "wb") as file,
-        _parquet().ParquetWriter(file, schema) as writer,
+        parquet.ParquetWriter(file, schema) as writer,
         ThreadPoolExecutor(1) as background,
     ):
         writing: Future[None] | None = None
@@ -204,9 +198,8 @@ def write_parquet(batches: Iterator[pyarrow.RecordBatch], schema: Any, path: Pat
             writing.result()
 
 
-def _groups(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.Table]:
+def _groups(batches: Iterator[Rows]) -> Iterator[Any]:
     """Yield tables that are large enough to be a row group."""
-    pa = arrow()
     gathered: list[Any] = []
     rows = size = 0
     for batch in batches:
@@ -220,13 +213,8 @@ def _groups(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.Table]:
         yield pa.Table.from_batches(gathered)
 
 
-def _parquet() -> Any:
-    return optional_module("pyarrow.parquet", "Parquet", extra="")
-
-
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    pa = arrow()
     try:
         # Opened here: pyarrow would take some names for addresses, and refuse those that are not
         # Unicode.
@@ -236,7 +224,7 @@ def _opened(path: Path) -> Iterator[Any]:
     with source:
         try:
             # Without buffering ahead, so that a large row group is not in memory as a whole.
-            file = _parquet().ParquetFile(source, pre_buffer=False)
+            file = parquet.ParquetFile(source, pre_buffer=False)
         except (OSError, pa.ArrowException) as error:
             raise FileError(f"{path}: is not readable Parquet: {error}") from error
         with file:
@@ -245,7 +233,6 @@ def _opened(path: Path) -> Iterator[Any]:
 
 def _gathered(batches: Iterator[Any]) -> Iterator[Any]:
     """Yield batches of about the usual size made of smaller ones."""
-    pa = arrow()
     some: list[Any] = []
     size = rows = 0
     for batch in batches:
@@ -260,7 +247,7 @@ def _gathered(batches: Iterator[Any]) -> Iterator[Any]:
 
 def _is_text(kind: Any) -> bool:
     """Return whether values are texts or bytes, in whatever form."""
-    types = arrow().types
+    types = pa.types
     if types.is_dictionary(kind):
         return _is_text(kind.value_type)
     kinds = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
@@ -271,13 +258,13 @@ def _text_lengths(column: Any) -> NDArray[np.int64] | None:
     """Return the bytes of texts, without making them; None for other types."""
     if not _is_text(column.type):
         return None
-    if arrow().types.is_dictionary(column.type):
+    if pa.types.is_dictionary(column.type):
         lengths = _text_lengths(column.dictionary)
         if lengths is None:
             return None
         indices = column.indices.fill_null(0).to_numpy(zero_copy_only=False)
         return lengths[indices] if len(lengths) else np.zeros(len(column), np.int64)
-    found = arrow_compute().binary_length(column).fill_null(0)
+    found = compute.binary_length(column).fill_null(0)
     return np.asarray(found.to_numpy(zero_copy_only=False), np.int64)
 
 
@@ -294,7 +281,6 @@ def _cuts(sizes: NDArray[np.int64], most: int) -> list[int]:
 
 def _empty(schema: Any, columns: Sequence[str]) -> Any:
     """Return a batch of no rows, for the types."""
-    pa = arrow()
     fields = [schema.field(column) for column in columns]
     return pa.RecordBatch.from_pylist([], pa.schema(fields, schema.metadata))
 
@@ -311,7 +297,7 @@ def _is_plain(schemas: Sequence[Any]) -> bool:
 
 def _is_awkward(kind: Any, *, nested: bool = False) -> bool:
     """Return whether a type has a view, or a dictionary inside of something else."""
-    types = arrow().types
+    types = pa.types
     if types.is_string_view(kind) or types.is_binary_view(kind):
         return True
     if types.is_dictionary(kind):
@@ -323,15 +309,3 @@ def _is_awkward(kind: Any, *, nested: bool = False) -> bool:
 def _united(paths: Sequence[Path]) -> str:
     # The names of folders are no columns, even if they look like "year=2020".
     return f"read_parquet({quoted_paths(paths)}, union_by_name=true, hive_partitioning=false)"
-
-
-def _arranged(batch: Any, columns: Sequence[str]) -> Any:
-    """Return these columns of a batch, in this order; nulls where there is none."""
-    if batch.schema.names == list(columns):
-        return batch
-    pa = arrow()
-    found = [
-        batch.column(column) if column in batch.schema.names else pa.nulls(len(batch))
-        for column in columns
-    ]
-    return pa.record_batch(found, names=list(columns))

@@ -15,8 +15,6 @@ from typing import Any, BinaryIO
 
 from lookalike.errors import FileError
 
-__all__ = ["Pages", "measure_pages"]
-
 _HEADER_BYTES, _LARGEST_HEADER = 1 << 10, 16 << 20
 _DATA, _DATA_V2, _DICTIONARY = 0, 3, 2
 _PREFIXED = 7  # DELTA_BYTE_ARRAY: of values that begin alike, the beginning is there once

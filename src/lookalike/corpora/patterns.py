@@ -15,8 +15,6 @@ from pathlib import Path
 
 from lookalike.errors import FileError
 
-__all__ = ["is_pattern", "matching_paths"]
-
 _ANY_FOLDERS = "**"
 
 

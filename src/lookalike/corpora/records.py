@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from lookalike.corpora.lines import LineBatch, Lines, count_newlines
 
-__all__ = ["RecordBatch", "Records"]
-
 _QUOTE, _NEWLINE, _RETURN = b'"\n\r'
 
 State = tuple[bool, int]

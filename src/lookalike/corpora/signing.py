@@ -13,15 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import thread_count
-from lookalike.corpora.base import Corpus, Problems, arrow
-from lookalike.corpora.columns import Columns, id_strings, text_strings
+from lookalike.corpora.base import Corpus, Problems
+from lookalike.corpora.columns import Columns, text_strings
 from lookalike.corpora.strings import StringWriter
 from lookalike.errors import ArgumentError, FileError
 from lookalike.signatures import save_signatures
 from lookalike.signatures.signer import DocumentSigner, WeightedSigner
 from lookalike.storage import Strings, whole_file
-
-__all__ = ["SIGNATURE_SUFFIXES", "SignedCorpus", "sign_corpus"]
 
 SIGNATURE_SUFFIXES = (".lookalike", ".npy")
 
@@ -85,7 +83,7 @@ def sign_corpus(
             if named:
                 kept = np.flatnonzero(enough)
                 signatures = np.ascontiguousarray(signatures[kept])
-                ids.append(_ids(batch, columns, documents).take(kept))
+                ids.append(columns.ids(batch, documents).take(kept))
             rows_file.write(signatures.data)
             documents += len(texts)
             tell("sign", corpus.done)
@@ -126,13 +124,6 @@ def _fit(
 
     signer.fit(texts(), threads=threads)
     tell("fit", 1.0)
-
-
-def _ids(batch: Any, columns: Columns, first_row: int) -> Any:
-    """Return the ids of a batch, or the numbers of its rows."""
-    pa = arrow()
-    column = batch.column(1) if columns.id else pa.nulls(len(batch))
-    return id_strings(column, first_row)
 
 
 @contextmanager

@@ -6,8 +6,6 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-__all__ = ["StringWriter"]
-
 
 class StringWriter:
     """Appends Arrow strings; nulls become empty strings."""

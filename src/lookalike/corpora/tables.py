@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.corpora.base import BATCH_ROWS, Corpus, Problems, arrow
+from lookalike.corpora.base import BATCH_ROWS, Corpus, Problems, Rows, chosen_columns, pa
 from lookalike.errors import ArgumentError, DocumentError
-
-if TYPE_CHECKING:
-    import pyarrow
-
-__all__ = ["TableCorpus"]
 
 
 class TableCorpus(Corpus):
@@ -31,7 +26,7 @@ class TableCorpus(Corpus):
             source = list(source)  # an iterator can be read once only
         self._source = source
         self._table = _as_table(source, self.name)
-        if isinstance(source, arrow().RecordBatchReader):
+        if isinstance(source, pa.RecordBatchReader):
             self._source = self._table  # a reader is spent by now
 
     def __len__(self) -> int:
@@ -41,21 +36,15 @@ class TableCorpus(Corpus):
         """Return the columns of the table."""
         return list(self._table.column_names)
 
-    def read(self, columns: Sequence[str], problems: Problems) -> Iterator[pyarrow.RecordBatch]:
+    def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
         """Yield batches of these columns, with their types."""
-        pa = arrow()
-        known = self._table.column_names
-        chosen = pa.Table.from_arrays(
-            [self._table[column] if column in known else pa.nulls(len(self)) for column in columns],
-            names=list(columns),
-        )
         seen = 0
-        for batch in chosen.to_batches(max_chunksize=BATCH_ROWS):
+        for batch in chosen_columns(self._table, columns).to_batches(max_chunksize=BATCH_ROWS):
             yield batch
             seen += len(batch)
             self.done = seen / len(self)
 
-    def rows(self, problems: Problems) -> Iterator[pyarrow.RecordBatch]:
+    def rows(self, problems: Problems) -> Iterator[Rows]:
         """Yield batches of all columns."""
         return map(_without_views, self.read(self.columns(), problems))
 
@@ -81,7 +70,6 @@ class TableCorpus(Corpus):
 
 def _without_views(table: Any) -> Any:
     """Return a table or batch without Arrow's views, of which it cannot take rows."""
-    pa = arrow()
     fields = [field.with_type(_without_view(field.type)) for field in table.schema]
     if all(field.type == old.type for field, old in zip(fields, table.schema, strict=True)):
         return table
@@ -89,7 +77,6 @@ def _without_views(table: Any) -> Any:
 
 
 def _without_view(kind: Any) -> Any:
-    pa = arrow()
     if pa.types.is_string_view(kind):
         return pa.large_string()
     if pa.types.is_binary_view(kind):
@@ -112,7 +99,6 @@ def _is_plain_iterable(source: Any) -> bool:
 
 
 def _as_table(source: Any, name: str) -> Any:
-    pa = arrow()
     if hasattr(source, "with_format") and hasattr(source, "iter"):  # a Hugging Face dataset
         parts = list(source.with_format("arrow").iter(BATCH_ROWS))
         return pa.concat_tables(parts) if parts else pa.table({"text": pa.array([], pa.string())})
@@ -135,7 +121,6 @@ def _as_table(source: Any, name: str) -> Any:
 
 def _from_arrow(source: Any) -> Any:
     """Return a table of whatever speaks the Arrow C interface; a single column is `text`."""
-    pa = arrow()
     if hasattr(source, "columns") or isinstance(source, pa.RecordBatch | pa.RecordBatchReader):
         return pa.table(source)
     if hasattr(source, "__arrow_c_stream__"):
@@ -145,7 +130,6 @@ def _from_arrow(source: Any) -> Any:
 
 def _from_list(rows: list[Any], name: str) -> Any:
     """Return a table of str, or of mappings from column to value; all may have other columns."""
-    pa = arrow()
     if rows and isinstance(rows[0], Mapping):
         try:
             columns = dict.fromkeys(column for row in rows for column in row)

@@ -7,13 +7,14 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.corpora.base import Corpus, Problems, arrow, arrow_positions
+from lookalike.corpora.base import Corpus, Problems, Rows, arrow_positions, pa
 from lookalike.corpora.delimited import DelimitedCorpus
 from lookalike.corpora.duck import connection, duckdb_errors, first_line, quoted, streamed
 from lookalike.corpora.folders import FolderCorpus
@@ -27,8 +28,6 @@ from lookalike.storage import check_replaceable, is_there, same_file, whole_file
 
 if TYPE_CHECKING:
     import pyarrow
-
-__all__ = ["Added", "check_table_target", "check_target", "write_corpus", "write_table"]
 
 Added = Callable[[int, int], "dict[str, pyarrow.Array]"]
 """Columns to add to the rows from one position to another."""
@@ -110,7 +109,7 @@ def check_table_target(path: Path) -> None:
 
 
 def write_table(
-    batches: Iterator[pyarrow.RecordBatch],
+    batches: Iterator[Rows],
     path: Path,
     format: str | None = None,
     delimiter: str | None = None,
@@ -119,7 +118,6 @@ def write_table(
 
     `delimiter` is that of CSV, if not a comma.
     """
-    pa = arrow()
     if format is None:
         check_table_target(path)
     target = format or format_of(path) or ""
@@ -149,9 +147,9 @@ def write_table(
 def _copy_by_duckdb(
     batches: Iterator[Any], schema: Any, path: Path, options: str, temporary: Path
 ) -> None:
-    half = [at for at, kind in enumerate(schema.types) if arrow().types.is_float16(kind)]
+    half = [at for at, kind in enumerate(schema.types) if pa.types.is_float16(kind)]
     for at in half:  # which DuckDB does not know
-        schema = schema.set(at, schema.field(at).with_type(arrow().float32()))
+        schema = schema.set(at, schema.field(at).with_type(pa.float32()))
     if half:
         batches = (batch.cast(schema) for batch in batches)
     with connection() as database:
@@ -164,52 +162,46 @@ def _copy_by_duckdb(
             raise FileError(f"{path} cannot be written: {first_line(error)}") from error
 
 
+@dataclass
 class _Rows:
     """The rows of a corpus that are to be kept, counted as they pass."""
 
-    def __init__(
-        self,
-        corpus: Corpus,
-        keep: NDArray[np.bool_] | None,
-        added: Added | None,
-        problems: Problems,
-        identity: list[Any] | None,
-    ) -> None:
-        self.corpus = corpus
-        self._identity = identity
-        self.added = added
-        self.problems = problems
-        self._keep = keep
-        self._position = 0
-        if added is not None:
-            twice = sorted(set(added(0, 0)) & set(corpus.columns()))
-            if twice:
-                raise ArgumentError(
-                    f"{corpus.name} has a column {twice[0]!r} already, which would be added; "
-                    "rename it first"
-                )
+    corpus: Corpus
+    keep: NDArray[np.bool_] | None
+    added: Added | None
+    problems: Problems
+    identity: list[Any] | None
+    _position: int = 0
+
+    def __post_init__(self) -> None:
+        twice = sorted(set(self.added(0, 0)) & set(self.corpus.columns())) if self.added else []
+        if twice:
+            raise ArgumentError(
+                f"{self.corpus.name} has a column {twice[0]!r} already, which would be added; "
+                "rename it first"
+            )
 
     def next(self, count: int) -> tuple[NDArray[np.int64], dict[str, Any]]:
         """Return which of the next `count` rows are kept, and the columns that are added to all."""
         begin, end = self._position, self._position + count
         self._position = end
-        if self._keep is not None and end > len(self._keep):
+        if self.keep is not None and end > len(self.keep):
             raise DocumentError(
                 f"{self.corpus.name} has more rows than when it was read before; it must not "
                 "change meanwhile"
             )
-        chosen = np.arange(count) if self._keep is None else np.flatnonzero(self._keep[begin:end])
+        chosen = np.arange(count) if self.keep is None else np.flatnonzero(self.keep[begin:end])
         return chosen, self.added(begin, end) if self.added else {}
 
     def finish(self) -> None:
         """Check that the corpus is what it was, now that all of it has been read again."""
-        if self._keep is not None and self._position != len(self._keep):
+        if self.keep is not None and self._position != len(self.keep):
             raise DocumentError(
-                f"{self.corpus.name} has {self._position} rows, {len(self._keep)} when it was read "
+                f"{self.corpus.name} has {self._position} rows, {len(self.keep)} when it was read "
                 "before; it must not change meanwhile"
             )
-        if self._identity is not None:
-            self.corpus.check_identity(self._identity)
+        if self.identity is not None:
+            self.corpus.check_identity(self.identity)
 
     def tables(self) -> Iterator[Any]:
         """Yield batches with all columns."""
@@ -303,7 +295,6 @@ def _runs(lines: Any, chosen: NDArray[np.int64]) -> Iterator[memoryview]:
 @contextmanager
 def _open_output(temporary: Path, path: Path) -> Iterator[Any]:
     """Open a file for writing, compressed if the final name says so."""
-    pa = arrow()
     with pa.OSFile(os.fsencode(temporary), "wb") as file:
         compression = compression_of(path)
         if compression is None:

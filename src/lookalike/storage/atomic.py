@@ -13,8 +13,6 @@ from pathlib import Path
 from lookalike.errors import FileError
 from lookalike.storage.unfinished import unfinished
 
-__all__ = ["check_replaceable", "is_there", "new_file", "same_file", "whole_file", "whole_folder"]
-
 _NEVER_SYNCED = (errno.EACCES, errno.EPERM, errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
 """What systems say that let no folder be synced, or not this one by this user."""
 

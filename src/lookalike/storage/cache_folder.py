@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["user_cache_folder"]
-
 
 def user_cache_folder() -> Path | None:
     """Return our folder in `XDG_CACHE_HOME`, or in `~/.cache`; None for a user without a home.

@@ -38,15 +38,6 @@ from lookalike.errors import CorruptIndexError, FileError, FormatError
 from lookalike.storage.atomic import whole_file
 from lookalike.storage.mapped import checksums
 
-__all__ = [
-    "FORMAT_VERSION",
-    "Container",
-    "ContainerWriter",
-    "new_container",
-    "open_container",
-    "write_container",
-]
-
 FORMAT_VERSION = 1
 
 # Like that of PNG: the first byte is not ASCII, and a transfer as text would change the line ends.
@@ -165,16 +156,14 @@ def write_container(
     path: str | os.PathLike[str], meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
 ) -> None:
     """Write `meta` and `arrays` to `path`, whole or not at all, replacing what was there."""
-    contents: dict[str, NDArray[Any]] = {"meta": _encoded(meta)}
-    for name, array in arrays.items():
-        contents[name] = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
-    sections = _laid_out({name: (array.dtype, array.shape) for name, array in contents.items()})
-    found = [_native.xxh64(_as_raw(array)) for array in contents.values()]
-    with whole_file(path) as temporary, open(temporary, "x+b") as file:
-        file.write(_head(sections, found))
-        for section, array in zip(sections, contents.values(), strict=True):
-            file.write(bytes(section.offset - file.tell()))
-            file.write(_as_raw(array).data)
+    contents = {
+        name: np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+        for name, array in arrays.items()
+    }
+    layout = {name: (array.dtype, array.shape) for name, array in contents.items()}
+    with new_container(path, meta, layout) as writer:
+        for name, array in contents.items():
+            writer.write(name, 0, array)
 
 
 class ContainerWriter:

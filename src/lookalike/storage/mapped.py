@@ -13,8 +13,6 @@ import numpy as np
 from lookalike import _native
 from lookalike.checks import thread_count
 
-__all__ = ["checksums"]
-
 _PIECE = 1 << 26
 """Bytes between two looks at whether somebody wants to stop, a few milliseconds."""
 

@@ -13,8 +13,6 @@ from lookalike.errors import ArgumentError, CorruptIndexError
 if TYPE_CHECKING:
     from lookalike.storage.container import Container
 
-__all__ = ["Strings"]
-
 
 class Strings(Sequence[str]):
     """A sequence of strings over arrays that may be mapped: nothing is read before it is asked for.

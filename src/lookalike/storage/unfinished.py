@@ -18,8 +18,6 @@ from pathlib import Path
 
 from lookalike.errors import FileError
 
-__all__ = ["remove_unfinished", "temporary_folder", "unfinished"]
-
 LOCK = ".in-use"
 """The file of a temporary folder that its owner holds locked."""
 

@@ -7,27 +7,15 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike.cli.command import Subparsers, command
 from lookalike.collection import Collection, open_collection
 from lookalike.collection.stores.address import parse_address
 from lookalike.errors import ArgumentError, FileError
-
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
-__all__ = [
-    "DATABASE",
-    "action",
-    "database_name",
-    "given_signature",
-    "given_text",
-    "json_object",
-    "opened",
-]
 
 DATABASE = """\
 DATABASE is the name of an SQLite file, such as docs.db, or the address of a PostgreSQL database,
@@ -47,17 +35,12 @@ def action(
     name: str | None = "documents",
 ) -> argparse.ArgumentParser:
     """Declare an action on a collection, with its examples in the help."""
-    parser = actions.add_parser(
-        verb,
-        help=purpose,
-        description=purpose[0].upper() + purpose[1:] + ".",
-        epilog=DATABASE + "\n".join(f"  lookalike collection {verb} {one}" for one in examples),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    shown = "\n".join(f"  lookalike collection {verb} {one}" for one in examples)
+    description = purpose[0].upper() + purpose[1:] + "."
+    parser = command(actions, verb, run, purpose, description, DATABASE + shown)
     parser.add_argument("database", metavar="DATABASE")
     which = "all of them" if name is None else name
     parser.add_argument("--name", default=name, help=f"which collection (default: {which})")
-    parser.set_defaults(run=run)
     return parser
 
 

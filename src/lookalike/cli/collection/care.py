@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from lookalike.cli.collection.action import DATABASE, action, database_name, opened
+from lookalike.cli.command import Subparsers, add_switch, command
 from lookalike.cli.output import say, say_json
 from lookalike.collection import Report, list_collections, open_collection, restore_collection
 from lookalike.errors import CollectionError
 from lookalike.shown import shown
-
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
-__all__ = ["declare"]
 
 
 def declare(actions: Subparsers) -> None:
@@ -24,7 +19,7 @@ def declare(actions: Subparsers) -> None:
         actions, "stats", _stats, "say what there is", "docs.db", "docs.db --name pages --json",
         name=None,
     )  # fmt: skip
-    stats.add_argument("--json", action="store_true", help="one JSON object a line")
+    add_switch(stats, "--json", "one JSON object a line")
     verify = action(
         actions, "verify", _verify, "recompute every slice and checksum; exit 1 if one is wrong",
         "docs.db", "postgresql://me@host/db --json",
@@ -37,19 +32,19 @@ def declare(actions: Subparsers) -> None:
         "docs.db backup.db",
     )  # fmt: skip
     snapshot.add_argument("file", type=Path, metavar="FILE")
-    restore = actions.add_parser(
+    restore = command(
+        actions,
         "restore",
-        help="put the collection of a snapshot into a database",
-        description="Put the collection of a snapshot into a database.",
-        epilog=DATABASE + "  lookalike collection restore backup.db docs.db\n"
+        _restore,
+        "put the collection of a snapshot into a database",
+        "Put the collection of a snapshot into a database.",
+        DATABASE + "  lookalike collection restore backup.db docs.db\n"
         "  lookalike collection restore backup.db docs.db --replace",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     restore.add_argument("file", type=Path, metavar="FILE", help="what `snapshot` wrote")
     restore.add_argument("database", metavar="DATABASE")
     restore.add_argument("--name", help="what to call it there (default: as in the snapshot)")
-    restore.add_argument("--replace", action="store_true", help="replace one of that name")
-    restore.set_defaults(run=_restore)
+    add_switch(restore, "--replace", "replace one of that name")
 
 
 def _stats(options: argparse.Namespace) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lookalike.cli.collection.action import (
     action,
@@ -15,6 +15,7 @@ from lookalike.cli.collection.action import (
     json_object,
     opened,
 )
+from lookalike.cli.command import Subparsers, add_number, add_switch
 from lookalike.cli.output import say, warn
 from lookalike.collection import Document, list_collections, open_collection
 from lookalike.compare.methods import BITS
@@ -22,11 +23,6 @@ from lookalike.errors import ArgumentError, NotFoundError
 from lookalike.features import Chars, Words
 from lookalike.shown import shown, shown_json, shown_lines
 from lookalike.signatures import BBitMinHash, Signer, SimHash, TopSig, load_signer
-
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
-__all__ = ["declare"]
 
 _SIGNERS: dict[str, Callable[..., SimHash | TopSig | BBitMinHash]] = {
     "simhash": SimHash,
@@ -50,17 +46,13 @@ def declare(actions: Subparsers) -> None:
         "file that Signer.save wrote (default simhash)",
     )
     bits = ", ".join(f"{method} {number}" for method, number in _BITS.items())
-    create.add_argument("--bits", type=int, metavar="N", help=f"of a signature (default: {bits})")
+    add_number(create, "--bits", f"of a signature (default: {bits})")
     described = {method: signer(_BITS[method]).to_dict() for method, signer in _SIGNERS.items()}
     words = ", ".join(f"{method} {one['features']['ngram']}" for method, one in described.items())
-    create.add_argument(
-        "--ngram", type=int, metavar="N", help=f"words that make a feature (default: {words})"
-    )
-    create.add_argument("--chars", type=int, metavar="N", help="characters that make a feature")
-    create.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="of signatures (default 0)"
-    )
-    create.add_argument("--no-text", action="store_true", help="do not keep texts")
+    add_number(create, "--ngram", f"words that make a feature (default: {words})")
+    add_number(create, "--chars", "characters that make a feature")
+    add_number(create, "--seed", "of signatures", default=0)
+    add_switch(create, "--no-text", "do not keep texts")
 
     insert = action(
         actions, "add", _add, "add a document",
@@ -71,14 +63,14 @@ def declare(actions: Subparsers) -> None:
     insert.add_argument("id", metavar="ID")
     insert.add_argument("text", metavar="TEXT", help="- reads standard input")
     meaning = insert.add_mutually_exclusive_group()
-    meaning.add_argument("--file", action="store_true", help="TEXT is the name of a file")
-    meaning.add_argument("--signature", action="store_true", help="TEXT is a signature, in hex")
+    add_switch(meaning, "--file", "TEXT is the name of a file")
+    add_switch(meaning, "--signature", "TEXT is a signature, in hex")
     insert.add_argument("--metadata", type=json_object, metavar="JSON", help="an object")
-    insert.add_argument("--replace", action="store_true", help="replace a document of this id")
+    add_switch(insert, "--replace", "replace a document of this id")
 
     get = action(actions, "get", _get, "show documents", "docs.db fox", "docs.db fox owl --json")
     get.add_argument("ids", nargs="+", metavar="ID")
-    get.add_argument("--json", action="store_true", help="one JSON object a line")
+    add_switch(get, "--json", "one JSON object a line")
 
     delete = action(actions, "delete", _delete, "remove documents", "docs.db fox owl")
     delete.add_argument("ids", nargs="+", metavar="ID")

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lookalike.cli.collection.action import action, given_signature, given_text, json_object, opened
+from lookalike.cli.command import Subparsers, add_number, add_switch
 from lookalike.cli.output import say, say_json
 from lookalike.collection import Answer
 from lookalike.errors import NotFoundError
 from lookalike.shown import shown, shown_json
-
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
-__all__ = ["declare"]
 
 
 def declare(actions: Subparsers) -> None:
@@ -27,11 +23,11 @@ def declare(actions: Subparsers) -> None:
     )  # fmt: skip
     search.add_argument("text", metavar="TEXT", help="- reads standard input")
     meaning = search.add_mutually_exclusive_group()
-    meaning.add_argument("--like", action="store_true", help="TEXT is the id of a document")
-    meaning.add_argument("--file", action="store_true", help="TEXT is the name of a file")
-    meaning.add_argument("--signature", action="store_true", help="TEXT is a signature, in hex")
+    add_switch(meaning, "--like", "TEXT is the id of a document")
+    add_switch(meaning, "--file", "TEXT is the name of a file")
+    add_switch(meaning, "--signature", "TEXT is a signature, in hex")
     search.add_argument("-k", type=int, default=10, help="how many at most (default 10)")
-    search.add_argument("--radius", type=int, metavar="N", help="most bits that may differ")
+    add_number(search, "--radius", "most bits that may differ")
     search.add_argument("--where", type=json_object, metavar="JSON", help="condition on metadata")
     search.add_argument(
         "--way",
@@ -39,8 +35,8 @@ def declare(actions: Subparsers) -> None:
         default="sql",
         help="in the database, or in an index in memory, which pays for many searches",
     )
-    search.add_argument("--explain", action="store_true", help="say which bits differ, and why")
-    search.add_argument("--json", action="store_true", help="one JSON object a line")
+    add_switch(search, "--explain", "say which bits differ, and why")
+    add_switch(search, "--json", "one JSON object a line")
 
 
 def _search(options: argparse.Namespace) -> None:

@@ -5,21 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from lookalike.cli.arguments import add_corpus_options, corpus_of
 from lookalike.cli.collection.action import action, json_object, opened
+from lookalike.cli.command import Subparsers, add_switch
 from lookalike.cli.output import say
 from lookalike.cli.progress import progress_bars
-from lookalike.corpora.columns import id_column, text_column
 from lookalike.shown import shown
-
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
-__all__ = ["declare"]
-
-_SIGNATURE = "signature"
 
 
 def declare(actions: Subparsers) -> None:
@@ -34,17 +26,17 @@ def declare(actions: Subparsers) -> None:
     importer.add_argument(
         "--signature",
         metavar="COLUMN",
-        help=f"column with hexadecimal signatures (default: {_SIGNATURE}, if there is one)",
+        help="column with hexadecimal signatures (default: signature, if there is one)",
     )
-    importer.add_argument("--replace", action="store_true", help="replace documents of equal id")
-    importer.add_argument("--quiet", action="store_true", help="no progress bar")
+    add_switch(importer, "--replace", "replace documents of equal id")
+    add_switch(importer, "--quiet", "no progress bar")
     exporter = action(
         actions, "export", _export, "write all documents to a file",
         "docs.db all.jsonl", "docs.db english.parquet --where '{\"lang\": \"en\"}'",
     )  # fmt: skip
     exporter.add_argument("output", type=Path, metavar="FILE", help=".jsonl, .csv, .parquet ...")
     exporter.add_argument("--where", type=json_object, metavar="JSON", help="condition")
-    exporter.add_argument("--quiet", action="store_true", help="no progress bar")
+    add_switch(exporter, "--quiet", "no progress bar")
 
 
 def _import(options: argparse.Namespace) -> None:
@@ -52,14 +44,12 @@ def _import(options: argparse.Namespace) -> None:
 
     with opened(options) as docs, progress_bars(options.quiet) as progress:
         corpus = corpus_of(options.input, options)
-        signature = options.signature or corpus.column_for(None, (_SIGNATURE,), "signatures")
-        text = text_column(corpus, options.text)
         done = import_documents(
             docs,
             corpus,
-            text=None if text == signature else text,
-            id=id_column(corpus, options.id),
-            signature=signature,
+            text=options.text,
+            id=options.id,
+            signature=options.signature,
             replace=options.replace,
             skip_bad=options.skip_bad,
             max_document=corpus.max_document,

@@ -23,15 +23,6 @@ from lookalike.collection.search.native import CACHE_NAME
 from lookalike.collection.stores.base import Store, Writer
 from lookalike.errors import CollectionBusyError, CollectionError
 
-__all__ = [
-    "drop_hidden",
-    "exclusive_file",
-    "remove_abandoned",
-    "remove_old_caches",
-    "remove_old_snapshots",
-    "shared_file",
-]
-
 _DAY = 24 * 3600
 _PAUSE = 0.02
 _TEMPORARY = r"\.[0-9a-f]{12}\.tmp"

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
 from lookalike.checks import flag
 from lookalike.collection.care.abandoned import remove_abandoned, remove_old_snapshots
-from lookalike.collection.documents import Row, damaged
+from lookalike.collection.documents import damaged
 from lookalike.collection.opening import checked_name, forget_cache, open_store
 from lookalike.collection.stores.address import parse_address
-from lookalike.collection.stores.base import HIDDEN, Numbered, StaleView, State, Store, View, Writer
+from lookalike.collection.stores.base import StaleView, State, Store, View, Writer
+from lookalike.collection.stores.view import HIDDEN
 from lookalike.errors import ArgumentError, CollectionError, FileError, NotFoundError
 from lookalike.storage import is_there, whole_file
-
-__all__ = ["restore_collection", "snapshot"]
 
 _BATCH = 50_000
 _TRIES = 20
@@ -36,7 +35,7 @@ def snapshot(store: Store, name: str, path: Path) -> None:
             else:
                 _copy_to_file(store, name, temporary)
         finally:
-            with contextlib.suppress(OSError):
+            with suppress(OSError):
                 temporary.with_name(f"{temporary.name}-journal").unlink()
 
 
@@ -61,18 +60,11 @@ def restore_collection(
         raise ArgumentError(
             f"{address.shown} is both the snapshot and the database; name another one"
         )
-    origin = open_store(source_address, create=False)
-    try:
-        with origin.reading() as view:
-            state = _choose(view, source, origin.shown)
-            target = open_store(address)
-            try:
-                new_name = checked_name(state.name if name is None else name)
-                old = _restore(view, state, target, new_name, replace)
-            finally:
-                target.close()
-    finally:
-        origin.close()
+    with closing(open_store(source_address, create=False)) as origin, origin.reading() as view:
+        state = _choose(view, source, origin.shown)
+        with closing(open_store(address)) as target:
+            new_name = checked_name(state.name if name is None else name)
+            old = _restore(view, state, target, new_name, replace)
     if old is not None:
         forget_cache(address, old)
     return new_name
@@ -100,11 +92,11 @@ def _restore_hidden(
         _copy(view, state, target, hidden)
         for _ in range(_TRIES):
             # Readers of the old tables may stand in the way of removing them.
-            with contextlib.suppress(StaleView):
+            with suppress(StaleView):
                 return _put_in_place(target, hidden, name, replace_old)
         return _put_in_place(target, hidden, name, replace_old)
     except BaseException:
-        with contextlib.suppress(CollectionError), target.writing() as writer:
+        with suppress(CollectionError), target.writing() as writer:
             left = writer.lock(hidden)
             if left is not None:
                 writer.drop(left)
@@ -126,56 +118,32 @@ def _put_in_place(target: Store, hidden: str, name: str, replace_old: bool) -> S
 
 
 def _copy_to_file(store: Store, name: str, path: Path) -> None:
-    target = open_store(parse_address(path))
-    try:
-        with store.reading() as view:
-            state = view.state(name)
-            if state is None:
-                raise NotFoundError(f"there is no collection {name!r} at {store.shown}")
-            _copy(view, state, target, name)
-    finally:
-        target.close()
+    with closing(open_store(parse_address(path))) as target, store.reading() as view:
+        _copy(view, store.known(view.state(name), name), target, name)
 
 
 def _copy(view: View, state: State, target: Store, name: str) -> None:
     """Copy a collection row by row, in batches, and check what has been copied."""
     with target.writing() as writer:
-        fresh = State(
-            0,
-            name,
-            os.urandom(16).hex(),
-            state.bits,
-            state.slice_bits,
-            state.keep_text,
-            state.signer,
-        )
+        kind = (state.bits, state.slice_bits, state.keep_text, state.signer)
+        fresh = State(0, name, os.urandom(16).hex(), *kind)
         fresh = writer.create(fresh, view.checked_signer(state))
     for batch in view.all_signatures(state):
         with _writing_to(target, fresh) as writer:
-            writer.insert_signatures(fresh, Numbered(batch.numbers, batch.signatures))
+            writer.insert_signatures(fresh, batch)
             writer.insert_keys(fresh, *fresh.slicing.key_rows(batch.numbers, batch.signatures))
     count = 0
-    for rows in _document_batches(view, state):
-        count += len(rows)
+    for page in view.pages(state, _BATCH):
+        count += len(page)
         with _writing_to(target, fresh) as writer:
-            writer.insert_documents(fresh, rows)
+            writer.insert_documents(fresh, [row for row, _ in page])
     if count != state.documents:
         raise damaged(f"{count} documents are there to be copied, not {state.documents}")
     with _writing_to(target, fresh) as writer:
-        writer.save(
-            replace(
-                fresh,
-                version=state.version,
-                documents=count,
-                signatures=state.signatures,
-                next_signature=state.next_signature,
-                digest=state.digest,
-                removals_from=state.version,
-            )
-        )
+        writer.save(replace(state, number=fresh.number, removals_from=state.version))
 
 
-@contextlib.contextmanager
+@contextmanager
 def _writing_to(target: Store, fresh: State) -> Iterator[Writer]:
     """Write to what is being copied, if it is still there: its number may be another's by now."""
     with target.writing() as writer:
@@ -183,11 +151,6 @@ def _writing_to(target: Store, fresh: State) -> Iterator[Writer]:
         if there is None or there.uid != fresh.uid:
             raise CollectionError(_GONE)
         yield writer
-
-
-def _document_batches(view: View, state: State) -> Iterator[list[Row]]:
-    for page in view.pages(state, _BATCH):
-        yield [row for row, _ in page]
 
 
 def _choose(view: View, source: str | None, shown: str) -> State:
@@ -204,8 +167,7 @@ def _choose(view: View, source: str | None, shown: str) -> State:
 
 def _keep_only(path: Path, name: str) -> None:
     """Remove other collections from a copy of a file."""
-    copy = open_store(parse_address(path), create=False)
-    try:
+    with closing(open_store(parse_address(path), create=False)) as copy:
         with copy.reading() as view:
             others = [state for state in view.states() if state.name != name]
             others += view.states(hidden=True)
@@ -214,5 +176,3 @@ def _keep_only(path: Path, name: str) -> None:
                 for state in others:
                     writer.drop(state)
             copy.compact()
-    finally:
-        copy.close()

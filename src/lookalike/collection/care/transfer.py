@@ -17,16 +17,12 @@ from numpy.typing import NDArray
 from lookalike.checks import callback, file_path, flag, one_of, whole_number
 from lookalike.collection.documents import MOST_DEPTH
 from lookalike.corpora import FORMATS, Corpus, Problems, open_corpus, write_table
-from lookalike.corpora.base import MAX_DOCUMENT, arrow
+from lookalike.corpora.base import MAX_DOCUMENT, Rows, pa
 from lookalike.corpora.columns import id_column, text_column
 from lookalike.errors import ArgumentError, BatchError, ItemError
 
 if TYPE_CHECKING:
-    import pyarrow
-
     from lookalike.collection.collection import Collection
-
-__all__ = ["Imported", "export_documents", "import_documents"]
 
 Progress = Callable[[str, float], None]
 
@@ -160,7 +156,7 @@ def _batches(corpus: Corpus, columns: _Columns, problems: Problems, size: int) -
         first += len(rows)
 
 
-def _rows(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[dict[str, Any]]:
+def _rows(batches: Iterator[Rows]) -> Iterator[dict[str, Any]]:
     for batch in batches:
         yield from batch.to_pylist()
 
@@ -244,10 +240,7 @@ def _text(value: Any) -> Any:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def _tables(
-    docs: Collection, where: Any, progress: Progress | None
-) -> Iterator[pyarrow.RecordBatch]:
-    pa = arrow()
+def _tables(docs: Collection, where: Any, progress: Progress | None) -> Iterator[Rows]:
     names = ("id", "text", "metadata", "signature", "added", "updated")
     schema = pa.schema([(name, pa.string()) for name in names])
     count, total = 0, max(1, docs.count())

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from lookalike.collection.documents import as_document
 from lookalike.collection.search.native import NativeSearch
 from lookalike.collection.slicing import digest, hashes
-from lookalike.collection.stores.base import StaleView, State, Store, View, signer_hash
-from lookalike.errors import CollectionBusyError, CollectionError, NotFoundError
-
-__all__ = ["Report", "repair", "verify"]
+from lookalike.collection.stores.base import StaleView, State, Store, View
+from lookalike.collection.stores.state import signer_hash
+from lookalike.errors import CollectionBusyError, CollectionError
 
 _PAGE = 2_000
 _MOST_NAMED = 20
@@ -64,7 +63,7 @@ def verify(store: Store, name: str, native: NativeSearch) -> Report:
         state = None
         try:
             with store.reading() as view:
-                state = _known(view.state(name), name, store)
+                state = store.known(view.state(name), name)
                 for step in steps:
                     step(view, state, found)
                 done = True
@@ -86,12 +85,12 @@ def repair(store: Store, name: str, native: NativeSearch) -> Report:
     """
     native.forget()
     with store.writing() as writer:
-        state = _known(writer.lock(name), name, store)
+        state = store.known(writer.lock(name), name)
         writer.rebuild_indexes(state)
         value, count, last = 0, 0, 0
         lost: list[int] = []
         for batch in list(writer.signatures_after(state, -1)):
-            unused = writer.unused(state, batch.numbers)
+            unused = writer.unused(state, batch.numbers).numbers
             lost += unused.tolist()
             kept = ~np.isin(batch.numbers, unused)
             numbers, rows = batch.numbers[kept], batch.signatures[kept]
@@ -113,12 +112,6 @@ def repair(store: Store, name: str, native: NativeSearch) -> Report:
             )
         )
     return verify(store, name, native)
-
-
-def _known(state: State | None, name: str, store: Store) -> State:
-    if state is None:
-        raise NotFoundError(f"there is no collection {name!r} at {store.shown}")
-    return state
 
 
 def _check_tables(view: View, state: State, found: _Findings) -> None:

@@ -15,8 +15,6 @@ from lookalike.collection.search.native import NativeSearch, native_levels, nati
 from lookalike.collection.search.sql import SqlSearch
 from lookalike.collection.stores.base import State, View
 
-__all__ = ["answers"]
-
 
 def answers(
     query: Query, view: View, state: State, native: NativeSearch, sql: SqlSearch

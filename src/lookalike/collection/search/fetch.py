@@ -18,8 +18,6 @@ from lookalike.collection.query import Query
 from lookalike.collection.search.level import Level
 from lookalike.collection.stores.base import State, View
 
-__all__ = ["DocumentFetcher"]
-
 _FILTERED_CHUNK = 512
 _NOTHING = Level([], [], -1)
 

@@ -21,8 +21,6 @@ from typing import Any, TypeAlias
 
 from lookalike.errors import ArgumentError
 
-__all__ = ["Predicate", "Where", "compile_where"]
-
 Where: TypeAlias = Mapping[str, Any] | Callable[[dict[str, Any]], object]
 Predicate: TypeAlias = Callable[[dict[str, Any]], object]
 

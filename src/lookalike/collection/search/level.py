@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from lookalike.collection.answers import Work
 
-__all__ = ["Level"]
-
 
 @dataclass(slots=True)  # not frozen: that would take twice as long to make
 class Level:

@@ -27,8 +27,6 @@ from lookalike.errors import CollectionError, FileError, LookalikeError
 from lookalike.indexes import SliceIndex, load_index
 from lookalike.indexes.slices.width import MOST_SLICE_BITS, slice_width
 
-__all__ = ["CACHE_NAME", "NativeSearch", "cache_file", "native_levels", "native_within"]
-
 CACHE_NAME = r"[0-9a-f]{32}\.lookalike"
 """What names of saved indexes look like."""
 
@@ -165,16 +163,11 @@ class NativeSearch:
         return True
 
     def _build(self, view: View, state: State) -> None:
-        parts = list(view.all_signatures(state))
-        width = state.bits // 8
-        signatures = np.concatenate(
-            [np.empty((0, width), np.uint8), *(p.signatures for p in parts)]
-        )
-        numbers = np.concatenate([np.empty(0, np.int64), *(part.numbers for part in parts)])
-        self._index = SliceIndex(signatures, _width(len(numbers), state), numbers)
+        found = view.whole_table(state)
+        self._index = SliceIndex(found.signatures, _width(len(found), state), found.numbers)
         self._digest, self._uid, self._version = state.digest, state.uid, state.version
         self._last = state.next_signature - 1
-        self._changes = len(numbers)
+        self._changes = len(found)
         self._save(_SAVE_AFTER)
 
     def _catch_up(self, view: View, state: State) -> None:

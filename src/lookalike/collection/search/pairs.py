@@ -12,19 +12,16 @@ from lookalike.collection.stores.base import State, View
 from lookalike.errors import ResultTooLargeError
 from lookalike.indexes.all_pairs import pairs_of_rows
 
-__all__ = ["document_pairs"]
-
 
 def document_pairs(
     view: View, state: State, radius: int, limit: int, threads: int | None
 ) -> list[Pair]:
     """Return every pair, each once, by (left, right)."""
-    parts = list(view.all_signatures(state))
-    if not parts:
+    found = view.whole_table(state)
+    numbers = found.numbers
+    if not len(numbers):
         return []
-    signatures = np.concatenate([part.signatures for part in parts])
-    numbers = np.concatenate([part.numbers for part in parts])
-    near = pairs_of_rows(signatures, numbers, radius, limit, False, thread_count(threads))
+    near = pairs_of_rows(found.signatures, numbers, radius, limit, False, thread_count(threads))
     touched = np.unique(np.concatenate([near.left, near.right]))
     ids = _ids(view, state, touched if state.documents == state.signatures else numbers)
     sizes = {number: len(names) for number, names in ids.items()}

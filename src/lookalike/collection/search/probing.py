@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 
 from lookalike.collection.slicing import Slicing, flips
 
-__all__ = ["SCAN_COST", "HotValues", "ProbePlan", "plan_probes"]
-
 # Microseconds, roughly, in either database.
 PROBE_COST = 3.0
 CANDIDATE_COST = 2.0

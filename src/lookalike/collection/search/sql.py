@@ -19,8 +19,6 @@ from lookalike.collection.search.probing import HotValues, plan_probes
 from lookalike.collection.stores.base import State, View
 from lookalike.indexes import ScanIndex
 
-__all__ = ["SqlSearch"]
-
 _SPARE_CANDIDATES = 2_000
 _MORE = 8
 _HOT = 64

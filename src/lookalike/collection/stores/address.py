@@ -11,8 +11,6 @@ from urllib.parse import unquote
 from lookalike.errors import ArgumentError
 from lookalike.storage import user_cache_folder
 
-__all__ = ["Address", "hide_passwords", "parse_address"]
-
 _EXPECTED = "expected a file name such as docs.db, sqlite:///docs.db, or postgresql://host/database"
 _ENCODED = (
     "in user names and passwords write / : @ ? # % and blanks as %2F %3A %40 %3F %23 %25 and %20"

@@ -18,8 +18,6 @@ from contextlib import contextmanager
 
 from lookalike.errors import CollectionError
 
-__all__ = ["refuse_other_process", "transaction"]
-
 _PATIENCE = 5.0
 
 
@@ -93,12 +91,3 @@ os.register_at_fork(
     after_in_parent=_gate.after_in_parent,
     after_in_child=_gate.after_in_child,
 )
-
-
-def refuse_other_process(process: int) -> None:
-    """Raise if this is not the process in which something was opened."""
-    if os.getpid() != process:
-        raise CollectionError(
-            f"this collection was opened in process {process}, and this is process "
-            f"{os.getpid()}: open it again after the fork"
-        )

@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Generic, Protocol, TypeVar
 
-from lookalike.collection.stores.forking import refuse_other_process, transaction
+from lookalike.collection.stores.forking import transaction
 from lookalike.errors import CollectionError
-
-__all__ = ["Pool"]
 
 _IDLE = 8
 
@@ -65,7 +63,11 @@ class Pool(Generic[Connection]):
 
     def refuse_other_process(self) -> None:
         """Raise if this process was forked since: connections cannot be shared with the parent."""
-        refuse_other_process(self._process)
+        if os.getpid() != self._process:
+            raise CollectionError(
+                f"this collection was opened in process {self._process}, and this is process "
+                f"{os.getpid()}: open it again after the fork"
+            )
 
     def close(self) -> None:
         """Close what is idle; what is lent is closed when it comes back."""

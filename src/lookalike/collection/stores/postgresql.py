@@ -5,25 +5,21 @@ from __future__ import annotations
 import select
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lookalike.checks import optional_module
 from lookalike.collection.care.abandoned import drop_hidden
-from lookalike.collection.stores.base import StaleView, Store, View, maybe_written
+from lookalike.collection.stores.base import StaleView, Store, maybe_written
 from lookalike.collection.stores.pool import Pool
 from lookalike.collection.stores.postgresql_transaction import (
-    POSTGRESQL,
     SCHEMA_LOCK,
     PostgresTransaction,
 )
-from lookalike.collection.stores.schema import MIGRATIONS, refuse_newer, upgrade
+from lookalike.collection.stores.schema import refuse_newer
 from lookalike.errors import ArgumentError, CollectionBusyError, CollectionError
 
 if TYPE_CHECKING:
     import psycopg
-
-__all__ = ["PostgresStore"]
 
 _RESTORING = 1819242348
 """Whoever restores shares this lock."""
@@ -31,6 +27,12 @@ _RESTORING = 1819242348
 
 class PostgresStore(Store):
     """Collections in one database. Writers of one collection wait for each other, readers never."""
+
+    transaction = PostgresTransaction
+    begin_reading = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    begin_writing = "BEGIN ISOLATION LEVEL READ COMMITTED"
+    begin_schema = ("BEGIN", SCHEMA_LOCK)
+    new_schema = ("CREATE SCHEMA IF NOT EXISTS lookalike",)
 
     def __init__(self, url: str, shown: str, *, timeout: float, durable: bool) -> None:
         self.shown = shown
@@ -40,29 +42,8 @@ class PostgresStore(Store):
         self._psycopg = optional_module("psycopg", "a collection on PostgreSQL", extra="postgresql")
         self._check_url()
         self._pool: Pool[psycopg.Connection[Any]] = Pool(self._connect, _usable)
-        with self._translated():
-            self._prepare()
-
-    @contextmanager
-    def reading(self) -> Iterator[View]:
-        """Return a view of one moment; writers are not held up."""
         with self._translated(), self._pool.connection() as connection:
-            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            yield PostgresTransaction(connection)
-            self._pool.refuse_other_process()
-            connection.execute("ROLLBACK")
-
-    @contextmanager
-    def writing(self) -> Iterator[PostgresTransaction]:
-        """Return a transaction; others that want to write to the same collection wait."""
-        with self._translated(), self._pool.connection() as connection:
-            connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
-            yield PostgresTransaction(connection)
-            self._pool.refuse_other_process()
-            try:
-                connection.execute("COMMIT")
-            except self._psycopg.Error as error:
-                raise maybe_written(self.shown, error) from error
+            self._prepare(connection)
 
     @contextmanager
     def restoring(self) -> Iterator[None]:
@@ -78,14 +59,7 @@ class PostgresStore(Store):
             if not view.states(hidden=True):
                 return 0
         with self.writing() as writer:
-            return drop_hidden(writer) if writer.try_lock(_RESTORING) else 0
-
-    def copy_file(self, path: Path) -> bool:
-        """Do nothing: a server is no file."""
-        return False
-
-    def compact(self) -> None:
-        """Do nothing: the server does so by itself."""
+            return drop_hidden(writer) if writer.try_lock(_RESTORING) else 0  # type: ignore[attr-defined]
 
     def durability(self) -> str:
         """Say what an acknowledged write survives, by the settings of the server."""
@@ -109,10 +83,6 @@ class PostgresStore(Store):
         else:
             survives = "survives kill -9 of this process, but power loss may damage the database"
         return f"PostgreSQL, {described}: an acknowledged write {survives}"
-
-    def close(self) -> None:
-        """Close all connections."""
-        self._pool.close()
 
     def _check_url(self) -> None:
         """Refuse an address that libpq cannot read.
@@ -151,27 +121,33 @@ class PostgresStore(Store):
         )
         return connection
 
-    def _prepare(self) -> None:
-        with self._pool.connection() as connection:
-            (encoding,) = connection.execute("SHOW server_encoding").fetchone() or ("",)
-            if encoding != "UTF8":
-                raise CollectionError(
-                    f"{self.shown} has the encoding {encoding}, in which not every text can be "
-                    "written; make a database with ENCODING 'UTF8'"
-                )
-            if _schema_version(connection, self.shown) == len(MIGRATIONS):
-                return
-            connection.execute("BEGIN")
-            connection.execute(SCHEMA_LOCK)
-            version = _schema_version(connection, self.shown)  # another process may have been first
-            if version < len(MIGRATIONS):
-                if version == 0:
-                    connection.execute("CREATE SCHEMA IF NOT EXISTS lookalike")
-                    connection.execute("CREATE TABLE lookalike.schema (version BIGINT)")
-                upgrade(connection.execute, POSTGRESQL, version, self.shown)
-                connection.execute("DELETE FROM lookalike.schema")
-                connection.execute("INSERT INTO lookalike.schema VALUES (%s)", (len(MIGRATIONS),))
+    def _prepare(self, connection: Any) -> None:
+        (encoding,) = connection.execute("SHOW server_encoding").fetchone() or ("",)
+        if encoding != "UTF8":
+            raise CollectionError(
+                f"{self.shown} has the encoding {encoding}, in which not every text can be "
+                "written; make a database with ENCODING 'UTF8'"
+            )
+        super()._prepare(connection)
+
+    def _schema_version(self, connection: psycopg.Connection[Any]) -> int:
+        # The catalogue and not to_regclass(), which may answer from before a lock was waited for.
+        row = connection.execute(
+            "SELECT count(*) FROM pg_catalog.pg_tables "
+            "WHERE schemaname = 'lookalike' AND tablename = 'schema'"
+        ).fetchone()
+        if not row or not row[0]:
+            return 0
+        row = connection.execute("SELECT version FROM lookalike.schema").fetchone()
+        version = int(row[0]) if row else 0
+        refuse_newer(version, self.shown)
+        return version
+
+    def _commit(self, connection: Any) -> None:
+        try:
             connection.execute("COMMIT")
+        except self._psycopg.Error as error:
+            raise maybe_written(self.shown, error) from error
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -204,17 +180,3 @@ class PostgresStore(Store):
 def _usable(connection: psycopg.Connection[Any]) -> bool:
     """Return whether an idle connection still stands: a server that left has sent a last word."""
     return not connection.closed and not select.select([connection.fileno()], [], [], 0)[0]
-
-
-def _schema_version(connection: psycopg.Connection[Any], shown: str) -> int:
-    # The catalogue and not to_regclass(), which may answer from before a lock was waited for.
-    row = connection.execute(
-        "SELECT count(*) FROM pg_catalog.pg_tables "
-        "WHERE schemaname = 'lookalike' AND tablename = 'schema'"
-    ).fetchone()
-    if not row or not row[0]:
-        return 0
-    row = connection.execute("SELECT version FROM lookalike.schema").fetchone()
-    version = int(row[0]) if row else 0
-    refuse_newer(version, shown)
-    return version

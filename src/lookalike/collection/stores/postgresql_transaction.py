@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.collection.documents import Row
-from lookalike.collection.stores.base import SCAN_BATCH, Numbered, State, Stored, numbered, stored
+from lookalike.collection.stores.rows import Numbered, numbered
 from lookalike.collection.stores.schema import Dialect, document_columns
-from lookalike.collection.stores.statements import SqlTransaction
+from lookalike.collection.stores.state import State
+from lookalike.collection.stores.view import SCAN_BATCH
+from lookalike.collection.stores.writer import Writer
 
 if TYPE_CHECKING:
     import psycopg
-
-__all__ = ["POSTGRESQL", "SCHEMA_LOCK", "PostgresTransaction"]
 
 POSTGRESQL = Dialect(
     prefix="lookalike.",
@@ -25,7 +25,7 @@ POSTGRESQL = Dialect(
     bytes="BYTEA",
     clustered="",
     among="= ANY(?::bigint[])",
-    explain="EXPLAIN",
+    among_texts="= ANY(?::text[])",
     reindex="REINDEX TABLE",
 )
 
@@ -38,7 +38,7 @@ _COPY_END = b"\xff\xff"
 _FETCH = 2_000
 
 
-class PostgresTransaction(SqlTransaction):
+class PostgresTransaction(Writer):
     """One transaction on one connection. Reading needs no other object than writing."""
 
     dialect = POSTGRESQL
@@ -75,17 +75,8 @@ class PostgresTransaction(SqlTransaction):
             for rows in self._stream(self._after(state), (first[-1][0],)):
                 yield numbered(rows, state.bits // 8)
 
-    def documents(self, state: State, ids: Sequence[str], text: bool = True) -> list[Stored]:
-        table = POSTGRESQL.table("documents", state.number)
-        rows = self._execute(
-            f"SELECT {document_columns(text)} FROM {table} d {self._with_signature(state)} "
-            "WHERE d.id = ANY(?::text[])",
-            (list(ids),),
-        )
-        return list(map(stored, rows))
-
     def _documents_of(self, state: State, each: int | None, text: bool) -> str:
-        table = POSTGRESQL.table("documents", state.number)
+        table = self._table("documents", state)
         if each is None:
             return (
                 f"SELECT {document_columns(text)} FROM {table} d {self._with_signature(state)} "
@@ -102,7 +93,7 @@ class PostgresTransaction(SqlTransaction):
     def lock(self, name: str) -> State | None:
         # Twice: whoever waited for a row that was then replaced finds the new one only if he looks
         # again.
-        return self._state(name, " FOR UPDATE") or self._state(name, " FOR UPDATE")
+        return self.state(name, " FOR UPDATE") or self.state(name, " FOR UPDATE")
 
     def try_lock(self, number: int) -> bool:
         """Return whether a lock that is no row's could be had; it is held until the end."""
@@ -114,24 +105,17 @@ class PostgresTransaction(SqlTransaction):
         return self.state(state.name) or super().create(state, signer)
 
     def find_signatures(self, state: State, signatures: Sequence[bytes]) -> dict[bytes, int]:
-        table = POSTGRESQL.table("signatures", state.number)
+        table = self._table("signatures", state)
         rows = self._execute(
             f"SELECT signature, number FROM {table} WHERE signature = ANY(?::bytea[])",
             (list(signatures),),
         )
         return dict(rows.fetchall())
 
-    def find_documents(self, state: State, ids: Sequence[str]) -> dict[str, tuple[int, int]]:
-        table = POSTGRESQL.table("documents", state.number)
-        rows = self._execute(
-            f"SELECT id, signature, added FROM {table} WHERE id = ANY(?::text[])", (list(ids),)
-        )
-        return {id: (signature, added) for id, signature, added in rows}
-
     def insert_signatures(self, state: State, new: Numbered) -> None:
         rows = _copy_rows(len(new), new.signatures.shape[1])
         rows["first"], rows["second"] = new.numbers, new.signatures
-        self._copy(POSTGRESQL.table("signatures", state.number), rows)
+        self._copy(self._table("signatures", state), rows)
 
     def insert_keys(
         self, state: State, keys: NDArray[np.int64], numbers: NDArray[np.int64]
@@ -139,37 +123,20 @@ class PostgresTransaction(SqlTransaction):
         rows = _copy_rows(len(keys), 8)
         rows["first"] = keys
         rows["second"] = numbers.astype(">i8")[:, None].view(np.uint8)
-        self._copy(POSTGRESQL.table("keys", state.number), rows)
+        self._copy(self._table("keys", state), rows)
 
     def insert_documents(self, state: State, rows: Sequence[Row]) -> None:
-        table = POSTGRESQL.table("documents", state.number)
+        table = self._table("documents", state)
         command = f"COPY {table} FROM STDIN (FORMAT BINARY)"
         with self._connection.cursor().copy(command) as copy:
             copy.set_types(_DOCUMENT_TYPES)
             for row in rows:
                 copy.write_row(row)
 
-    def delete_documents(self, state: State, ids: Sequence[str]) -> None:
-        table = POSTGRESQL.table("documents", state.number)
-        self._execute(f"DELETE FROM {table} WHERE id = ANY(?::text[])", (list(ids),))
-
-    def unused(self, state: State, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        table = POSTGRESQL.table("documents", state.number)
-        rows = self._execute(
-            "SELECT n FROM unnest(?::bigint[]) n WHERE NOT EXISTS "
-            f"(SELECT 1 FROM {table} d WHERE d.signature = n)",
-            (numbers.tolist(),),
-        )
-        return np.array([row[0] for row in rows], np.int64)
-
-    def delete_signatures(self, state: State, numbers: NDArray[np.int64]) -> None:
-        table = POSTGRESQL.table("signatures", state.number)
-        self._execute(f"DELETE FROM {table} WHERE number = ANY(?::bigint[])", (numbers.tolist(),))
-
     def delete_keys(
         self, state: State, keys: NDArray[np.int64], numbers: NDArray[np.int64]
     ) -> None:
-        table = POSTGRESQL.table("keys", state.number)
+        table = self._table("keys", state)
         self._execute(
             f"DELETE FROM {table} t USING unnest(?::bigint[], ?::bigint[]) u(k, s) "
             "WHERE t.key = u.k AND t.signature = u.s",
@@ -183,7 +150,7 @@ class PostgresTransaction(SqlTransaction):
         numbers: NDArray[np.int64],
         hashes: NDArray[np.uint64],
     ) -> None:
-        table = POSTGRESQL.table("removals", state.number)
+        table = self._table("removals", state)
         self._execute(
             f"INSERT INTO {table} SELECT ?, n, h FROM unnest(?::bigint[], ?::bigint[]) u(n, h)",
             (version, numbers.tolist(), hashes.view(np.int64).tolist()),

@@ -7,19 +7,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from lookalike.collection.documents import Row
-from lookalike.collection.stores.base import State
+from lookalike.collection.stores.state import State
 from lookalike.errors import FormatError
-
-__all__ = [
-    "MIGRATIONS",
-    "STATE_COLUMNS",
-    "Dialect",
-    "collection_tables",
-    "consistency",
-    "document_columns",
-    "upgrade",
-    "with_signature",
-]
 
 STATE_COLUMNS = (
     "number, name, uid, bits, slice_bits, keep_text, signer, version, documents, signatures, "
@@ -41,8 +30,8 @@ class Dialect:
     """Keeps a table in the order of its primary key, where that is not a matter of course."""
     among: str
     """What a number meets that is one of many, which are given as one value."""
-    explain: str
-    """What is put before a statement to be told how it would run."""
+    among_texts: str
+    """The same for texts."""
     reindex: str
     """What is put before a table to have its indexes built again."""
 
@@ -77,11 +66,6 @@ def document_columns(text: bool) -> str:
     needed = "d.text" if text else "CASE WHEN d.checksum >> 32 = 0 THEN d.text END"
     names = [needed if name == "text" else f"d.{name}" for name in Row._fields]
     return ", ".join([*names, "s.signature"])
-
-
-def with_signature(dialect: Dialect, state: State) -> str:
-    """Join the signature `s` to a document `d`."""
-    return f"LEFT JOIN {dialect.table('signatures', state.number)} s ON s.number = d.signature"
 
 
 def consistency(dialect: Dialect, state: State) -> list[tuple[str, str]]:

@@ -14,13 +14,11 @@ from pathlib import Path
 
 from lookalike.collection.care.abandoned import drop_hidden, exclusive_file, shared_file
 from lookalike.collection.documents import MOST_ROW_BYTES, damaged
-from lookalike.collection.stores.base import Store, View, Writer, maybe_written
+from lookalike.collection.stores.base import Store, maybe_written
 from lookalike.collection.stores.pool import Pool
-from lookalike.collection.stores.schema import MIGRATIONS, refuse_newer, upgrade
+from lookalike.collection.stores.schema import refuse_newer
 from lookalike.collection.stores.sqlite_transaction import SQLITE, SqliteTransaction
 from lookalike.errors import CollectionBusyError, CollectionError, FormatError
-
-__all__ = ["SqliteStore"]
 
 _CACHE_KIB = 64 << 10
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -31,7 +29,15 @@ _UNWRITTEN = "nothing that was not acknowledged was written"
 
 
 class SqliteStore(Store):
-    """Collections in one file. Readers and writers of all processes take turns by its locks."""
+    """Collections in one file. Readers and writers of all processes take turns by its locks.
+
+    Writers wait with their commit until views end, and for each other from the beginning.
+    """
+
+    transaction = SqliteTransaction
+    begin_reading = "BEGIN"
+    begin_writing = "BEGIN IMMEDIATE"
+    begin_schema = (begin_writing,)
 
     def __init__(self, path: Path, *, timeout: float, durable: bool, create: bool) -> None:
         self.shown = str(path)
@@ -41,26 +47,8 @@ class SqliteStore(Store):
         self._durable = durable
         self._create = create
         self._pool = Pool(self._connect)
-        with self._translated():
-            self._prepare()
-
-    @contextmanager
-    def reading(self) -> Iterator[View]:
-        """Return a view of one moment; writers wait with their commit until it ends."""
         with self._translated(), self._pool.connection() as connection:
-            connection.execute("BEGIN")
-            yield SqliteTransaction(connection)
-            self._pool.refuse_other_process()
-            connection.execute("ROLLBACK")
-
-    @contextmanager
-    def writing(self) -> Iterator[Writer]:
-        """Return a transaction; others that want to write wait."""
-        with self._translated(), self._pool.connection() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            yield SqliteTransaction(connection)
-            self._pool.refuse_other_process()
-            self._commit(connection)
+            self._prepare(connection)
 
     @contextmanager
     def restoring(self) -> Iterator[None]:
@@ -90,10 +78,6 @@ class SqliteStore(Store):
             "SQLite, journal_mode=TRUNCATE, synchronous=NORMAL: an acknowledged write survives "
             "kill -9; power loss may take the last ones back"
         )
-
-    def close(self) -> None:
-        """Close all connections."""
-        self._pool.close()
 
     def copy_file(self, path: Path) -> bool:
         """Copy the whole file as it is at one moment; writers wait meanwhile."""
@@ -139,21 +123,18 @@ class SqliteStore(Store):
             raise
         return connection
 
-    def _prepare(self) -> None:
-        with self._pool.connection() as connection:
-            if _schema_version(connection, self.shown) == len(MIGRATIONS):
-                return
-            connection.execute("BEGIN IMMEDIATE")
-            version = _schema_version(connection, self.shown)  # another process may have been first
-            if version < len(MIGRATIONS):
-                if version == 0:
-                    connection.execute(f"CREATE TABLE {SQLITE.prefix}schema (version INTEGER)")
-                upgrade(connection.execute, SQLITE, version, self.shown)
-                connection.execute(f"DELETE FROM {SQLITE.prefix}schema")
-                connection.execute(
-                    f"INSERT INTO {SQLITE.prefix}schema VALUES (?)", (len(MIGRATIONS),)
-                )
-            self._commit(connection)
+    def _schema_version(self, connection: sqlite3.Connection) -> int:
+        known = "SELECT count(*) FROM sqlite_master WHERE name = ?"
+        if not connection.execute(known, (f"{SQLITE.prefix}schema",)).fetchone()[0]:
+            return 0
+        row = connection.execute(f"SELECT version FROM {SQLITE.prefix}schema").fetchone()
+        version = row[0] if row else 0
+        if not isinstance(version, int) or version < 0:
+            raise damaged(
+                f"{self.shown} has collections of the schema version {str(version)[:80]!r}"
+            )
+        refuse_newer(version, self.shown)
+        return version
 
     def _commit(self, connection: sqlite3.Connection) -> None:
         """Commit, or say what is known of the batch if that fails.
@@ -174,18 +155,6 @@ class SqliteStore(Store):
             yield
         except _ERRORS as error:
             raise _translate(error, self.shown, self._timeout) from error
-
-
-def _schema_version(connection: sqlite3.Connection, shown: str) -> int:
-    known = "SELECT count(*) FROM sqlite_master WHERE name = ?"
-    if not connection.execute(known, (f"{SQLITE.prefix}schema",)).fetchone()[0]:
-        return 0
-    row = connection.execute(f"SELECT version FROM {SQLITE.prefix}schema").fetchone()
-    version = row[0] if row else 0
-    if not isinstance(version, int) or version < 0:
-        raise damaged(f"{shown} has collections of the schema version {str(version)[:80]!r}")
-    refuse_newer(version, shown)
-    return version
 
 
 def _code(error: Exception) -> int:

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.collection.documents import Row, damaged
-from lookalike.collection.stores.base import SCAN_BATCH, Numbered, State, Stored, numbered, stored
+from lookalike.collection.stores.rows import Numbered, blobs
 from lookalike.collection.stores.schema import Dialect, document_columns
-from lookalike.collection.stores.statements import SqlTransaction
-
-__all__ = ["SQLITE", "SqliteTransaction"]
+from lookalike.collection.stores.state import State
+from lookalike.collection.stores.view import SCAN_BATCH
+from lookalike.collection.stores.writer import Writer
 
 SQLITE = Dialect(
     prefix="lookalike_",
@@ -25,7 +25,7 @@ SQLITE = Dialect(
     bytes="BLOB",
     clustered=" WITHOUT ROWID",
     among="IN (SELECT value FROM json_each(?))",
-    explain="EXPLAIN QUERY PLAN",
+    among_texts="IN (SELECT value FROM json_each(?))",
     reindex="REINDEX",
 )
 
@@ -33,7 +33,7 @@ _MOST_VARIABLES = 10_000
 _ROWS_PER_INSERT = 48  # halves the time of inserting one by one
 
 
-class SqliteTransaction(SqlTransaction):
+class SqliteTransaction(Writer):
     """One transaction on one connection. Reading needs no other object than writing."""
 
     dialect = SQLITE
@@ -54,23 +54,6 @@ class SqliteTransaction(SqlTransaction):
 
     # Reading
 
-    def signatures_after(self, state: State, number: int) -> Iterator[Numbered]:
-        for rows in self._stream(self._after(state), (number,)):
-            yield numbered(rows, state.bits // 8)
-
-    def documents(self, state: State, ids: Sequence[str], text: bool = True) -> list[Stored]:
-        table = SQLITE.table("documents", state.number)
-        wanted = list(dict.fromkeys(ids))
-        found: list[Stored] = []
-        for begin in range(0, len(wanted), _MOST_VARIABLES):
-            rows = self._execute(
-                f"SELECT {document_columns(text)} FROM json_each(?) j JOIN {table} d "
-                f"ON d.id = j.value {self._with_signature(state)}",
-                (json.dumps(wanted[begin : begin + _MOST_VARIABLES]),),
-            )
-            found += map(stored, rows)
-        return found
-
     def problems(self, state: State) -> list[str]:
         try:
             rows = self._execute("PRAGMA integrity_check(20)").fetchall()
@@ -81,7 +64,7 @@ class SqliteTransaction(SqlTransaction):
         return found + super().problems(state)
 
     def _documents_of(self, state: State, each: int | None, text: bool) -> str:
-        table = SQLITE.table("documents", state.number)
+        table = self._table("documents", state)
         found = (
             f"SELECT {document_columns(text)} FROM json_each(?) j CROSS JOIN {table} d "
             f"ON d.signature = j.value {self._with_signature(state)}"
@@ -100,7 +83,7 @@ class SqliteTransaction(SqlTransaction):
         return self.state(name)  # BEGIN IMMEDIATE has locked the whole file
 
     def find_signatures(self, state: State, signatures: Sequence[bytes]) -> dict[bytes, int]:
-        table = SQLITE.table("signatures", state.number)
+        table = self._table("signatures", state)
         found: dict[bytes, int] = {}
         for begin in range(0, len(signatures), _MOST_VARIABLES):
             part = signatures[begin : begin + _MOST_VARIABLES]
@@ -112,56 +95,23 @@ class SqliteTransaction(SqlTransaction):
             )
         return found
 
-    def find_documents(self, state: State, ids: Sequence[str]) -> dict[str, tuple[int, int]]:
-        table = SQLITE.table("documents", state.number)
-        found: dict[str, tuple[int, int]] = {}
-        for begin in range(0, len(ids), _MOST_VARIABLES):
-            rows = self._execute(
-                f"SELECT d.id, d.signature, d.added FROM json_each(?) j JOIN {table} d "
-                "ON d.id = j.value",
-                (json.dumps(ids[begin : begin + _MOST_VARIABLES]),),
-            )
-            found.update({id: (signature, added) for id, signature, added in rows})
-        return found
-
     def insert_signatures(self, state: State, new: Numbered) -> None:
-        width = new.signatures.shape[1]
-        data = new.signatures.tobytes()
-        blobs = [data[begin : begin + width] for begin in range(0, len(data), width)]
-        table = SQLITE.table("signatures", state.number)
-        self._insert(table, 2, chain(*zip(new.numbers.tolist(), blobs, strict=True)))
+        rows = zip(new.numbers.tolist(), blobs(new.signatures), strict=True)
+        self._insert(self._table("signatures", state), 2, chain(*rows))
 
     def insert_keys(
         self, state: State, keys: NDArray[np.int64], numbers: NDArray[np.int64]
     ) -> None:
         rows = np.stack([keys, numbers], axis=1).ravel().tolist()
-        self._insert(SQLITE.table("keys", state.number), 2, rows)
+        self._insert(self._table("keys", state), 2, rows)
 
     def insert_documents(self, state: State, rows: Sequence[Row]) -> None:
-        self._insert(SQLITE.table("documents", state.number), len(Row._fields), chain(*rows))
-
-    def delete_documents(self, state: State, ids: Sequence[str]) -> None:
-        table = SQLITE.table("documents", state.number)
-        self._connection.executemany(f"DELETE FROM {table} WHERE id = ?", ((id,) for id in ids))
-
-    def unused(self, state: State, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        table = SQLITE.table("documents", state.number)
-        rows = self._execute(
-            "SELECT value FROM json_each(?) j WHERE NOT EXISTS "
-            f"(SELECT 1 FROM {table} d WHERE d.signature = j.value)",
-            (self._array(numbers.tolist()),),
-        )
-        return np.array([row[0] for row in rows], np.int64)
-
-    def delete_signatures(self, state: State, numbers: NDArray[np.int64]) -> None:
-        table = SQLITE.table("signatures", state.number)
-        rows = ((number,) for number in numbers.tolist())
-        self._connection.executemany(f"DELETE FROM {table} WHERE number = ?", rows)
+        self._insert(self._table("documents", state), len(Row._fields), chain(*rows))
 
     def delete_keys(
         self, state: State, keys: NDArray[np.int64], numbers: NDArray[np.int64]
     ) -> None:
-        table = SQLITE.table("keys", state.number)
+        table = self._table("keys", state)
         rows = zip(keys.tolist(), numbers.tolist(), strict=True)
         self._connection.executemany(f"DELETE FROM {table} WHERE key = ? AND signature = ?", rows)
 
@@ -172,7 +122,7 @@ class SqliteTransaction(SqlTransaction):
         numbers: NDArray[np.int64],
         hashes: NDArray[np.uint64],
     ) -> None:
-        table = SQLITE.table("removals", state.number)
+        table = self._table("removals", state)
         values = zip(numbers.tolist(), hashes.view(np.int64).tolist(), strict=True)
         self._connection.executemany(
             f"INSERT INTO {table} VALUES (?, ?, ?)", ((version, *pair) for pair in values)

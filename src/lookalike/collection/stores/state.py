@@ -11,8 +11,6 @@ from lookalike.collection.documents import damaged
 from lookalike.collection.slicing import Slicing
 from lookalike.errors import ArgumentError
 
-__all__ = ["MOST_BITS", "State", "as_state", "signer_hash"]
-
 MOST_BITS = 1 << 14  # PostgreSQL's indexes take entries of up to 2,700 bytes
 
 
