@@ -61,7 +61,6 @@ void bind_samples(nb::module_& module) {
                                       to_numpy(std::move(pairs.larger)));
             },
             "begin"_a, "end"_a, "needed"_a.noconvert(), "first_new"_a, "threads"_a)
-        .def_prop_ro("large_groups", &Samples::large_groups)
         .def_prop_ro("in_large_groups", &Samples::in_large_groups);
 }
 

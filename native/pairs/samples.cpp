@@ -115,7 +115,7 @@ void Samples::look_up(const sign::Source& source, sign::Work work) {
     }
 }
 
-void Samples::limit_large_groups() {
+void Samples::limit_large_groups(std::span<const std::uint64_t> needed) {
     limited_ = true;
     from_.assign(hashes_.size(), 0);
     doubtful_.assign(order_.size(), 0);
@@ -128,14 +128,13 @@ void Samples::limit_large_groups() {
                 from_[number] = static_cast<std::uint32_t>(place);
         }
     }
-    for (std::uint32_t number = 0; number < hashes_.size(); ++number) {
-        large_groups_ += from_[number] > 0;
+    for (std::uint32_t number = 0; number < hashes_.size(); ++number)
         if (from_[number] > 0)
             for (const std::uint32_t place : list(number))
                 ++doubtful_[place];
-    }
-    in_large_groups_ = static_cast<std::size_t>(
-        std::count_if(doubtful_.begin(), doubtful_.end(), [](std::uint32_t n) { return n > 0; }));
+    for (std::size_t place = 0; place < order_.size(); ++place)
+        in_large_groups_ +=
+            doubtful_[place] > 0 && doubtful_[place] >= needed[sample_size(order_[place])];
 }
 
 struct Samples::Found {
@@ -147,7 +146,7 @@ SampledPairs Samples::pairs(std::size_t begin, std::size_t end,
                             std::span<const std::uint64_t> needed, std::size_t first_new,
                             sign::Work work) {
     if (!limited_)
-        limit_large_groups();
+        limit_large_groups(needed);
     std::vector<std::vector<std::uint32_t>> smaller(end - begin);
     const Found initial{std::vector<std::uint32_t>(order_.size()), {}};
     sign::per_document(end - begin, work, initial, [&](Found& state, std::size_t index) {
@@ -169,8 +168,7 @@ SampledPairs Samples::pairs(std::size_t begin, std::size_t end,
         for (const std::uint32_t other : state.touched) {
             const std::uint32_t count = state.counts[other], one = order_[other];
             state.counts[other] = 0;
-            const std::size_t size = sample_begins_[one + 1] - sample_begins_[one];
-            if (count + doubtful_[other] >= needed[size] &&
+            if (count + doubtful_[other] >= needed[sample_size(one)] &&
                 (document >= first_new || one >= first_new))
                 smaller[index].push_back(one);
         }

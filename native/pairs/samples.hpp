@@ -43,8 +43,8 @@ class Samples {
     std::size_t size() const { return size_; }
     std::size_t observed() const { return sizes_.size(); }
     std::size_t looked_up() const { return offsets_.size() - 1; }
-    // Features that were not looked up for everybody, and the documents whose samples have one.
-    std::size_t large_groups() const { return large_groups_; }
+    // Documents whose samples have so many features that were not looked up for everybody that
+    // larger ones may have been missed: known after the first `pairs`.
     std::size_t in_large_groups() const { return in_large_groups_; }
 
   private:
@@ -56,7 +56,10 @@ class Samples {
     void index();
     void order_by_size();
     std::uint32_t number_of(std::uint64_t hash) const;
-    void limit_large_groups();
+    void limit_large_groups(std::span<const std::uint64_t> needed);
+    std::size_t sample_size(std::uint32_t document) const {
+        return sample_begins_[document + 1] - sample_begins_[document];
+    }
 
     std::size_t size_, largest_group_, leaders_;
     std::vector<std::uint32_t> sizes_;  // different features of each document
@@ -76,7 +79,7 @@ class Samples {
     // that are not looked up for everybody.
     bool limited_ = false;
     std::vector<std::uint32_t> from_, doubtful_;
-    std::size_t large_groups_ = 0, in_large_groups_ = 0;
+    std::size_t in_large_groups_ = 0;
 };
 
 }  // namespace lookalike::search

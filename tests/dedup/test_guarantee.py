@@ -143,7 +143,7 @@ def small_groups(most: int) -> Iterator[None]:
     with (
         patch.object(propose, "LARGEST_GROUP", most),
         patch.object(settle, "LEADERS", 2),
-        patch.multiple(samples, LARGEST_GROUP=most, LEADERS=2, SAMPLE=min(64, 4 * most)),
+        patch.multiple(samples, LARGEST_GROUP=most, LEADERS=2, SAMPLE=8, ALL_SAMPLES=400 * most),
         patch.multiple(nearby, LEADERS=2, NEAREST=2, _ROWS_AT_A_TIME=8),
     ):
         yield

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import lookalike as la
 from lookalike import _native
 from lookalike.dedup import samples
-from lookalike.dedup.samples import SAMPLE, least_found
+from lookalike.dedup.samples import LARGEST_SAMPLE, SAMPLE, least_found, sample_size
 
 MANY = 1 << 20
 Sets = Sequence[set[int]]
@@ -112,17 +112,19 @@ def test_the_chance_is_kept_whatever_the_sizes(threshold: float, ratio: int) -> 
         {*rng.sample(large, inside), *(rng.getrandbits(64) for _ in range(100 - inside))}
         for _ in range(3000)
     ]
-    needed = [MANY] * SAMPLE + [least_found(threshold)]
+    needed = [MANY] * SAMPLE + [least_found(SAMPLE, threshold)]
     found = len(proposed([*smalls, {*large, 1}], needed, old=3000))
     assert found >= 3000 * (1 - samples.MISSED)
 
 
 def test_what_has_to_be_found_is_a_good_part_of_what_is_expected() -> None:
     """So few would do that the chance is kept, but not so few that everything is proposed."""
-    for threshold in (0.3, 0.5, 0.8, 0.9, 0.99):
-        assert threshold * SAMPLE / 3 < least_found(threshold) < threshold * SAMPLE
-    assert least_found(1.0) == SAMPLE
-    assert least_found(1e-6) == 1
+    for size, share in ((SAMPLE, 1 / 3), (LARGEST_SAMPLE, 2 / 3)):
+        for threshold in (0.3, 0.5, 0.8, 0.9, 0.99):
+            assert threshold * size * share < least_found(size, threshold) < threshold * size
+        assert least_found(size, 1.0) == size
+        assert least_found(size, 1e-6) == 1
+    assert [sample_size(count) for count in (0, 1, 20_000, 10**9)] == [512, 512, 209, 64]
 
 
 def test_short_documents_in_long_ones_are_found_without_exact() -> None:

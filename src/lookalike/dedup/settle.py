@@ -49,6 +49,8 @@ def settle(
     """
     if job.settings.cluster != "star" or job.settings.exact:
         return verdict
+    if job.settings.measure == "containment" and not verdict.warnings:
+        return verdict  # samples have proposed all, if they do not say otherwise
     count = len(documents)
     done: NDArray[np.int64] = np.empty(0, np.int64)
     for _ in range(ROUNDS):
