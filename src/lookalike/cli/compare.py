@@ -132,22 +132,24 @@ def _print_similarities(options: argparse.Namespace, comparison: Comparison) -> 
     say()
     if comparison.equal:
         say("The texts are equal, byte for byte.\n")
-    say(f"{'':<26}{'exact':>8}{'estimate':>10}  signatures")
-    for verdict in comparison.methods:
-        estimate = "-" if verdict.estimate is None else f"{verdict.estimate:.4f}"
-        name = _capital(f"{verdict.measure} of {verdict.unit}")
-        say(f"{name:<26}{verdict.exact:>8.4f}{estimate:>10}  {_distance(verdict)}")
-    if comparison.containment is not None:
-        found = comparison.containment
-        name = _capital(f"containment of {found.unit}")
-        parts = f"{found.of_a:.1%} of the first, {found.of_b:.1%} of the second are in both"
-        say(f"{name:<26}{found.exact:>8.4f}{'':>10}  {parts}")
+    rows = [
+        (
+            f"{verdict.measure} of {verdict.unit}",
+            verdict.exact,
+            "-" if verdict.estimate is None else f"{verdict.estimate:.4f}",
+            _distance(verdict),
+        )
+        for verdict in comparison.methods
+    ]
+    if (part := comparison.containment) is not None:
+        both = f"{part.of_a:.1%} of the first, {part.of_b:.1%} of the second are in both"
+        rows.append((f"containment of {part.unit}", part.exact, "", both))
+    wide = max(len(name) for name, *_ in rows) + 2
+    say(f"{'':<{wide}}{'exact':>6}{'estimate':>10}  signatures")
+    for name, exact, estimate, note in rows:
+        say(f"{name[:1].upper() + name[1:]:<{wide}}{exact:>.4f}{estimate:>10}  {note}")
     if 0 in comparison.words:
         say("\nA text without words is similar to nothing; its signatures mean nothing.")
-
-
-def _capital(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _distance(verdict: MethodVerdict) -> str:
