@@ -22,6 +22,7 @@ NB_MODULE(_core, module) {
     lookalike::bindings::bind_pairs(module);
     lookalike::bindings::bind_set_join(module);
     lookalike::bindings::bind_bands(module);
+    lookalike::bindings::bind_samples(module);
 }
 
 extern "C" NB_EXPORT PyObject* PyInit__native();

@@ -168,6 +168,17 @@ void bind_signers(nb::module_& module) {
         "source"_a, "threads"_a, "counts"_a.noconvert());
 
     module.def(
+        "count_distinct",
+        [](const BoundSource& source, std::size_t threads,
+           const OutputArray<std::int64_t, 1>& counts) {
+            expect_shape(counts, {source.source->size()},
+                         "counts of another number than documents");
+            const nb::gil_scoped_release nogil;
+            sign::count_distinct(*source.source, work_on(threads), counts.data());
+        },
+        "source"_a, "threads"_a, "counts"_a.noconvert());
+
+    module.def(
         "simhash",
         [](const BoundSource& source, WeightKind kind, const Vocabulary* vocabulary,
            std::uint64_t seed, std::size_t threads, const OutputArray<std::uint8_t, 2>& signatures,
@@ -297,6 +308,19 @@ void bind_signers(nb::module_& module) {
             expect_pairs(left_source, right_source, left, right, similarities);
             const nb::gil_scoped_release nogil;
             sign::jaccard(
+                {*left_source.source, *right_source.source, left.data(), right.data(), left.size()},
+                work_on(threads), similarities.data());
+        },
+        "left_source"_a, "right_source"_a, "left"_a.noconvert(), "right"_a.noconvert(), "threads"_a,
+        "similarities"_a.noconvert());
+
+    module.def(
+        "containment",
+        [](const BoundSource& left_source, const BoundSource& right_source, const IdArray& left,
+           const IdArray& right, std::size_t threads, const OutputArray<double, 1>& similarities) {
+            expect_pairs(left_source, right_source, left, right, similarities);
+            const nb::gil_scoped_release nogil;
+            sign::containment(
                 {*left_source.source, *right_source.source, left.data(), right.data(), left.size()},
                 work_on(threads), similarities.data());
         },

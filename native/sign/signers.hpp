@@ -19,6 +19,9 @@ struct Work {
 // How many features each document has, repetitions included.
 void count_features(const Source& source, Work work, std::int64_t* counts);
 
+// How many different ones.
+void count_distinct(const Source& source, Work work, std::int64_t* counts);
+
 // Algorithm 1 of Sood and Loguinov: bit j is 1 where the weights of features whose hash has bit j,
 // minus those of the others, are 0 or more. Word 0 of the hash is the feature itself if `seed` is
 // 0. `signatures` has bytes = bits / 8 a row. `sums`, unless null, gets bits floats a row: those
@@ -88,6 +91,9 @@ void jaccard(const DocumentPairs& pairs, Work work, double* similarities);
 // that of the greater ones.
 void weighted_jaccard(const DocumentPairs& pairs, WeightKind kind, const Vocabulary* vocabulary,
                       Work work, double* similarities);
+
+// Exact containment of the smaller feature set in the larger one, likewise.
+void containment(const DocumentPairs& pairs, Work work, double* similarities);
 
 // Exact cosine of the weighted features, likewise.
 void cosine(const DocumentPairs& pairs, WeightKind kind, const Vocabulary* vocabulary, Work work,

@@ -35,9 +35,13 @@ IN_WORDS = {
     "3, or a scan where that is quicker", "as many as there are in the file", "as in the file",
     "some of the collection, each looked for among the others",
     "a sample of the signatures, each looked for among the others",
-    "signature, if there is one",
+    "signature, if there is one", "what the signatures estimate, jaccard or cosine",
 }  # fmt: skip
 """Defaults that are no values; what they mean has tests of its own."""
+
+
+def ngrams() -> str:
+    return f"{by_method('ngram')}; chars {DedupSettings(features='chars').ngram}"
 
 
 def by_method(name: str) -> str:
@@ -59,9 +63,9 @@ def default_of(function: Callable[..., Any], name: str) -> str:
 
 
 USED: dict[tuple[str, str], Callable[[], str]] = {
-    ("dedup", "--ngram"): lambda: by_method("ngram"),
+    ("dedup", "--ngram"): ngrams,
     ("dedup", "--bits"): lambda: by_method("bits"),
-    ("sign", "--ngram"): lambda: by_method("ngram"),
+    ("sign", "--ngram"): ngrams,
     ("sign", "--bits"): lambda: by_method("bits"),
     ("sign", "--weights"): lambda: DedupSettings(method="simhash").signer().weights.kind,  # type: ignore[union-attr]
     ("compare", "--ngram"): lambda: str(compare_texts("a b", "a c").shingles.ngram),

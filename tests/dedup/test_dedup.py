@@ -367,6 +367,6 @@ def test_documents_of_many_pairs_are_read_once_a_run() -> None:
         assert parts[-1].stop == pairs.shape[1]
         for part in parts:
             read = np.unique(pairs[:, part])
-            assert lengths[read].sum() <= (32 << 20) + 2 * lengths.max()
+            assert lengths[read].sum() <= verify._BYTES_AT_A_TIME + 2 * lengths.max()
         counts.append(len(parts))
     assert counts[0] == 1 and counts[1] > 1

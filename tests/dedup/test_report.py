@@ -84,7 +84,8 @@ def test_numbers_are_those_of_the_result(tmp_path: Path) -> None:
     assert settings_of(page) == {
         "method": "minhash", "threshold": "0.7", "ngram": "5", "permutations": "256", "seed": "0",
         "verify": "yes", "min_features": "1", "cluster": "star", "max_cluster": "1,000",
-        "keep": "first", "exact": "no", "text column": "text", "ids": "id",
+        "keep": "first", "exact": "no", "features": "words", "measure": "jaccard",
+        "text column": "text", "ids": "id",
     }  # fmt: skip
     (timing,) = page.all("table", "timing")
     rows = [[cell.text for cell in row.all("td")] for row in timing.all("tr")[1:]]
@@ -435,7 +436,7 @@ def test_chance_of_bits_is_that_of_signatures(bits: int, radius: int) -> None:
 
 
 def test_the_curve_is_that_of_the_bands() -> None:
-    chance, words = proposal_chance(la.dedup([]).settings)
+    chance, words = proposal_chance(la.dedup([]).settings, 0)
     bands, rows = map(int, re.findall(r"(\d+) (?:bands|MinHash)", words))
     assert chance(np.array([0.6]))[0] == pytest.approx(1 - (1 - 0.6**rows) ** bands)
     half = similarity_of_chance(chance, 0.5)
@@ -447,3 +448,18 @@ def test_counts_in_little_room() -> None:
     assert [compact(number) for number in numbers] == [
         "0", "9,999", "10k", "12.3k", "999k", "1M", "2.5M", "3,000M",
     ]  # fmt: skip
+
+
+def test_the_curve_of_containment_is_that_of_samples(tmp_path: Path) -> None:
+    """As drawing with replacement has it; the real draws are surer."""
+    settings = la.DedupSettings(measure="containment", threshold=0.5)
+    chance, words = proposal_chance(settings, 10**9)
+    at = np.array([0.0, 0.25, 0.5, 0.9, 1.0])
+    least = next(int(word) for word in words.split("one that has ")[1].split())
+    draws = np.random.default_rng(1).random((100_000, 64, 1)) < at
+    assert chance(at) == pytest.approx((draws.sum(axis=1) >= least).mean(axis=0), abs=0.01)
+    assert chance(at)[2] > 0.999
+    result = la.dedup(["one two three", "zero one two three four"], measure="containment", ngram=1)
+    result.report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert "containment of words" in page and "features of each document are looked up" in page

@@ -147,6 +147,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "BBitMinHash.pack": (packed.pack, {"values": minhash.sign(texts)}),
         "BlockIndex": (la.BlockIndex, {"signatures": rows, "ids": ids}),
         "Chars": (la.Chars, {}),
+        "FeatureFunction": (la.FeatureFunction, {"function": str.split, "name": "split"}),
         "Features": (la.Features, {}),
         "FlipIndex": (la.FlipIndex, {"signatures": rows, "ids": ids}),
         "FlipIndex.attempts": (
@@ -204,6 +205,11 @@ def calls(folder: Path) -> dict[str, Call]:
         "Weights.fit": (la.Weights("tfidf").fit, {"documents": texts, "features": la.Words()}),
         "Weights.from_dict": (la.Weights.from_dict, {"description": learnt.weights.to_dict()}),
         "Words": (la.Words, {}),
+        "containment": (la.containment, {"a": texts, "b": texts}),
+        "containment_pairs": (
+            la.containment_pairs,
+            {"documents": texts, "left": [0], "right": [1]},
+        ),
         "cosine": (la.cosine, {"a": texts, "b": texts}),
         "cosine_pairs": (la.cosine_pairs, {"documents": texts, "left": [0], "right": [1]}),
         "cumulative_distance_ratio": (
@@ -297,6 +303,7 @@ def calls(folder: Path) -> dict[str, Call]:
     for features, documents in (
         (la.Words(), texts),
         (la.Chars(), texts),
+        (la.FeatureFunction(str.split, name="split"), texts),
         (la.Features(), [{"a": 1}, ["b", "c"], [(3, 2.5)]]),
     ):
         kind = type(features).__name__

@@ -15,6 +15,7 @@ from lookalike.corpora import FORMATS, Corpus, open_corpus
 from lookalike.corpora.base import MAX_DOCUMENT
 from lookalike.dedup import ALIASES, DedupSettings
 from lookalike.errors import ArgumentError, FileError
+from lookalike.features.text import STOP_LISTS
 from lookalike.storage import same_file
 
 
@@ -32,18 +33,50 @@ def add_corpus_options(group: Group, *, or_longest: str = "") -> None:
     )
 
 
-def settings_fields(*, signs: bool = False) -> list[Field[Any]]:
-    """Return the settings of `dedup`; `signs`: those alone that signatures depend on."""
-    return [one for one in fields(DedupSettings) if one.metadata["signs"] or not signs]
+def settings_fields(*, signs: bool = False, only: Iterable[str] = ()) -> list[Field[Any]]:
+    """Return the settings of `dedup`; `signs`: those alone that signatures depend on; `only`: those
+    of these names.
+    """
+    chosen = set(only)
+    return [
+        one
+        for one in fields(DedupSettings)
+        if (one.metadata["signs"] or not signs) and (one.name in chosen or not chosen)
+    ]
 
 
-def add_settings(group: Group, *, signs: bool = False) -> None:
+def settings_of(
+    options: argparse.Namespace, *, signs: bool = False, only: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Return what options say of `settings_fields`, stop words as they are in their file."""
+    chosen = {
+        one.name: getattr(options, one.name) for one in settings_fields(signs=signs, only=only)
+    }
+    if chosen.get("stop_words") is not None and chosen["stop_words"] not in STOP_LISTS:
+        chosen["stop_words"] = _stop_words(Path(chosen["stop_words"]))
+    return chosen
+
+
+def _stop_words(path: Path) -> list[str]:
+    """Return the words of a file, one a line."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+        raise FileError(
+            f"--stop-words is {path}, which cannot be read: {reason}; expected "
+            f"{', '.join(STOP_LISTS)}, or a file with a word on each line"
+        ) from None
+    return [line.strip() for line in lines if line.strip()]
+
+
+def add_settings(group: Group, *, signs: bool = False, only: Iterable[str] = ()) -> None:
     """Declare options for `settings_fields`, with their defaults and what they say of themselves.
 
     A setting that is on gets an option that turns it off, one that is off an option that turns it
     on.
     """
-    for setting in settings_fields(signs=signs):
+    for setting in settings_fields(signs=signs, only=only):
         name, help = setting.name, setting.metadata["help"]
         if setting.default is True:
             group.add_argument(f"--no-{name}", dest=name, action="store_false", help=help)

@@ -18,7 +18,7 @@ from lookalike.cli.arguments import (
     check_folder,
     check_not_read,
     corpus_of,
-    settings_fields,
+    settings_of,
 )
 from lookalike.cli.command import add_switch
 from lookalike.cli.output import say, say_json, warn, warn_left_out
@@ -55,6 +55,8 @@ near-duplicates:
   Signatures only propose pairs. docs/deduplicating.md has the figures. With --exact they do not:
   every pair at or above the threshold is found, also where thousands are alike, and --pairs has
   each copy of a text with every other.
+  With --measure containment: a document of which that much is in a larger one, that of more
+  different features, which stays. --keep then decides between equally large ones.
 
 what is guaranteed:
   every document that is dropped was compared with one that stays (or is in OLD), and is equal to it
@@ -71,6 +73,8 @@ examples:
   lookalike dedup corpus.jsonl --in-place
   lookalike dedup 'crawl/*.parquet' -o unique.parquet --text content --report report.html
   lookalike dedup docs/ --threshold 0.5 --exact --pairs pairs.csv
+  lookalike dedup docs/ --measure containment --threshold 0.9 -o whole
+  lookalike dedup letters.csv --ngram 1 --stop-words greetings.txt --stem english
   lookalike dedup corpus.jsonl --annotate -o annotated.jsonl --keep longest
   lookalike dedup today.jsonl --against yesterday.jsonl -o new.jsonl
   lookalike dedup today.jsonl --against seen.lookalike --save-signatures seen.lookalike -o new.jsonl
@@ -139,7 +143,7 @@ def run(options: argparse.Namespace) -> None:
     if options.in_place and options.output is None:
         options.output = _only_file(corpus)
     _check_outputs(options, corpus, old)
-    names = [setting.name for setting in settings_fields()]
+    settings = settings_of(options)
     with progress_bars(options.quiet or options.json) as progress:
         result = dedup(
             corpus,
@@ -153,7 +157,7 @@ def run(options: argparse.Namespace) -> None:
             skip_bad=options.skip_bad,
             threads=options.threads,
             progress=progress,
-            **{name: getattr(options, name) for name in names},
+            **settings,
         )
         written, seconds = _write(options, result, progress)
     if written:

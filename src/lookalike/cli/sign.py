@@ -15,6 +15,7 @@ from lookalike.cli.arguments import (
     check_not_read,
     corpus_of,
     settings_fields,
+    settings_of,
 )
 from lookalike.cli.command import add_switch
 from lookalike.cli.output import say, say_json, warn_left_out
@@ -133,11 +134,13 @@ def run(options: argparse.Namespace) -> None:
 def _signer(options: argparse.Namespace) -> DocumentSigner:
     """Return the signer that the options describe, or that of a file."""
     defaults = {setting.name: setting.default for setting in settings_fields(signs=True)}
-    given = {name: getattr(options, name) for name in defaults}
+    given = settings_of(options, signs=True)
     if options.like is not None:
         for name, value in {**given, "weights": options.weights, "fit": options.fit}.items():
             if value != defaults.get(name, False) and value is not None:
-                raise ArgumentError(f"--{name} does not go with --like, which says how to sign")
+                raise ArgumentError(
+                    f"--{name.replace('_', '-')} does not go with --like, which says how to sign"
+                )
         signer = load_signer(options.like)
         if not isinstance(signer, DocumentSigner) or not signer.features.is_document(""):
             raise ArgumentError(f"{options.like} was signed by {signer!r}, which takes no texts")

@@ -18,6 +18,7 @@ from lookalike.collection.stores.base import Store
 from lookalike.collection.stores.state import MOST_BITS, State, signer_hash
 from lookalike.errors import ArgumentError, NotFoundError
 from lookalike.signatures import MinHash, Signer
+from lookalike.signatures.signer import DocumentSigner
 from lookalike.storage import is_there
 
 _MOST_NAME = 200
@@ -129,6 +130,8 @@ def checked_name(name: str) -> str:
 
 def describe_signer(signer: Signer | None) -> str:
     """Return the description of a signer as it is stored."""
+    if isinstance(signer, DocumentSigner):
+        signer.features.check_lasting()
     return "" if signer is None else json.dumps(signer.to_dict(), sort_keys=True)
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, SupportsIndex
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lookalike.checks import callback, file_path, flag, thread_count
 from lookalike.corpora import Corpus, format_of, open_corpus
@@ -18,6 +17,7 @@ from lookalike.dedup.choose import choose_survivors, ranks
 from lookalike.dedup.cluster import cluster_documents
 from lookalike.dedup.conclude import Outcome, conclude
 from lookalike.dedup.context import JobContext, longest_document, memory_bytes
+from lookalike.dedup.direction import best_of_equals, direction
 from lookalike.dedup.join import join_documents
 from lookalike.dedup.likeness import likeness
 from lookalike.dedup.progress import JobProgress
@@ -57,9 +57,12 @@ def run_job(
     chosen = _settings(settings)
     skip_bad = flag("skip_bad", skip_bad)
     progress = callback("progress", progress)
-    work = None if work is None else file_path("work", work)
+    if work is not None:
+        work = file_path("work", work)
+        chosen.feature_kind().check_lasting()
     if save_signatures is not None:
         save_signatures = file_path("save_signatures", save_signatures)
+        chosen.feature_kind().check_lasting()
     limit = memory_bytes(memory_limit)
     longest = longest_document(max_document, limit)
     corpus = _open(source, format, longest)
@@ -90,22 +93,21 @@ def _steps(job: JobContext, source: Source, old: Source | OldSignatures | None) 
     # Documents too short to be compared are nobody's duplicates, not even of equal ones.
     first = np.where(signed.too_short, np.arange(len(documents)), first)
     rank = ranks(documents, job.settings)
-    best = _best_of_equals(rank, first)
     verdict = earlier_verdict(job, signed)
     if verdict is None and job.settings.exact:
         verdict = join_documents(job, documents, signed, first)
     elif verdict is None:
         with timed("propose"):
-            candidates = propose_pairs(job, signed, best[signed.positions])
+            best = best_of_equals(rank, first)[signed.positions]
+            candidates = propose_pairs(job, documents, signed, best)
         with timed("verify"):
             verdict = verify_pairs(job, documents, signed, candidates)
     with timed("cluster"):
-        verdict = settle(job, documents, signed, verdict, best)
-        pairs = verdict.accepted
-        if documents.old:
-            pairs = pairs[pairs.right >= documents.old]
-        clusters = cluster_documents(len(documents), first, pairs, job.settings, best)
-        duplicate_of = choose_survivors(clusters.labels, first, rank, documents.old, pairs)
+        order = direction(job, documents, first, rank, verdict.accepted)
+        verdict = settle(job, documents, signed, verdict, order)
+        pairs = order.deciding(verdict.accepted)
+        clusters = cluster_documents(len(documents), first, pairs, job.settings, order.best)
+        duplicate_of = choose_survivors(clusters.labels, first, order.rank, documents.old, pairs)
         similarity, estimated = likeness(job, documents, signed, first, duplicate_of, pairs)
     outcome = Outcome(
         source=source,
@@ -152,10 +154,11 @@ def _open_old(
     if against is None:
         return None
     if isinstance(against, str | os.PathLike) and Path(against).suffix == _LOOKALIKE_SUFFIX:
-        if settings.exact:
+        if not settings.by_signatures:
+            what = "exact=True" if settings.exact else f"measure={settings.measure!r}"
             raise ArgumentError(
-                f"exact=True compares documents, and {against} has signatures alone; give the old "
-                "corpus itself, or leave exact out"
+                f"{what} compares documents, and {against} has signatures alone; give the old "
+                "corpus itself, or leave that out"
             )
         saved = load_signatures(against)
         if saved.signer != settings.signer():
@@ -173,10 +176,3 @@ def _open_old(
     known = corpus.columns()
     text, id = (name if name in known else None for name in (new.text, new.id))
     return Source(corpus, find_columns(corpus, text, id, None), corpus.identity())
-
-
-def _best_of_equals(rank: NDArray[np.int64], first: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return ranks in which the first of equal texts stands as high as the best of them."""
-    best = np.full(len(rank), len(rank), np.int64)
-    np.minimum.at(best, first, rank)
-    return np.where(best < len(rank), best, rank)

@@ -14,6 +14,8 @@ from lookalike import _native
 from lookalike.compare.methods import VALUE_BYTES
 from lookalike.dedup.context import JobContext
 from lookalike.dedup.nearby import NearbyRows
+from lookalike.dedup.read import DocumentTable
+from lookalike.dedup.samples import sampled_pairs
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import Signed
 from lookalike.dedup.work_folder import release
@@ -55,7 +57,9 @@ class Candidates:
 Batch = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]
 
 
-def propose_pairs(job: JobContext, signed: Signed, rank: NDArray[np.int64]) -> Candidates:
+def propose_pairs(
+    job: JobContext, documents: DocumentTable, signed: Signed, rank: NDArray[np.int64]
+) -> Candidates:
     """Write the candidates to the files `left`, `right` and `distance`.
 
     More than there is memory for are an error. `rank` is the order in which rows are to survive.
@@ -65,13 +69,18 @@ def propose_pairs(job: JobContext, signed: Signed, rank: NDArray[np.int64]) -> C
     found = Candidates()
     work, check = job.work, check_pair_count(job, len(signed.too_short))
     work.begin("pairs")
-    batches = _by_bands if job.settings.method == "minhash" else _by_slices
+    if job.settings.measure == "containment":
+        batches = _by_samples(job, documents, signed, found)
+    elif job.settings.method == "minhash":
+        batches = _by_bands(job, signed, rank, found)
+    else:
+        batches = _by_slices(job, signed, rank, found)
     with (
         work.writer("left") as left_file,
         work.writer("right") as right_file,
         work.writer("distance") as distance_file,
     ):
-        for left, right, distances in batches(job, signed, rank, found):
+        for left, right, distances in batches:
             left_file.write(left.data)
             right_file.write(right.data)
             distance_file.write(distances.data)
@@ -122,11 +131,22 @@ def distances_of_rows(
 
 def promising(distances: NDArray[np.int32], settings: DedupSettings) -> NDArray[np.bool_]:
     """Return which distances of signatures make a look at the documents worth while."""
+    if not settings.by_signatures:
+        return np.ones(len(distances), bool)
     if settings.method != "minhash":
         return distances <= (settings.radius or 0)
     error = math.sqrt(settings.threshold * (1 - settings.threshold) / settings.permutations)
     least = settings.permutations * (settings.threshold - _STANDARD_ERRORS * error)
     return settings.permutations - distances >= least
+
+
+def _by_samples(
+    job: JobContext, documents: DocumentTable, signed: Signed, found: Candidates
+) -> Iterator[Batch]:
+    """Pairs of which the smaller one seems to be in the larger one."""
+    for left, right in sampled_pairs(job, documents, signed, found.warnings):
+        found.proposed += len(left)
+        yield left, right, distances_of_rows(job, signed, left, right)
 
 
 def _by_bands(

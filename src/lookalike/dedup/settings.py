@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lookalike.checks import flag, whole_number
+from lookalike.checks import flag, one_of, whole_number
 from lookalike.compare.methods import BITS, METHODS, NGRAMS, PERMUTATIONS, Method
 from lookalike.errors import ArgumentError
-from lookalike.features import Words
+from lookalike.features import MEASURES, FeatureKind, Words
+from lookalike.features.choice import CHARS_NGRAM, FEATURES, FeatureChoice
 from lookalike.signatures import BBitMinHash, SimHash, TopSig
 
 __all__ = ["ALIASES", "CLUSTERINGS", "METHODS", "DedupSettings"]
@@ -54,6 +55,12 @@ class DedupSettings:
     `threshold`; without `verify`, if their signatures say so. `permutations` are MinHash's, `bits`
     and `radius` (the most bits that may differ; by the threshold unless told) the others'. With
     `exact` every pair of near-duplicates is found, whatever the signatures say of it.
+
+    `features` are "words" or "chars", an object such as `la.Words(...)`, or a function from a text
+    to its features; `stop_words` are "english" or a list. `measure` is "jaccard" or "containment"
+    of sets of features, or "cosine" of counts; by the method unless told. Containment, how much of
+    the smaller document is in the larger one, drops those that a larger one has in it; `keep` then
+    decides between those of equally many different features.
     `lookalike dedup --help` says more of each.
     """
 
@@ -61,7 +68,8 @@ class DedupSettings:
     threshold: float = _setting(0.8, "least similarity", type=float, metavar="T")
     ngram: int | None = _setting(
         None,
-        f"words that make a feature (default: {_by_method(NGRAMS)})",
+        f"words or characters that make a feature (default: {_by_method(NGRAMS)}; chars "
+        f"{CHARS_NGRAM})",
         signs=True,
         type=int,
         metavar="N",
@@ -111,6 +119,27 @@ class DedupSettings:
         False,
         "find every pair at or above the threshold, not only those that signatures propose",
     )
+    features: FeatureChoice = _setting(  # noqa: RUF009  # a field
+        "words", "what documents are compared by", signs=True, choices=FEATURES
+    )
+    stop_words: Any = _setting(  # noqa: RUF009  # a field
+        None,
+        "words to leave out: english, or those in FILE, one a line",
+        signs=True,
+        metavar="FILE",
+    )
+    stem: str | None = _setting(
+        None,
+        "compare the stems of words, of a language such as english",
+        signs=True,
+        metavar="LANGUAGE",
+    )
+    measure: str = _setting(
+        None,
+        "similarity of documents; containment: how much of the smaller is in the larger, which "
+        "stays (default: what the signatures estimate, jaccard or cosine)",
+        choices=MEASURES,
+    )
 
     def __post_init__(self) -> None:
         for name, choices in (("method", METHODS), ("cluster", CLUSTERINGS)):
@@ -119,21 +148,22 @@ class DedupSettings:
                 raise ArgumentError(f"{name} is {value!r}; expected one of {', '.join(choices)}")
         for name in ("verify", "exact"):
             object.__setattr__(self, name, flag(name, getattr(self, name)))
-        self._check_exact()
         self._check_threshold()
         self._check_keep()
         method = self._method()
-        object.__setattr__(self, "ngram", method.ngram)
+        if self.measure is None:
+            object.__setattr__(self, "measure", method.measure)
+        self._check_measure(method)
+        self._keep_features(method)
         object.__setattr__(self, "bits", method.bits)
         bounds = {
-            "ngram": (1, 1024),
             "permutations": (2, 4096),
             "bits": (0 if self.method == "minhash" else 8, 1 << 16),
             "radius": (0, 1 << 16),  # what it is by default depends on the bits
             "min_features": (1, None),
             "max_cluster": (2, None),
         }
-        if self.exact:
+        if not self.by_signatures:
             del bounds["radius"]
         for name, (least, most) in bounds.items():
             if name == "radius" and self.radius is None:
@@ -141,6 +171,15 @@ class DedupSettings:
             value = whole_number(name, getattr(self, name), at_least=least, at_most=most)
             object.__setattr__(self, name, value)
         self.signer()
+
+    def _keep_features(self, method: Method) -> None:
+        """Keep what was chosen, so that it can be read more than once."""
+        if not isinstance(self.features, str):
+            object.__setattr__(self, "features", method.features)
+            return
+        object.__setattr__(self, "ngram", method.ngram)
+        if isinstance(method.features, Words):
+            object.__setattr__(self, "stop_words", method.features.stopwords)
 
     @property
     def keep_column(self) -> str | None:
@@ -151,20 +190,23 @@ class DedupSettings:
     def _method(self) -> Method:
         return Method.of(
             self.method,
+            features=self.features,
             ngram=self.ngram,
+            stop_words=self.stop_words,
+            stem=self.stem,
             permutations=self.permutations,
             bits=self.bits,
             seed=self.seed,
         )
 
     @property
-    def measure(self) -> str:
-        """What similarity means here: "jaccard" or "cosine"."""
-        return self._method().measure
+    def by_signatures(self) -> bool:
+        """Whether signatures propose pairs: not with `exact`, and not for containment."""
+        return not self.exact and self.measure != "containment"
 
-    def features(self) -> Words:
+    def feature_kind(self) -> FeatureKind:
         """Return what documents are compared by."""
-        return self._method().features()
+        return self._method().features
 
     def signer(self) -> BBitMinHash | SimHash | TopSig:
         """Return the signer; it raises where its numbers make no sense."""
@@ -188,7 +230,8 @@ class DedupSettings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all settings in plain values."""
-        return dict(vars(self))
+        plain = self.features if isinstance(self.features, str) else self.feature_kind().to_dict()
+        return {**vars(self), "features": plain}
 
     def _check_threshold(self) -> None:
         if isinstance(self.threshold, bool) or not isinstance(self.threshold, int | float):
@@ -196,17 +239,27 @@ class DedupSettings:
         if not 0 < self.threshold <= 1:
             raise ArgumentError(f"threshold is {self.threshold}; expected more than 0, at most 1")
 
-    def _check_exact(self) -> None:
-        """Refuse what means nothing where every pair of documents is compared."""
-        if self.exact and not self.verify:
+    def _check_measure(self, method: Method) -> None:
+        """Refuse a measure that signatures do not estimate, where they are to, and what means
+        nothing where they propose no pairs.
+        """
+        one_of("measure", self.measure, MEASURES)
+        if self.by_signatures and self.measure != method.measure:
             raise ArgumentError(
-                "exact=True compares the documents, verify=False believes the signatures; leave "
-                "one of them out"
+                f"measure is {self.measure!r}, and the signatures of {self.method} propose pairs "
+                f"by {method.measure}; choose the method "
+                f"{'minhash' if self.measure == 'jaccard' else 'simhash or topsig'}, or exact=True"
             )
-        if self.exact and self.radius is not None:
+        why = "exact=True" if self.exact else f"measure={self.measure!r}"
+        if not self.by_signatures and not self.verify:
             raise ArgumentError(
-                f"radius is {self.radius!r}, and says which pairs signatures propose; with "
-                "exact=True they propose none, every pair is found: leave one of them out"
+                f"{why} compares the documents, verify=False believes the signatures; leave one of "
+                "them out"
+            )
+        if not self.by_signatures and self.radius is not None:
+            raise ArgumentError(
+                f"radius is {self.radius!r}, and says which pairs signatures propose; with {why} "
+                "they propose none: leave one of them out"
             )
 
     def _check_keep(self) -> None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from lookalike.dedup.cluster import stars
 from lookalike.dedup.context import JobContext
+from lookalike.dedup.direction import Direction
 from lookalike.dedup.propose import promising, signature_distances
 from lookalike.dedup.read import DocumentTable
 from lookalike.dedup.sign import Signed
@@ -40,7 +41,7 @@ def settle(
     documents: DocumentTable,
     signed: Signed,
     verdict: Verdict,
-    rank: NDArray[np.int64],
+    order: Direction,
 ) -> Verdict:
     """Return the verdict with the pairs added that were found among those that would stay.
 
@@ -48,11 +49,14 @@ def settle(
     """
     if job.settings.cluster != "star" or job.settings.exact:
         return verdict
+    if job.settings.measure == "containment" and not verdict.warnings:
+        return verdict  # samples have proposed all, if they do not say otherwise
     count = len(documents)
     done: NDArray[np.int64] = np.empty(0, np.int64)
     for _ in range(ROUNDS):
-        centres = stars(count, verdict.accepted, rank)
-        unmet = _unmet(verdict.accepted, centres, rank, documents.old)
+        deciding = order.deciding(verdict.accepted)
+        centres = stars(count, deciding, order.best)
+        unmet = _unmet(deciding, centres, order.best, documents.old)
         unmet = np.setdiff1d(unmet, done, assume_unique=True)
         done = np.union1d(done, unmet)
         left, right = np.divmod(unmet, count)

@@ -198,6 +198,8 @@ def signer_contents(signer: Signer) -> tuple[dict[str, Any], dict[str, NDArray[A
     What it has learnt becomes arrays.
     """
     description = instance("signer", signer, Signer, "one such as la.SimHash()").to_dict()
+    if isinstance(signer, DocumentSigner):
+        signer.features.check_lasting()
     learnt = _learnt(description)
     names = VOCABULARY_ARRAYS if learnt else ()
     arrays: dict[str, NDArray[Any]] = {

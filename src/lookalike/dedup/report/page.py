@@ -28,8 +28,8 @@ from lookalike.dedup.summary import (
     share_text,
     size_text,
     timings,
-    unit_text,
 )
+from lookalike.features.choice import unit_text
 from lookalike.storage import whole_file
 
 if TYPE_CHECKING:
@@ -267,7 +267,7 @@ def _s_curve(result: DedupResult) -> str:
     if result.complete:
         every = "Every pair at or above the threshold was found (exact), not only what signatures"
         return _figure("The chance to be found", "", f"{every} propose.")
-    chance, words = proposal_chance(settings)
+    chance, words = proposal_chance(settings, len(result.signed.positions))
     at_threshold = float(chance(np.array([settings.threshold]))[0])
     half = similarity_of_chance(chance, 0.5)
     caption = (
@@ -301,8 +301,8 @@ def _percent(share: float) -> str:
 
 def _measure(result: DedupResult) -> str:
     settings = result.settings
-    name = "Jaccard similarity" if settings.measure == "jaccard" else "cosine"
-    return f"{name} of {unit_text(settings.ngram)}"
+    name = "Jaccard similarity" if settings.measure == "jaccard" else settings.measure
+    return f"{name} of {unit_text(settings.feature_kind())}"
 
 
 def _figure(title: str, content: str, caption: str) -> str:
@@ -339,8 +339,9 @@ def _timing(result: DedupResult) -> str:
 def _settings(result: DedupResult) -> str:
     settings = result.settings.to_dict()
     unused = ("bits", "radius") if settings["method"] == "minhash" else ("permutations",)
-    if result.complete:
+    if not result.settings.by_signatures:
         unused = (*unused, "radius")
+    unused = (*unused, *(name for name, value in settings.items() if value is None))
     pairs = [(name, shown(_value(value))) for name, value in settings.items() if name not in unused]
     columns = result.columns
     pairs.append(("text column", f"<bdi>{shown(columns.text)}</bdi>"))
