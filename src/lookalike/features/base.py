@@ -72,6 +72,9 @@ class FeatureKind(ABC):
         arguments = ", ".join(f"{name}={value!r}" for name, value in self.settings().items())
         return f"{type(self).__name__}({arguments})"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).from_settings, (self.settings(),)  # what the core has is made again
+
     @classmethod
     def from_settings(cls, settings: dict[str, Any]) -> Self:
         """Make one from what `settings` gave."""

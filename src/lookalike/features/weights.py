@@ -113,6 +113,9 @@ class Vocabulary:
             ) from error
         return vocabulary
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Vocabulary.from_dict, (self.to_dict(),)
+
     def _arrays(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64]]:
         return self._native.arrays()
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from copy import copy
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, SupportsIndex
+from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
 from lookalike.checks import flag, instances, neighbor_count, thread_count, whole_number
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, CorruptIndexError
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
 from lookalike.indexes.merging import merged_matches, nearest_of
 from lookalike.indexes.results import Explanation, Matches, Neighbors, too_many_matches
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ShardedIndex"]
 
+_MOST_SAVED = 1000
+"""Shards in one file, of whose 1,024 sections names and the signer need some."""
+
 
 class ShardedIndex(Index):
     """Several indexes searched as one; the answers equal those of one index over everything.
@@ -31,12 +34,23 @@ class ShardedIndex(Index):
     Shards whose ids are positions are numbered on, in order: the first id of a shard follows the
     last of the one before (numbers move on if a shard grows). Shards with ids of the caller's keep
     these; they must be distinct over all shards, which is checked here and not when shards change.
-    Slice indexes have to be cut alike. Files are saved shard by shard.
+    Slice indexes have to be cut alike. `save` puts all shards into one file, and holds them in
+    memory once more meanwhile; large ones are better saved one by one.
     """
 
     kind: ClassVar[str] = "sharded"
 
     def __init__(self, shards: Iterable[Index]) -> None:
+        self._take(shards)
+        own = {shard.own_ids for shard in self.shards}
+        if len(own) > 1:
+            raise ArgumentError("some shards have ids of the caller's and some do not")
+        self._own_ids = True in own  # for ever: numbers of shards must not meet later on
+        if self._own_ids:
+            self._refuse_shared_ids()
+
+    def _take(self, shards: Iterable[Index]) -> None:
+        """Keep these shards if they can be searched together, or say why not."""
         self.shards = tuple(
             instances("shards", shards, Index, "an index")  # type: ignore[type-abstract]
         )
@@ -48,12 +62,6 @@ class ShardedIndex(Index):
         cuts = {shard.slice_bits for shard in self.shards if isinstance(shard, SliceIndex)}
         if len(cuts) > 1:
             raise ArgumentError(f"shards have slices of {sorted(cuts)} bits; expected one width")
-        own = {shard.own_ids for shard in self.shards}
-        if len(own) > 1:
-            raise ArgumentError("some shards have ids of the caller's and some do not")
-        self._own_ids = True in own  # for ever: numbers of shards must not meet later on
-        if self._own_ids:
-            self._refuse_shared_ids()
 
     def __copy__(self) -> Self:
         twin = super().__copy__()
@@ -206,6 +214,7 @@ class ShardedIndex(Index):
 
     def verify(self) -> None:
         """Verify the file behind each shard."""
+        super().verify()
         for shard in self.shards:
             shard.verify()
 
@@ -238,16 +247,32 @@ class ShardedIndex(Index):
         return np.concatenate(moved, axis=1)
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        self._one_by_one()
+        if len(self.shards) > _MOST_SAVED:
+            raise ArgumentError(
+                f"there are {len(self.shards)} shards; a file has at most {_MOST_SAVED} of them: "
+                "save each by itself"
+            )
+        return {
+            f"shard.{number}": np.frombuffer(shard.to_bytes(), np.uint8)
+            for number, shard in enumerate(self.shards)
+        }
+
+    def _meta(self) -> dict[str, Any]:
+        return {**super()._meta(), "shards": len(self.shards), "own_ids": self.own_ids}
 
     def _restore(self, container: Container) -> None:
-        self._one_by_one()
+        from lookalike.indexes.files import index_in  # which imports this file
 
-    def _one_by_one(self) -> NoReturn:
-        raise ArgumentError(
-            "a sharded index has no file of its own; save each of its shards, and put them "
-            "together with ShardedIndex([load_index(path), ...])"
-        )
+        count, own = container.meta.get("shards"), container.meta.get("own_ids")
+        try:
+            if not isinstance(count, int) or count > _MOST_SAVED or not isinstance(own, bool):
+                raise ArgumentError(f"{count!r} shards, whose ids are the caller's: {own!r}")
+            self._take(index_in(container.inner(f"shard.{at}")) for at in range(count))
+        except (ArgumentError, RecursionError) as error:
+            raise CorruptIndexError(
+                f"{container.path}: the shards cannot be used: {error}; it is damaged"
+            ) from error
+        self._own_ids = own
 
 
 def _together(results: list[Neighbors]) -> Explanation | None:
