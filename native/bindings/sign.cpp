@@ -141,6 +141,25 @@ void bind_vocabulary(nb::module_& module) {
         });
 }
 
+// Similarities of documents by the weights of their features.
+template <class Compare>
+void bind_weighted(nb::module_& module, const char* name, Compare compare) {
+    module.def(
+        name,
+        [compare](const BoundSource& left_source, const BoundSource& right_source,
+                  const IdArray& left, const IdArray& right, std::size_t threads,
+                  const OutputArray<double, 1>& similarities, WeightKind kind,
+                  const Vocabulary* vocabulary) {
+            expect_pairs(left_source, right_source, left, right, similarities);
+            const nb::gil_scoped_release nogil;
+            compare(
+                {*left_source.source, *right_source.source, left.data(), right.data(), left.size()},
+                kind, vocabulary, work_on(threads), similarities.data());
+        },
+        "left_source"_a, "right_source"_a, "left"_a.noconvert(), "right"_a.noconvert(), "threads"_a,
+        "similarities"_a.noconvert(), "kind"_a, "vocabulary"_a.none());
+}
+
 void bind_signers(nb::module_& module) {
     module.def(
         "count_features",
@@ -197,6 +216,30 @@ void bind_signers(nb::module_& module) {
             sign::minhash(*source.source, factors, terms, work_on(threads), minima.data());
         },
         "source"_a, "factors"_a, "terms"_a, "threads"_a, "minima"_a.noconvert());
+
+    module.def(
+        "weighted_minhash",
+        [](const BoundSource& source, WeightKind kind, const Vocabulary* vocabulary,
+           std::uint64_t seed, std::size_t threads, const OutputArray<std::uint32_t, 2>& values) {
+            expect_documents(source, values);
+            const nb::gil_scoped_release nogil;
+            sign::weighted_minhash(*source.source, kind, vocabulary, seed, values.shape(1),
+                                   work_on(threads), values.data());
+        },
+        "source"_a, "kind"_a, "vocabulary"_a.none(), "seed"_a, "threads"_a, "values"_a.noconvert());
+
+    module.def(
+        "mersenne_minima",
+        [](const FeatureArray& hashes, const FeatureArray& factors, const FeatureArray& terms,
+           const OutputArray<std::uint64_t, 1>& minima) {
+            expect_shape(factors, {minima.size()}, "factors of another number than permutations");
+            expect_shape(terms, {minima.size()}, "terms of another number than permutations");
+            const nb::gil_scoped_release nogil;
+            sign::mersenne_minima(hashes.data(), hashes.size(), factors.data(), terms.data(),
+                                  minima.size(), minima.data());
+        },
+        "hashes"_a.noconvert(), "factors"_a.noconvert(), "terms"_a.noconvert(),
+        "minima"_a.noconvert());
 
     module.def(
         "packed_minhash",
@@ -265,19 +308,8 @@ void bind_signers(nb::module_& module) {
         "left_source"_a, "right_source"_a, "left"_a.noconvert(), "right"_a.noconvert(), "threads"_a,
         "similarities"_a.noconvert());
 
-    module.def(
-        "cosine",
-        [](const BoundSource& left_source, const BoundSource& right_source, const IdArray& left,
-           const IdArray& right, std::size_t threads, const OutputArray<double, 1>& similarities,
-           WeightKind kind, const Vocabulary* vocabulary) {
-            expect_pairs(left_source, right_source, left, right, similarities);
-            const nb::gil_scoped_release nogil;
-            sign::cosine(
-                {*left_source.source, *right_source.source, left.data(), right.data(), left.size()},
-                kind, vocabulary, work_on(threads), similarities.data());
-        },
-        "left_source"_a, "right_source"_a, "left"_a.noconvert(), "right"_a.noconvert(), "threads"_a,
-        "similarities"_a.noconvert(), "kind"_a, "vocabulary"_a.none());
+    bind_weighted(module, "weighted_jaccard", &sign::weighted_jaccard);
+    bind_weighted(module, "cosine", &sign::cosine);
 }
 
 }  // namespace

@@ -45,6 +45,18 @@ void packed_minhash(const Source& source, const std::vector<std::uint32_t>& fact
                     const std::vector<std::uint32_t>& terms, std::size_t b, Work work,
                     std::uint8_t* signatures);
 
+// The permutations of datasketch: minima[p] becomes the least of itself and of the lower 32 bits of
+// (factors[p] * h + terms[p] modulo 2^64) modulo 2^61 - 1, over the hashes h.
+void mersenne_minima(const std::uint64_t* hashes, std::size_t count, const std::uint64_t* factors,
+                     const std::uint64_t* terms, std::size_t permutations, std::uint64_t* minima);
+
+// Consistent weighted sampling (Ioffe): value p is a hash of a feature and of how often it fits
+// into its weight, drawn so that two documents draw the same with a probability that is their
+// weighted Jaccard similarity. 2^32 - 1 for a document without weights.
+void weighted_minhash(const Source& source, WeightKind kind, const Vocabulary* vocabulary,
+                      std::uint64_t seed, std::size_t permutations, Work work,
+                      std::uint32_t* values);
+
 // The lowest b bits of each value after mixing it with its position, packed in order of position.
 void pack_minima(const std::uint32_t* minima, std::size_t documents, std::size_t permutations,
                  std::size_t b, Work work, std::uint8_t* signatures);
@@ -71,6 +83,11 @@ struct DocumentPairs {
 // Exact Jaccard similarity of the feature sets, 0 if both are empty. Each document that occurs is
 // read once.
 void jaccard(const DocumentPairs& pairs, Work work, double* similarities);
+
+// Exact weighted Jaccard similarity, likewise: the sum of the lesser weights of all features over
+// that of the greater ones.
+void weighted_jaccard(const DocumentPairs& pairs, WeightKind kind, const Vocabulary* vocabulary,
+                      Work work, double* similarities);
 
 // Exact cosine of the weighted features, likewise.
 void cosine(const DocumentPairs& pairs, WeightKind kind, const Vocabulary* vocabulary, Work work,

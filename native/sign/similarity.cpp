@@ -106,6 +106,25 @@ void jaccard(const DocumentPairs& pairs, Work work, double* similarities) {
         });
 }
 
+void weighted_jaccard(const DocumentPairs& pairs, WeightKind kind, const Vocabulary* vocabulary,
+                      Work work, double* similarities) {
+    const auto sum = [](const FeatureVector& vector) {
+        double total = 0;
+        for (const Entry& entry : vector.entries)
+            total += entry.weight;
+        return total;
+    };
+    compare_pairs(pairs, Weigher(kind, vocabulary), work, similarities,
+                  [&](const FeatureVector& a, const FeatureVector& b) {
+                      double lesser = 0;
+                      intersect(a, b, [&](const Entry& x, const Entry& y) {
+                          lesser += std::min(x.weight, y.weight);
+                      });
+                      const double greater = sum(a) + sum(b) - lesser;
+                      return greater <= 0 ? 0.0 : std::min(1.0, lesser / greater);
+                  });
+}
+
 void cosine(const DocumentPairs& pairs, WeightKind kind, const Vocabulary* vocabulary, Work work,
             double* similarities) {
     compare_pairs(pairs, Weigher(kind, vocabulary), work, similarities,

@@ -38,6 +38,8 @@ from lookalike.features import (
     cosine_pairs,
     jaccard,
     jaccard_pairs,
+    weighted_jaccard,
+    weighted_jaccard_pairs,
 )
 from lookalike.lazy import names_from
 from lookalike.signatures import (
@@ -49,6 +51,7 @@ from lookalike.signatures import (
     Signer,
     SimHash,
     TopSig,
+    WeightedMinHash,
     hamming,
     kernels,
     load_signatures,
@@ -78,11 +81,14 @@ if TYPE_CHECKING:
     from lookalike.dedup import DedupResult, DedupSettings
     from lookalike.evaluation.tune import Tuning, tune
     from lookalike.indexes import (
+        BandIndex,
         BlockIndex,
         Explanation,
         FlipIndex,
         FlipTuning,
         Index,
+        KeyMatch,
+        KeyMatches,
         Matches,
         Neighbors,
         Pairs,
@@ -99,6 +105,7 @@ __all__ = [
     "Answer",
     "ArgumentError",
     "BBitMinHash",
+    "BandIndex",
     "BatchError",
     "BlockIndex",
     "Chars",
@@ -119,6 +126,8 @@ __all__ = [
     "Index",
     "ItemError",
     "Kernel",
+    "KeyMatch",
+    "KeyMatches",
     "LookalikeError",
     "LookalikeWarning",
     "Match",
@@ -145,6 +154,7 @@ __all__ = [
     "TopSig",
     "Tuning",
     "Vocabulary",
+    "WeightedMinHash",
     "Weights",
     "Words",
     "Work",
@@ -171,6 +181,8 @@ __all__ = [
     "save_signatures",
     "signer_from_dict",
     "tune",
+    "weighted_jaccard",
+    "weighted_jaccard_pairs",
 ]
 
 # What not everybody needs is imported when it is first asked for: `import lookalike` stays quick.
@@ -201,11 +213,14 @@ __getattr__ = names_from(
             "tune",
         ),
         "lookalike.indexes": (
+            "BandIndex",
             "BlockIndex",
             "Explanation",
             "FlipIndex",
             "FlipTuning",
             "Index",
+            "KeyMatch",
+            "KeyMatches",
             "Matches",
             "Neighbors",
             "Pairs",

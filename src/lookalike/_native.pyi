@@ -168,6 +168,20 @@ def minhash(
     threads: int,
     minima: NDArray[np.uint32],
 ) -> None: ...
+def weighted_minhash(
+    source: Source,
+    kind: WeightKind,
+    vocabulary: Vocabulary | None,
+    seed: int,
+    threads: int,
+    values: NDArray[np.uint32],
+) -> None: ...
+def mersenne_minima(
+    hashes: NDArray[np.uint64],
+    factors: NDArray[np.uint64],
+    terms: NDArray[np.uint64],
+    minima: NDArray[np.uint64],
+) -> None: ...
 def packed_minhash(
     source: Source,
     factors: list[int],
@@ -201,6 +215,16 @@ def jaccard(
     similarities: NDArray[np.float64],
 ) -> None: ...
 def cosine(
+    left_source: Source,
+    right_source: Source,
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    threads: int,
+    similarities: NDArray[np.float64],
+    kind: WeightKind,
+    vocabulary: Vocabulary | None,
+) -> None: ...
+def weighted_jaccard(
     left_source: Source,
     right_source: Source,
     left: NDArray[np.int64],
@@ -434,3 +458,19 @@ def flip_attempts(
     threads: int,
     attempts: NDArray[np.int64],
 ) -> None: ...
+
+class BandTable:
+    def __init__(
+        self, values: int, bands: int, band_values: int, empty_counts: bool, seed: int
+    ) -> None: ...
+    def __len__(self) -> int: ...
+    @property
+    def removed(self) -> int: ...
+    @property
+    def memory_bytes(self) -> int: ...
+    def insert(self, rows: NDArray[np.uint32]) -> int: ...
+    def remove(self, rows: NDArray[np.int64]) -> None: ...
+    def copy(self, rows: NDArray[np.int64], values: NDArray[np.uint32]) -> None: ...
+    def query(
+        self, queries: NDArray[np.uint32], bands: int, least: int, limit: int, threads: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]: ...

@@ -2,7 +2,14 @@
 
 from lookalike.features.base import FeatureKind, as_features, feature_kind_from_dict
 from lookalike.features.ready import Features
-from lookalike.features.similarity import cosine, cosine_pairs, jaccard, jaccard_pairs
+from lookalike.features.similarity import (
+    cosine,
+    cosine_pairs,
+    jaccard,
+    jaccard_pairs,
+    weighted_jaccard,
+    weighted_jaccard_pairs,
+)
 from lookalike.features.text import Chars, Words
 from lookalike.features.weights import Vocabulary, Weights
 
@@ -19,4 +26,6 @@ __all__ = [
     "feature_kind_from_dict",
     "jaccard",
     "jaccard_pairs",
+    "weighted_jaccard",
+    "weighted_jaccard_pairs",
 ]

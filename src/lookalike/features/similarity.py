@@ -20,7 +20,14 @@ from lookalike.features.base import FeatureKind, as_features
 from lookalike.features.text import Words
 from lookalike.features.weights import Weights
 
-__all__ = ["cosine", "cosine_pairs", "jaccard", "jaccard_pairs"]
+__all__ = [
+    "cosine",
+    "cosine_pairs",
+    "jaccard",
+    "jaccard_pairs",
+    "weighted_jaccard",
+    "weighted_jaccard_pairs",
+]
 
 Compare = Callable[
     [
@@ -55,7 +62,23 @@ def cosine(
     threads: SupportsIndex | None = None,
 ) -> Any:
     """Return the cosine of the weighted features of documents, as `jaccard` does."""
-    return _paired(a, b, features, threads, _cosine_with(weights))
+    return _paired(a, b, features, threads, _weighted(_native.cosine, weights))
+
+
+def weighted_jaccard(
+    a: Any,
+    b: Any,
+    features: FeatureKind | None = None,
+    weights: str | Weights = "count",
+    *,
+    threads: SupportsIndex | None = None,
+) -> Any:
+    """Return the weighted Jaccard similarity of documents, as `jaccard` does.
+
+    The sum of the lesser weights of all features over that of the greater ones: what
+    `la.WeightedMinHash` estimates. With weights that are all 1 it is `jaccard`.
+    """
+    return _paired(a, b, features, threads, _weighted(_native.weighted_jaccard, weights))
 
 
 def jaccard_pairs(
@@ -83,13 +106,28 @@ def cosine_pairs(
     threads: SupportsIndex | None = None,
 ) -> NDArray[np.float64]:
     """Return the cosine of documents `left[i]` and `right[i]`, as `jaccard_pairs` does."""
-    return _by_position(documents, left, right, features, threads, _cosine_with(weights))
+    compare = _weighted(_native.cosine, weights)
+    return _by_position(documents, left, right, features, threads, compare)
 
 
-def _cosine_with(weights: str | Weights) -> Compare:
+def weighted_jaccard_pairs(
+    documents: Any,
+    left: ArrayLike,
+    right: ArrayLike,
+    features: FeatureKind | None = None,
+    weights: str | Weights = "count",
+    *,
+    threads: SupportsIndex | None = None,
+) -> NDArray[np.float64]:
+    """Return the weighted Jaccard similarity of `left[i]` and `right[i]`, as `jaccard_pairs`."""
+    compare = _weighted(_native.weighted_jaccard, weights)
+    return _by_position(documents, left, right, features, threads, compare)
+
+
+def _weighted(compare: Callable[..., None], weights: str | Weights) -> Compare:
     chosen = weights if isinstance(weights, Weights) else Weights(weights)
     kind, vocabulary = chosen.native()
-    return partial(_native.cosine, kind=kind, vocabulary=vocabulary)
+    return partial(compare, kind=kind, vocabulary=vocabulary)
 
 
 def _paired(

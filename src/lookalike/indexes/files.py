@@ -69,6 +69,8 @@ def open_index(path: str | os.PathLike[str], *, verify: bool = True) -> Index:
 def index_in(container: Container) -> Index:
     """Return the index that a container holds, whichever sort it is."""
     kind = container.meta.get("index")
+    if kind == "bands":
+        raise FormatError(f"{container.path} holds a BandIndex; la.BandIndex.load opens it")
     if not isinstance(kind, str) or kind not in _KINDS:
         raise FormatError(
             f"{container.path} holds an index of kind {kind!r}; this version knows {list(_KINDS)}"

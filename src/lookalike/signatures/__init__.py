@@ -10,6 +10,7 @@ from lookalike.signatures.projection import Projection
 from lookalike.signatures.signer import Signer, load_signer, signer_from_dict
 from lookalike.signatures.simhash import SimHash, quantize_weights, restore_weights
 from lookalike.signatures.topsig import TopSig
+from lookalike.signatures.weighted_minhash import WeightedMinHash
 
 __all__ = [
     "BBitMinHash",
@@ -20,6 +21,7 @@ __all__ = [
     "Signer",
     "SimHash",
     "TopSig",
+    "WeightedMinHash",
     "as_queries",
     "as_signatures",
     "estimated_similarity",

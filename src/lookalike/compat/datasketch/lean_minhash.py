@@ -1,0 +1,96 @@
+"""`datasketch.lean_minhash`: a MinHash that takes no more values, and little room."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lookalike.compat.datasketch.minhash import MinHash, _united
+from lookalike.errors import ArgumentError
+
+__all__ = ["LeanMinHash"]
+
+
+class LeanMinHash(MinHash):
+    """Hash values and their seed, without what adding to them takes.
+
+    Serialized it is the seed in 8 bytes, the number of values in 4, and 4 for each value.
+    """
+
+    __slots__ = ("hashvalues", "seed")
+
+    def __init__(
+        self,
+        minhash: MinHash | None = None,
+        seed: int | None = None,
+        hashvalues: ArrayLike | None = None,
+    ) -> None:
+        if minhash is not None:
+            seed, hashvalues = minhash.seed, minhash.hashvalues
+        if seed is None or hashvalues is None:
+            raise ArgumentError("a LeanMinHash is made of a minhash, or of seed and hashvalues")
+        self._initialize_slots(seed, hashvalues)
+
+    def _initialize_slots(self, seed: int, hashvalues: ArrayLike) -> None:
+        self.seed = seed
+        self.hashvalues = self._parse_hashvalues(hashvalues)
+
+    def update(self, b: Any) -> None:
+        """Raise: it is as it is."""
+        raise TypeError("a LeanMinHash takes no more values; make a MinHash of it, with its seed")
+
+    def update_batch(self, b: Any) -> None:
+        """Raise, as `update` does."""
+        self.update(b)
+
+    def copy(self) -> LeanMinHash:
+        """Return another one with the same values."""
+        return LeanMinHash(self)
+
+    def bytesize(self, byteorder: str = "@") -> int:
+        """Return how many bytes `serialize` writes."""
+        return sum(struct.calcsize(byteorder + kind) for kind in "qi") + len(
+            self
+        ) * struct.calcsize(byteorder + "I")
+
+    def serialize(self, buf: Any, byteorder: str = "@") -> None:
+        """Write to a buffer, in one of the byte orders of `struct`."""
+        if len(buf) < self.bytesize(byteorder):
+            raise ArgumentError(
+                f"the buffer has {len(buf)} bytes; expected {self.bytesize(byteorder)} or more"
+            )
+        values = self.hashvalues.tolist()
+        struct.pack_into(f"{byteorder}qi{len(self)}I", buf, 0, self.seed, len(self), *values)
+
+    @classmethod
+    def deserialize(cls, buf: Any, byteorder: str = "@") -> LeanMinHash:
+        """Return what `serialize` wrote."""
+        one = cls.__new__(cls)
+        one._initialize_slots(*_read(buf, byteorder))
+        return one
+
+    def __getstate__(self) -> bytearray:
+        buffer = bytearray(self.bytesize())
+        self.serialize(buffer)
+        return buffer
+
+    def __setstate__(self, state: Any) -> None:
+        self._initialize_slots(*_read(state, ""))
+
+    def __hash__(self) -> int:  # type: ignore[override]  # it does not change
+        return hash((self.seed, tuple(self.hashvalues)))
+
+    @classmethod
+    def union(cls, *lmhs: Any) -> Any:
+        """Return one with the values of all, two or more."""
+        first, values = _united(lmhs)
+        return cls(seed=first.seed, hashvalues=values)
+
+
+def _read(buffer: Any, byteorder: str) -> tuple[int, np.ndarray[Any, np.dtype[np.uint64]]]:
+    seed, count = struct.unpack_from(f"{byteorder}qi", buffer, 0)
+    values = struct.unpack_from(f"{byteorder}{count}I", buffer, struct.calcsize(f"{byteorder}qi"))
+    return seed, np.array(values, np.uint64)
