@@ -47,7 +47,9 @@ def nearest(**arrays: Any) -> None:
         "proven": np.zeros(1, np.uint8),
         "work": np.zeros((5, 1), np.int64),
     } | arrays
-    settings = _native.NearestSettings(k=2, expand=1, admit=1, rerank=5, exact=False, explain=False)
+    settings = _native.NearestSettings(
+        k=2, expand=1, admit=1, rerank=5, exact=False, or_scan=False, explain=False
+    )
     query = ROWS[:1]
     _native.slice_nearest([segment()], 8, query, settings, 1, _native.NearestAnswer(**answer))
 

@@ -12,9 +12,6 @@ namespace lookalike::search {
 
 namespace {
 
-// Above this share of the collection, a table of all scores beats sorting.
-constexpr double kTableShare = 1.0 / 128;
-
 constexpr std::size_t kPostingsAtOnce = 1 << 24;  // of a block: 64 MB
 constexpr double kMostQueries = 1024;
 constexpr double kKeptPostings = 1 << 22;  // more are not kept for the next search

@@ -21,9 +21,13 @@ class BorderError(RuntimeError): ...
 class StepCosts:
     @property
     def touch(self) -> float: ...
+    @property
+    def list(self) -> float: ...
+    def listed(self, bytes: int) -> float: ...
     def look_up(self) -> float: ...
     def compare(self, bytes: int) -> float: ...
-    def scan(self, bytes: int) -> float: ...
+    def bucket(self, bytes: int) -> float: ...
+    def scan(self, bytes: float, queries: float) -> float: ...
 
 USUAL_COSTS: StepCosts
 
@@ -255,8 +259,28 @@ class Segment:
 def has_sketches(bits: int) -> bool: ...
 def slice_widths(bits: int, slice_bits: int) -> list[int]: ...
 def expected_work(
-    bits: int, slice_bits: int, rows: int, radius: int
+    bits: int,
+    slice_bits: int,
+    rows: int,
+    radius: int,
+    queries: int,
+    lengths: NDArray[np.float64] | None = None,
+    near: NDArray[np.float64] | None = None,
 ) -> tuple[float, float, float] | None: ...
+def slice_levels(
+    rows: NDArray[np.uint8],
+    queries: NDArray[np.uint8],
+    slice_bits: int,
+    radius: int,
+    levels: NDArray[np.int64],
+    near: NDArray[np.int64],
+) -> None: ...
+def slice_scores(
+    rows: NDArray[np.uint8],
+    queries: NDArray[np.uint8],
+    slice_bits: int,
+    scores: NDArray[np.int32],
+) -> None: ...
 def optimistic_distances(bits: int, slice_bits: int, expand: int) -> NDArray[np.int32]: ...
 def slice_proofs(
     bits: int,
@@ -299,7 +323,15 @@ def merge_lists(
 
 class NearestSettings:
     def __init__(
-        self, *, k: int, expand: int, admit: int, rerank: int, exact: bool, explain: bool
+        self,
+        *,
+        k: int,
+        expand: int,
+        admit: int,
+        rerank: int,
+        exact: bool,
+        or_scan: bool,
+        explain: bool,
     ) -> None: ...
 
 class NearestAnswer:

@@ -32,6 +32,7 @@ SIGNERS: dict[str, Callable[[int], Any]] = {
 IN_WORDS = {
     "a guess", "a guess, or rows", "all cores", "by T", "by the size", "all of them",
     "as in the snapshot", "what SliceIndex chooses", "the same as expand",
+    "3, or a scan where that is quicker",
     "a sample of the signatures, each looked for among the others",
     "signature, if there is one",
 }  # fmt: skip
@@ -64,7 +65,6 @@ USED: dict[tuple[str, str], Callable[[], str]] = {
     ("sign", "--weights"): lambda: DedupSettings(method="simhash").signer().weights.kind,  # type: ignore[union-attr]
     ("compare", "--ngram"): lambda: str(compare_texts("a b", "a c").shingles.ngram),
     ("index", "--radius"): lambda: default_of(la.BlockIndex, "radius"),
-    ("search", "--expand"): lambda: default_of(la.SliceIndex.search, "expand"),
     **{
         (command, "--max-document"): lambda: f"{opened().max_document >> 20}MiB"
         for command in ("compare", "sign", "search", "collection import")

@@ -87,7 +87,8 @@ def add(commands: Subparsers) -> None:
         "--expand",
         type=int,
         metavar="N",
-        help="of an index of slices: bits of a slice that may differ (default 3)",
+        help="of an index of slices: bits of a slice that may differ (default: 3, or a scan where "
+        "that is quicker)",
     )
     add_threads(group)
     group.add_argument(

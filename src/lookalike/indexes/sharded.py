@@ -17,6 +17,7 @@ from lookalike.indexes.merging import merged_matches, nearest_of
 from lookalike.indexes.results import Explanation, Matches, Neighbors, too_many_matches
 from lookalike.indexes.slices.core_answer import CoreAnswer
 from lookalike.indexes.slices.index import SliceIndex
+from lookalike.indexes.slices.search import Settings
 from lookalike.signatures import as_queries
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ class ShardedIndex(Index):
         queries: ArrayLike,
         k: SupportsIndex,
         *,
-        expand: SupportsIndex = 3,
+        expand: SupportsIndex | None = None,
         admit: SupportsIndex | None = None,
         rerank: SupportsIndex | None = None,
         exact: bool = False,
@@ -122,13 +123,14 @@ class ShardedIndex(Index):
         """Return the k nearest over all shards; see `SliceIndex.search` for the settings.
 
         They are for shards that are slice indexes; others are exact anyway. Shards of slices
-        propose candidates by score, and the best of all shards together are re-ranked.
+        propose candidates by score, and the best of all shards together are re-ranked. Without
+        `expand` each shard searches as it does by itself, and the nearest of all are taken.
         """
         rows = as_queries(queries, self.bits)
         wanted = neighbor_count(k, len(rows), len(self))
         prove, tell = flag("exact", exact), flag("explain", explain)
         sliced = [shard for shard in self.shards if isinstance(shard, SliceIndex)]
-        if len(sliced) < len(self.shards) or prove:
+        if len(sliced) < len(self.shards) or prove or expand is None:
             options: dict[str, Any] = {"expand": expand, "admit": admit, "rerank": rerank}
             options |= {"explain": tell, "exact": prove}
             for shard in sliced[:1]:
@@ -154,12 +156,12 @@ class ShardedIndex(Index):
         shards: list[SliceIndex],
         rows: NDArray[np.uint8],
         k: int,
-        settings: tuple[int, int, int],
+        settings: Settings,
         explain: bool,
         threads: SupportsIndex | None,
     ) -> Neighbors:
         """Gather the best candidates of each shard, keep the best of all, and take the nearest."""
-        expand, admit, rerank = settings
+        expand, admit, rerank, _ = settings
         tops: list[CoreAnswer] = self._each(
             lambda shard, share: shard.top(rows, rerank, settings, False, explain, share),
             threads,

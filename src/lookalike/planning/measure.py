@@ -85,6 +85,7 @@ def measure_costs() -> MachineCosts:
         query=query,
         scanned_byte=scanned_byte,
         nearest=_nearest(generator, query, scanned_byte),
+        match=_match(generator),
         row=row,
         row_byte=row_byte,
         within_list=within_list,
@@ -143,6 +144,16 @@ def _nearest(generator: np.random.Generator, query: float, scanned_byte: float) 
     time = best_time(lambda: index.search(queries, k, threads=1)) / _QUERIES
     rest = time - query - _COUNT * width * scanned_byte
     return max(0.0, rest) / pushes(_COUNT, k)
+
+
+def _match(generator: np.random.Generator) -> float:
+    """Time a scan within a radius in which half of all are."""
+    width = 8
+    index = ScanIndex(_uniform(generator, _COUNT // 4, width))
+    queries = _uniform(generator, _QUERIES // 4, width)
+    found = len(index.within(queries, 4 * width, threads=1).ids)
+    none = best_time(lambda: index.within(queries, 0, threads=1))
+    return max(0.0, best_time(lambda: index.within(queries, 4 * width, threads=1)) - none) / found
 
 
 def _slice_within(generator: np.random.Generator, query: float) -> list[float]:

@@ -216,7 +216,7 @@ class SliceIndex(Index):
         queries: ArrayLike,
         k: SupportsIndex,
         *,
-        expand: SupportsIndex = 3,
+        expand: SupportsIndex | None = None,
         admit: SupportsIndex | None = None,
         rerank: SupportsIndex | None = None,
         exact: bool = False,
@@ -229,6 +229,8 @@ class SliceIndex(Index):
         paper's i); those beyond `admit` bits (j; `expand` unless told) raise the score of
         candidates but bring in no new ones. The `rerank` best by (score, id) get their true
         distance (the larger of 1000 and 10·k unless told); the k nearest of them are returned.
+        Without `expand`, it is 3; queries for which the lists of the index would take longer than a
+        scan are scanned instead, and what they find is exact.
 
         `exact` of the result is True if the bounds prove that these are the k nearest, ties
         included. With `exact=True` the search expands until they do, or scans where that is
@@ -323,11 +325,11 @@ class SliceIndex(Index):
     def search_settings(
         self,
         k: int,
-        expand: SupportsIndex,
+        expand: SupportsIndex | None,
         admit: SupportsIndex | None,
         rerank: SupportsIndex | None,
     ) -> Settings:
-        """Return valid (expand, admit, rerank)."""
+        """Return settings that are valid here."""
         return search_settings(self.bits, self.slice_bits, k, expand, admit, rerank)
 
     def top(

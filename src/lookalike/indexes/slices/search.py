@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import SupportsIndex
+from typing import NamedTuple, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,21 +20,31 @@ __all__ = ["Settings", "nearest_in", "search_settings", "within_in"]
 
 _MOST_VARIANTS = 1 << 22
 
-Settings = tuple[int, int, int]
-"""Valid (expand, admit, rerank)."""
+_USUAL_EXPAND = 3
+
+
+class Settings(NamedTuple):
+    """How far a search goes; valid."""
+
+    expand: int
+    admit: int
+    rerank: int
+    or_scan: bool
+    """Whether queries are scanned where lists would take longer."""
 
 
 def search_settings(
     bits: int,
     slice_bits: int,
     k: int,
-    expand: SupportsIndex,
+    expand: SupportsIndex | None,
     admit: SupportsIndex | None,
     rerank: SupportsIndex | None,
 ) -> Settings:
     """Return the settings of a search for k, or say what is wrong with them."""
     widest = _native.slice_widths(bits, slice_bits)[0]
-    wide = min(whole_number("expand", expand, at_least=0), widest)
+    wide = _USUAL_EXPAND if expand is None else whole_number("expand", expand, at_least=0)
+    wide = min(wide, widest)
     lists = sum(math.comb(widest, ones) for ones in range(wide + 1))
     if lists > _MOST_VARIANTS:
         raise ArgumentError(
@@ -45,7 +55,7 @@ def search_settings(
     best = max(1000, 10 * k)
     if rerank is not None:
         best = whole_number("rerank", rerank, at_least=k)
-    return wide, narrow, min(best, LARGEST)
+    return Settings(wide, narrow, min(best, LARGEST), expand is None)
 
 
 def nearest_in(
@@ -61,17 +71,17 @@ def nearest_in(
     """Return all that the core tells, for k or as many as there are."""
     alive = sum(segment.alive for segment in segments)
     top = CoreAnswer(len(rows), min(k, max(1, alive)), alive)
-    expand, admit, rerank = settings
     _native.slice_nearest(
         [segment.native() for segment in segments],
         slice_bits,
         rows,
         _native.NearestSettings(
             k=top.ids.shape[1],
-            expand=expand,
-            admit=admit,
-            rerank=rerank,
+            expand=settings.expand,
+            admit=settings.admit,
+            rerank=settings.rerank,
             exact=exact,
+            or_scan=settings.or_scan,
             explain=explain,
         ),
         threads,
