@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from lookalike.checks import file_path, flag, thread_count, whole_number
 from lookalike.errors import ArgumentError, FormatError
 from lookalike.indexes.all_pairs import pairs_of_rows
+from lookalike.indexes.among import Among
 from lookalike.indexes.results import Matches, Neighbors, Pairs
 from lookalike.shown import brief
 from lookalike.signatures import Signer
@@ -83,9 +84,18 @@ class Index(ABC):
 
     @abstractmethod
     def search(
-        self, queries: ArrayLike, k: SupportsIndex, *, threads: SupportsIndex | None = None
+        self,
+        queries: ArrayLike,
+        k: SupportsIndex,
+        *,
+        among: Among | None = None,
+        threads: SupportsIndex | None = None,
     ) -> Neighbors:
-        """Return the k nearest signatures of each query, nearest first, ties by id."""
+        """Return the k nearest signatures of each query, nearest first, ties by id.
+
+        `among`: only these are searched, as if there were no others. Ids, in any order; those that
+        are not there are passed over. Or a mask, True or False for each id from 0 to `next_id`.
+        """
 
     @abstractmethod
     def within(
@@ -94,9 +104,10 @@ class Index(ABC):
         radius: SupportsIndex,
         *,
         limit: SupportsIndex = DEFAULT_LIMIT,
+        among: Among | None = None,
         threads: SupportsIndex | None = None,
     ) -> Matches:
-        """Return every signature at distance `radius` or less from each query.
+        """Return every signature at distance `radius` or less from each query; `among`: of these.
 
         More than `limit` matches in all raise `ResultTooLargeError`: no answer is cut short.
         (`Collection.within` cuts at its limit, and says so in the answer.)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
 
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from lookalike import _native
 from lookalike.checks import flag, instances, neighbor_count, thread_count, whole_number
 from lookalike.errors import ArgumentError, CorruptIndexError
+from lookalike.indexes.among import Among, Chosen
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
 from lookalike.indexes.merging import merged_matches, nearest_of
 from lookalike.indexes.results import Explanation, Matches, Neighbors, too_many_matches
@@ -118,6 +119,7 @@ class ShardedIndex(Index):
         rerank: SupportsIndex | None = None,
         exact: bool = False,
         explain: bool = False,
+        among: Among | None = None,
         threads: SupportsIndex | None = None,
     ) -> Neighbors:
         """Return the k nearest over all shards; see `SliceIndex.search` for the settings.
@@ -130,19 +132,18 @@ class ShardedIndex(Index):
         wanted = neighbor_count(k, len(rows), len(self))
         prove, tell = flag("exact", exact), flag("explain", explain)
         sliced = [shard for shard in self.shards if isinstance(shard, SliceIndex)]
-        if len(sliced) < len(self.shards) or prove or expand is None:
+        if len(sliced) < len(self.shards) or prove or expand is None or among is not None:
             options: dict[str, Any] = {"expand": expand, "admit": admit, "rerank": rerank}
             options |= {"explain": tell, "exact": prove}
             for shard in sliced[:1]:
                 shard.search_settings(wanted, expand, admit, rerank)  # raises what it would for all
 
-            def ask(shard: Index, share: int) -> Neighbors:
+            def ask(shard: Index, share: int, only: Chosen | None) -> Neighbors:
                 most = min(wanted, max(1, len(shard)))
-                if isinstance(shard, SliceIndex):
-                    return shard.search(rows, most, threads=share, **options)
-                return shard.search(rows, most, threads=share)
+                own = options if isinstance(shard, SliceIndex) else {}
+                return shard.search(rows, most, among=only, threads=share, **own)
 
-            found = self._each(ask, threads)
+            found = self._each(ask, threads, self._chosen(among))
             ids = self._shifted([result.ids for result in found])
             distances = np.concatenate([result.distances for result in found], axis=1)
             ids, distances = nearest_of(ids, distances, wanted)
@@ -198,13 +199,18 @@ class ShardedIndex(Index):
         radius: SupportsIndex,
         *,
         limit: SupportsIndex = DEFAULT_LIMIT,
+        among: Among | None = None,
         threads: SupportsIndex | None = None,
     ) -> Matches:
         """Return everything within the radius over all shards; exact if all shards are."""
         rows = as_queries(queries, self.bits)
         most = whole_number("limit", limit, at_least=0)
         found = self._each(
-            lambda shard, share: shard.within(rows, radius, limit=most, threads=share), threads
+            lambda shard, share, only: shard.within(
+                rows, radius, limit=most, among=only, threads=share
+            ),
+            threads,
+            self._chosen(among),
         )
         if sum(len(result.ids) for result in found) > most:
             raise too_many_matches(most, radius, len(rows))
@@ -229,17 +235,29 @@ class ShardedIndex(Index):
         """How many bytes the arrays of all shards take."""
         return sum(shard.memory_bytes for shard in self.shards)
 
-    def _each(self, action: Any, threads: SupportsIndex | None) -> list[Any]:
-        """Run `action(shard, threads)` for all shards at once, sharing the threads among them."""
+    def _each(self, action: Any, threads: SupportsIndex | None, *own: Sequence[Any]) -> list[Any]:
+        """Run `action(shard, threads, *own)` for all shards at once, who share the threads."""
         count = thread_count(threads)
         workers = min(count, len(self.shards))
         share = max(1, count // workers)
         if workers == 1:
-            return [action(shard, share) for shard in self.shards]
+            return [
+                action(shard, share, *more) for shard, *more in zip(self.shards, *own, strict=True)
+            ]
         from concurrent.futures import ThreadPoolExecutor  # slow to import, and needed only here
 
         with ThreadPoolExecutor(workers) as pool:
-            return list(pool.map(lambda shard: action(shard, share), self.shards))
+            return list(
+                pool.map(lambda shard, *more: action(shard, share, *more), self.shards, *own)
+            )
+
+    def _chosen(self, among: Among | None) -> Sequence[Chosen | None]:
+        """Return which of its own ids each shard may find."""
+        if among is None:
+            return [None] * len(self.shards)
+        whole = Chosen.of(among, self.next_id)
+        shifts = zip(self.shards, self._shifts, strict=True)
+        return [whole.shifted(shift, shard.next_id) for shard, shift in shifts]
 
     def _shifted(self, ids: list[NDArray[np.int64]]) -> NDArray[np.int64]:
         moved = [

@@ -84,17 +84,16 @@ class IndexBinaryFlat(IndexBinary):
         self._growing.add(rows)
 
     def _search(self, rows: NDArray[np.uint8], k: int, chosen: IDSelector | None) -> Neighbors:
-        return self._among(chosen).search(rows, k, threads=omp_get_max_threads())
+        among, threads = self._among(chosen), omp_get_max_threads()
+        return ScanIndex(self._signatures).search(rows, k, among=among, threads=threads)
 
     def _within(self, rows: NDArray[np.uint8], radius: int, chosen: IDSelector | None) -> Matches:
-        among = self._among(chosen)
-        return among.within(rows, radius, limit=NO_LIMIT, threads=omp_get_max_threads())
+        among, threads = self._among(chosen), omp_get_max_threads()
+        index = ScanIndex(self._signatures)
+        return index.within(rows, radius, limit=NO_LIMIT, among=among, threads=threads)
 
-    def _among(self, chosen: IDSelector | None) -> ScanIndex:
-        if chosen is None:
-            return ScanIndex(self._signatures)
-        positions = np.flatnonzero(chosen.members(np.arange(self.ntotal)))
-        return ScanIndex(self._signatures[positions], positions)
+    def _among(self, chosen: IDSelector | None) -> NDArray[np.bool_] | None:
+        return None if chosen is None else chosen.members(np.arange(self.ntotal))
 
     def _remove(self, selector: IDSelector) -> int:
         gone = selector.members(np.arange(self.ntotal))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.errors import CorruptIndexError
+from lookalike.indexes.among import Chosen
 from lookalike.indexes.rows import Rows
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ __all__ = [
     "BUFFER",
     "Lists",
     "Segment",
+    "chosen_of",
     "extended",
     "merged_segments",
     "renumbered",
@@ -150,8 +153,23 @@ class Segment:
         """Return the rows that have not been removed."""
         if self.removed is None:
             return self.rows
-        kept = np.flatnonzero(self.removed == 0)
-        return Rows(self.rows.signatures[kept], self.rows.all_ids()[kept], self.rows.ascending)
+        return self.rows.take(np.flatnonzero(self.removed == 0))
+
+    def places(self, chosen: Chosen) -> NDArray[np.int64]:
+        """Return where the living rows are whose ids are chosen, in ascending order."""
+        if chosen.mask is None:
+            found = self.find(np.empty(0, np.int64) if chosen.ids is None else chosen.ids)
+            return np.sort(found[found >= 0])
+        kept = chosen.mask[: len(self)] if self.rows.ids is None else chosen.has(self.rows.ids)
+        if self.removed is not None:
+            kept = kept & (self.removed[: len(kept)] == 0)
+        return np.flatnonzero(kept)
+
+    def only(self, places: NDArray[np.int64]) -> Segment:
+        """Return the segment as if all other rows had been removed."""
+        removed = np.ones(len(self), np.uint8)
+        removed[places] = 0
+        return Segment(self.rows, self.slice_bits, removed, self.lists, len(self) - len(places))
 
     def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
         """Return what has to be saved, by name."""
@@ -206,6 +224,18 @@ class Segment:
                 f"{container.path} holds slice lists of the wrong length; it is damaged"
             ) from None
         return segment
+
+
+def chosen_of(segments: Sequence[Segment], chosen: Chosen, most: int) -> tuple[Segment, ...]:
+    """Return segments of the chosen rows alone: copies of up to `most`, else with others left out.
+
+    Copies have no lists: they are compared one by one.
+    """
+    places = [segment.places(chosen) for segment in segments]
+    if sum(map(len, places)) > most:
+        return tuple(part.only(at) for part, at in zip(segments, places, strict=True))
+    copied = [part.rows.take(at) for part, at in zip(segments, places, strict=True)]
+    return (Segment(_joined(copied), segments[0].slice_bits),)
 
 
 def merged_segments(segments: list[Segment], threads: int) -> Segment:
