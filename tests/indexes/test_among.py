@@ -14,25 +14,8 @@ import lookalike as la
 from lookalike.indexes import among as choosing
 from lookalike.indexes.slices import search as slice_search
 from support import oracle
+from support.index_kinds import KINDS, made
 from support.strategies import collections, collections_with_queries
-
-KINDS = ("scan", "slices", "blocks", "compressed blocks", "flips", "sharded", "sharded mixed")
-
-
-def made(kind: str, rows: Any, ids: Any) -> Any:
-    bits = 8 * rows.shape[1]
-    if kind == "scan":
-        return la.ScanIndex(rows, ids)
-    if kind == "slices":
-        return la.SliceIndex(rows, min(7, bits), ids)
-    if kind.endswith("blocks"):
-        return la.BlockIndex(rows, min(3, bits - 1), ids=ids, compressed="comp" in kind)
-    if kind == "flips":
-        return la.FlipIndex(rows, min(9, bits), ids=ids)
-    half = len(rows) // 2
-    first, second = (None, None) if ids is None else (ids[:half], ids[half:])
-    rest: Any = made("blocks" if "mixed" in kind else "slices", rows[half:], second)
-    return la.ShardedIndex([made("slices", rows[:half], first), rest])
 
 
 @st.composite
@@ -150,6 +133,12 @@ def test_what_was_read_is_told() -> None:
         assert result.explanation is not None
         assert result.explanation.lists.tolist() == [0, 0, 0]
         assert result.exact
+
+
+def test_the_largest_id_is_an_id() -> None:
+    rows = oracle.collection(3, 8, "uniform", 0)
+    index = la.ScanIndex(rows, [5, 2**63 - 1, 7])
+    assert index.search(rows[:1], 2, among=[2**63 - 1] * 2).ids.tolist() == [[2**63 - 1, -1]]
 
 
 def test_shards_that_are_the_same_index() -> None:

@@ -15,25 +15,8 @@ from hypothesis import strategies as st
 import lookalike as la
 from lookalike.storage import container_bytes
 from support import oracle
+from support.index_kinds import KINDS, made
 from support.strategies import collections_with_queries, distinct_ids
-
-KINDS = ("scan", "slices", "blocks", "compressed blocks", "flips", "sharded", "sharded mixed")
-
-
-def made(kind: str, rows: Any, ids: Any) -> Any:
-    bits = 8 * rows.shape[1]
-    if kind == "scan":
-        return la.ScanIndex(rows, ids)
-    if kind == "slices":
-        return la.SliceIndex(rows, min(7, bits), ids)
-    if kind.endswith("blocks"):
-        return la.BlockIndex(rows, min(3, bits - 1), ids=ids, compressed="comp" in kind)
-    if kind == "flips":
-        return la.FlipIndex(rows, min(9, bits), ids=ids)
-    half = len(rows) // 2
-    first, second = (None, None) if ids is None else (ids[:half], ids[half:])
-    rest: Any = made("scan" if "mixed" in kind else "slices", rows[half:], second)
-    return la.ShardedIndex([made("slices", rows[:half], first), rest])
 
 
 def answers(index: Any, queries: Any) -> list[Any]:

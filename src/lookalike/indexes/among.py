@@ -14,8 +14,11 @@ from lookalike.indexes.rows import as_ids
 
 __all__ = ["Among", "Chosen", "only_chosen", "worth_copying"]
 
-_COPY = 16
-"""How many comparisons copying a row costs."""
+_COPY, _COPIED_BYTES = 16, 1024
+"""How many comparisons copying a row costs: these, or as many as take so many bytes."""
+
+_MARKED = 32
+"""Ids are marked in a mask where it has no more places for each of them than these."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -34,7 +37,7 @@ class Chosen:
         array = as_array("among", among)
         if array.dtype != np.bool_:
             try:
-                return cls(np.unique(as_ids(array)), None)
+                return cls._listed(as_ids(array), next_id)
             except ArgumentError as error:
                 raise ArgumentError(f"among: {error}; or a mask of bool") from None
         if array.shape != (next_id,):
@@ -43,6 +46,29 @@ class Chosen:
                 "each id from 0 to the largest there has been. Where ids are large, list them"
             )
         return cls(None, array)
+
+    @classmethod
+    def _listed(cls, ids: NDArray[np.int64], next_id: int) -> Chosen:
+        if next_id <= _MARKED * len(ids):  # quicker than to sort them
+            mask = np.zeros(next_id, bool)
+            mask[ids[ids < next_id]] = True
+            return cls(None, mask)
+        ordered = np.sort(ids)
+        first = np.ones(len(ordered), bool)
+        first[1:] = ordered[1:] != ordered[:-1]
+        return cls(ordered[first], None)
+
+    def __len__(self) -> int:
+        """Return how many ids are chosen, whether they are there or not."""
+        if self.mask is not None:
+            return int(np.count_nonzero(self.mask))
+        return 0 if self.ids is None else len(self.ids)
+
+    def listed(self) -> NDArray[np.int64]:
+        """Return the chosen ids, in ascending order."""
+        if self.mask is not None:
+            return np.flatnonzero(self.mask)
+        return np.empty(0, np.int64) if self.ids is None else self.ids
 
     def has(self, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which of these ids are chosen."""
@@ -71,12 +97,12 @@ Among = ArrayLike | Chosen
 """What callers give, and what an index gives to its shards."""
 
 
-def worth_copying(count: int, queries: int) -> int:
+def worth_copying(count: int, bits: int, queries: int) -> int:
     """Return how many of `count` rows are better copied, and only they compared with queries.
 
     Where more are chosen, all are compared, and others left out.
     """
-    return queries * count // (_COPY + queries)
+    return queries * count // (max(_COPY, 8 * _COPIED_BYTES // bits) + queries)
 
 
 def only_chosen(matches: Matches, chosen: Chosen) -> Matches:

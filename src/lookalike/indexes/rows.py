@@ -55,7 +55,8 @@ class Rows:
 
     def take(self, places: NDArray[np.int64]) -> Rows:
         """Return copies of the rows at these places, which ascend."""
-        return Rows(self.signatures[places], self.all_ids()[places], self.ascending)
+        ids = places if self.ids is None else self.ids[places]
+        return Rows(self.signatures[places], ids, self.ascending)
 
     def arrays(self, prefix: str = "") -> dict[str, NDArray[Any]]:
         """Return what has to be saved, by name."""

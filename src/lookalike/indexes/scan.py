@@ -115,7 +115,7 @@ class ScanIndex(Index):
         if among is None:
             return self._segment
         chosen = Chosen.of(among, self.next_id)
-        (part,) = chosen_of([self._segment], chosen, worth_copying(len(self), queries))
+        (part,) = chosen_of([self._segment], chosen, worth_copying(len(self), self.bits, queries))
         return part
 
     def _radius(self, radius: SupportsIndex) -> int:

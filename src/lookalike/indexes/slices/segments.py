@@ -157,19 +157,21 @@ class Segment:
 
     def places(self, chosen: Chosen) -> NDArray[np.int64]:
         """Return where the living rows are whose ids are chosen, in ascending order."""
-        if chosen.mask is None:
-            found = self.find(np.empty(0, np.int64) if chosen.ids is None else chosen.ids)
-            return np.sort(found[found >= 0])
-        kept = chosen.mask[: len(self)] if self.rows.ids is None else chosen.has(self.rows.ids)
-        if self.removed is not None:
-            kept = kept & (self.removed[: len(kept)] == 0)
-        return np.flatnonzero(kept)
+        found = self.find(chosen.listed())
+        return np.sort(found[found >= 0])
 
-    def only(self, places: NDArray[np.int64]) -> Segment:
-        """Return the segment as if all other rows had been removed."""
+    def only(self, chosen: Chosen) -> Segment:
+        """Return the segment as if all rows that are not chosen had been removed."""
         removed = np.ones(len(self), np.uint8)
-        removed[places] = 0
-        return Segment(self.rows, self.slice_bits, removed, self.lists, len(self) - len(places))
+        if chosen.mask is None:
+            removed[self.places(chosen)] = 0
+        elif self.rows.ids is None:
+            np.logical_not(chosen.mask[: len(self)], out=removed[: len(chosen.mask)], dtype=bool)
+        else:
+            np.logical_not(chosen.has(self.rows.ids), out=removed, dtype=bool)
+        if self.removed is not None:
+            removed |= self.removed
+        return Segment(self.rows, self.slice_bits, removed, self.lists, int(removed.sum()))
 
     def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
         """Return what has to be saved, by name."""
@@ -231,10 +233,9 @@ def chosen_of(segments: Sequence[Segment], chosen: Chosen, most: int) -> tuple[S
 
     Copies have no lists: they are compared one by one.
     """
-    places = [segment.places(chosen) for segment in segments]
-    if sum(map(len, places)) > most:
-        return tuple(part.only(at) for part, at in zip(segments, places, strict=True))
-    copied = [part.rows.take(at) for part, at in zip(segments, places, strict=True)]
+    if len(chosen) > most:
+        return tuple(segment.only(chosen) for segment in segments)
+    copied = [segment.rows.take(segment.places(chosen)) for segment in segments]
     return (Segment(_joined(copied), segments[0].slice_bits),)
 
 

@@ -147,7 +147,7 @@ class TabledIndex(Index):
 
     def _among(self, chosen: Chosen, queries: int) -> Segment:
         """Return what is to be scanned."""
-        (part,) = chosen_of([self._segment], chosen, worth_copying(len(self), queries))
+        (part,) = chosen_of([self._segment], chosen, worth_copying(len(self), self.bits, queries))
         return part
 
     def _chunks(self) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int64]]]:
