@@ -32,7 +32,7 @@ def answers(index: Any, queries: Any) -> list[Any]:
 def test_bytes_bring_back_the_same_answers(case: Any, kind: str, data: st.DataObject) -> None:
     rows, queries = case
     index = made(kind, rows, data.draw(distinct_ids(len(rows))))
-    if kind == "slices":
+    if kind == "slices" and index.next_id < 2**62:  # there are numbers left for others
         added = index.add(queries)
         living = sorted({*index.living()[1].tolist()} - set(added[:1].tolist()))
         if living:
