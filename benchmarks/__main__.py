@@ -11,6 +11,8 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
+from benchmarks.bands.live import CASES as BANDS
+from benchmarks.bands.live import run_bands
 from benchmarks.collection.cases import CASES as COLLECTIONS
 from benchmarks.collection.cases import run_collections
 from benchmarks.dedup.defaults import NAME as DEFAULTS
@@ -56,11 +58,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     planned = [name for name in PLANNING if options.only in name]
     sampled = [name for name in REAL if options.only in name]
     collections = [name for name in COLLECTIONS if options.only in name]
+    banded = [name for name in BANDS if options.only in name]
     deduped = selected_cases(options.only)
     with_import, with_memory = options.only in IMPORT, options.only in MEMORY
     if not (
         scans or signings or sliced or matched or planned or sampled or collections
-        or deduped or with_import or with_memory
+        or banded or deduped or with_import or with_memory
     ):  # fmt: skip
         print(f"no case has {options.only!r} in its name", file=sys.stderr)
         return 2
@@ -99,6 +102,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if collections:
             results, verdicts = keep(collections, quick=options.quick)
             write_json(options.output / "collections.json", machine, results, verdicts)
+            gates += verdicts
+        if banded:
+            results, verdicts = live_bands(banded, quick=options.quick)
+            write_json(options.output / "bands.json", machine, results, verdicts)
             gates += verdicts
         if deduped:
             results, verdicts = dedup(deduped, options.data, options.cache, quick=options.quick)
@@ -161,6 +168,15 @@ def keep(selected: Sequence[str], *, quick: bool) -> tuple[list[Result], list[Ve
     """Run the benchmark of collections in databases."""
     results: list[Result] = []
     for result in run_collections(selected, part=QUICK_FRACTION if quick else 1):
+        print(f"\n{case_table(result)}", flush=True)
+        results.append(result)
+    return results, finish(results, quick=quick, summary=False)
+
+
+def live_bands(selected: Sequence[str], *, quick: bool) -> tuple[list[Result], list[Verdict]]:
+    """Run the benchmark of live MinHash, with one thread."""
+    results: list[Result] = []
+    for result in run_bands(selected, part=QUICK_FRACTION if quick else 1):
         print(f"\n{case_table(result)}", flush=True)
         results.append(result)
     return results, finish(results, quick=quick, summary=False)

@@ -27,6 +27,13 @@ bool equal_band(const std::uint32_t* a, const std::uint32_t* b, std::size_t valu
     return true;
 }
 
+bool any_empty(const std::uint32_t* values, std::size_t count) {
+    std::uint32_t found = 0;  // a loop that compilers vectorise, which std::find is not
+    for (std::size_t index = 0; index < count; ++index)
+        found |= static_cast<std::uint32_t>(values[index] == kEmpty);
+    return found != 0;
+}
+
 template <bool empty_counts>
 std::int32_t equal_values(const std::uint32_t* a, const std::uint32_t* b, std::size_t values) {
     std::int32_t equal = 0;  // loops that compilers vectorise
@@ -70,9 +77,7 @@ std::size_t BandTable::memory_bytes() const {
 
 // Whether a band stands for something.
 bool BandTable::has(const std::uint32_t* row, std::size_t band) const {
-    const std::uint32_t* const first = row + band * shape_.band_values;
-    return empty_counts_ ||
-           std::find(first, first + shape_.band_values, kEmpty) == first + shape_.band_values;
+    return empty_counts_ || !any_empty(row + band * shape_.band_values, shape_.band_values);
 }
 
 // Multilinear hashing (Lemire and Kaser): with factors that nobody knows, bands that differ share a
@@ -135,8 +140,7 @@ void BandTable::insert_block(const std::uint32_t* rows, std::size_t count, std::
         std::copy_n(values, shape_.values, row(first + index));
         for (std::size_t band = 0; band < shape_.bands; ++band)
             keys[band * count + index] = key(values, band);
-        whole = whole && (empty_counts_ || std::find(values, values + shape_.values, kEmpty) ==
-                                               values + shape_.values);
+        whole = whole && (empty_counts_ || !any_empty(values, shape_.values));
     }
     const std::size_t total = count * shape_.bands;
     std::size_t ahead = 0, band_ahead = 0, at = 0;

@@ -33,7 +33,7 @@ _KINDS = {
     "tfidf": _native.WeightKind.tfidf,
     "log-likelihood": _native.WeightKind.log_likelihood,
 }
-_LEARNT = ("tfidf", "log-likelihood")
+LEARNT = ("tfidf", "log-likelihood")
 
 WEIGHT_KINDS = tuple(_KINDS)
 
@@ -136,7 +136,7 @@ class Weights:
     @property
     def learns(self) -> bool:
         """Whether `fit` has to be called before these weights can be used."""
-        return self.kind in _LEARNT
+        return self.kind in LEARNT
 
     def fit(
         self,

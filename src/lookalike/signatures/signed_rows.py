@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from lookalike import _native
 from lookalike.checks import as_array, real_array
 from lookalike.errors import SignatureError
+from lookalike.features.weights import LEARNT
 from lookalike.shown import brief
 from lookalike.signatures.signer import DocumentSigner, Signer
 
@@ -58,7 +59,9 @@ def signer_mark(signer: Signer) -> str:
     """Return all that decides over a signer's values, as text; what it has learnt as a checksum."""
     description = signer.to_dict()
     weights = description.get("weights")
-    if isinstance(weights, dict) and weights.get("vocabulary") is not None:
+    if isinstance(weights, dict) and weights["kind"] not in LEARNT:
+        description["weights"] = {**weights, "vocabulary": None}  # what was learnt is not used
+    elif isinstance(weights, dict) and weights.get("vocabulary") is not None:
         learnt = json.dumps(weights["vocabulary"], sort_keys=True).encode()
         checksum = _native.Xxh64()
         checksum.add(np.frombuffer(learnt, np.uint8))

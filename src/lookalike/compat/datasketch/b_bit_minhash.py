@@ -8,6 +8,12 @@ from typing import Any
 import numpy as np
 
 from lookalike.compat.datasketch.minhash import MinHash
+from lookalike.compat.datasketch.schemes import (
+    LEGACY,
+    SCHEMES,
+    check_same_scheme,
+    scheme_of_code,
+)
 from lookalike.errors import ArgumentError
 
 __all__ = ["bBitMinHash"]
@@ -18,7 +24,7 @@ _HEAD = struct.Struct("<qBdi")  # seed, b, r, how many values; then words with t
 class bBitMinHash:  # noqa: N801  # its name
     """The lowest `b` bits of a MinHash's values; `r` is the share of all things that are in it."""
 
-    __slots__ = ("b", "hashvalues", "r", "seed")
+    __slots__ = ("b", "hashvalues", "r", "scheme", "seed")
 
     def __init__(self, minhash: MinHash, b: int = 1, r: float = 0.0) -> None:
         self.b, self.r = int(b), float(r)
@@ -27,13 +33,15 @@ class bBitMinHash:  # noqa: N801  # its name
         if self.r > 1:
             raise ArgumentError(f"r is {r}; expected a share from 0 to 1")
         mask = np.uint64((1 << self.b) - 1)
-        self.hashvalues = (minhash.hashvalues & mask).astype(np.uint32)
+        self.hashvalues = (minhash.hashvalues.astype(np.uint64) & mask).astype(np.uint32)
         self.seed = minhash.seed
+        self.scheme = minhash.scheme
 
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, bBitMinHash)
-            and (self.seed, self.b, self.r) == (other.seed, other.b, other.r)
+            and (self.seed, self.scheme) == (other.seed, other.scheme)
+            and (self.b, self.r) == (other.b, other.r)
             and np.array_equal(self.hashvalues, other.hashvalues)
         )
 
@@ -46,6 +54,7 @@ class bBitMinHash:  # noqa: N801  # its name
                 f"b={self.b}, seed={self.seed} and b={other.b}, seed={other.seed} differ; expected "
                 "the same"
             )
+        check_same_scheme(self.scheme, other)
         equal = np.count_nonzero(self.hashvalues == other.hashvalues) / self.hashvalues.size
         first, second = self._chance(), other._chance()
         if self.r == other.r == 0:
@@ -64,7 +73,8 @@ class bBitMinHash:  # noqa: N801  # its name
     def bytesize(self) -> int:
         """Return how many bytes it takes pickled."""
         slot = _slot_bits(self.b)
-        return _HEAD.size + 8 * -(-self.hashvalues.size // (64 // slot))
+        code = 1 if SCHEMES[self.scheme].code else 0
+        return _HEAD.size + code + 8 * -(-self.hashvalues.size // (64 // slot))
 
     def __getstate__(self) -> bytearray:
         slot = _slot_bits(self.b)
@@ -74,14 +84,20 @@ class bBitMinHash:  # noqa: N801  # its name
         # The first value of a word is in its highest bits; in a last word with fewer, too.
         shifts = np.arange(per_word - 1, -1, -1, dtype=np.uint64) * np.uint64(slot)
         words = np.bitwise_or.reduce(padded.reshape(-1, per_word) << shifts, axis=1)
-        head = _HEAD.pack(self.seed, self.b, self.r, self.hashvalues.size)
+        code, count = SCHEMES[self.scheme].code, self.hashvalues.size
+        head = _HEAD.pack(self.seed, self.b, self.r, -count if code else count)
+        head += bytes([code] if code else [])
         return bytearray(head + words.astype("<u8").tobytes())
 
     def __setstate__(self, state: Any) -> None:
         self.seed, self.b, self.r, count = _HEAD.unpack_from(state, 0)
+        begin = _HEAD.size
+        self.scheme = LEGACY
+        if count < 0:  # a byte with the scheme follows
+            self.scheme, count, begin = scheme_of_code(state[begin]), -count, begin + 1
         slot = _slot_bits(self.b)
         per_word = 64 // slot
-        words = np.frombuffer(state, "<u8", -(-count // per_word), _HEAD.size).astype(np.uint64)
+        words = np.frombuffer(state, "<u8", -(-count // per_word), begin).astype(np.uint64)
         shifts = np.arange(per_word - 1, -1, -1, dtype=np.uint64) * np.uint64(slot)
         values = words[:, None] >> shifts & np.uint64((1 << slot) - 1)
         self.hashvalues = values.ravel()[:count].astype(np.uint32)

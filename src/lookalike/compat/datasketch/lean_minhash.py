@@ -6,9 +6,11 @@ import struct
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from lookalike.checks import one_of
 from lookalike.compat.datasketch.minhash import MinHash, _united
+from lookalike.compat.datasketch.schemes import LEGACY, SCHEMES, scheme_of_code
 from lookalike.errors import ArgumentError
 
 __all__ = ["LeanMinHash"]
@@ -17,25 +19,28 @@ __all__ = ["LeanMinHash"]
 class LeanMinHash(MinHash):
     """Hash values and their seed, without what adding to them takes.
 
-    Serialized it is the seed in 8 bytes, the number of values in 4, and 4 for each value.
+    Serialized it is the seed in 8 bytes, the number of values in 4, and 4 for each value. Of
+    another scheme than "legacy" the number is negative, and a byte with the scheme follows it.
     """
 
-    __slots__ = ("hashvalues", "seed")
+    __slots__ = ("hashvalues", "scheme", "seed")
 
     def __init__(
         self,
         minhash: MinHash | None = None,
         seed: int | None = None,
         hashvalues: ArrayLike | None = None,
+        scheme: str | None = None,
     ) -> None:
         if minhash is not None:
-            seed, hashvalues = minhash.seed, minhash.hashvalues
+            seed, hashvalues, scheme = minhash.seed, minhash.hashvalues, minhash.scheme
         if seed is None or hashvalues is None:
             raise ArgumentError("a LeanMinHash is made of a minhash, or of seed and hashvalues")
-        self._initialize_slots(seed, hashvalues)
+        self._initialize_slots(seed, hashvalues, LEGACY if scheme is None else scheme)
 
-    def _initialize_slots(self, seed: int, hashvalues: ArrayLike) -> None:
+    def _initialize_slots(self, seed: int, hashvalues: ArrayLike, scheme: str) -> None:
         self.seed = seed
+        self.scheme = one_of("scheme", scheme, SCHEMES)
         self.hashvalues = self._parse_hashvalues(hashvalues)
 
     def update(self, b: Any) -> None:
@@ -52,9 +57,7 @@ class LeanMinHash(MinHash):
 
     def bytesize(self, byteorder: str = "@") -> int:
         """Return how many bytes `serialize` writes."""
-        return sum(struct.calcsize(byteorder + kind) for kind in "qi") + len(
-            self
-        ) * struct.calcsize(byteorder + "I")
+        return struct.calcsize(self._format(byteorder))
 
     def serialize(self, buf: Any, byteorder: str = "@") -> None:
         """Write to a buffer, in one of the byte orders of `struct`."""
@@ -62,8 +65,14 @@ class LeanMinHash(MinHash):
             raise ArgumentError(
                 f"the buffer has {len(buf)} bytes; expected {self.bytesize(byteorder)} or more"
             )
+        code = SCHEMES[self.scheme].code
+        head = (-len(self), code) if code else (len(self),)
         values = self.hashvalues.tolist()
-        struct.pack_into(f"{byteorder}qi{len(self)}I", buf, 0, self.seed, len(self), *values)
+        struct.pack_into(self._format(byteorder), buf, 0, self.seed, *head, *values)
+
+    def _format(self, byteorder: str) -> str:
+        kind = SCHEMES[self.scheme]
+        return f"{byteorder}qi{'B' if kind.code else ''}{len(self)}{kind.value_format}"
 
     @classmethod
     def deserialize(cls, buf: Any, byteorder: str = "@") -> LeanMinHash:
@@ -78,19 +87,26 @@ class LeanMinHash(MinHash):
         return buffer
 
     def __setstate__(self, state: Any) -> None:
-        self._initialize_slots(*_read(state, ""))
+        self._initialize_slots(*_read(state, "@"))
 
     def __hash__(self) -> int:  # type: ignore[override]  # it does not change
-        return hash((self.seed, tuple(self.hashvalues)))
+        return hash((self.scheme, self.seed, tuple(self.hashvalues)))
 
     @classmethod
     def union(cls, *lmhs: Any) -> Any:
         """Return one with the values of all, two or more."""
         first, values = _united(lmhs)
-        return cls(seed=first.seed, hashvalues=values)
+        return cls(seed=first.seed, hashvalues=values, scheme=first.scheme)
 
 
-def _read(buffer: Any, byteorder: str) -> tuple[int, np.ndarray[Any, np.dtype[np.uint64]]]:
+def _read(buffer: Any, byteorder: str) -> tuple[int, NDArray[np.uint64], str]:
+    """Return seed, values and scheme."""
     seed, count = struct.unpack_from(f"{byteorder}qi", buffer, 0)
-    values = struct.unpack_from(f"{byteorder}{count}I", buffer, struct.calcsize(f"{byteorder}qi"))
-    return seed, np.array(values, np.uint64)
+    scheme, code = LEGACY, ""
+    if count < 0:
+        at = struct.calcsize(f"{byteorder}qi")
+        scheme, code = scheme_of_code(struct.unpack_from("B", buffer, at)[0]), "B"
+    letter = SCHEMES[scheme].value_format
+    begin = struct.calcsize(f"{byteorder}qi{code}0{letter}")
+    values = struct.unpack_from(f"{byteorder}{abs(count)}{letter}", buffer, begin)
+    return seed, np.array(values, np.uint64), scheme

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.compat.datasketch.lsh_params import best_params, check_threshold, check_weights
+from lookalike.compat.datasketch.schemes import check_same_scheme
 from lookalike.errors import ArgumentError
 
 __all__ = ["MinHashLSH", "MinHashLSHDeletionSession", "MinHashLSHInsertionSession"]
@@ -56,6 +57,7 @@ class MinHashLSH:
         self._clear()
 
     def _clear(self) -> None:
+        self._minhash_scheme: str | None = None
         self._table: _native.BandTable | None = None
         self._words = 0  # of a row
         self._row_keys: list[Any] = []
@@ -82,9 +84,11 @@ class MinHashLSH:
     def insert(self, key: Hashable, minhash: Any, check_duplication: bool = True) -> None:
         """Insert a MinHash under a key that is not there yet, unless that is not to be checked."""
         row, stored = self._row(minhash), self._stored(key)
+        scheme = check_same_scheme(self._minhash_scheme, minhash)
         if check_duplication and stored in self._rows:
             raise ArgumentError("The given key already exists")
         self._append([stored], row)
+        self._minhash_scheme = scheme
 
     def insertion_session(self, buffer_size: int = 50000) -> MinHashLSHInsertionSession:
         """Return a context in which to insert; what is inserted is there at once."""
@@ -133,6 +137,10 @@ class MinHashLSH:
             )
         if check_overlap and not self._rows.keys().isdisjoint(other._rows):
             raise ArgumentError("The keys are overlapping, duplicate key exists.")
+        schemes = {self._minhash_scheme, other._minhash_scheme} - {None}
+        if len(schemes) > 1:
+            raise ArgumentError(f"MinHashes of the schemes {schemes} cannot be in one index")
+        self._minhash_scheme = self._minhash_scheme or other._minhash_scheme
         for key in list(other._rows):
             bands = other.keys[key]
             for begin in range(0, len(bands), self.b):
@@ -159,7 +167,7 @@ class MinHashLSH:
         rows = [row for several in self._rows.values() for row in several]
         state = {
             name: getattr(self, name)
-            for name in ("h", "b", "r", "prepickle", "hashfunc", "buffer_size")
+            for name in ("h", "b", "r", "prepickle", "hashfunc", "buffer_size", "_minhash_scheme")
         }
         return {**state, "keys": keys, "rows": self._values(rows), "numbered": self._numbered}
 
@@ -168,6 +176,7 @@ class MinHashLSH:
         self.prepickle, self.hashfunc = state["prepickle"], state.get("hashfunc")
         self.buffer_size = state.get("buffer_size", 50000)
         self._clear()
+        self._minhash_scheme = state.get("_minhash_scheme")
         keys = state["keys"]
         if "rows" in state:
             self._numbered = state["numbered"]
@@ -188,11 +197,20 @@ class MinHashLSH:
         """Return what is stored of a MinHash: the values of its bands, their bytes reversed."""
         if len(minhash) != self.h:
             raise ArgumentError(f"the minhash has {len(minhash)} values; expected {self.h}")
-        values = np.ascontiguousarray(minhash.hashvalues[: self.b * self.r]).byteswap()
         if self.hashfunc is None:
+            values = np.ascontiguousarray(minhash.hashvalues[: self.b * self.r]).byteswap()
             return values.view(np.uint32).reshape(1, -1)
-        parts = [self.hashfunc(bytes(part.data)) for part in np.split(values, self.b)]
-        return self._row_of_bands(parts)
+        parts = [minhash.hashvalues[begin:end] for begin, end in self.hashranges]
+        return self._row_of_bands([self._H(part) for part in parts])
+
+    def _H(self, hs: NDArray[Any]) -> bytes:  # noqa: N802  # pickled indexes name these three
+        swapped = self._byteswap(hs)
+        return swapped if self.hashfunc is None else self.hashfunc(swapped)
+
+    def _byteswap(self, hs: NDArray[Any]) -> bytes:
+        return bytes(hs.byteswap().data)
+
+    _hashed_byteswap = _H
 
     def _row_of_bands(self, bands: list[bytes]) -> NDArray[np.uint32]:
         """Return the row whose bands these are; hashes of bands are numbered as they come."""
@@ -228,6 +246,7 @@ class MinHashLSH:
 
     def _found(self, minhash: Any, bands: int) -> list[Any]:
         row = self._row(minhash)
+        check_same_scheme(self._minhash_scheme, minhash)
         if self._table is None or row.shape[1] != self._words:
             return []
         _, rows, _ = self._table.query(np.ascontiguousarray(row), bands, 0, _NO_LIMIT, 1)

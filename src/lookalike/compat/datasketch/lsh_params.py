@@ -11,7 +11,7 @@ from lookalike.errors import ArgumentError
 
 __all__ = ["best_params", "best_params_for_containment", "check_threshold", "check_weights"]
 
-_MOST_NODES = 200
+_MOST_NODES = 128
 
 
 def check_threshold(threshold: float, num_perm: int) -> None:
@@ -59,11 +59,16 @@ def best_params_for_containment(
     return _least(shapes, below, above, false_positive, false_negative)
 
 
+@lru_cache(maxsize=64)
+def _legendre(count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    return np.polynomial.legendre.leggauss(count)
+
+
 class _Interval:
     """Nodes and weights to integrate over an interval (Gauss and Legendre)."""
 
     def __init__(self, begin: float, end: float, count: int) -> None:
-        places, weights = np.polynomial.legendre.leggauss(count)
+        places, weights = _legendre(count)
         half = (end - begin) / 2
         self.nodes: NDArray[np.float64] = begin + half * (places + 1)
         self.weights: NDArray[np.float64] = half * weights

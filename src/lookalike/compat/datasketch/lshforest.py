@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike.compat.datasketch.schemes import check_same_scheme
 from lookalike.errors import ArgumentError
 
 __all__ = ["MinHashLSHForest"]
@@ -28,13 +29,15 @@ class MinHashLSHForest:
         self.hashtables: list[dict[bytes, list[Any]]] = [defaultdict(list) for _ in range(l)]
         self.hashranges = [(tree * self.k, (tree + 1) * self.k) for tree in range(l)]
         self.keys: dict[Any, list[bytes]] = {}
+        self._minhash_scheme: str | None = None
         self.sorted_hashtables: list[list[bytes]] = [[] for _ in range(l)]
 
     def add(self, key: Hashable, minhash: Any) -> None:
         """Add a MinHash under a new key."""
-        self._check_length(minhash)
+        self._check(minhash)
         if key in self.keys:
             raise ArgumentError("The given key has already been added")
+        self._minhash_scheme = check_same_scheme(self._minhash_scheme, minhash)
         self.keys[key] = [_bytes(minhash.hashvalues[begin:end]) for begin, end in self.hashranges]
         for values, table in zip(self.keys[key], self.hashtables, strict=True):
             table[values].append(key)
@@ -47,7 +50,7 @@ class MinHashLSHForest:
         """Return at most `k` keys, those that share longer prefixes first taken."""
         if k <= 0:
             raise ArgumentError(f"k is {k}; expected 1 or more")
-        self._check_length(minhash)
+        self._check(minhash)
         found: dict[Any, None] = {}
         for length in range(self.k, 0, -1):
             for key in self._sharing(minhash, length):
@@ -67,11 +70,16 @@ class MinHashLSHForest:
                 yield from table[order[at]]
                 at += 1
 
-    def get_minhash_hashvalues(self, key: Hashable) -> NDArray[np.uint64]:
+    def get_minhash_hashvalues(self, key: Hashable) -> NDArray[Any]:
         """Return the hash values of what was added under a key."""
         if key not in self.keys:
             raise KeyError(f"The provided key does not exist in the LSHForest: {key}")
-        return np.frombuffer(b"".join(self.keys[key]), np.uint64).byteswap()
+        values = b"".join(self.keys[key])
+        narrow = len(values) == 4 * self.k * self.l
+        return np.frombuffer(values, np.uint32 if narrow else np.uint64).byteswap()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({"_minhash_scheme": None, **state})
 
     def is_empty(self) -> bool:
         """Return whether nothing can be found."""
@@ -80,7 +88,8 @@ class MinHashLSHForest:
     def __contains__(self, key: Hashable) -> bool:
         return key in self.keys
 
-    def _check_length(self, minhash: Any) -> None:
+    def _check(self, minhash: Any) -> None:
+        check_same_scheme(self._minhash_scheme, minhash)
         if len(minhash) < self.k * self.l:
             raise ArgumentError(
                 f"the minhash has {len(minhash)} values; expected {self.k * self.l} or more"

@@ -4,59 +4,45 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lookalike import _native
-from lookalike.compat.datasketch.hashfunc import sha1_hash32
+from lookalike.checks import one_of
+from lookalike.compat.datasketch.schemes import LEGACY, SCHEMES, check_same_scheme
 from lookalike.errors import ArgumentError
 
 __all__ = ["MinHash"]
 
-_PRIME = (1 << 61) - 1
-_MAX_HASH = np.uint64((1 << 32) - 1)
 _HASH_RANGE = 1 << 32
-
-
-@lru_cache(maxsize=64)
-def _permutations(seed: Any, count: int) -> NDArray[np.uint64]:
-    """Return factors and terms as NumPy's generator of that seed draws them, by turns."""
-    random = np.random.RandomState(seed)
-    drawn = [
-        (
-            random.randint(1, _PRIME, dtype=np.uint64),
-            random.randint(0, _PRIME, dtype=np.uint64),
-        )
-        for _ in range(count)
-    ]
-    permutations = np.array(drawn, np.uint64).reshape(count, 2).T.copy()
-    permutations.flags.writeable = False  # shared by all that have this seed
-    return permutations
 
 
 class MinHash:
     """The least hash of the values so far, under each of `num_perm` permutations."""
 
     seed: int
-    hashvalues: NDArray[np.uint64]
+    hashvalues: NDArray[Any]
+    scheme: str
 
     def __init__(
         self,
         num_perm: int = 128,
         seed: int = 1,
         gpu_mode: str = "disable",
-        hashfunc: Callable[[Any], int] = sha1_hash32,
+        hashfunc: Callable[[Any], int] | None = None,
         hashobj: object = None,
         hashvalues: ArrayLike | None = None,
         permutations: Any = None,
+        scheme: str | None = None,
     ) -> None:
+        self.scheme = LEGACY if scheme is None else one_of("scheme", scheme, SCHEMES)
         values = None if hashvalues is None else self._parse_hashvalues(hashvalues)
         self.num_perm = num_perm if values is None else len(values)
         if self.num_perm > _HASH_RANGE:
             raise ArgumentError(f"num_perm is {num_perm}; expected at most {_HASH_RANGE}")
+        if hashfunc is None:
+            hashfunc = SCHEMES[self.scheme].hashfunc
         if not callable(hashfunc):
             raise ArgumentError("hashfunc must be a function, from a value to 32 bits")
         if hashobj is not None:
@@ -78,17 +64,23 @@ class MinHash:
         self._a_gpu = None  # part of what is pickled
         self._b_gpu = None
 
-    def _init_hashvalues(self, num_perm: int) -> NDArray[np.uint64]:
-        return np.full(num_perm, _MAX_HASH)
+    def _init_hashvalues(self, num_perm: int) -> NDArray[Any]:
+        kind = SCHEMES[self.scheme]
+        return np.full(num_perm, kind.greatest, kind.dtype)
 
-    def _init_permutations(self, num_perm: int) -> NDArray[np.uint64]:
-        try:
-            return _permutations(self.seed, num_perm)
-        except TypeError:  # seeds that cannot be looked up, such as arrays
-            return _permutations.__wrapped__(self.seed, num_perm)
+    def _init_permutations(self, num_perm: int) -> NDArray[Any]:
+        return SCHEMES[self.scheme].permutations(self.seed, num_perm)
 
-    def _parse_hashvalues(self, hashvalues: ArrayLike) -> NDArray[np.uint64]:
-        return np.array(hashvalues, np.uint64)
+    def _parse_hashvalues(self, hashvalues: ArrayLike) -> NDArray[Any]:
+        kind = SCHEMES[self.scheme]
+        if not isinstance(hashvalues, np.ndarray):
+            hashvalues = np.array(hashvalues, np.uint64)  # or large ones would become floats
+        if hashvalues.size and hashvalues.max() > kind.greatest:
+            raise ArgumentError(
+                f"a hash value is {hashvalues.max()}; scheme {self.scheme!r} has at most "
+                f"{kind.greatest}"
+            )
+        return hashvalues.astype(kind.dtype)
 
     def update(self, b: Any) -> None:
         """Add a value."""
@@ -104,10 +96,8 @@ class MinHash:
         self._add([self.hashfunc(value) for value in b])
 
     def _add(self, hashes: list[int]) -> None:
-        factors, terms = (np.ascontiguousarray(part, np.uint64) for part in self.permutations)
-        minima = self.hashvalues.copy()  # who was given the array before keeps it as it was
-        _native.mersenne_minima(np.array(hashes, np.uint64), factors, terms, minima)
-        self.hashvalues = minima
+        kind = SCHEMES[self.scheme]
+        self.hashvalues = kind.minima(self.hashvalues, hashes, self.permutations)
 
     def jaccard(self, other: MinHash) -> float:
         """Return the estimated Jaccard similarity of the values of both."""
@@ -116,7 +106,9 @@ class MinHash:
 
     def count(self) -> float:
         """Return the estimated number of distinct values."""
-        return float(len(self) / np.sum(self.hashvalues / float(_MAX_HASH)) - 1.0)
+        return float(
+            len(self) / np.sum(self.hashvalues / float(SCHEMES[self.scheme].greatest)) - 1.0
+        )
 
     def merge(self, other: MinHash) -> None:
         """Add the values of another one."""
@@ -124,6 +116,7 @@ class MinHash:
         self.hashvalues = np.minimum(other.hashvalues, self.hashvalues)
 
     def _check_same(self, other: MinHash) -> None:
+        check_same_scheme(self.scheme, other)
         if other.seed != self.seed:
             raise ArgumentError(f"seeds {self.seed} and {other.seed} differ; expected the same one")
         if len(other) != len(self):
@@ -131,13 +124,13 @@ class MinHash:
                 f"there are {len(self)} and {len(other)} permutations; expected as many"
             )
 
-    def digest(self) -> NDArray[np.uint64]:
+    def digest(self) -> NDArray[Any]:
         """Return a copy of the hash values."""
         return self.hashvalues.copy()
 
     def is_empty(self) -> bool:
         """Return whether no value was added."""
-        return bool((self.hashvalues == _MAX_HASH).all())
+        return bool((self.hashvalues == SCHEMES[self.scheme].greatest).all())
 
     def clear(self) -> None:
         """Forget all values."""
@@ -151,6 +144,7 @@ class MinHash:
             hashvalues=self.hashvalues,
             permutations=self.permutations,
             gpu_mode=self._gpu_mode,
+            scheme=self.scheme,
         )
 
     def __len__(self) -> int:
@@ -160,7 +154,7 @@ class MinHash:
         return (
             isinstance(other, MinHash)
             and type(self) is type(other)
-            and self.seed == other.seed
+            and (self.seed, self.scheme) == (other.seed, other.scheme)
             and np.array_equal(self.hashvalues, other.hashvalues)
         )
 
@@ -176,6 +170,7 @@ class MinHash:
             hashvalues=values,
             permutations=first.permutations,
             gpu_mode=first._gpu_mode,
+            scheme=first.scheme,
         )
 
     @classmethod
@@ -197,10 +192,11 @@ class MinHash:
 
     def __setstate__(self, state: Any) -> None:
         self.__dict__.update(state)
-        self.__dict__.setdefault("_gpu_mode", "disable")  # of datasketch before it had one
+        self.__dict__.setdefault("_gpu_mode", "disable")  # of datasketch before it had them
+        self.__dict__.setdefault("scheme", LEGACY)
 
 
-def _united(several: tuple[MinHash, ...]) -> tuple[MinHash, NDArray[np.uint64]]:
+def _united(several: tuple[MinHash, ...]) -> tuple[MinHash, NDArray[Any]]:
     """Return the first, and the hash values of all."""
     if len(several) < 2:
         raise ArgumentError(f"a union of {len(several)}; expected 2 or more")

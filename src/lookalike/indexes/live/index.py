@@ -58,8 +58,8 @@ class BandIndex:
     another seed or other settings, are refused. Documents without features are kept, and never
     found. Searches may run in many threads at once, also while rows come and go.
 
-    Takes some 0.5 to 1 microsecond to insert a row and 2 to search among a million, in batches; in
-    memory the row, and 12 to 23 bytes a band.
+    Takes about a microsecond to insert a row and two to search among a million, in batches and with
+    one thread; in memory the row, and 12 to 23 bytes a band.
     """
 
     def __init__(

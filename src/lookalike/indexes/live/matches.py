@@ -43,7 +43,7 @@ class KeyMatches:
     @cached_property
     def keys(self) -> list[Any]:
         """The keys of all matches."""
-        return [self.all_keys[row] for row in self.rows.tolist()]
+        return list(map(self.all_keys.__getitem__, self.rows.tolist()))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
