@@ -95,6 +95,7 @@ def group_pairs(**given: Any) -> None:
 
 
 LISTS = np.zeros(8 * 256, np.uint32)
+MARKS = np.ones(5, np.uint8)
 MISFITS: dict[str, Callable[[], Any]] = {
     "scan_nearest: width": lambda: _native.scan_nearest(
         ROWS, None, True, WIDE, 1, 1, np.zeros((2, 1), np.int64), ints(2, 1)
@@ -107,6 +108,15 @@ MISFITS: dict[str, Callable[[], Any]] = {
     ),
     "scan_nearest: answer": lambda: _native.scan_nearest(
         ROWS, None, True, ROWS, 2, 1, np.zeros((5, 2), np.int64), ints(5, 1)
+    ),
+    "scan_nearest: marks": lambda: _native.scan_nearest(
+        ROWS, None, True, ROWS, 1, 1, np.zeros((5, 1), np.int64), ints(5, 1), ROWS[0, :1]
+    ),
+    "scan_nearest: k of those without a mark": lambda: _native.scan_nearest(
+        ROWS, None, True, ROWS, 1, 1, np.zeros((5, 1), np.int64), ints(5, 1), MARKS
+    ),
+    "scan_within: marks": lambda: _native.scan_within(
+        ROWS, None, True, ROWS, 1, 9, 1, np.zeros(1, np.uint8)
     ),
     "scan_within: width": lambda: _native.scan_within(ROWS, None, True, WIDE, 1, 9, 1),
     "scan_within: ids": lambda: _native.scan_within(ROWS, IDS[:1], True, ROWS, 1, 9, 1),

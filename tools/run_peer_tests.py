@@ -1,6 +1,8 @@
 """Runs the tests of another package against the module that stands in for it.
 
     python tools/run_peer_tests.py datasketch path/to/its/repository
+    python tools/run_peer_tests.py simhash path/to/1e0ng/simhash        # or seomoz/simhash-py
+    python tools/run_peer_tests.py faiss path/to/faiss
     python tools/run_peer_tests.py datasketch         # if its tests are installed with it
 
 Nothing is fetched: who wants to run them has the peer's tests. They are run by pytest in a process
@@ -33,9 +35,15 @@ class Peer:
     """Files, and why they are not run."""
     known: dict[str, str] = field(default_factory=dict)
     """Ends of the names of tests that fail, and why."""
+    only: tuple[str, ...] = ()
+    """The files that are of the part which is stood in for; none: all are."""
+    prepare: str = ""
+    """Python that gives the stand-in what only the tests need."""
 
 
 _REDIS = "its storage is memory; redis is refused with an error that says what to do"
+_FLOATS = "product quantizers are of vectors of floats"
+_NOT_BINARY = "a graph, clusters, shards or replicas: not stood in for"
 _NO_SUCH = "not part of the stand-in; importing it says so"
 
 PEERS = {
@@ -50,14 +58,51 @@ PEERS = {
         },
         known={"redis": _REDIS, "redis_deletion_session": _REDIS},
     ),
+    "faiss": Peer(
+        folders=("tests",),
+        known={
+            "test_encode_to_binary": _FLOATS,
+            "test_shuffle": "bitvec_shuffle takes pointers of SWIG",
+            "test_replicas": _NOT_BINARY,
+            "test_shards": _NOT_BINARY,
+            **dict.fromkeys(
+                (
+                    *("test_ivf_flat_exhaustive", "test_ivf_flat2", "test_ivf_range"),
+                    *("test_ivf_flat_empty", "test_ivf_reconstruction", "test_ivf_nprobe"),
+                    *("test_ivf_reconstruct_n_uses_code_size_stride", "test_search_per_invlist"),
+                    *("test_hnsw_exact_distances", "test_hnsw", "test_ivf_flat", "test_ivf_hnsw"),
+                    *("test_factory_IVF", "test_factory_HNSW", "test_factory_IVF_HNSW"),
+                    "test_binary_from_float",
+                ),
+                _NOT_BINARY,
+            ),
+        },
+        only=(
+            *("test_index_binary.py", "test_binary_hashindex.py", "test_binary_factory.py"),
+            "test_binary_io.py",
+        ),
+        prepare="""
+import faiss
+for number, name in enumerate("NONE AVX2 AVX512 AVX512_SPR ARM_NEON ARM_SVE RISCV_RVV".split()):
+    setattr(faiss, f"SIMDLevel_{name}", number)
+class SIMDConfig:
+    is_simd_level_available = staticmethod(lambda level: level == 0)
+    set_level = staticmethod(lambda level: None)
+    get_level = get_dispatched_level = staticmethod(lambda: 0)
+faiss.SIMDConfig = SIMDConfig
+faiss.popcount64 = int.bit_count
+""",
+    ),
+    "simhash": Peer(folders=("tests", "test"), only=("test_simhash.py", "test.py")),
 }
 
 _CHILD = """
 import sys
 import lookalike.compat
 lookalike.compat.stand_in(sys.argv[1])
+exec(sys.argv[2])
 import pytest
-sys.exit(pytest.main(sys.argv[2:]))
+sys.exit(pytest.main(sys.argv[3:]))
 """
 
 
@@ -74,8 +119,9 @@ def main() -> int:
         ignored = [f"--ignore={tests / name}" for name in peer.left_out]
         # Not with the peer's options: they name plugins that need not be here.
         options = ["-c", os.devnull, f"--rootdir={root}", "-p", "no:cacheprovider"]
-        options += [f"--junitxml={report}", "-q", *ignored, str(tests)]
-        command = [sys.executable, "-c", _CHILD, arguments.peer, *options]
+        files = [tests / name for name in peer.only if (tests / name).exists()] or [tests]
+        options += [f"--junitxml={report}", "-q", *ignored, *map(str, files)]
+        command = [sys.executable, "-c", _CHILD, arguments.peer, peer.prepare, *options]
         run = subprocess.run(
             command,
             cwd=root,

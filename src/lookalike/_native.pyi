@@ -54,6 +54,7 @@ def scan_nearest(
     threads: int,
     out_ids: NDArray[np.int64],
     out_distances: NDArray[np.int32],
+    removed: NDArray[np.uint8] | None = None,
 ) -> None: ...
 def scan_within(
     rows: NDArray[np.uint8],
@@ -63,6 +64,7 @@ def scan_within(
     radius: int,
     limit: int,
     threads: int,
+    removed: NDArray[np.uint8] | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]: ...
 def scan_pairs(
     rows: NDArray[np.uint8],

@@ -126,9 +126,13 @@ class BatchError(CollectionError, ValueError):
 
     def __init__(self, errors: Sequence[ItemError], count: int) -> None:
         self.errors = list(errors)
+        self._count = count
         shown = "; ".join(map(str, self.errors[:3]))
         more = f"; and {len(self.errors) - 3} more" if len(self.errors) > 3 else ""
         super().__init__(
             f"{len(self.errors)} of {count} items cannot be written, so none was: {shown}{more}. "
             "Correct them, or pass on_error='skip' to write the others"
         )
+
+    def __reduce__(self) -> tuple[type[BatchError], tuple[list[ItemError], int]]:
+        return type(self), (self.errors, self._count)  # so that it reaches another process

@@ -273,23 +273,23 @@ def calls(folder: Path) -> dict[str, Call]:
         evaluation.recall_at_k,
         {"found_ids": found.ids, "true_ids": found.ids},
     )
-    sharded = la.ShardedIndex([slices, la.ScanIndex(rows)])
     for index in (
         *(la.ScanIndex(rows), la.SliceIndex(rows, 4), la.BlockIndex(rows), la.FlipIndex(rows)),
-        sharded,
+        la.ShardedIndex([slices, la.ScanIndex(rows)]),
     ):
         kind = type(index).__name__
         everything[f"{kind}.search"] = index.search, {"queries": queries, "k": 3}
         everything[f"{kind}.within"] = index.within, {"queries": queries, "radius": 2}
         everything[f"{kind}.pairs"] = index.pairs, {"radius": 2}
         everything[f"{kind}.name"] = index.name, {"id": 3}
-        saved = la.ScanIndex(rows) if index is sharded else index  # only shards have files
-        everything[f"{kind}.save"] = saved.save, {"path": folder / kind, "notes": {"a": 1}}
+        everything[f"{kind}.save"] = index.save, {"path": folder / kind, "notes": {"a": 1}}
+        everything[f"{kind}.from_bytes"] = type(index).from_bytes, {"data": index.to_bytes()}
     everything["FlipIndex.within"][1]["weights"] = asked
     for made in (signer, minhash, packed, weighted, la.TopSig(), la.Projection(16, 4)):
         kind = type(made).__name__
         everything[f"{kind}.from_dict"] = type(made).from_dict, {"description": made.to_dict()}
         everything[f"{kind}.save"] = made.save, {"path": folder / kind}
+        everything[f"{kind}.from_bytes"] = type(made).from_bytes, {"data": made.to_bytes()}
         if isinstance(made, la.Projection):
             continue
         everything[f"{kind}.sign"] = made.sign, {"documents": texts}

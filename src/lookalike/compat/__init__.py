@@ -1,6 +1,8 @@
 """Modules that are called as other packages are, and work with this one's core.
 
     from lookalike.compat.datasketch import MinHash, MinHashLSH     # instead of: from datasketch
+    from lookalike.compat.simhash import Simhash, SimhashIndex      # instead of: from simhash
+    import lookalike.compat.faiss as faiss                          # instead of: import faiss
 
 `stand_in("datasketch")` puts one in the other's place for a whole program, so that code which
 cannot be changed, and objects that were pickled by the other, find it under the name they know.
@@ -16,7 +18,7 @@ from lookalike.errors import ArgumentError
 
 __all__ = ["stand_in"]
 
-_MODULES = {
+_MODULES: dict[str, tuple[str, ...]] = {
     "datasketch": (
         "b_bit_minhash",
         "hashfunc",
@@ -29,6 +31,8 @@ _MODULES = {
         "storage",
         "weighted_minhash",
     ),
+    "faiss": (),
+    "simhash": (),
 }
 """What can be stood in for, with the modules that are part of it."""
 

@@ -80,6 +80,10 @@ class FeatureKind(ABC):
         arguments = ", ".join(f"{name}={value!r}" for name, value in self.settings().items())
         return f"{type(self).__name__}({arguments})"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What the core has is made again.
+        return feature_kind_from_dict, (self.to_dict(),)
+
 
 def made_with(thing: object) -> dict[str, Any]:
     """Return the arguments that something was made with, which it has as attributes of the same

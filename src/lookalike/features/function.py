@@ -48,6 +48,9 @@ class FeatureFunction(FeatureKind):
         """Return the name, by which `FeatureFunction(name=...)` knows the function."""
         return {"name": self.name}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FeatureFunction, (self.function, self.name)  # pickled by where it can be imported
+
     def check_lasting(self) -> None:
         """Refuse a function that nothing but itself stands for."""
         if self.name is None:

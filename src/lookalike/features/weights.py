@@ -109,6 +109,9 @@ class Vocabulary:
             ) from error
         return vocabulary
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Vocabulary.from_dict, (self.to_dict(),)
+
 
 class Weights:
     """One of the weightings above, with what it has learnt."""

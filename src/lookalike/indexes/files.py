@@ -9,6 +9,7 @@ from lookalike.checks import file_path, flag
 from lookalike.errors import FormatError
 from lookalike.indexes.base import Index
 from lookalike.indexes.scan import ScanIndex
+from lookalike.indexes.sharded import ShardedIndex
 from lookalike.indexes.slices.index import SliceIndex
 from lookalike.indexes.tables.blocks import BlockIndex
 from lookalike.indexes.tables.flips import FlipIndex
@@ -17,9 +18,9 @@ from lookalike.signatures.files import is_npy, read_npy, signatures_in
 if TYPE_CHECKING:
     from lookalike.storage import Container
 
-__all__ = ["load_index", "open_index"]
+__all__ = ["index_in", "load_index", "open_index"]
 
-_INDEXES: tuple[type[Index], ...] = (ScanIndex, SliceIndex, BlockIndex, FlipIndex)
+_INDEXES: tuple[type[Index], ...] = (ScanIndex, SliceIndex, BlockIndex, FlipIndex, ShardedIndex)
 _KINDS = {index.kind: index for index in _INDEXES}
 
 
@@ -37,7 +38,7 @@ def load_index(path: str | os.PathLike[str], *, verify: bool = True) -> Index:
     from lookalike.storage import open_container  # not needed to search, so not at import
 
     checked = flag("verify", verify)
-    return _index_in(open_container(file_path("path", path), verify=checked))
+    return index_in(open_container(file_path("path", path), verify=checked))
 
 
 def open_index(path: str | os.PathLike[str], *, verify: bool = True) -> Index:
@@ -57,7 +58,7 @@ def open_index(path: str | os.PathLike[str], *, verify: bool = True) -> Index:
     except FormatError as error:
         raise FormatError(f"{error}; nor is it a .npy file, which np.save writes") from error
     if container.meta.get("kind") != "signatures":
-        return _index_in(container)
+        return index_in(container)
     saved = signatures_in(container)
     index = ScanIndex(saved.signatures)
     index._container = container
@@ -65,7 +66,8 @@ def open_index(path: str | os.PathLike[str], *, verify: bool = True) -> Index:
     return index
 
 
-def _index_in(container: Container) -> Index:
+def index_in(container: Container) -> Index:
+    """Return the index that a container holds, whichever sort it is."""
     kind = container.meta.get("index")
     if kind == "bands":
         raise FormatError(f"{container.path} holds a BandIndex; la.BandIndex.load opens it")

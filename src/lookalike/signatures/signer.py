@@ -79,6 +79,27 @@ class Signer(ABC):
 
         write_container(file_path("path", path), *signer_contents(self))
 
+    def to_bytes(self) -> bytes:
+        """Return what `save` writes; `from_bytes` is its inverse, and what unpickling calls."""
+        from lookalike.storage import container_bytes
+
+        return container_bytes(*signer_contents(self))
+
+    @classmethod
+    def from_bytes(cls, data: bytes | bytearray | memoryview) -> Self:
+        """Return the signer that `to_bytes` wrote; damaged bytes are refused as a file is."""
+        from lookalike.storage import container_in
+
+        signer = signer_in(container_in(data))
+        if not isinstance(signer, cls):
+            found = "no signer" if signer is None else f"a {type(signer).__name__}"
+            raise FormatError(f"the bytes hold {found}; expected a {cls.__name__}")
+        return signer
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Features come along so that a function of the caller's is known there by its name.
+        return _unpickled, (type(self), getattr(self, "features", None), self.to_bytes())
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Signer) and self.to_dict() == other.to_dict()
 
@@ -88,6 +109,10 @@ class Signer(ABC):
         shown = {**self.settings(), **vars(self)}
         arguments = ", ".join(f"{name}={shown[name]!r}" for name in [*self.settings(), "seed"])
         return f"{type(self).__name__}({arguments})"
+
+
+def _unpickled(kind: type[Signer], features: FeatureKind | None, data: bytes) -> Signer:
+    return kind.from_bytes(data)
 
 
 class DocumentSigner(Signer):

@@ -12,13 +12,17 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.checks import LARGEST, whole_number
 from lookalike.errors import ArgumentError
+from lookalike.indexes.among import Among, Chosen
 from lookalike.indexes.results import NO_LIMIT, Explanation, Matches, as_int64
 from lookalike.indexes.slices.core_answer import CoreAnswer
-from lookalike.indexes.slices.segments import Segment
+from lookalike.indexes.slices.segments import Segment, chosen_of
 
-__all__ = ["Settings", "nearest_in", "search_settings", "within_in"]
+__all__ = ["Settings", "nearest_in", "search_settings", "to_search", "within_in"]
 
 _MOST_VARIANTS = 1 << 22
+
+_COPIED, _COPIED_SHARE = 4096, 64
+"""Chosen rows that are compared one by one: so many, or this share of all; for more, lists."""
 
 _USUAL_EXPAND = 3
 
@@ -56,6 +60,16 @@ def search_settings(
     if rerank is not None:
         best = whole_number("rerank", rerank, at_least=k)
     return Settings(wide, narrow, min(best, LARGEST), expand is None)
+
+
+def to_search(
+    segments: tuple[Segment, ...], among: Among | None, next_id: int
+) -> tuple[Segment, ...]:
+    """Return the segments of what may be found: few are copied and compared one by one."""
+    if among is None:
+        return segments
+    most = max(_COPIED, sum(segment.alive for segment in segments) // _COPIED_SHARE)
+    return chosen_of(segments, Chosen.of(among, next_id), most)
 
 
 def nearest_in(

@@ -17,10 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 from lookalike import _native
 from lookalike.checks import flag, neighbor_count, thread_count, whole_number
 from lookalike.errors import CorruptIndexError, LookalikeWarning, ResultTooLargeError
+from lookalike.indexes.among import Among, Chosen
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.indexes.merging import merged_matches
 from lookalike.indexes.results import NO_LIMIT, Matches, Neighbors, as_int64, too_many_matches
-from lookalike.indexes.tables.base import TabledIndex
+from lookalike.indexes.tables.base import TabledIndex, first_of_each
 from lookalike.indexes.tables.block_choice import BlockChoice, choose_blocks, much_quicker
 from lookalike.indexes.tables.sorted_table import SortedTable
 from lookalike.indexes.tables.steps import TableSteps
@@ -136,6 +137,7 @@ class BlockIndex(TabledIndex):
         *,
         first: bool = False,
         limit: SupportsIndex = DEFAULT_LIMIT,
+        among: Among | None = None,
         threads: SupportsIndex | None = None,
     ) -> Matches:
         """Return every signature at distance `radius` or less from each query; always exact.
@@ -144,13 +146,23 @@ class BlockIndex(TabledIndex):
         the tables guarantee is answered by a scan over all signatures, and so are queries whose
         buckets hold so much that this is quicker. With `first=True` each query
         stops at the first match met, so that it has one if there is any at all, not necessarily the
-        nearest; which one does not depend on threads. More than `limit` matches in all raise
+        nearest; which one does not depend on threads. `among`: as if there were only these ids, or
+        those whose place in a mask is True. More than `limit` matches in all raise
         `ResultTooLargeError`.
         """
         rows = as_queries(queries, self.bits)
         most = whole_number("limit", limit, at_least=0)
         near = self.radius if radius is None else whole_number("radius", radius, at_least=0)
         one, workers = flag("first", first), thread_count(threads)
+        if among is not None:
+            reach = min(near, self.bits)
+
+            def ask() -> Matches:
+                if near > self.widest:
+                    raise too_many_matches(most, near, len(rows))
+                return self.within(rows, near, limit=most, threads=workers)
+
+            return self._within_among(ask, among, rows, reach, most, one, workers)
         if near > self.widest:
             matches = self._scan_within(rows, min(near, self.bits), most, workers)
             return first_of_each(matches) if one else matches
@@ -210,7 +222,12 @@ class BlockIndex(TabledIndex):
         return float(_native.bucket_rows([table.native() for table in self._tables], own).mean())
 
     def search(
-        self, queries: ArrayLike, k: SupportsIndex, *, threads: SupportsIndex | None = None
+        self,
+        queries: ArrayLike,
+        k: SupportsIndex,
+        *,
+        among: Among | None = None,
+        threads: SupportsIndex | None = None,
     ) -> Neighbors:
         """Return the k nearest signatures of each query, nearest first, ties by id; exact.
 
@@ -219,17 +236,18 @@ class BlockIndex(TabledIndex):
         """
         rows = as_queries(queries, self.bits)
         wanted, workers = neighbor_count(k, len(rows), len(self)), thread_count(threads)
+        chosen = None if among is None else Chosen.of(among, self.next_id)
         try:
-            near = self.within(rows, limit=_WORTH_A_LOOK, threads=workers)
+            near = self.within(rows, limit=_WORTH_A_LOOK, among=chosen, threads=workers)
         except ResultTooLargeError:
-            return self._scan_nearest(rows, wanted, workers)
+            return self._scan_nearest(rows, wanted, workers, chosen)
         enough = np.diff(near.offsets) >= wanted
         ids = np.empty((len(rows), wanted), np.int64)
         distances = np.empty((len(rows), wanted), np.int32)
         places = near.offsets[:-1][enough][:, None] + np.arange(wanted)
         ids[enough], distances[enough] = near.ids[places], near.distances[places]
         if not enough.all():
-            rest = self._scan_nearest(rows[~enough], wanted, workers)
+            rest = self._scan_nearest(rows[~enough], wanted, workers, chosen)
             ids[~enough], distances[~enough] = rest.ids, rest.distances
         return Neighbors(ids, distances, exact=True)
 
@@ -277,11 +295,3 @@ def _slow(choice: BlockChoice, quicker: BlockChoice, count: int) -> str:
         f"led by {quicker.lead} of {quicker.blocks} blocks, it can be some {times:,.0f} times "
         f"as quick: take tables={quicker.tables}, or leave the choice to BlockIndex"
     )
-
-
-def first_of_each(matches: Matches) -> Matches:
-    """Return the nearest match of each query only."""
-    some = np.diff(matches.offsets) > 0
-    places: NDArray[np.int64] = matches.offsets[:-1][some]
-    offsets = np.concatenate([[0], np.cumsum(some)]).astype(np.int64)
-    return Matches(offsets, matches.ids[places], matches.distances[places], matches.exact)
