@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from lookalike import _native
 from lookalike.evaluation.drawing import label_point, line_style, new_figure, save_figure
 from lookalike.evaluation.grid import evaluate
 from lookalike.evaluation.measurement import Measurement
-from lookalike.planning.slices import lists_near
 from papers.page import Section
 from papers.shared import World
 
@@ -37,7 +37,7 @@ def run(world: World) -> Iterator[Section]:
         [
             (
                 str(row.expand),
-                f"{lists_near(WIDTH, row.expand or 0):,}",
+                f"{_native.lists_near(WIDTH, row.expand or 0):,.0f}",
                 f"{row.lists / (grid.bits // WIDTH):,.0f}",
                 f"{TABLE_1[row.expand or 0]:.2f}%",
                 f"{100 * row.touched:.2f}%",

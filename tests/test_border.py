@@ -169,9 +169,9 @@ MISFITS: dict[str, Callable[[], Any]] = {
     "flip_within: ids": lambda: flip_within(None, ids=IDS[:2]),
     "flip_within: weights": lambda: flip_within(np.zeros((4, 64), np.float32)),
     "flip_within: sets": lambda: flip_within(np.zeros((5, 3), np.uint32)),
-    "flip_sets: weights": lambda: _native.flip_sets(
-        _native.FlipWeights(np.zeros((1, 8), np.float32), 4), costs(), 5, 2, 1,
-        np.zeros((1, 2), np.uint64),
+    "flip_attempts: weights": lambda: _native.flip_attempts(
+        np.zeros(1, np.uint64), _native.FlipWeights(np.zeros((1, 8), np.float32), 4), costs(),
+        5, 2, 1, longs(0),
     ),
     "flip_costs": lambda: costs(1022),
     "flip_attempts": lambda: _native.flip_attempts(

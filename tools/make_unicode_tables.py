@@ -1,4 +1,4 @@
-"""Writes native/text/unicode_tables.cpp: what the core has to know about each character.
+"""Writes native/text/unicode_*.cpp: what the core has to know about each character.
 
 The tables are part of the signature format: they come from one version of Unicode, that of the
 Python that runs this, and are the same for every Python that uses them. Run it again only together
@@ -11,9 +11,11 @@ import sys
 import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
+from textwrap import fill
 
-TARGET = Path(__file__).parent.parent / "native" / "text" / "unicode_tables.cpp"
+FOLDER = Path(__file__).parent.parent / "native" / "text"
 BLOCK = 256
+INDENT = 4 * " "
 OTHER, WORD, ALONE, MARK = range(4)
 
 # Scripts written without spaces, by the names of their characters.
@@ -45,7 +47,9 @@ def lower(character: str) -> int:
 
 
 def two_stages(values: list[int]) -> tuple[list[int], list[tuple[int, ...]]]:
-    """Cut values into blocks and number the distinct ones."""
+    """Cut values into blocks and number the distinct ones; zeros at the end are left out."""
+    while not any(values[-BLOCK:]):
+        values = values[:-BLOCK]
     numbers: dict[tuple[int, ...], int] = {}
     first = []
     for start in range(0, len(values), BLOCK):
@@ -54,43 +58,58 @@ def two_stages(values: list[int]) -> tuple[list[int], list[tuple[int, ...]]]:
     return first, list(numbers)
 
 
-def array(declaration: str, values: Iterable[int]) -> str:
+def packed(block: tuple[int, ...]) -> list[int]:
+    """Put classes into words of 64 bits, 2 bits each, the first one lowest."""
+    return [
+        sum(value << 2 * at for at, value in enumerate(block[start : start + 32]))
+        for start in range(0, BLOCK, 32)
+    ]
+
+
+def array(declaration: str, values: Iterable[int], form: str = "d") -> str:
     """Format a C++ array."""
-    lines, line = [], "   "
-    for value in values:
-        if len(line) + len(f" {value},") > 100:
-            lines.append(line)
-            line = "   "
-        line += f" {value},"
-    lines.append(line)
-    return f"extern const {declaration} = {{\n" + "\n".join(lines) + "\n};\n"
+    text = ", ".join(f"{value:{form}}" for value in values)
+    lines = fill(text, 100, initial_indent=INDENT, subsequent_indent=INDENT)
+    return f"extern const {declaration} = {{\n{lines},\n}};\n"
 
 
-def main() -> None:
-    """Write the file."""
-    characters = [chr(code) for code in range(sys.maxunicode + 1)]
-    classes = two_stages([classify(character) for character in characters])
-    # Surrogates have no lower case, and a difference of 0 is what most blocks are made of.
-    changes = two_stages([lower(character) - ord(character) for character in characters])
-    parts = [
+def write(name: str, *parts: str) -> None:
+    """Write a file of tables."""
+    lines = [
         f"// Unicode {unicodedata.unidata_version}. Made by tools/make_unicode_tables.py.\n",
         "// clang-format off\n",
         '#include "text/unicode.hpp"\n',
         "namespace lookalike::text::tables {\n",
+        *parts,
+        "}  // namespace lookalike::text::tables\n",
+    ]
+    (FOLDER / name).write_text("\n".join(lines))
+
+
+def main() -> None:
+    """Write the files."""
+    characters = [chr(code) for code in range(sys.maxunicode + 1)]
+    classes = two_stages([classify(character) for character in characters])
+    # Surrogates have no lower case, and a difference of 0 is what most blocks are made of.
+    changes = two_stages([lower(character) - ord(character) for character in characters])
+    write(
+        "unicode_classes.cpp",
         f'extern const char kVersion[] = "{unicodedata.unidata_version}";\n',
         array(f"std::uint8_t kClassBlock[{len(classes[0])}]", classes[0]),
         array(
-            f"std::uint8_t kClass[{len(classes[1])}][{BLOCK}]",
-            (value for block in classes[1] for value in block),
+            f"std::uint64_t kClass[{len(classes[1])}][{BLOCK // 32}]",
+            (word for block in classes[1] for word in packed(block)),
+            "#x",
         ),
+    )
+    write(
+        "unicode_lower.cpp",
         array(f"std::uint8_t kLowerBlock[{len(changes[0])}]", changes[0]),
         array(
             f"std::int32_t kLowerChange[{len(changes[1])}][{BLOCK}]",
             (value for block in changes[1] for value in block),
         ),
-        "}  // namespace lookalike::text::tables",
-    ]
-    TARGET.write_text("\n".join(parts) + "\n")
+    )
 
 
 if __name__ == "__main__":

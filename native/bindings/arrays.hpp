@@ -76,6 +76,24 @@ nb::ndarray<nb::numpy, Value, nb::ndim<1>> to_numpy(std::vector<Value> values) {
     return {owned->data(), {owned->size()}, owner};
 }
 
+template <class... Values>
+nb::tuple tuple_of(std::vector<Values>&... values) {
+    return nb::make_tuple(to_numpy(std::move(values))...);
+}
+inline nb::tuple tuple_of(search::Matches matches) {
+    return tuple_of(matches.offsets, matches.ids, matches.distances);
+}
+inline nb::tuple tuple_of(search::Pairs pairs) {
+    return tuple_of(pairs.left, pairs.right, pairs.distances);
+}
+
+// What `work` gives, with the GIL released while it runs.
+template <class Work>
+auto without_gil(Work work) {
+    const nb::gil_scoped_release nogil;
+    return work();
+}
+
 // Lets Ctrl-C stop a search; to be called without the GIL.
 inline void python_signals() {
     const nb::gil_scoped_acquire gil;

@@ -1,10 +1,9 @@
 #include "bindings/arrays.hpp"
 #include "bindings/module.hpp"
-#include "bits/bandwidth.hpp"
+#include "bits/hash.hpp"
 #include "bits/kernels.hpp"
-#include "bits/random_access.hpp"
+#include "bits/memory_speed.hpp"
 #include "bits/step_costs.hpp"
-#include "bits/xxh64.hpp"
 
 namespace lookalike::bindings {
 

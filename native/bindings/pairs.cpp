@@ -33,30 +33,21 @@ void bind_pairs(nb::module_& module) {
            std::uint32_t radius, std::size_t limit, std::size_t threads) -> nb::object {
             expect(!skipped || skipped->size() == rows.shape(0),
                    "marks of another number than rows");
-            std::optional<search::Pairs> pairs;
-            {
-                const nb::gil_scoped_release nogil;
-                pairs = search::block_pairs(signatures(rows), skipped ? skipped->data() : nullptr,
-                                            radius, limit, threads, python_signals);
-            }
+            auto pairs = without_gil([&] {
+                return search::block_pairs(signatures(rows), skipped ? skipped->data() : nullptr,
+                                           radius, limit, threads, python_signals);
+            });
             if (!pairs)
                 return nb::none();
-            return nb::make_tuple(to_numpy(std::move(pairs->left)),
-                                  to_numpy(std::move(pairs->right)),
-                                  to_numpy(std::move(pairs->distances)));
+            return tuple_of(std::move(*pairs));
         },
         "rows"_a.noconvert(), "skipped"_a.noconvert().none(), "radius"_a, "limit"_a, "threads"_a);
 
     module.def(
         "equal_rows",
         [](const SignatureArray& rows) {
-            search::EqualRows equal;
-            {
-                const nb::gil_scoped_release nogil;
-                equal = search::equal_rows(signatures(rows));
-            }
-            return nb::make_tuple(to_numpy(std::move(equal.rows)),
-                                  to_numpy(std::move(equal.offsets)));
+            auto equal = without_gil([&] { return search::equal_rows(signatures(rows)); });
+            return tuple_of(equal.rows, equal.offsets);
         },
         "rows"_a.noconvert());
 
@@ -77,13 +68,10 @@ void bind_pairs(nb::module_& module) {
         "band_groups",
         [](const KeyArray& keys, std::size_t band) {
             expect(band < keys.shape(0), "a band that is not there");
-            search::Groups groups;
-            {
-                const nb::gil_scoped_release nogil;
-                groups = search::band_groups(keys.data() + band * keys.shape(1), keys.shape(1));
-            }
-            return nb::make_tuple(to_numpy(std::move(groups.rows)),
-                                  to_numpy(std::move(groups.offsets)));
+            auto groups = without_gil([&] {
+                return search::band_groups(keys.data() + band * keys.shape(1), keys.shape(1));
+            });
+            return tuple_of(groups.rows, groups.offsets);
         },
         "keys"_a.noconvert(), "band"_a);
 
@@ -97,16 +85,13 @@ void bind_pairs(nb::module_& module) {
             expect_offsets(offsets, rows.size(), "groups that are not there");
             expect_offsets(large_offsets, large_keys.size(), "large groups that are not there");
             expect(large_offsets.size() > band, "large groups of too few bands");
-            search::RowPairs pairs;
-            {
-                const nb::gil_scoped_release nogil;
-                pairs = search::group_pairs({keys.data(), keys.shape(1)},
-                                            {large_keys.data(), large_offsets.data()}, band,
-                                            rows.data(), offsets.data(), offsets.size() - 1, most,
-                                            first_new, threads, python_signals);
-            }
-            return nb::make_tuple(to_numpy(std::move(pairs.left)),
-                                  to_numpy(std::move(pairs.right)));
+            auto pairs = without_gil([&] {
+                return search::group_pairs({keys.data(), keys.shape(1)},
+                                           {large_keys.data(), large_offsets.data()}, band,
+                                           rows.data(), offsets.data(), offsets.size() - 1, most,
+                                           first_new, threads, python_signals);
+            });
+            return tuple_of(pairs.left, pairs.right);
         },
         "keys"_a.noconvert(), "large_keys"_a.noconvert(), "large_offsets"_a.noconvert(), "band"_a,
         "rows"_a.noconvert(), "offsets"_a.noconvert(), "most"_a, "first_new"_a, "threads"_a);

@@ -48,15 +48,11 @@ void bind_scan(nb::module_& module) {
            const SignatureArray& queries, std::uint32_t radius, std::size_t limit,
            std::size_t threads) {
             expect(queries.shape(1) == rows.shape(1), "queries of another width than rows");
-            search::Matches matches;
-            {
-                const nb::gil_scoped_release nogil;
-                matches = search::scan_within(collection(rows, ids, ascending), signatures(queries),
-                                              radius, limit, threads, python_signals);
-            }
-            return nb::make_tuple(to_numpy(std::move(matches.offsets)),
-                                  to_numpy(std::move(matches.ids)),
-                                  to_numpy(std::move(matches.distances)));
+            auto matches = without_gil([&] {
+                return search::scan_within(collection(rows, ids, ascending), signatures(queries),
+                                           radius, limit, threads, python_signals);
+            });
+            return tuple_of(std::move(matches));
         },
         "rows"_a.noconvert(), "ids"_a.noconvert().none(), "ascending"_a, "queries"_a.noconvert(),
         "radius"_a, "limit"_a, "threads"_a);
@@ -65,14 +61,11 @@ void bind_scan(nb::module_& module) {
         "scan_pairs",
         [](const SignatureArray& rows, const std::optional<IdArray>& ids, bool ascending,
            std::uint32_t radius, std::size_t limit, std::size_t threads) {
-            search::Pairs pairs;
-            {
-                const nb::gil_scoped_release nogil;
-                pairs = search::scan_pairs(collection(rows, ids, ascending), radius, limit, threads,
-                                           python_signals);
-            }
-            return nb::make_tuple(to_numpy(std::move(pairs.left)), to_numpy(std::move(pairs.right)),
-                                  to_numpy(std::move(pairs.distances)));
+            auto pairs = without_gil([&] {
+                return search::scan_pairs(collection(rows, ids, ascending), radius, limit, threads,
+                                          python_signals);
+            });
+            return tuple_of(std::move(pairs));
         },
         "rows"_a.noconvert(), "ids"_a.noconvert().none(), "ascending"_a, "radius"_a, "limit"_a,
         "threads"_a);

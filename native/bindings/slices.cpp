@@ -220,14 +220,12 @@ void bind_searching(nb::module_& module) {
            const SignatureArray& queries, std::uint32_t radius, std::size_t limit,
            std::size_t threads) {
             const auto parts = plain(segments, queries);
-            search::Matches matches;
             std::vector<search::WithinWork> work;
-            {
-                const nb::gil_scoped_release nogil;
-                matches = search::slice_within(slicing_of(8 * queries.shape(1), slice_bits), parts,
-                                               signatures(queries), radius, limit, threads,
-                                               python_signals, work);
-            }
+            auto matches = without_gil([&] {
+                return search::slice_within(slicing_of(8 * queries.shape(1), slice_bits), parts,
+                                            signatures(queries), radius, limit, threads,
+                                            python_signals, work);
+            });
             std::vector<std::int64_t> counts;
             for (const search::WithinWork& one : work)
                 counts.insert(counts.end(), {one.lists, one.postings, one.verified});
@@ -268,6 +266,8 @@ void bind_slices(nb::module_& module) {
             return widths;
         },
         "bits"_a, "slice_bits"_a);
+
+    module.def("lists_near", &search::lists_near, "width"_a, "expand"_a);
 
     module.def(
         "expected_work",

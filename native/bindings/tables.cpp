@@ -114,11 +114,6 @@ void expect_fitting(const std::vector<const BoundTable*>& tables, const std::opt
     }
 }
 
-nb::tuple tuple_of(search::Matches matches) {
-    return nb::make_tuple(to_numpy(std::move(matches.offsets)), to_numpy(std::move(matches.ids)),
-                          to_numpy(std::move(matches.distances)));
-}
-
 void bind_building(nb::module_& module) {
     module.def(
         "build_table",
@@ -208,29 +203,15 @@ void bind_flips(nb::module_& module) {
                            settings.flips <= search::Candidates::kMostSets,
                        "sets of another number than flips");
             const auto plain = weights.of(queries.shape(0), table.table.header.bits());
-            search::Matches matches;
-            {
-                const nb::gil_scoped_release nogil;
-                matches = search::flip_within(table.table, ids ? ids->data() : nullptr,
-                                              signatures(queries), plain, costs, settings, limit,
-                                              threads, python_signals);
-            }
+            auto matches = without_gil([&] {
+                return search::flip_within(table.table, ids ? ids->data() : nullptr,
+                                           signatures(queries), plain, costs, settings, limit,
+                                           threads, python_signals);
+            });
             return tuple_of(std::move(matches));
         },
         "table"_a, "ids"_a.noconvert().none(), "queries"_a.noconvert(), "weights"_a, "costs"_a,
         "settings"_a, "limit"_a, "threads"_a);
-
-    module.def(
-        "flip_sets",
-        [](const BoundWeights& weights, const BoundCosts& costs, std::size_t bits, std::size_t most,
-           std::size_t threads, const OutputArray<std::uint64_t, 2>& sets) {
-            expect(bits <= 64, "a header of more than a word");
-            const auto plain = weights.of(sets.shape(0), bits);
-            const nb::gil_scoped_release nogil;
-            search::flip_sets(sets.shape(0), plain, costs, bits, most, sets.shape(1), threads,
-                              python_signals, sets.data());
-        },
-        "weights"_a, "costs"_a, "bits"_a, "most"_a, "threads"_a, "sets"_a.noconvert());
 
     module.def(
         "flip_choices",
@@ -300,16 +281,13 @@ void bind_tables(nb::module_& module) {
            const SignatureArray& queries, std::uint32_t radius, bool first, std::size_t limit,
            std::size_t threads) {
             expect_fitting(tables, ids, queries);
-            search::Matches matches;
             std::vector<search::SortedTable> plain;
             for (const BoundTable* table : tables)
                 plain.push_back(table->table);
-            {
-                const nb::gil_scoped_release nogil;
-                matches =
-                    search::block_within(plain, ids ? ids->data() : nullptr, signatures(queries),
-                                         radius, first, limit, threads, python_signals);
-            }
+            auto matches = without_gil([&] {
+                return search::block_within(plain, ids ? ids->data() : nullptr, signatures(queries),
+                                            radius, first, limit, threads, python_signals);
+            });
             return tuple_of(std::move(matches));
         },
         "tables"_a, "ids"_a.noconvert().none(), "queries"_a.noconvert(), "radius"_a, "first"_a,

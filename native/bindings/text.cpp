@@ -107,12 +107,10 @@ nb::object json_columns(const ByteArray& text, const IdArray& ends,
                (ends.size() == 0 ||
                 static_cast<std::size_t>(ends.data()[ends.size() - 1]) <= text.size()),
            "lines that do not lie in the text");
-    std::optional<std::vector<text::JsonColumn>> columns;
-    {
-        const nb::gil_scoped_release nogil;
-        columns = text::json_values(view_of(text), ends.data(), ends.size(), keys, threads,
-                                    python_signals);
-    }
+    auto columns = without_gil([&] {
+        return text::json_values(view_of(text), ends.data(), ends.size(), keys, threads,
+                                 python_signals);
+    });
     if (!columns)
         return nb::none();
     nb::list values;
@@ -159,11 +157,7 @@ void bind_text(nb::module_& module) {
     module.def(
         "line_ends",
         [](const ByteArray& text) {
-            std::vector<std::int64_t> ends;
-            {
-                const nb::gil_scoped_release nogil;
-                ends = text::line_ends(view_of(text));
-            }
+            auto ends = without_gil([&] { return text::line_ends(view_of(text)); });
             return to_numpy(std::move(ends));
         },
         "text"_a.noconvert());

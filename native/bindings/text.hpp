@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "bindings/arrays.hpp"
-#include "bits/xxh64.hpp"
+#include "bits/hash.hpp"
 #include "text/features.hpp"
 
 namespace lookalike::bindings {

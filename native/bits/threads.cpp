@@ -62,6 +62,15 @@ void share_out(std::size_t count, std::size_t threads, const Checkpoint& checkpo
         std::rethrow_exception(failure);
 }
 
+void share_out_runs(std::size_t count, std::size_t most, std::size_t threads,
+                    const Checkpoint& checkpoint,
+                    const std::function<void(std::size_t, std::size_t, std::size_t)>& task) {
+    share_out((count + most - 1) / most, threads, checkpoint,
+              [&](std::size_t worker, std::size_t index) {
+                  task(worker, index * most, std::min(count, (index + 1) * most));
+              });
+}
+
 std::size_t worthwhile_threads(std::size_t threads, double bytes) {
     const double most = std::max(1.0, bytes / kBytesPerThread);
     return most < static_cast<double>(threads) ? static_cast<std::size_t>(most) : threads;

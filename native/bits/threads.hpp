@@ -17,6 +17,11 @@ using Checkpoint = std::function<void()>;
 void share_out(std::size_t count, std::size_t threads, const Checkpoint& checkpoint,
                const std::function<void(std::size_t worker, std::size_t index)>& task);
 
+// The same for runs: task(worker, begin, end) for every `most` indices, or the rest of them.
+void share_out_runs(
+    std::size_t count, std::size_t most, std::size_t threads, const Checkpoint& checkpoint,
+    const std::function<void(std::size_t worker, std::size_t begin, std::size_t end)>& task);
+
 // No more threads than are worth starting to read `bytes` bytes of signatures.
 std::size_t worthwhile_threads(std::size_t threads, double bytes);
 

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#include "bits/xxh64.hpp"
+#include "bits/hash.hpp"
 #include "pairs/keyed.hpp"
 
 namespace lookalike::search {
@@ -127,15 +127,14 @@ void equal_values_at(const std::uint8_t* rows, std::size_t row_bytes, std::size_
         return rows + static_cast<std::size_t>(at) * row_bytes;
     };
     const std::size_t values = row_bytes / value_bytes;
-    const std::size_t tasks = (count + kPairsPerTask - 1) / kPairsPerTask;
-    bits::share_out(tasks, threads, checkpoint, [&](std::size_t, std::size_t task) {
-        const std::size_t end = std::min(count, (task + 1) * kPairsPerTask);
-        for (std::size_t pair = task * kPairsPerTask; pair < end; ++pair) {
+    const auto compare = [&](std::size_t, std::size_t begin, std::size_t end) {
+        for (std::size_t pair = begin; pair < end; ++pair) {
             const std::uint8_t *const a = row(left[pair]), *const b = row(right[pair]);
             equal[pair] = value_bytes == 2 ? count_equal<std::uint16_t>(a, b, values)
                                            : count_equal<std::uint8_t>(a, b, values);
         }
-    });
+    };
+    bits::share_out_runs(count, kPairsPerTask, threads, checkpoint, compare);
 }
 
 }  // namespace lookalike::search

@@ -7,8 +7,8 @@
 #include <span>
 
 #include "bits/bit_field.hpp"
+#include "bits/hash.hpp"
 #include "bits/kernels.hpp"
-#include "bits/mix.hpp"
 #include "bits/pool.hpp"
 #include "pairs/keyed.hpp"
 #include "pairs/word_pairs.hpp"

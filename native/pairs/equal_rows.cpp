@@ -4,9 +4,8 @@
 #include <bit>
 #include <cstring>
 
-#include "bits/mix.hpp"
+#include "bits/hash.hpp"
 #include "bits/pool.hpp"
-#include "bits/xxh64.hpp"
 
 namespace lookalike::search {
 

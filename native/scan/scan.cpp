@@ -184,14 +184,12 @@ std::vector<std::int64_t> each_query(std::vector<std::vector<Match>> found, std:
     }
 
     constexpr std::size_t kQueriesPerTask = 1024;
-    bits::share_out(divide_up(queries, kQueriesPerTask), threads, checkpoint,
-                    [&](std::size_t, std::size_t task) {
-                        const std::size_t end = std::min(queries, (task + 1) * kQueriesPerTask);
-                        for (std::size_t query = task * kQueriesPerTask; query < end; ++query)
-                            emit(static_cast<std::size_t>(offsets[query]),
-                                 grouped.data() + offsets[query],
-                                 grouped.data() + offsets[query + 1]);
-                    });
+    const auto emit_all = [&](std::size_t, std::size_t begin, std::size_t end) {
+        for (std::size_t query = begin; query < end; ++query)
+            emit(static_cast<std::size_t>(offsets[query]), grouped.data() + offsets[query],
+                 grouped.data() + offsets[query + 1]);
+    };
+    bits::share_out_runs(queries, kQueriesPerTask, threads, checkpoint, emit_all);
     return offsets;
 }
 

@@ -1,20 +1,18 @@
-#include "sign/loops.hpp"
-
 #include "bits/choice.hpp"
+#include "sign/loops_body.hpp"
 
 namespace lookalike::sign {
 
-extern const Loops scalar_loops;
 #if defined(LOOKALIKE_X86)
 extern const Loops avx2_loops;
 extern const Loops avx512_loops;
 
 const Loops& loops() {
-    return bits::chosen(scalar_loops, avx2_loops, avx512_loops);
+    return bits::chosen(kLoops, avx2_loops, avx512_loops);
 }
 #else
 const Loops& loops() {
-    return scalar_loops;
+    return kLoops;
 }
 #endif
 

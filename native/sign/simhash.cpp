@@ -1,4 +1,4 @@
-#include "bits/mix.hpp"
+#include "bits/hash.hpp"
 #include "sign/loops.hpp"
 #include "sign/per_document.hpp"
 

@@ -17,11 +17,9 @@ void Vocabulary::observe(const Source& source, std::size_t threads,
     };
     constexpr std::size_t kDocumentsPerTask = 64;
     std::vector<Worker> workers(threads);
-    const std::size_t tasks = (source.size() + kDocumentsPerTask - 1) / kDocumentsPerTask;
-    bits::share_out(tasks, threads, checkpoint, [&](std::size_t at, std::size_t task) {
+    const auto count = [&](std::size_t at, std::size_t begin, std::size_t end) {
         Worker& worker = workers[at];
-        const std::size_t end = std::min(source.size(), (task + 1) * kDocumentsPerTask);
-        for (std::size_t document = task * kDocumentsPerTask; document < end; ++document) {
+        for (std::size_t document = begin; document < end; ++document) {
             source.read(document, worker.scratch, worker.bag);
             worker.distinct.fill(worker.bag);
             for (std::size_t index = 0; index < worker.distinct.features.size(); ++index) {
@@ -34,7 +32,8 @@ void Vocabulary::observe(const Source& source, std::size_t threads,
                 worker.occurrences += times;
             }
         }
-    });
+    };
+    bits::share_out_runs(source.size(), kDocumentsPerTask, threads, checkpoint, count);
     totals_.documents += source.size();
     for (Worker& worker : workers) {
         totals_.occurrences += worker.occurrences;

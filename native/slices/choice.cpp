@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "bits/mix.hpp"
+#include "bits/hash.hpp"
 #include "slices/score_loops.hpp"
 #include "slices/scores.hpp"
 

@@ -233,9 +233,8 @@ std::int64_t SegmentScores::candidates(const Segment& segment) {
 double postings_expected(const Slicing& slicing, std::size_t rows, std::size_t expand) {
     double share = 0;
     for (std::size_t position = 0; position < slicing.count(); ++position)
-        for (std::size_t ones = 0; ones <= std::min(expand, slicing.width(position)); ++ones)
-            share += choose(slicing.width(position), ones) /
-                     static_cast<double>(std::uint64_t{1} << slicing.width(position));
+        share += lists_near(slicing.width(position), expand) /
+                 static_cast<double>(std::uint64_t{1} << slicing.width(position));
     return share * static_cast<double>(rows);
 }
 

@@ -1,11 +1,9 @@
 #include <algorithm>
-#include <atomic>
-#include <numeric>
 #include <span>
 
 #include "bits/kernels.hpp"
 #include "bits/prefetch.hpp"
-#include "bits/top_k.hpp"
+#include "scan/task_matches.hpp"
 #include "slices/score_loops.hpp"
 #include "slices/search.hpp"
 #include "slices/thresholds.hpp"
@@ -14,7 +12,6 @@ namespace lookalike::search {
 
 using bits::Hit;
 using bits::Kernels;
-using bits::Neighbor;
 
 namespace {
 
@@ -66,12 +63,6 @@ struct Task {
     Thresholds thresholds_of(std::size_t query) {
         return {thresholds.data() + query * positions, positions};
     }
-};
-
-struct Found {
-    std::uint32_t query;  // within its task
-    std::uint32_t distance;
-    std::int64_t id;
 };
 
 // Answers the queries of one task in one segment.
@@ -155,43 +146,57 @@ class SegmentWithin {
         return known[ones];
     }
 
-    // Reads each list once, for all queries that probe it, a few lists behind the asking for them.
-    template <class Row, class Take>
-    void read(const SliceLists<Row>& lists, Task& task, const std::vector<Probe>& probes,
-              WithinWork* work, Take take) {
-        using List = typename SliceLists<Row>::List;
-        List pending[2 * kAhead] = {};
+    // Calls visit(probe, list) for each probe, some lists behind ask(list), which asks for what is
+    // in it, and half as many behind ask_rows(list), which reads that to ask for what it points to.
+    // All are inlined: GCC leaves out calls of functions that only prefetch.
+    template <class Row, class Ask, class AskRows, class Visit>
+    static void each_list(const SliceLists<Row>& lists, const std::vector<Probe>& probes, Ask ask,
+                          AskRows ask_rows, Visit visit) {
+        typename SliceLists<Row>::List pending[2 * kAhead] = {};
         const auto look_up = [&](std::size_t at) __attribute__((always_inline)) {
             if (at + kAhead < probes.size())
                 __builtin_prefetch(
                     lists.offset_of(probes[at + kAhead].position, probes[at + kAhead].value));
             if (at >= probes.size())
                 return;
-            const List list = lists.list(probes[at].position, probes[at].value);
+            const auto list = lists.list(probes[at].position, probes[at].value);
             if (list.size != 0)
-                __builtin_prefetch(list.begin);
+                ask(list);
             pending[at % (2 * kAhead)] = list;
-        };
-        const auto prefetch_rows = [&](std::size_t at) __attribute__((always_inline)) {
-            if (at >= probes.size())
-                return;
-            const List& list = pending[at % (2 * kAhead)];
-            for (std::size_t index = 0; index < std::min(list.size, kRowsAhead); ++index)
-                if (list.begin[index] < rows_.count)
-                    __builtin_prefetch(rows_.row(list.begin[index]));
         };
         for (std::size_t at = 0; at < kAhead; ++at)
             look_up(at);
         for (std::size_t at = 0; at < probes.size(); ++at) {
             look_up(at + kAhead);
-            prefetch_rows(at + kAhead / 2);
-            const Probe& probe = probes[at];
-            const List list = pending[at % (2 * kAhead)];
-            ++work[probe.query].lists;
-            work[probe.query].postings += static_cast<std::int64_t>(list.size);
-            work[probe.query].verified += static_cast<std::int64_t>(list.size);
-            verify(list, task, probe, take);
+            if (at + kAhead / 2 < probes.size())
+                ask_rows(pending[(at + kAhead / 2) % (2 * kAhead)]);
+            visit(probes[at], pending[at % (2 * kAhead)]);
         }
+    }
+
+    // Reads each list once, for all queries that probe it.
+    template <class Row, class Take>
+    void read(const SliceLists<Row>& lists, Task& task, const std::vector<Probe>& probes,
+              WithinWork* work, Take take) {
+        using List = typename SliceLists<Row>::List;
+        each_list(
+            lists, probes,
+            [](const List& list) __attribute__((always_inline)) { __builtin_prefetch(list.begin); },
+            [&](const List& list) __attribute__((always_inline)) {
+                for (std::size_t index = 0; index < std::min(list.size, kRowsAhead); ++index)
+                    if (list.begin[index] < rows_.count)
+                        __builtin_prefetch(rows_.row(list.begin[index]));
+            },
+            [&](const Probe& probe, const List& list) __attribute__((always_inline)) {
+                count_work(work[probe.query], list.size, list.size);
+                verify(list, task, probe, take);
+            });
+    }
+
+    static void count_work(WithinWork& work, std::size_t postings, std::size_t verified) {
+        ++work.lists;
+        work.postings += static_cast<std::int64_t>(postings);
+        work.verified += static_cast<std::int64_t>(verified);
     }
 
     // The same by sketches: only rows that are still near enough with those bits are looked at.
@@ -207,43 +212,30 @@ class SegmentWithin {
         };
         std::vector<Near> near;
         std::vector<std::uint32_t> places;
-        List pending[2 * kAhead] = {};
-        const auto look_up = [&](std::size_t at) __attribute__((always_inline)) {
-            if (at + kAhead < probes.size())
-                __builtin_prefetch(
-                    lists.offset_of(probes[at + kAhead].position, probes[at + kAhead].value));
-            if (at >= probes.size())
-                return;
-            const List list = lists.list(probes[at].position, probes[at].value);
-            if (list.size != 0)
+        const auto near_sketches = score_loops().near_sketches;
+        each_list(
+            lists, probes,
+            [&](const List& list) __attribute__((always_inline)) {
                 bits::prefetch_all(
                     reinterpret_cast<const std::uint8_t*>(lists.sketches_of(list)),
                     sizeof(std::uint16_t) * std::min<std::size_t>(list.size, kSketchesAhead));
-            pending[at % (2 * kAhead)] = list;
-        };
-        const auto near_sketches = score_loops().near_sketches;
-        for (std::size_t at = 0; at < kAhead; ++at)
-            look_up(at);
-        for (std::size_t at = 0; at < probes.size(); ++at) {
-            look_up(at + kAhead);
-            const Probe& probe = probes[at];
-            const List list = pending[at % (2 * kAhead)];
-            if (places.size() < list.size)
-                places.resize(list.size);
-            const std::uint8_t* const query = task.queries.row(probe.query);
-            const auto differing = static_cast<std::uint32_t>(
-                __builtin_popcount(probe.value ^ task.values_of(probe.query)[probe.position]));
-            const std::size_t found = near_sketches(
-                lists.sketches_of(list), list.size, slicing_.sketch(query, probe.position),
-                static_cast<std::uint16_t>(radius_ - differing), places.data());
-            for (std::size_t index = 0; index < found; ++index) {
-                near.push_back({list.begin + places[index], &probe, 0});
-                __builtin_prefetch(near.back().posting);
-            }
-            ++work[probe.query].lists;
-            work[probe.query].postings += static_cast<std::int64_t>(list.size);
-            work[probe.query].verified += static_cast<std::int64_t>(found);
-        }
+            },
+            [](const List&) {},
+            [&](const Probe& probe, const List& list) __attribute__((always_inline)) {
+                if (places.size() < list.size)
+                    places.resize(list.size);
+                const std::uint8_t* const query = task.queries.row(probe.query);
+                const auto differing = static_cast<std::uint32_t>(
+                    __builtin_popcount(probe.value ^ task.values_of(probe.query)[probe.position]));
+                const std::size_t found = near_sketches(
+                    lists.sketches_of(list), list.size, slicing_.sketch(query, probe.position),
+                    static_cast<std::uint16_t>(radius_ - differing), places.data());
+                for (std::size_t index = 0; index < found; ++index) {
+                    near.push_back({list.begin + places[index], &probe, 0});
+                    __builtin_prefetch(near.back().posting);
+                }
+                count_work(work[probe.query], list.size, found);
+            });
         for (Near& one : near) {
             one.row = *one.posting;
             if (one.row >= rows_.count)
@@ -318,42 +310,17 @@ Matches slice_within(const Slicing& slicing, const std::vector<Segment>& segment
                      std::size_t threads, const bits::Checkpoint& checkpoint,
                      std::vector<WithinWork>& work) {
     work.assign(queries.count, {});
-    const std::size_t per_task = std::clamp<std::size_t>(
-        queries.count / std::max<std::size_t>(1, 4 * threads), 1, kQueriesPerTask);
-    const std::size_t tasks = (queries.count + per_task - 1) / per_task;
-    std::vector<std::vector<Found>> found(tasks);
-    std::atomic<std::size_t> total{0};
-    bits::share_out(tasks, threads, checkpoint, [&](std::size_t, std::size_t task) {
-        const std::size_t begin = task * per_task;
-        const Signatures part{queries.row(begin), std::min(per_task, queries.count - begin),
-                              queries.bytes};
-        for (const Segment& segment : segments) {
-            SegmentWithin within(slicing, segment, radius);
-            within.search(part, work.data() + begin,
-                          [&](std::uint32_t query, std::uint32_t distance, std::int64_t id) {
-                              found[task].push_back({query, distance, id});
-                              if (total.fetch_add(1, std::memory_order_relaxed) >= limit)
-                                  throw TooManyResults();
-                          });
-        }
-        std::sort(found[task].begin(), found[task].end(), [](const Found& a, const Found& b) {
-            return a.query != b.query ? a.query < b.query
-                                      : Neighbor{a.distance, a.id} < Neighbor{b.distance, b.id};
+    return gather_matches(
+        queries.count, kQueriesPerTask, limit, threads, checkpoint,
+        [&](std::size_t, std::size_t begin, std::size_t end, TaskMatches& matches) {
+            const Signatures part{queries.row(begin), end - begin, queries.bytes};
+            for (const Segment& segment : segments)
+                SegmentWithin(slicing, segment, radius)
+                    .search(part, work.data() + begin,
+                            [&](std::uint32_t query, std::uint32_t distance, std::int64_t id) {
+                                matches.add(query, distance, id);
+                            });
         });
-    });
-
-    Matches matches;
-    matches.offsets.assign(queries.count + 1, 0);
-    matches.ids.reserve(total);
-    matches.distances.reserve(total);
-    for (std::size_t task = 0; task < tasks; ++task)
-        for (const Found& one : found[task]) {
-            ++matches.offsets[task * per_task + one.query + 1];
-            matches.ids.push_back(one.id);
-            matches.distances.push_back(static_cast<std::int32_t>(one.distance));
-        }
-    std::partial_sum(matches.offsets.begin(), matches.offsets.end(), matches.offsets.begin());
-    return matches;
 }
 
 }  // namespace lookalike::search

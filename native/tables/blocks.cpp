@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <memory>
 
+#include "scan/task_matches.hpp"
 #include "tables/bucket_scan.hpp"
 #include "tables/flip_loops.hpp"
 #include "tables/probe_stream.hpp"
-#include "tables/table_matches.hpp"
 
 namespace lookalike::search {
 

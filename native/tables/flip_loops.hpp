@@ -38,14 +38,13 @@ struct FlipHit {
 };
 
 struct FlipLoops {
-    // Ranks `bits` <= 32 bits by the step of their |weight|, small ones first, ties by position;
-    // only the first `needed` of them are written. With `before`, 32 - bits weights in front of
-    // these may be read too.
-    void (*rank_floats)(const float* weights, std::size_t bits, std::size_t needed, bool before,
-                        const FlipCosts& costs, RankedBits& ranked);
+    // Ranks `bits` <= 32 bits by the step of their |weight|, small ones first, ties by position.
+    // With `before`, 32 - bits weights in front of these may be read too.
+    void (*rank_floats)(const float* weights, std::size_t bits, bool before, const FlipCosts& costs,
+                        RankedBits& ranked);
     // The same for weights in units, of which each stands for the middle of its step.
-    void (*rank_units)(const std::int16_t* weights, std::size_t bits, std::size_t needed,
-                       bool before, const FlipCosts& costs, RankedBits& ranked);
+    void (*rank_units)(const std::int16_t* weights, std::size_t bits, bool before,
+                       const FlipCosts& costs, RankedBits& ranked);
     bool (*all_finite)(const float* weights, std::size_t count);
 
     // The first `candidates.wanted` sets of up to kChosenTogether queries, likely ones first, to be

@@ -78,8 +78,7 @@ inline void write_ranked(const std::int16_t* sorted, std::size_t count, std::siz
 // than sorting, but all of it in vectors and without a branch. `step(lane)` is that of the bit
 // `lane - (kBits - bits)` of the header.
 template <class Step>
-inline void rank(Step step, std::size_t bits, std::size_t needed, const FlipCosts& costs,
-                 RankedBits& ranked) {
+inline void rank(Step step, std::size_t bits, const FlipCosts& costs, RankedBits& ranked) {
     alignas(64) std::int16_t keys[kBits], ranks[kBits], sorted[kBits + 1];
     const std::size_t missing = kBits - bits;
     for (std::size_t lane = 0; lane < kBits; ++lane) {
@@ -87,7 +86,6 @@ inline void rank(Step step, std::size_t bits, std::size_t needed, const FlipCost
                                                    static_cast<std::int32_t>(lane));
         keys[lane] = lane < missing ? std::int16_t{0x7fff} : key;
     }
-    const std::size_t count = bits < needed ? bits : needed;
     for (std::size_t begin = 0; begin < kBits; begin += 2 * kLanes) {
         const Lanes low = load_lanes(keys + begin), high = load_lanes(keys + begin + kLanes);
         Lanes low_ranks{}, high_ranks{};
@@ -101,12 +99,12 @@ inline void rank(Step step, std::size_t bits, std::size_t needed, const FlipCost
     }
     for (std::size_t lane = missing; lane < kBits; ++lane)
         sorted[ranks[lane]] = keys[lane];
-    write_ranked(sorted, count, missing, costs, ranked);
+    write_ranked(sorted, bits, missing, costs, ranked);
 }
 
 // The 32 weights that end with the header's; those before it are not looked at.
 template <class Weight, class Step>
-inline void rank_weights(const Weight* weights, std::size_t bits, std::size_t needed, bool before,
+inline void rank_weights(const Weight* weights, std::size_t bits, bool before,
                          const FlipCosts& costs, RankedBits& ranked, Step step) {
     Weight copies[kBits];
     const Weight* window = weights - (kBits - bits);
@@ -115,7 +113,7 @@ inline void rank_weights(const Weight* weights, std::size_t bits, std::size_t ne
             copies[lane] = lane < kBits - bits ? Weight{} : weights[lane - (kBits - bits)];
         window = copies;
     }
-    rank([=](std::size_t lane) { return step(window[lane]); }, bits, needed, costs, ranked);
+    rank([=](std::size_t lane) { return step(window[lane]); }, bits, costs, ranked);
 }
 
 // Which step of the costs a weight is in.
@@ -142,14 +140,14 @@ struct UnitStep {
     }
 };
 
-void rank_floats(const float* weights, std::size_t bits, std::size_t needed, bool before,
-                 const FlipCosts& costs, RankedBits& ranked) {
-    rank_weights(weights, bits, needed, before, costs, ranked, FloatStep(costs));
+void rank_floats(const float* weights, std::size_t bits, bool before, const FlipCosts& costs,
+                 RankedBits& ranked) {
+    rank_weights(weights, bits, before, costs, ranked, FloatStep(costs));
 }
 
-void rank_units(const std::int16_t* weights, std::size_t bits, std::size_t needed, bool before,
-                const FlipCosts& costs, RankedBits& ranked) {
-    rank_weights(weights, bits, needed, before, costs, ranked, UnitStep(costs));
+void rank_units(const std::int16_t* weights, std::size_t bits, bool before, const FlipCosts& costs,
+                RankedBits& ranked) {
+    rank_weights(weights, bits, before, costs, ranked, UnitStep(costs));
 }
 
 bool all_finite(const float* weights, std::size_t count) {

@@ -1,13 +1,13 @@
 #include "tables/flips.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <optional>
 
+#include "scan/task_matches.hpp"
 #include "tables/bucket_scan.hpp"
+#include "tables/flip_ranking.hpp"
 #include "tables/probe_stream.hpp"
-#include "tables/table_matches.hpp"
 
 namespace lookalike::search {
 
@@ -17,128 +17,6 @@ constexpr std::size_t kQueriesPerTask = 512;
 constexpr std::size_t kQueriesPerBlock = 32;
 constexpr std::size_t kLikeliest = 3;
 constexpr std::size_t kPairsPerTask = 16;
-
-// Ranks the bits of a query's header, or, without weights, all bits alike.
-class Ranking {
-  public:
-    Ranking(const FlipWeights& weights, const FlipCosts& costs, std::size_t bits,
-            std::size_t needed)
-        : loops_(flip_loops()),
-          weights_(weights),
-          costs_(costs),
-          bits_(bits),
-          needed_(needed),
-          before_(weights.from + bits >= Header::kMostBits) {
-        all_alike_.count = static_cast<std::uint32_t>(std::min(bits, needed));
-        std::fill(std::begin(all_alike_.costs), std::end(all_alike_.costs), 0);
-        std::fill(std::begin(all_alike_.bits), std::end(all_alike_.bits), 0);
-        for (std::size_t bit = 0; bit < all_alike_.count; ++bit)
-            all_alike_.bits[bit] = std::uint64_t{1} << bit;
-    }
-
-    // Throws NotFinite if one of the weights of these queries is not.
-    void check(std::size_t begin, std::size_t end) const {
-        if (weights_.floats == nullptr)
-            return;
-        for (std::size_t row = begin; row < end; ++row)
-            if (!loops_.all_finite(weights_.floats + row * weights_.stride, weights_.stride))
-                throw NotFinite(row);
-    }
-
-    const RankedBits& of(std::size_t query) {
-        if (!weights_.given())
-            return all_alike_;
-        const std::size_t at = query * weights_.stride + weights_.from;
-        if (bits_ > Header::kMostBits)
-            rank_many(at);
-        else if (weights_.floats != nullptr)
-            loops_.rank_floats(weights_.floats + at, bits_, needed_, before_, costs_, ranked_);
-        else
-            loops_.rank_units(weights_.units + at, bits_, needed_, before_, costs_, ranked_);
-        return ranked_;
-    }
-
-  private:
-    // The same for more bits than a header has.
-    void rank_many(std::size_t at) {
-        std::vector<std::pair<std::size_t, std::size_t>> bits(bits_);
-        for (std::size_t bit = 0; bit < bits_; ++bit) {
-            const float weight = weights_.floats
-                                     ? weights_.floats[at + bit]
-                                     : (static_cast<float>(weights_.units[at + bit]) + 0.5f) / 1024;
-            constexpr float last = static_cast<float>(FlipCosts::kSteps - 1);
-            bits[bit] = {static_cast<std::size_t>(std::min(std::abs(weight) * costs_.scale, last)),
-                         bit};
-        }
-        std::sort(bits.begin(), bits.end());
-        ranked_ = all_alike_;
-        for (std::size_t rank = 0; rank < ranked_.count; ++rank) {
-            ranked_.costs[rank] = costs_.costs[bits[rank].first];
-            ranked_.bits[rank] = std::uint64_t{1} << bits[rank].second;
-        }
-    }
-
-    const FlipLoops& loops_;
-    const FlipWeights& weights_;
-    const FlipCosts& costs_;
-    std::size_t bits_, needed_;
-    bool before_;  // so many weights that those in front of the header can be read along
-    RankedBits ranked_, all_alike_;
-};
-
-// Chooses the likeliest sets of queries, at most Candidates::kMostSets of each.
-class Chooser {
-  public:
-    Chooser(const FlipWeights& weights, const FlipCosts& costs, std::size_t bits, std::size_t most,
-            std::size_t wanted)
-        : loops_(flip_loops()),
-          weights_(weights),
-          costs_(costs),
-          bits_(bits),
-          candidates_(candidates_for(wanted, bits, std::min(most, bits))) {
-        if (weights.given())
-            return;
-        // All bits are alike, so candidates are in order.
-        for (std::size_t place = 0; place < candidates_.wanted; ++place) {
-            std::uint32_t set = 0;
-            for (std::size_t member = 0; member < candidates_.members; ++member) {
-                const std::uint8_t rank = candidates_.ranks[place * candidates_.members + member];
-                set |= rank < RankedBits::kMost ? std::uint32_t{1} << rank : 0;
-            }
-            alike_.push_back(set);
-        }
-    }
-
-    // Writes those of `count` queries to places(0), places(1) and so on.
-    template <class Places>
-    void choose(std::size_t first, std::size_t count, const Places& places) const {
-        constexpr std::size_t together = FlipLoops::kChosenTogether;
-        std::uint32_t* flips[together];
-        for (std::size_t begin = 0; begin < count; begin += together) {
-            const std::size_t some = std::min(together, count - begin);
-            for (std::size_t query = 0; query < some; ++query)
-                flips[query] = places(begin + query);
-            const std::size_t at = (first + begin) * weights_.stride + weights_.from;
-            if (weights_.floats != nullptr)
-                loops_.choose_floats(candidates_, weights_.floats + at, weights_.stride, bits_,
-                                     costs_, some, flips);
-            else if (weights_.units != nullptr)
-                loops_.choose_units(candidates_, weights_.units + at, weights_.stride, bits_,
-                                    costs_, some, flips);
-            else
-                for (std::size_t query = 0; query < some; ++query)
-                    std::copy(alike_.begin(), alike_.end(), flips[query]);
-        }
-    }
-
-  private:
-    const FlipLoops& loops_;
-    const FlipWeights& weights_;
-    const FlipCosts& costs_;
-    std::size_t bits_;
-    const Candidates& candidates_;
-    std::vector<std::uint32_t> alike_;
-};
 
 // Calls take(flips) for every set of up to `most` out of `bits` bits, in no particular order.
 template <class Take>
@@ -166,7 +44,7 @@ class FlipTask {
           wanted_(std::min(settings.flips, all_)),
           few_(wanted_ <= Candidates::kMostSets),
           sets_(weights.sets),
-          ranking_(weights, costs, bits_, bits_),
+          ranking_(weights, costs, bits_),
           matches_(matches),
           scan_(queries.bytes, settings.radius) {
         if (few_ && sets_ == nullptr)
@@ -292,7 +170,7 @@ class FlipTask {
                 each_set(bits_, most_, 0, 0, push);
             } else {
                 std::uint64_t left = wanted_;
-                vosh_.each(ranking_.of(row), most_, [&](std::uint64_t flips, std::uint32_t) {
+                vosh_.each(ranking_.of(row), most_, [&](std::uint64_t flips) {
                     if (left-- == 0 || (settings_.first && done_[query]))
                         return false;
                     push(flips);
@@ -364,54 +242,26 @@ Matches flip_within(const SortedTable& table, const std::int64_t* ids, const Sig
         });
 }
 
-void flip_sets(std::size_t queries, const FlipWeights& weights, const FlipCosts& costs,
-               std::size_t bits, std::size_t most, std::size_t wanted, std::size_t threads,
-               const bits::Checkpoint& checkpoint, std::uint64_t* sets) {
-    const std::size_t tasks = (queries + kQueriesPerTask - 1) / kQueriesPerTask;
-    bits::share_out(tasks, threads, checkpoint, [&](std::size_t, std::size_t task) {
-        Ranking ranking(weights, costs, bits, bits);
-        Vosh vosh;
-        const std::size_t begin = task * kQueriesPerTask;
-        const std::size_t end = std::min(queries, begin + kQueriesPerTask);
-        ranking.check(begin, end);
-        for (std::size_t query = begin; query < end; ++query) {
-            std::uint64_t* next = sets + query * wanted;
-            std::uint64_t* const stop = next + wanted;
-            vosh.each(ranking.of(query), most, [&](std::uint64_t flips, std::uint32_t) {
-                if (next == stop)
-                    return false;
-                *next++ = flips;
-                return true;
-            });
-        }
-    });
-}
-
 void flip_choices(std::size_t queries, const FlipWeights& weights, const std::uint32_t* places,
                   const FlipCosts& costs, std::size_t bits, std::size_t most, std::size_t wanted,
                   std::size_t threads, const bits::Checkpoint& checkpoint, std::uint32_t* sets) {
-    const std::size_t tasks = (queries + kQueriesPerTask - 1) / kQueriesPerTask;
     const Chooser chooser(weights, costs, bits, most, wanted);
-    bits::share_out(tasks, threads, checkpoint, [&](std::size_t, std::size_t task) {
-        const std::size_t begin = task * kQueriesPerTask;
-        const std::size_t end = std::min(queries, begin + kQueriesPerTask);
-        Ranking(weights, costs, bits, bits).check(begin, end);
+    const auto choose = [&](std::size_t, std::size_t begin, std::size_t end) {
+        Ranking(weights, costs, bits).check(begin, end);
         chooser.choose(begin, end - begin, [&](std::size_t query) {
             return sets + (places ? places[begin + query] : begin + query) * wanted;
         });
-    });
+    };
+    bits::share_out_runs(queries, kQueriesPerTask, threads, checkpoint, choose);
 }
 
 void flip_attempts(std::size_t count, const FlipWeights& weights, const FlipCosts& costs,
                    std::size_t bits, std::size_t most, const std::uint64_t* differences,
                    std::size_t threads, const bits::Checkpoint& checkpoint,
                    std::int64_t* attempts) {
-    const std::size_t tasks = (count + kPairsPerTask - 1) / kPairsPerTask;
-    bits::share_out(tasks, threads, checkpoint, [&](std::size_t, std::size_t task) {
-        Ranking ranking(weights, costs, bits, bits);
+    const auto attempt = [&](std::size_t, std::size_t begin, std::size_t end) {
+        Ranking ranking(weights, costs, bits);
         Vosh vosh;
-        const std::size_t begin = task * kPairsPerTask;
-        const std::size_t end = std::min(count, begin + kPairsPerTask);
         ranking.check(begin, end);
         for (std::size_t pair = begin; pair < end; ++pair) {
             attempts[pair] = 0;
@@ -419,7 +269,7 @@ void flip_attempts(std::size_t count, const FlipWeights& weights, const FlipCost
                 continue;
             std::int64_t tried = 0;
             attempts[pair] = -1;
-            vosh.each(ranking.of(pair), most, [&](std::uint64_t flips, std::uint32_t) {
+            vosh.each(ranking.of(pair), most, [&](std::uint64_t flips) {
                 ++tried;
                 if (flips != differences[pair])
                     return true;
@@ -427,7 +277,8 @@ void flip_attempts(std::size_t count, const FlipWeights& weights, const FlipCost
                 return false;
             });
         }
-    });
+    };
+    bits::share_out_runs(count, kPairsPerTask, threads, checkpoint, attempt);
 }
 
 }  // namespace lookalike::search

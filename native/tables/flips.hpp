@@ -41,14 +41,10 @@ Matches flip_within(const SortedTable& table, const std::int64_t* ids, const Sig
                     const FlipSettings& settings, std::size_t limit, std::size_t threads,
                     const bits::Checkpoint& checkpoint);
 
-// The first `wanted` sets of each query, as numbers to be xored with its header: wanted in a row.
-void flip_sets(std::size_t queries, const FlipWeights& weights, const FlipCosts& costs,
-               std::size_t bits, std::size_t most, std::size_t wanted, std::size_t threads,
-               const bits::Checkpoint& checkpoint, std::uint64_t* sets);
-
-// The same, in the form that `flip_within` takes, for at most Candidates::kMostSets of at most 32
-// bits: for queries that are asked several times, or in another order than that of their weights:
-// those of query i go to place places[i], or, without `places`, i.
+// The first `wanted` sets of each query, wanted in a row, as numbers to be xored with its header:
+// at most Candidates::kMostSets of at most 32 bits. `flip_within` takes them, for queries that are
+// asked several times, or in another order than that of their weights: those of query i go to place
+// places[i], or, without `places`, i.
 void flip_choices(std::size_t queries, const FlipWeights& weights, const std::uint32_t* places,
                   const FlipCosts& costs, std::size_t bits, std::size_t most, std::size_t wanted,
                   std::size_t threads, const bits::Checkpoint& checkpoint, std::uint32_t* sets);

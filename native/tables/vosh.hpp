@@ -33,7 +33,7 @@ std::uint64_t count_sets(std::size_t bits, std::size_t most, std::uint64_t enoug
 // All sets by a heap: O(log k) for the k-th, nothing allocated once it has grown.
 class Vosh {
   public:
-    // Calls take(flips, size) with sets of up to `most` bits, likely ones first, until it returns
+    // Calls take(flips) with sets of up to `most` bits, likely ones first, until it returns
     // false or there are no more.
     template <class Take>
     void each(const RankedBits& ranked, std::size_t most, Take take) {
@@ -48,7 +48,7 @@ class Vosh {
         }
         while (!heap_.empty()) {
             const Set best = heap_.front();
-            if (!take(best.flips, best.size))
+            if (!take(best.flips))
                 return;
             std::pop_heap(heap_.begin(), heap_.end(), later);
             heap_.pop_back();

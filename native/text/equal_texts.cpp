@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "bits/xxh64.hpp"
+#include "bits/hash.hpp"
 
 namespace lookalike::text {
 
@@ -11,12 +11,11 @@ void first_equal(const std::vector<std::string_view>& texts, std::size_t threads
                  const bits::Checkpoint& checkpoint, std::int64_t* first) {
     constexpr std::size_t kTextsPerTask = 1024;
     std::vector<std::uint64_t> hashes(texts.size());
-    bits::share_out((texts.size() + kTextsPerTask - 1) / kTextsPerTask, threads, checkpoint,
-                    [&](std::size_t, std::size_t task) {
-                        const std::size_t end = std::min(texts.size(), (task + 1) * kTextsPerTask);
-                        for (std::size_t at = task * kTextsPerTask; at < end; ++at)
-                            hashes[at] = bits::xxh64(texts[at].data(), texts[at].size());
-                    });
+    const auto hash = [&](std::size_t, std::size_t begin, std::size_t end) {
+        for (std::size_t at = begin; at < end; ++at)
+            hashes[at] = bits::xxh64(texts[at].data(), texts[at].size());
+    };
+    bits::share_out_runs(texts.size(), kTextsPerTask, threads, checkpoint, hash);
     // Open addressing; a slot holds a position plus one.
     const std::size_t slots = std::bit_ceil(std::max<std::size_t>(16, texts.size() * 3 / 2));
     const std::size_t mask = slots - 1;

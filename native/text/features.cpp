@@ -2,8 +2,7 @@
 
 #include <array>
 
-#include "bits/mix.hpp"
-#include "bits/xxh64.hpp"
+#include "bits/hash.hpp"
 #include "text/ascii_words.hpp"
 #include "text/unicode.hpp"
 

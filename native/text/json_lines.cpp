@@ -344,18 +344,17 @@ std::optional<std::vector<JsonColumn>> json_values(std::string_view text, const 
                                                    std::size_t threads,
                                                    const bits::Checkpoint& checkpoint) {
     constexpr std::size_t kLinesPerTask = 256;
-    const std::size_t tasks = (lines + kLinesPerTask - 1) / kLinesPerTask;
     const auto* const data = reinterpret_cast<Bytes>(text.data());
     std::vector<Found> found(lines * keys.size());
     std::atomic<bool> plain = true;
-    bits::share_out(tasks, threads, checkpoint, [&](std::size_t, std::size_t task) {
-        const std::size_t end = std::min(lines, (task + 1) * kLinesPerTask);
-        for (std::size_t at = task * kLinesPerTask; at < end && plain; ++at) {
-            const Bytes begin = data + (at == 0 ? 0 : ends[at - 1]);
-            if (!Line(begin, data + ends[at], keys, found.data() + at * keys.size()).read())
+    const auto find = [&](std::size_t, std::size_t begin, std::size_t end) {
+        for (std::size_t at = begin; at < end && plain; ++at) {
+            const Bytes line = data + (at == 0 ? 0 : ends[at - 1]);
+            if (!Line(line, data + ends[at], keys, found.data() + at * keys.size()).read())
                 plain = false;
         }
-    });
+    };
+    bits::share_out_runs(lines, kLinesPerTask, threads, checkpoint, find);
     if (!plain)
         return std::nullopt;
 
@@ -374,14 +373,14 @@ std::optional<std::vector<JsonColumn>> json_values(std::string_view text, const 
         }
         column.bytes.reset(new char[static_cast<std::size_t>(size)]);  // not cleared
     }
-    bits::share_out(tasks, threads, checkpoint, [&](std::size_t, std::size_t task) {
-        const std::size_t end = std::min(lines, (task + 1) * kLinesPerTask);
-        for (std::size_t at = task * kLinesPerTask; at < end; ++at)
+    const auto copy = [&](std::size_t, std::size_t begin, std::size_t end) {
+        for (std::size_t at = begin; at < end; ++at)
             for (std::size_t which = 0; which < keys.size(); ++which)
                 copy_value(found[at * keys.size() + which],
                            reinterpret_cast<unsigned char*>(columns[which].bytes.get()) +
                                columns[which].offsets[at]);
-    });
+    };
+    bits::share_out_runs(lines, kLinesPerTask, threads, checkpoint, copy);
     return columns;
 }
 

@@ -4,14 +4,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 
 namespace lookalike::text {
 
 namespace tables {
 extern const char kVersion[];
-extern const std::uint8_t kClassBlock[4352];
-extern const std::uint8_t kClass[][256];
-extern const std::uint8_t kLowerBlock[4352];
+// By blocks of 256 characters; behind the last block nothing is special.
+extern const std::uint8_t kClassBlock[3586];
+extern const std::uint64_t kClass[][8];  // 2 bits a character
+extern const std::uint8_t kLowerBlock[490];
 extern const std::int32_t kLowerChange[][256];
 }  // namespace tables
 
@@ -23,11 +25,16 @@ enum class CharacterClass : std::uint8_t {
 };
 
 inline CharacterClass classify(char32_t code) {
-    return static_cast<CharacterClass>(tables::kClass[tables::kClassBlock[code >> 8]][code & 0xff]);
+    if (code >> 8 >= std::size(tables::kClassBlock))
+        return CharacterClass::other;
+    const std::uint64_t word = tables::kClass[tables::kClassBlock[code >> 8]][code >> 5 & 7];
+    return static_cast<CharacterClass>(word >> 2 * (code & 31) & 3);
 }
 
 // Python's `str.lower` for a single character. Where that is two characters (U+0130), the first.
 inline char32_t lower(char32_t code) {
+    if (code >> 8 >= std::size(tables::kLowerBlock))
+        return code;
     const std::int32_t change = tables::kLowerChange[tables::kLowerBlock[code >> 8]][code & 0xff];
     return static_cast<char32_t>(static_cast<std::int32_t>(code) + change);
 }

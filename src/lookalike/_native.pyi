@@ -230,6 +230,7 @@ class Segment:
 
 def has_sketches(bits: int) -> bool: ...
 def slice_widths(bits: int, slice_bits: int) -> list[int]: ...
+def lists_near(width: int, expand: int) -> float: ...
 def expected_work(
     bits: int, slice_bits: int, rows: int, radius: int
 ) -> tuple[float, float, float] | None: ...
@@ -408,14 +409,6 @@ def flip_within(
     limit: int,
     threads: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]: ...
-def flip_sets(
-    weights: FlipWeights,
-    costs: FlipCosts,
-    bits: int,
-    most: int,
-    threads: int,
-    sets: NDArray[np.uint64],
-) -> None: ...
 def flip_choices(
     weights: FlipWeights,
     places: NDArray[np.uint32] | None,

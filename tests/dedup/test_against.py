@@ -78,7 +78,7 @@ def test_day_by_day_with_signatures(tmp_path: Path) -> None:
     comparable = [text for text in kept if dedup_oracle.shingles(text, 1)]
     assert len(saved.signatures) == len(comparable) == len(set(comparable))
     assert saved.ids is not None and len(set(saved.ids)) == len(saved.ids)
-    assert np.array_equal(saved.signatures, saved.signer.sign(comparable))  # type: ignore[attr-defined]
+    assert np.array_equal(saved.signatures, saved.signer.sign(comparable))
 
 
 def test_signatures_of_another_kind_are_refused(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def wrong(value: Any) -> Any:
 def extracted(kind: Any, documents: list[str]) -> list[list[int]]:
     """Return the features the core finds, document by document."""
     batch = _native.Documents.from_list(documents, 0)
-    offsets, features = kind._native.extract(batch)
+    offsets, features = kind._reader.extract(batch)
     return [features[a:b].tolist() for a, b in pairwise(offsets)]
 
 

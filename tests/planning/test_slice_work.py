@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 import lookalike as la
 from lookalike import _native
 from lookalike.indexes.slices.width import list_bytes
-from lookalike.planning.slices import lists_near, share_found
+from lookalike.planning.slices import share_found
 
 
 def test_lists_checked_as_in_the_draft() -> None:
     """Table 1 of the draft, for slices of 16 bits."""
     expected = [1, 17, 137, 697, 2517, 6885, 14893, 26333, 39203, 50643, 58651, 63019, 64839]
     expected += [65399, 65519, 65535, 65536]
-    assert [lists_near(16, errors) for errors in range(17)] == expected
-    assert lists_near(16, 3) / 2**16 == pytest.approx(0.0106, abs=5e-5)
+    assert [_native.lists_near(16, errors) for errors in range(17)] == expected
+    assert _native.lists_near(16, 3) / 2**16 == pytest.approx(0.0106, abs=5e-5)
 
 
 def test_bytes_of_lists_as_in_the_draft() -> None:
@@ -33,7 +33,7 @@ def test_two_bits_of_24_as_in_the_paper() -> None:
     assert share_found(24, [12, 12], 0, 2) == pytest.approx(11 / 23)
     assert share_found(24, [8, 8, 8], 0, 2) == 1
     assert share_found(24, [12, 12], 1, 2) == 1
-    assert lists_near(12, 1) == 13
+    assert _native.lists_near(12, 1) == 13
 
 
 @given(st.integers(0, 12), st.integers(0, 3), st.sampled_from([[4, 4, 4], [6, 6], [5, 4, 3]]))

@@ -46,7 +46,7 @@ def test_a_described_signer_signs_alike(signer: Any, tmp_path: Path) -> None:
     signer.save(tmp_path / "signer.lookalike")
     loaded = la.load_signer(tmp_path / "signer.lookalike")
     assert loaded == signer
-    assert np.array_equal(loaded.sign(TEXTS[:50]), expected)  # type: ignore[attr-defined]
+    assert np.array_equal(loaded.sign(TEXTS[:50]), expected)
 
 
 def test_projections_are_described_too(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ ANSWERS = {
 INTERNAL = {
     *("FlipIndex.measured", "FlipIndex.of_sorted", "FlipIndex.within_checked"),
     *("FlipTuning.of", "FlipTuning.restored", "SliceIndex.search_settings", "SliceIndex.top"),
-    *("Vocabulary.observe", "from_container", "from_settings", "sources", "with_features"),
+    *("from_container", "sources", "with_features"),
 }
 """For other modules, which have checked the arguments; a bare name is that method of any class."""
 

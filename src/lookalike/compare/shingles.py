@@ -50,7 +50,7 @@ def shared_shingles(a: str, b: str, ngram: int, *, examples: int = 3) -> SharedS
 def _hashes(text: str, words: Words) -> NDArray[np.uint64]:
     """Return the shingles of a text in their order."""
     documents = _native.Documents.from_list([text], 0)
-    return words._native.extract(documents)[1]
+    return words._reader.extract(documents)[1]
 
 
 def _examples(text: str, chosen: NDArray[np.bool_], ngram: int, most: int) -> list[str]:

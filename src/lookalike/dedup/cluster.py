@@ -19,8 +19,6 @@ class Clusters:
     """For each document, the first document of its cluster; itself if it stands alone."""
 
     labels: NDArray[np.int64]
-    split: int = 0
-    """Components that were too large, and became stars."""
     warnings: tuple[str, ...] = ()
 
 
@@ -56,7 +54,7 @@ def cluster_documents(
             "stands for it. A higher threshold makes shorter chains, cluster=star none, and "
             "max_cluster says when to split",
         )
-    return Clusters(by_first(labels[first], count), int(large.sum()), warnings)
+    return Clusters(by_first(labels[first], count), warnings)
 
 
 def stars(count: int, pairs: VerifiedPairs, rank: NDArray[np.int64]) -> NDArray[np.int64]:

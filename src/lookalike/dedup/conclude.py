@@ -12,7 +12,7 @@ from lookalike.dedup.context import JobContext
 from lookalike.dedup.read import DocumentTable, Source
 from lookalike.dedup.result import DedupCounts, DedupResult
 from lookalike.dedup.sign import Signed
-from lookalike.dedup.verify import Verdict, VerifiedPairs, only_estimated
+from lookalike.dedup.verify import Verdict, VerifiedPairs, in_order, only_estimated
 
 __all__ = ["Outcome", "conclude"]
 
@@ -122,12 +122,8 @@ def _with_copies(pairs: VerifiedPairs, first: NDArray[np.int64], old: int) -> Ve
     """Add pairs of equal texts with their first; of new documents, each once."""
     copies = np.flatnonzero(first != np.arange(len(first)))
     copies = copies[copies >= old]
-    left = np.concatenate([pairs.left, first[copies]])
-    right = np.concatenate([pairs.right, copies])
-    order = np.lexsort((right, left))
-    similarity = np.concatenate([pairs.similarity, np.ones(len(copies))])
-    distance = np.concatenate([pairs.distance, np.zeros(len(copies), np.int32)])
-    return VerifiedPairs(left, right, similarity, distance)[order]
+    similarity, distance = np.ones(len(copies)), np.zeros(len(copies), np.int32)
+    return in_order([pairs, VerifiedPairs(first[copies], copies, similarity, distance)])
 
 
 def _moved(pairs: VerifiedPairs, left: int, right: int) -> VerifiedPairs:

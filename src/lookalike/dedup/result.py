@@ -18,7 +18,15 @@ from lookalike.corpora.tables import TableCorpus
 from lookalike.dedup.read import DocumentTable
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import Signed
+from lookalike.dedup.summary import summary_text
 from lookalike.dedup.verify import VerifiedPairs
+from lookalike.dedup.write import (
+    survivors_table,
+    write_annotated,
+    write_pairs,
+    write_signatures,
+    write_survivors,
+)
 
 __all__ = ["DedupCounts", "DedupResult"]
 
@@ -117,8 +125,6 @@ class DedupResult:
         """
         if isinstance(self.source, TableCorpus):
             return self.source.select(self.survivors_rows)
-        from lookalike.dedup.write import survivors_table
-
         return survivors_table(self)
 
     def text(self, row: int) -> str:
@@ -142,20 +148,14 @@ class DedupResult:
 
         A file that the source is read from is refused, unless it is to be replaced: `in_place`.
         """
-        from lookalike.dedup.write import write_survivors
-
         return write_survivors(self, file_path("path", path), in_place=flag("in_place", in_place))
 
     def write_annotated(self, path: str | Path, *, in_place: bool = False) -> int:
         """Write every row with `cluster`, `duplicate_of` and `similarity` added."""
-        from lookalike.dedup.write import write_annotated
-
         return write_annotated(self, file_path("path", path), in_place=flag("in_place", in_place))
 
     def write_pairs(self, path: str | Path) -> int:
         """Write the verified pairs: `left`, `right`, `similarity`, `distance`."""
-        from lookalike.dedup.write import write_pairs
-
         return write_pairs(self, file_path("path", path))
 
     def save_signatures(self, path: str | os.PathLike[str]) -> None:
@@ -163,20 +163,16 @@ class DedupResult:
 
         To be done last: whoever comes back after a failure must not find these rows known.
         """
-        from lookalike.dedup.write import write_signatures
-
         write_signatures(self, file_path("path", path))
 
     def report(self, path: str | Path) -> None:
         """Write a page that shows what was found: one HTML file that needs nothing else."""
-        from lookalike.dedup.report import write_report
+        from lookalike.dedup.report.page import write_report
 
         write_report(self, file_path("path", path))
 
     def summary(self) -> str:
         """Return what was found in a few lines."""
-        from lookalike.dedup.summary import summary_text
-
         return summary_text(self)
 
     def to_dict(self) -> dict[str, Any]:

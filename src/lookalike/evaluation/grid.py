@@ -22,7 +22,7 @@ from lookalike.indexes.slices.width import MOST_SLICE_BITS, slice_width
 from lookalike.shown import brief
 from lookalike.signatures import as_signatures
 
-__all__ = ["Evaluation", "Progress", "evaluate", "setting_pairs", "width_list"]
+__all__ = ["Evaluation", "Progress", "evaluate", "setting_pairs"]
 
 Progress = Callable[[int, int], None]
 """Is told how many of how many steps are done."""
@@ -82,7 +82,8 @@ def evaluate(
     pairs = setting_pairs(expand, admit)
     hear = callback("progress", progress)
     workers = thread_count(threads)
-    widths = [slice_width(count, bits)] if slice_bits is None else width_list(slice_bits)
+    chosen = [slice_width(count, bits)] if slice_bits is None else slice_bits
+    widths = whole_numbers("slice_bits", chosen, at_least=1, at_most=MOST_SLICE_BITS)
     questions = Questions.of(rows, queries, k=k, sample=sample, seed=seed, threads=workers)
     measured = [measure_scan(questions, count, bits)]
     for width in widths:
@@ -99,11 +100,6 @@ def evaluate(
         workers,
         tuple(measured),
     )
-
-
-def width_list(slice_bits: Iterable[SupportsIndex]) -> list[int]:
-    """Return slice widths in order, each once."""
-    return whole_numbers("slice_bits", slice_bits, at_least=1, at_most=MOST_SLICE_BITS)
 
 
 def setting_pairs(

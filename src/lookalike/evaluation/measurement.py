@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from lookalike.evaluation.measures import (
     top_in_top,
 )
 from lookalike.evaluation.questions import Answers, Questions
-from lookalike.indexes import Neighbors, SliceIndex
+from lookalike.indexes import SliceIndex
 
 __all__ = ["Measurement", "measure_scan", "measure_slices", "near_radius"]
 
@@ -88,23 +89,9 @@ def measure_slices(
     index = SliceIndex(signatures, slice_bits, threads=questions.threads)
     built = time.perf_counter() - start
     for expand, admit in settings:
-
-        def search(
-            queries: NDArray[np.uint8],
-            k: int,
-            explain: bool,
-            expand: int = expand,
-            admit: int = admit,
-        ) -> Neighbors:
-            return index.search(
-                queries, k, expand=expand, admit=admit, explain=explain, threads=questions.threads
-            )
-
-        yield _measurement(
-            questions,
-            questions.ask(search),
-            len(index),
-            index.bits,
+        search = partial(index.search, expand=expand, admit=admit, threads=questions.threads)
+        yield replace(
+            _measurement(questions, questions.ask(search), len(index), index.bits),
             slice_bits=slice_bits,
             expand=expand,
             admit=admit,
@@ -113,30 +100,20 @@ def measure_slices(
         )
 
 
-def _measurement(
-    questions: Questions,
-    answers: Answers,
-    count: int,
-    bits: int,
-    *,
-    slice_bits: int | None = None,
-    expand: int | None = None,
-    admit: int | None = None,
-    build_seconds: float = 0.0,
-    bytes_per_signature: float | None = None,
-) -> Measurement:
+def _measurement(questions: Questions, answers: Answers, count: int, bits: int) -> Measurement:
+    """Return what was measured, as that of the scan, which has no lists."""
     found, truth, k = answers.neighbors, questions.truth, questions.k
     true_ids, true_distances = truth.ids[:, :k], truth.distances[:, :k]
     work = found.explanation
     return Measurement(
         count=count,
-        slice_bits=slice_bits,
-        expand=expand,
-        admit=admit,
+        slice_bits=None,
+        expand=None,
+        admit=None,
         milliseconds=1e3 * answers.seconds,
         batch_milliseconds=1e3 * answers.batch_seconds,
-        build_seconds=build_seconds,
-        bytes_per_signature=bits / 8 if bytes_per_signature is None else bytes_per_signature,
+        build_seconds=0.0,
+        bytes_per_signature=bits / 8,
         cdr=float(cumulative_distance_ratio(found.distances, true_distances).mean()),
         recall=float(recall_at_k(found.ids, true_ids).mean()),
         recall_by_distance=float(recall_by_distance(found.distances, true_distances).mean()),

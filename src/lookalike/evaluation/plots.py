@@ -27,6 +27,9 @@ from lookalike.shown import brief
 __all__ = ["plot_growth", "plot_touched", "plot_trade_off"]
 
 
+_SCAN = {"label": "exhaustive scan", "color": GREY, "linestyle": "--", "linewidth": 1.5}
+
+
 def plot_trade_off(evaluation: Evaluation, path: str | os.PathLike[str]) -> None:
     """Draw time for one query against CDR, a line for each slice width, the scan dashed.
 
@@ -42,26 +45,12 @@ def plot_trade_off(evaluation: Evaluation, path: str | os.PathLike[str]) -> None
         style = line_style(number)
         full = [row for row in rows if row.admit == row.expand]
         rest = [row for row in rows if row.admit != row.expand]
-        axes.plot(
-            [row.cdr for row in full],
-            [row.milliseconds for row in full],
-            label=f"{width}-bit slices",
-            **style,
-        )
-        axes.plot(
-            [row.cdr for row in rest],
-            [row.milliseconds for row in rest],
-            **{**style, "linestyle": "none", "markerfacecolor": "white", "markersize": 4.5},
-        )
+        _draw_times(axes, full, "cdr", label=f"{width}-bit slices", **style)
+        style_of_rest = {"linestyle": "none", "markerfacecolor": "white", "markersize": 4.5}
+        _draw_times(axes, rest, "cdr", **{**style, **style_of_rest})
         for row in full:
             label_point(axes, str(row.expand), row.cdr, row.milliseconds, style["color"])
-    axes.axhline(
-        evaluation.scan.milliseconds,
-        color=GREY,
-        linestyle="--",
-        linewidth=1.5,
-        label="exhaustive scan",
-    )
+    axes.axhline(evaluation.scan.milliseconds, **_SCAN)
     _log_times(axes, evaluation.threads)
     axes.margins(x=0.08, y=0.12)
     axes.set_xlabel(f"cumulative distance ratio of the {evaluation.k} nearest (1 is exact)")
@@ -111,23 +100,11 @@ def plot_growth(
     )
     for number, (name, rows) in enumerate(series.items()):
         found = [row for row in rows if row.slice_bits is not None]
-        axes.plot(
-            [row.count for row in found],
-            [row.milliseconds for row in found],
-            label=name,
-            **line_style(number),
-        )
+        _draw_times(axes, found, "count", label=name, **line_style(number))
     first = next(iter(series.values()))
     scans = [row for row in first if row.slice_bits is None]
     widths = {row.count: row.slice_bits for row in first if row.slice_bits is not None}
-    axes.plot(
-        [row.count for row in scans],
-        [row.milliseconds for row in scans],
-        label="exhaustive scan",
-        color=GREY,
-        linestyle="--",
-        linewidth=1.5,
-    )
+    _draw_times(axes, scans, "count", **_SCAN)
     axes.set_xscale("log", base=2)
     axes.set_xticks(list(widths), [f"{short_count(n)}\n{bits}-bit" for n, bits in widths.items()])
     axes.minorticks_off()
@@ -141,6 +118,10 @@ def _check(evaluation: Evaluation, path: str | os.PathLike[str]) -> None:
     """Raise before anything is drawn."""
     instance("evaluation", evaluation, Evaluation, "what evaluate() returned")
     file_path("path", path)
+
+
+def _draw_times(axes: Any, rows: Sequence[Measurement], across: str, **style: Any) -> None:
+    axes.plot([getattr(row, across) for row in rows], [row.milliseconds for row in rows], **style)
 
 
 def _by_width(rows: Sequence[Measurement]) -> dict[int, list[Measurement]]:
@@ -157,11 +138,8 @@ def _about(evaluation: Evaluation) -> str:
     )
 
 
-def _threads(threads: int) -> str:
-    return "1 thread" if threads == 1 else f"{threads} threads"
-
-
 def _log_times(axes: Any, threads: int) -> None:
     """Make the vertical axis one of milliseconds."""
     log_axis(axes)
-    axes.set_ylabel(f"milliseconds a query ({_threads(threads)})")
+    workers = "1 thread" if threads == 1 else f"{threads} threads"
+    axes.set_ylabel(f"milliseconds a query ({workers})")

@@ -17,8 +17,8 @@ from lookalike.signatures import as_queries, as_signatures
 
 __all__ = ["Answers", "Questions", "Search"]
 
-Search = Callable[[NDArray[np.uint8], int, bool], Neighbors]
-"""Searches for the k nearest of some queries, and explains itself if told."""
+Search = Callable[..., Neighbors]
+"""Takes queries, k and `explain`, as the search of an index does."""
 
 WIDE = 100
 """The truth has at least so many neighbours, for the draft's top 10 in the top 100."""
@@ -90,7 +90,7 @@ class Questions:
             rows = collection[members]
         index = ScanIndex(collection)
 
-        def search(some: NDArray[np.uint8], number: int, explain: bool = False) -> Neighbors:
+        def search(some: NDArray[np.uint8], number: int, *, explain: bool = False) -> Neighbors:
             return index.search(some, number, threads=threads)
 
         extra = 0 if members is None else 1
@@ -107,11 +107,11 @@ def _ask(
 ) -> Answers:
     wanted = k if members is None else k + 1
     start = time.perf_counter()
-    found = search(queries, wanted, True)
+    found = search(queries, wanted, explain=True)
     together = time.perf_counter() - start
     start = time.perf_counter()
     for query in queries:
-        search(query, wanted, False)
+        search(query, wanted, explain=False)
     alone = time.perf_counter() - start
     return Answers(_without(found, members), alone / len(queries), together / len(queries))
 

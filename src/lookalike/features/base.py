@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, ClassVar, Self, SupportsIndex
+from inspect import signature
+from typing import Any, ClassVar, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from lookalike.checks import instance, one_of, thread_count
 from lookalike.errors import ArgumentError
 from lookalike.features.growing import GrowingArray
 
-__all__ = ["BATCH", "FeatureKind", "as_features", "feature_kind_from_dict"]
+__all__ = ["BATCH", "FeatureKind", "as_features", "feature_kind_from_dict", "made_with"]
 
 BATCH = 8192
 """Documents that are read at a time; what is learnt may depend on it, so it never changes."""
@@ -40,9 +41,9 @@ class FeatureKind(ABC):
     def is_document(self, value: Any) -> bool:
         """Return whether this is one document, and not several."""
 
-    @abstractmethod
     def settings(self) -> dict[str, Any]:
         """Return what this kind was made with, in plain values."""
+        return made_with(self)
 
     def source(self, documents: Any) -> _native.Source:
         """Return all documents at once."""
@@ -72,10 +73,16 @@ class FeatureKind(ABC):
         arguments = ", ".join(f"{name}={value!r}" for name, value in self.settings().items())
         return f"{type(self).__name__}({arguments})"
 
-    @classmethod
-    def from_settings(cls, settings: dict[str, Any]) -> Self:
-        """Make one from what `settings` gave."""
-        return cls(**settings)
+
+def made_with(thing: object) -> dict[str, Any]:
+    """Return the arguments that something was made with, which it has as attributes of the same
+    names, in plain values.
+    """
+    values = {name: getattr(thing, name) for name in signature(type(thing)).parameters}
+    return {
+        name: value.to_dict() if hasattr(value, "to_dict") else value
+        for name, value in values.items()
+    }
 
 
 def as_features(features: object) -> FeatureKind:
@@ -88,6 +95,6 @@ def feature_kind_from_dict(description: dict[str, Any]) -> FeatureKind:
     settings = dict(instance("the description of features", description, dict, "a dict"))
     name = one_of("the kind of features", settings.pop("kind", None), sorted(FeatureKind._kinds))
     try:
-        return FeatureKind._kinds[name].from_settings(settings)
+        return FeatureKind._kinds[name](**settings)
     except TypeError as error:
         raise ArgumentError(f"the description of {name} cannot be used: {error}") from error

@@ -32,10 +32,6 @@ class Features(FeatureKind):
     def __init__(self, hashed: bool = False) -> None:
         self.hashed = flag("hashed", hashed)
 
-    def settings(self) -> dict[str, Any]:
-        """Return what this was made with, in plain values."""
-        return {"hashed": self.hashed}
-
     def is_document(self, value: Any) -> bool:
         """Return whether this is one document: a mapping, or a list that holds features."""
         if isinstance(value, Mapping):

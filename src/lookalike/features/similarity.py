@@ -22,17 +22,8 @@ from lookalike.features.weights import Weights
 
 __all__ = ["cosine", "cosine_pairs", "jaccard", "jaccard_pairs"]
 
-Compare = Callable[
-    [
-        _native.Source,
-        _native.Source,
-        NDArray[np.int64],
-        NDArray[np.int64],
-        int,
-        NDArray[np.float64],
-    ],
-    None,
-]
+Compare = Callable[..., None]
+"""Takes two sources, two arrays of positions in them, threads and where similarities go."""
 
 
 def jaccard(

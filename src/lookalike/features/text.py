@@ -31,9 +31,20 @@ _LONGEST_LANGUAGE = 100
 class _TextKind(FeatureKind):
     """What words and characters have in common."""
 
+    _reader: _native.TextFeatures
+
     def is_document(self, value: Any) -> bool:
         """Return whether this is one text."""
         return isinstance(value, str)
+
+    def sources(self, documents: Any, size: int | None = BATCH) -> Iterator[_native.Source]:
+        """Yield batches of documents; see `FeatureKind.sources`."""
+        for batch in text_batches(documents, size):
+            self._learn_stems(batch)
+            yield _native.Source.of_texts(batch, self._reader)
+
+    def _learn_stems(self, batch: _native.Documents) -> None:
+        """Words may have stems."""
 
 
 class Words(_TextKind):
@@ -61,7 +72,7 @@ class Words(_TextKind):
         self.stem = stem if stem is None else instance("stem", stem, str, "a language or None")
         self.min_length = whole_number("min_length", min_length, at_least=1)
         self._stemmer = _stemmer(stem)
-        self._native = _native.TextFeatures(
+        self._reader = _native.TextFeatures(
             False,
             self.ngram,
             self.lowercase,
@@ -71,32 +82,17 @@ class Words(_TextKind):
         )
         self._learning = threading.Lock()
 
-    def settings(self) -> dict[str, Any]:
-        """Return what this was made with, in plain values."""
-        return {
-            "ngram": self.ngram,
-            "lowercase": self.lowercase,
-            "stopwords": self.stopwords,
-            "stem": self.stem,
-            "min_length": self.min_length,
-        }
-
-    def sources(self, documents: Any, size: int | None = BATCH) -> Iterator[_native.Source]:
-        """Yield batches of documents; see `FeatureKind.sources`."""
-        for batch in text_batches(documents, size):
-            if self._stemmer is not None:
-                self._learn_stems(batch)
-            yield _native.Source.of_texts(batch, self._native)
-
     def _learn_stems(self, batch: _native.Documents) -> None:
         """Stem the words that were not met before; forget all when there are too many."""
+        if self._stemmer is None:
+            return
         with self._learning:
-            words = self._native.unknown_words(batch)
-            if self._native.known_stems + len(words) > _MOST_STEMS:
-                self._native.forget_stems()
-                words = self._native.unknown_words(batch)
+            words = self._reader.unknown_words(batch)
+            if self._reader.known_stems + len(words) > _MOST_STEMS:
+                self._reader.forget_stems()
+                words = self._reader.unknown_words(batch)
             if words:
-                self._native.add_stems(words, self._stemmer.stemWords(words))
+                self._reader.add_stems(words, self._stemmer.stemWords(words))
 
     def _stop_list(self) -> list[str]:
         if self.stopwords is None:
@@ -122,16 +118,7 @@ class Chars(_TextKind):
     def __init__(self, ngram: SupportsIndex = 5, lowercase: bool = False) -> None:
         self.ngram = whole_number("ngram", ngram, at_least=1, at_most=1024)
         self.lowercase = flag("lowercase", lowercase)
-        self._native = _native.TextFeatures(True, self.ngram, self.lowercase, 1, [], False)
-
-    def settings(self) -> dict[str, Any]:
-        """Return what this was made with, in plain values."""
-        return {"ngram": self.ngram, "lowercase": self.lowercase}
-
-    def sources(self, documents: Any, size: int | None = BATCH) -> Iterator[_native.Source]:
-        """Yield batches of documents; see `FeatureKind.sources`."""
-        for batch in text_batches(documents, size):
-            yield _native.Source.of_texts(batch, self._native)
+        self._reader = _native.TextFeatures(True, self.ngram, self.lowercase, 1, [], False)
 
 
 def _word_list(words: Iterable[str] | None) -> list[str] | None:

@@ -66,10 +66,6 @@ class Vocabulary:
         """How many documents were counted."""
         return self._native.totals[0]
 
-    def observe(self, source: _native.Source, threads: int) -> None:
-        """Count the documents of a source."""
-        self._native.observe(source, threads)
-
     @classmethod
     def merge(cls, vocabularies: Iterable[Vocabulary]) -> Vocabulary:
         """Return the vocabulary of all collections together.
@@ -81,13 +77,13 @@ class Vocabulary:
             raise ArgumentError("there are no vocabularies to merge; expected at least one")
         merged = cls(max(part.most for part in parts))
         for part in parts:
-            merged._native.add(*part._arrays())
+            merged._native.add(*part._native.arrays())
             merged._native.add_totals(*part._native.totals)
         return merged
 
     def to_dict(self) -> dict[str, Any]:
         """Return a plain description, features in ascending order; `from_dict` is its inverse."""
-        features, documents, occurrences = self._arrays()
+        features, documents, occurrences = self._native.arrays()
         order = np.argsort(features)
         arrays = (features[order], documents[order], occurrences[order])
         return {
@@ -112,9 +108,6 @@ class Vocabulary:
                 f"the description of a vocabulary cannot be used: {error!r}"
             ) from error
         return vocabulary
-
-    def _arrays(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64]]:
-        return self._native.arrays()
 
 
 class Weights:
@@ -151,7 +144,7 @@ class Weights:
         vocabulary = Vocabulary(most_features)
         count = thread_count(threads)
         for source in as_features(features).sources(documents):
-            vocabulary.observe(source, count)
+            vocabulary._native.observe(source, count)
         self.vocabulary = vocabulary
         return self
 

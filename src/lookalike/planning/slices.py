@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from lookalike.planning.machine import MachineCosts
 from lookalike.planning.question import Option, Question
 from lookalike.planning.scan import scan_cost
 
-__all__ = ["lists_near", "share_found", "slice_options"]
+__all__ = ["share_found", "slice_options"]
 
 _SWEPT_SHARE = 1 / 128
 """Where postings are more than this share of a collection, all rows get a score."""
@@ -88,8 +87,9 @@ def _within_cost(question: Question, radius: int, slice_bits: int, costs: Machin
 def _top_cost(question: Question, widths: list[int], expand: int, costs: MachineCosts) -> float:
     """Return the nanoseconds of one query for nearest neighbours."""
     count, slices = question.count, Counter(widths)
-    lists = sum(number * lists_near(width, expand) for width, number in slices.items())
-    shares = {width: min(lists_near(width, expand) / 2**width, 1 - 1e-12) for width in slices}
+    near = {width: _native.lists_near(width, expand) for width in slices}
+    lists = sum(number * near[width] for width, number in slices.items())
+    shares = {width: min(near[width] / 2**width, 1 - 1e-12) for width in slices}
     postings = count * sum(slices[width] * share for width, share in shares.items())
     missed = sum(slices[width] * math.log1p(-share) for width, share in shares.items())
     candidates = count * -math.expm1(missed)
@@ -105,12 +105,6 @@ def _top_cost(question: Question, widths: list[int], expand: int, costs: Machine
     if postings > count * _SWEPT_SHARE:  # they are added up in a table, which is then read
         cost += postings * costs.missing(2 * count) + costs.reading_byte * 2 * count
     return cost
-
-
-@cache
-def lists_near(width: int, expand: int) -> int:
-    """Return how many values of a slice differ from a query's in at most `expand` bits."""
-    return sum(math.comb(width, ones) for ones in range(min(expand, width) + 1))
 
 
 def share_found(bits: int, widths: list[int], expand: int, distance: int) -> float:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lookalike.errors import SignatureError
 
-__all__ = ["MAX_BITS", "as_queries", "as_signatures", "same_width"]
+__all__ = ["MAX_BITS", "as_queries", "as_signatures"]
 
 # Distances are int32, so a signature may have no more bits than that can count.
 MAX_BITS = 2**31 - 8
@@ -61,15 +61,6 @@ def as_queries(array: ArrayLike, bits: int, name: str = "queries") -> NDArray[np
             "sign both with the same signer"
         )
     return rows
-
-
-def same_width(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> None:
-    """Raise unless both are signatures of one width."""
-    if a.shape[1] != b.shape[1]:
-        raise SignatureError(
-            f"the first signatures have {8 * a.shape[1]} bits, the second {8 * b.shape[1]}; "
-            "only signatures of one width can be compared"
-        )
 
 
 def _as_words(array: ArrayLike, name: str) -> NDArray[Any]:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from lookalike import _native
 from lookalike.checks import flag, thread_count
 from lookalike.errors import SignatureError
-from lookalike.signatures.arrays import as_signatures, same_width
+from lookalike.signatures.arrays import as_signatures
 
 __all__ = ["hamming"]
 
@@ -26,7 +26,11 @@ def hamming(
     """
     left = as_signatures(a, "the first signatures", single=True)
     right = as_signatures(b, "the second signatures", single=True)
-    same_width(left, right)
+    if left.shape[1] != right.shape[1]:
+        raise SignatureError(
+            f"the first signatures have {8 * left.shape[1]} bits, the second {8 * right.shape[1]}; "
+            "only signatures of one width can be compared"
+        )
     matrix_wanted = flag("all_pairs", all_pairs)
     if matrix_wanted or 1 in (len(left), len(right)):
         matrix = np.empty((len(left), len(right)), np.int32)

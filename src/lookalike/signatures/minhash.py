@@ -48,10 +48,6 @@ class MinHash(DocumentSigner):
         """How many bits a row of values has."""
         return 32 * self.permutations
 
-    def settings(self) -> dict[str, Any]:
-        """Return what the signer was made with, in plain values."""
-        return {"permutations": self.permutations, "features": self.features.to_dict()}
-
     def sign(self, documents: Any, *, threads: SupportsIndex | None = None) -> NDArray[np.uint32]:
         """Return the least values, `uint32[n, permutations]`."""
         values = GrowingArray((self.permutations,), np.uint32, documents)
@@ -67,11 +63,7 @@ class MinHash(DocumentSigner):
         features, 0.
         """
         left, right = self._values(a, "the first values"), self._values(b, "the second values")
-        if len(left) != len(right) and 1 not in (len(left), len(right)):
-            raise SignatureError(
-                f"there are {len(left)} first rows and {len(right)} second ones; "
-                "pairing them needs equal numbers"
-            )
+        _expect_pairs(len(left), len(right), "rows")
         equal = (left == right) & (left != _EMPTY)
         shares: NDArray[np.float64] = equal.mean(axis=1)
         return shares
@@ -124,14 +116,6 @@ class BBitMinHash(DocumentSigner):
         """How many bits a signature has."""
         return self.permutations * self.b
 
-    def settings(self) -> dict[str, Any]:
-        """Return what the signer was made with, in plain values."""
-        return {
-            "permutations": self.permutations,
-            "b": self.b,
-            "features": self.features.to_dict(),
-        }
-
     def sign(self, documents: Any, *, threads: SupportsIndex | None = None) -> NDArray[np.uint8]:
         """Return the packed signatures, `uint8[n, bits // 8]`."""
         signatures = GrowingArray((self.bits // 8,), np.uint8, documents)
@@ -156,11 +140,7 @@ class BBitMinHash(DocumentSigner):
         row on either side is compared with all of the other.
         """
         left, right = self._rows(a, "the first signatures"), self._rows(b, "the second signatures")
-        if len(left) != len(right) and 1 not in (len(left), len(right)):
-            raise SignatureError(
-                f"there are {len(left)} first signatures and {len(right)} second ones; "
-                "pairing them needs equal numbers"
-            )
+        _expect_pairs(len(left), len(right), "signatures")
         left, right = (np.ascontiguousarray(side) for side in np.broadcast_arrays(left, right))
         equal = np.empty(len(left), np.int32)
         _native.equal_values(left, right, self.permutations, self.b, equal)
@@ -181,3 +161,11 @@ class BBitMinHash(DocumentSigner):
                 f"{name} have {8 * rows.shape[1]} bits, this signer gives {self.bits}"
             )
         return rows
+
+
+def _expect_pairs(left: int, right: int, what: str) -> None:
+    if left != right and 1 not in (left, right):
+        raise SignatureError(
+            f"there are {left} first {what} and {right} second ones; "
+            "pairing them needs equal numbers"
+        )

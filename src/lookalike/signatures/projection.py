@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, SupportsIndex
+from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,10 +39,6 @@ class Projection(Signer):
         )
         normals = random_normals(self.seed, self.dimensions * self.bits)
         self._matrix = normals.reshape(self.dimensions, self.bits)
-
-    def settings(self) -> dict[str, Any]:
-        """Return what the signer was made with, in plain values."""
-        return {"bits": self.bits, "dimensions": self.dimensions}
 
     def sign(
         self, vectors: ArrayLike, *, threads: SupportsIndex | None = None

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from lookalike.checks import file_path, instance, one_of, seed_number
 from lookalike.errors import ArgumentError, CorruptIndexError, FormatError
 from lookalike.features import FeatureKind, Weights, as_features, feature_kind_from_dict
+from lookalike.features.base import made_with
 from lookalike.features.weights import (
     MOST_FEATURES,
     VOCABULARY_ARRAYS,
@@ -46,8 +47,12 @@ class Signer(ABC):
         self.seed = seed_number(seed)
 
     @abstractmethod
+    def sign(self, documents: Any, *, threads: SupportsIndex | None = None) -> NDArray[Any]:
+        """Return the signatures of documents, a row each."""
+
     def settings(self) -> dict[str, Any]:
-        """Return what the signer was made with, in plain values."""
+        """Return what the signer was made with but for the seed, in plain values."""
+        return {name: value for name, value in made_with(self).items() if name != "seed"}
 
     def to_dict(self) -> dict[str, Any]:
         """Return all there is to the signer in plain values; `from_dict` is its inverse."""
@@ -104,10 +109,6 @@ class DocumentSigner(Signer):
         Those with 0 are empty: their signature says nothing, and equal ones mean nothing.
         """
         return self.features.counts(documents, threads=threads)
-
-    @abstractmethod
-    def sign(self, documents: Any, *, threads: SupportsIndex | None = None) -> NDArray[Any]:
-        """Return the signatures of documents, a row each."""
 
     def with_features(
         self,

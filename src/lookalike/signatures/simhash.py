@@ -41,14 +41,6 @@ class SimHash(WeightedSigner):
         super().__init__(Words() if features is None else features, weights, seed)
         self.bits = signature_bits(bits)
 
-    def settings(self) -> dict[str, Any]:
-        """Return what the signer was made with, in plain values."""
-        return {
-            "bits": self.bits,
-            "features": self.features.to_dict(),
-            "weights": self.weights.to_dict(),
-        }
-
     def sign(self, documents: Any, *, threads: SupportsIndex | None = None) -> NDArray[np.uint8]:
         """Return the signatures, `uint8[n, bits // 8]`."""
         return self._sign(documents, threads, weighted=False)[0]

@@ -37,15 +37,6 @@ class TopSig(WeightedSigner):
         self.bits = signature_bits(bits)
         self.density = whole_number("density", density, at_least=1, at_most=self.bits)
 
-    def settings(self) -> dict[str, Any]:
-        """Return what the signer was made with, in plain values."""
-        return {
-            "bits": self.bits,
-            "density": self.density,
-            "features": self.features.to_dict(),
-            "weights": self.weights.to_dict(),
-        }
-
     def sign(self, documents: Any, *, threads: SupportsIndex | None = None) -> NDArray[np.uint8]:
         """Return the signatures, `uint8[n, bits // 8]`."""
         return self._sign(documents, 0, threads)[0]

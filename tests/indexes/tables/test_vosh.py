@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,11 +21,25 @@ STAIRS = np.arange(STEPS, dtype=np.uint16)
 """A curve by which a weight of n has the cost n."""
 
 
-def sets_of(weights: NDArray[np.float32], most: int, count: int) -> list[int]:
-    sets = np.zeros((1, count), np.uint64)
-    weighed = _native.FlipWeights(weights[None], 0)
-    _native.flip_sets(weighed, _native.FlipCosts(1.0, STAIRS), len(weights), most, 1, sets)
-    return [int(each) for each in sets[0]]
+def attempts_of(
+    sets: list[int], weights: NDArray[Any], costs: _native.FlipCosts, bits: int, most: int
+) -> list[int]:
+    """Say at which attempt the heap gives each set; there are weights for each of them."""
+    attempts = np.empty(len(sets), np.int64)
+    weighed = _native.FlipWeights(weights, weights.shape[1] - bits)
+    _native.flip_attempts(np.array(sets, np.uint64), weighed, costs, bits, most, 1, attempts)
+    found: list[int] = attempts.tolist()
+    return found
+
+
+def sets_of(weights: NDArray[np.float32], most: int) -> list[int]:
+    """Return all sets of up to `most` bits in the order in which the heap gives them."""
+    bits = len(weights)
+    sets = [each for each in range(1, 2**bits) if each.bit_count() <= most]
+    stairs = _native.FlipCosts(1.0, STAIRS)
+    attempts = attempts_of(sets, np.tile(weights, (len(sets), 1)), stairs, bits, most)
+    assert sorted(attempts) == list(range(1, len(sets) + 1))
+    return [sets[place] for place in np.argsort(attempts)]
 
 
 weight_lists = st.lists(st.integers(0, STEPS - 1), min_size=1, max_size=9)
@@ -36,9 +51,8 @@ def test_every_set_comes_once_and_likely_ones_first(costs: list[int], most: int)
     total = all_sets(len(costs), most)
     assert total == sum(math.comb(len(costs), size) for size in range(1, most + 1))
     signs = np.where(np.arange(len(costs)) % 2 == 0, 1, -1)
-    found = sets_of((np.array(costs) * signs).astype(np.float32), most, total)
-    assert len(set(found)) == total
-    assert all(1 <= flips.bit_count() <= most for flips in found)
+    found = sets_of((np.array(costs) * signs).astype(np.float32), most)
+    assert len(found) == total
     sums = [sum(cost for bit, cost in enumerate(costs) if flips >> bit & 1) for flips in found]
     assert sums == sorted(sums)
     assert found == flip_oracle.ordered_sets(costs, most)
@@ -50,18 +64,22 @@ def test_the_probability_of_sets_does_not_grow(chances: list[float], most: int) 
     most = min(most, len(chances))
     costs = [round(140 * math.log((1 - p) / p)) for p in chances]
     odds = [math.exp(-cost / 140) for cost in costs]
-    found = sets_of(np.array(costs, np.float32), most, all_sets(len(costs), most))
+    found = sets_of(np.array(costs, np.float32), most)
     likely = [
         math.prod(odds[bit] for bit in range(len(odds)) if flips >> bit & 1) for flips in found
     ]
     assert all(one >= two * (1 - 1e-9) for one, two in itertools.pairwise(likely))
 
 
-def test_sets_of_three_out_of_64_bits_are_all_there() -> None:
-    weights = np.random.default_rng(0).normal(0, 900, 64).astype(np.float32)
-    found = sets_of(weights, 3, 43_744)
-    assert all_sets(64, 3) == len(set(found)) == 64 + 2016 + 41_664
-    assert max(flips.bit_count() for flips in found) == 3
+def test_sets_of_three_out_of_64_bits_come_in_order() -> None:
+    costs = np.random.default_rng(0).integers(0, 900, 64)
+    expected = flip_oracle.ordered_sets(costs.tolist(), 3)
+    assert all_sets(64, 3) == len(expected) == 64 + 2016 + 41_664
+    places = [0, 1, 2, *range(100, 43_744, 2000), 43_743]
+    weights = np.tile(costs.astype(np.float32), (len(places), 1))
+    stairs = _native.FlipCosts(1.0, STAIRS)
+    attempts = attempts_of([expected[place] for place in places], weights, stairs, 64, 3)
+    assert attempts == [place + 1 for place in places]
 
 
 @given(
@@ -113,15 +131,15 @@ def test_sets_chosen_together_are_those_of_the_heap(
     generator = np.random.default_rng(queries + bits)
     weights = generator.integers(-9, 9, (queries, 64)).astype(np.int16 if units else np.float32)
     volatility = Volatility(STAIRS, 1024.0 if units else 1.0)
-    expected = np.empty((queries, wanted), np.uint64)
-    weighed = _native.FlipWeights(weights, 64 - bits)
-    _native.flip_sets(weighed, volatility.native(), bits, most, 1, expected)
+    chosen = likely_sets(weights, None, bits, volatility, most, wanted, 1)
+    repeated = weights.repeat(wanted, axis=0)
+    attempts = attempts_of(chosen.ravel().tolist(), repeated, volatility.native(), bits, most)
+    assert attempts == queries * list(range(1, wanted + 1))
+    assert np.array_equal(likely_sets(weights, None, bits, volatility, most, wanted, 3), chosen)
     for threads in (1, 3):
-        chosen = likely_sets(weights, None, bits, volatility, most, wanted, threads)
-        assert np.array_equal(chosen, expected)
         places = generator.permutation(queries).astype(np.uint32)
         moved = likely_sets(weights, places, bits, volatility, most, wanted, threads)
-        assert np.array_equal(moved[places], expected)
+        assert np.array_equal(moved[places], chosen)
 
 
 def test_places_outside_are_refused() -> None:
@@ -135,16 +153,8 @@ def test_places_outside_are_refused() -> None:
 def test_attempts_are_counted(costs: list[int], most: int, data: st.DataObject) -> None:
     expected = flip_oracle.ordered_sets(costs, min(most, len(costs)))
     flips = data.draw(st.integers(0, 2 ** len(costs) - 1))
-    attempts = np.empty(1, np.int64)
-    _native.flip_attempts(
-        np.array([flips], np.uint64),
-        _native.FlipWeights(np.array([costs], np.float32), 0),
-        _native.FlipCosts(1.0, STAIRS),
-        len(costs),
-        most,
-        1,
-        attempts,
-    )
+    stairs = _native.FlipCosts(1.0, STAIRS)
+    attempts = attempts_of([flips], np.array([costs], np.float32), stairs, len(costs), most)
     position = 0 if flips == 0 else expected.index(flips) + 1 if flips in expected else -1
     assert attempts[0] == position
 

@@ -59,10 +59,10 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def table(heads: list[str], rows: list[list[str]], numbers: set[int], name: str = "") -> str:
+def table(heads: list[str], rows: list[list[str]], numbers: set[int], name: str) -> str:
     """Return a table of ready HTML; `numbers` are the columns to be set to the right."""
     align = [' class="number"' if column in numbers else "" for column in range(len(heads))]
-    lines = [f'<table class="{name}">' if name else "<table>"]
+    lines = [f'<table class="{name}">']
     head = "".join(f"<th{a}>{text}</th>" for a, text in zip(align, heads, strict=True))
     lines.append(f"<thead><tr>{head}</tr></thead>")
     lines.append("<tbody>")

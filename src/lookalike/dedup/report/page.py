@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,11 +29,12 @@ from lookalike.dedup.summary import (
     timings,
     unit_text,
 )
+from lookalike.storage import whole_file
 
 if TYPE_CHECKING:
     from lookalike.dedup.result import DedupResult
 
-__all__ = ["page"]
+__all__ = ["write_report"]
 
 MOST_WARNINGS = 50
 LIKELY = 0.9
@@ -41,8 +43,17 @@ LIKELY = 0.9
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def page(result: DedupResult) -> str:
-    """Return the whole page."""
+def write_report(result: DedupResult, path: Path) -> None:
+    """Write the page; an interrupted run leaves what was there before.
+
+    The same result gives the same page. Its size is bounded, however large the corpus: it shows
+    the largest clusters and the pairs nearest to the threshold, of long documents the beginning.
+    """
+    with whole_file(path) as temporary:
+        temporary.write_text(_page(result), encoding="utf-8", newline="\n")
+
+
+def _page(result: DedupResult) -> str:
     name = shown(result.source.name)
     sections = [
         ("summary", "Summary", _summary(result)),

@@ -120,22 +120,18 @@ def old_section(result: DedupResult) -> str:
 def pair_sections(result: DedupResult) -> list[tuple[str, str, str]]:
     """Return the accepted and the rejected pairs that are nearest to the threshold."""
     about = "estimated" if not result.settings.verify else "exact"
-    accepted, rejected = least_similar(result), most_similar_rejected(result)
     found = []
-    if accepted:
+    for kind, title, pairs, advice in [
+        ("accepted", "Least similar", least_similar(result), "no duplicates to you, raise"),
+        ("rejected", "Most similar", most_similar_rejected(result), "duplicates to you, lower"),
+    ]:
         intro = (
-            f'<p class="soft">Accepted, but only just ({about} similarity): if these are no '
-            "duplicates to you, raise the threshold. At most two of a cluster.</p>"
+            f'<p class="soft">{kind.capitalize()}, but only just ({about} similarity): if these '
+            f"are {advice} the threshold. At most two of a cluster.</p>"
         )
-        cards = [_pair(result, pair) for pair in accepted]
-        found.append(("accepted", "Least similar accepted pairs", "\n".join([intro, *cards])))
-    if rejected:
-        intro = (
-            f'<p class="soft">Rejected, but only just ({about} similarity): if these are '
-            "duplicates to you, lower the threshold. At most two of a cluster.</p>"
-        )
-        cards = [_pair(result, pair) for pair in rejected]
-        found.append(("rejected", "Most similar rejected pairs", "\n".join([intro, *cards])))
+        cards = [_pair(result, pair) for pair in pairs]
+        if pairs:
+            found.append((kind, f"{title} {kind} pairs", "\n".join([intro, *cards])))
     return found
 
 

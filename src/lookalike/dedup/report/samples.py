@@ -61,13 +61,13 @@ class ShownPair:
 
 def cluster_sizes(result: DedupResult) -> NDArray[np.int64]:
     """Return the sizes of clusters with two or more documents."""
-    sizes = np.bincount(result.clusters) if len(result.clusters) else np.zeros(0, np.int64)
+    sizes = np.bincount(result.clusters)
     return sizes[sizes > 1]
 
 
 def largest_clusters(result: DedupResult, most: int = CLUSTERS) -> list[Cluster]:
     """Return the largest clusters; of equally large ones those that come first."""
-    sizes = np.bincount(result.clusters) if len(result.clusters) else np.zeros(0, np.int64)
+    sizes = np.bincount(result.clusters)
     labels = np.flatnonzero(sizes > 1)
     found = []
     for label in labels[np.argsort(-sizes[labels], kind="stable")[:most]].tolist():

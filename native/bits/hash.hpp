@@ -1,5 +1,4 @@
-// XXH64, the 64-bit hash designed by Yann Collet (xxHash specification, version 0.1.1).
-// Reads about 10 GB/s with one thread; not meant to resist an attacker.
+// Hashes of bytes and of numbers; not meant to resist an attacker.
 #pragma once
 
 #include <array>
@@ -10,6 +9,16 @@
 
 namespace lookalike::bits {
 
+// The finaliser of MurmurHash3 by Austin Appleby: a permutation in which every input bit reaches
+// every output bit.
+inline std::uint64_t fmix64(std::uint64_t value) {
+    value = (value ^ (value >> 33)) * 0xff51afd7ed558ccdu;
+    value = (value ^ (value >> 33)) * 0xc4ceb9fe1a85ec53u;
+    return value ^ (value >> 33);
+}
+
+// XXH64, the 64-bit hash designed by Yann Collet (xxHash specification, version 0.1.1). Reads about
+// 10 GB/s with one thread.
 std::uint64_t xxh64(const void* data, std::size_t length, std::uint64_t seed = 0);
 
 // The same, with the seed 0, of bytes that come in pieces.

@@ -1,10 +1,27 @@
-#include "bits/random_access.hpp"
+#include "bits/memory_speed.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <bit>
 
-#include "bits/mix.hpp"
+#include "bits/hash.hpp"
+#include "bits/kernels.hpp"
+#include "bits/threads.hpp"
 
 namespace lookalike::bits {
+
+std::uint64_t read_all(const std::uint8_t* data, std::size_t bytes, std::size_t threads) {
+    constexpr std::size_t kChunkLines = 1 << 14;
+    const std::size_t lines = bytes / 64;
+    const auto read = selected().read;
+    std::atomic<std::uint64_t> total{0};
+    share_out_runs(
+        lines, kChunkLines, threads, [] {},
+        [&](std::size_t, std::size_t begin, std::size_t end) {
+            total += read(data + begin * 64, end - begin);
+        });
+    return total;
+}
 
 std::uint64_t read_at_random(const std::uint64_t* words, std::size_t count, std::size_t first,
                              std::size_t reads, std::size_t ahead) {

@@ -1,4 +1,4 @@
-#include "bits/xxh64.hpp"
+#include "bits/hash.hpp"
 
 #include <algorithm>
 #include <bit>
