@@ -10,7 +10,9 @@ from typing import Any
 
 from lookalike.checks import whole_number
 from lookalike.cli.command import Group, add_number, add_switch
+from lookalike.cli.output import warn
 from lookalike.cli.sizes import byte_count
+from lookalike.cli.streams import corpus_of_input, is_standard
 from lookalike.corpora import FORMATS, Corpus, open_corpus
 from lookalike.corpora.base import MAX_DOCUMENT
 from lookalike.dedup import ALIASES, DedupSettings
@@ -61,9 +63,18 @@ def add_threads(group: Group) -> None:
 
 
 def corpus_of(paths: list[str], options: argparse.Namespace) -> Corpus:
-    """Open the corpus that arguments name, to be read as options say."""
-    source = paths[0] if len(paths) == 1 else [Path(path) for path in paths]
-    corpus = open_corpus(source, options.format)
+    """Open the corpus that arguments name, to be read as options say; `-` is standard input.
+
+    What people should know of it is printed.
+    """
+    if any(map(is_standard, paths)):
+        corpus = corpus_of_input(paths, options.format, getattr(options, "work", None))
+    else:
+        source = paths[0] if len(paths) == 1 else [Path(path) for path in paths]
+        corpus = open_corpus(source, options.format)
+    for notice in corpus.notices:
+        warn(notice, kind="")
+    corpus.notices = ()
     if options.max_document is not None:
         corpus.max_document = whole_number("--max-document", options.max_document, at_least=1)
     return corpus

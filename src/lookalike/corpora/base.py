@@ -117,6 +117,10 @@ class Corpus(ABC):
     """How much of it the current reading has seen, between 0 and 1."""
     files: Sequence[Path] = ()
     """What it is read from."""
+    root: Path | None = None
+    """The folder, if it is all that one has."""
+    notices: Sequence[str] = ()
+    """What people should know of how it was opened."""
     max_document: int = MAX_DOCUMENT
     """Bytes that a row of a file may have; may be set before the corpus is first read."""
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lookalike.corpora.base import Corpus
 from lookalike.errors import FileError
+
+if TYPE_CHECKING:
+    from lookalike.corpora.spool import Spool
 
 
 def check_plain(path: Path) -> None:
@@ -22,6 +25,9 @@ def check_plain(path: Path) -> None:
 
 class FileCorpus(Corpus):
     """Files of one format, one after the other."""
+
+    spool: Spool | None = None
+    """Where some of them are copies, which stay as long as this."""
 
     def __init__(self, paths: Sequence[Path], format: str) -> None:
         self.paths = self.files = list(paths)
@@ -37,10 +43,11 @@ class FileCorpus(Corpus):
         self.total_bytes = max(1, sum(self.sizes))
 
     def identity(self) -> list[Any]:
-        """Return names, sizes and times of change."""
+        """Return names, sizes and times of change; of copies, what is in them."""
         try:
             return [
-                [str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns]
+                (self.spool and self.spool.identity(path))
+                or [str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns]
                 for path in self.paths
             ]
         except OSError as error:

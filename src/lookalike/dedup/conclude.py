@@ -62,7 +62,11 @@ def conclude(job: JobContext, outcome: Outcome) -> DedupResult:
         counts=_counts(job, outcome, keep, matched_old, labels, len(pairs)),
         seconds=dict(job.progress.seconds),
         reused=tuple(job.progress.reused),
-        warnings=[*outcome.verdict.warnings, *outcome.clusters.warnings],
+        warnings=[
+            *outcome.source.corpus.notices,
+            *outcome.verdict.warnings,
+            *outcome.clusters.warnings,
+        ],
         source=outcome.source.corpus,
         source_identity=outcome.source.identity,
         columns=outcome.source.columns,

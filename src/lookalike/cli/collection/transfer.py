@@ -21,7 +21,7 @@ def declare(actions: Subparsers) -> None:
         "docs.db corpus.jsonl", "docs.db 'crawl/*.parquet' --text content --id url --replace",
         "docs.db notes/",
     )  # fmt: skip
-    importer.add_argument("input", nargs="+", metavar="INPUT", help="files, folders or patterns")
+    importer.add_argument("input", nargs="+", metavar="INPUT", help="files, folders, patterns or -")
     add_corpus_options(importer)
     importer.add_argument(
         "--signature",
