@@ -22,7 +22,7 @@ from lookalike.corpora.json_array import JsonArrayCorpus
 from lookalike.corpora.json_lines import JsonLinesCorpus
 from lookalike.corpora.kept_rows import Added, KeptRows, RowsOfShard
 from lookalike.corpora.opening import corpus_of_files
-from lookalike.corpora.parquet import write_parquet
+from lookalike.corpora.parquet import ParquetCorpus, write_parquet
 from lookalike.corpora.targets import (
     Target,
     check_table_target,
@@ -84,7 +84,8 @@ def _write_rows(corpus: Corpus, rows: KeptRows, path: Target) -> int:
     if isinstance(corpus, DelimitedCorpus) and target == corpus.format:
         delimiter = corpus.delimiter
     if isinstance(path, Path):
-        return write_table(rows.tables(), path, target, delimiter)
+        compression = corpus.compression if isinstance(corpus, ParquetCorpus) else None
+        return write_table(rows.tables(), path, target, delimiter, compression)
     with temporary_folder(_PREFIX) as folder:
         whole = folder / f"rows.{target}"
         written = write_table(rows.tables(), whole, target, delimiter)
@@ -98,10 +99,11 @@ def write_table(
     path: Path,
     format: str | None = None,
     delimiter: str | None = None,
+    compression: str | None = None,
 ) -> int:
     """Write record batches of one schema to a file in the format its name tells.
 
-    `delimiter` is that of CSV, if not a comma.
+    `delimiter` is that of CSV, if not a comma; `compression` that of Parquet, if not Snappy.
     """
     if format is None:
         check_table_target(path)
@@ -120,7 +122,7 @@ def write_table(
         schema = first.schema if first is not None else pa.schema([("text", pa.string())])
         if target == "parquet":
             try:
-                write_parquet(counted(first), schema, temporary)
+                write_parquet(counted(first), schema, temporary, compression)
             except (OSError, pa.ArrowException) as error:
                 raise FileError(f"{path} cannot be written: {error}") from error
         else:
