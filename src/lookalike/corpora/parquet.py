@@ -19,7 +19,6 @@ from lookalike.corpora.base import (
     Problems,
     Rows,
     chosen_columns,
-    compute,
     pa,
     read_ahead,
 )
@@ -282,8 +281,12 @@ def _text_lengths(column: Any) -> NDArray[np.int64] | None:
             return None
         indices = column.indices.fill_null(0).to_numpy(zero_copy_only=False)
         return lengths[indices] if len(lengths) else np.zeros(len(column), np.int64)
-    found = compute.binary_length(column).fill_null(0)
-    return np.asarray(found.to_numpy(zero_copy_only=False), np.int64)
+    if not len(column):
+        return np.zeros(0, np.int64)
+    # Where texts end is looked at as it lies: most of pyarrow's own ways import pandas.
+    large = pa.types.is_large_string(column.type) or pa.types.is_large_binary(column.type)
+    ends = np.frombuffer(column.buffers()[1], np.int64 if large else np.int32)
+    return np.diff(ends[column.offset : column.offset + len(column) + 1]).astype(np.int64)
 
 
 def _cuts(sizes: NDArray[np.int64], most: int) -> list[int]:

@@ -49,12 +49,12 @@ class Spool:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with open(path, "wb") as file:
-                data = beginning or stream.read(_AT_A_TIME)
+                data = beginning or _some_of(stream)
                 while data:
                     file.write(data)
                     checksum.add(np.frombuffer(data, np.uint8))
                     size += len(data)
-                    data = stream.read(_AT_A_TIME)
+                    data = _some_of(stream)
         except OSError as error:
             raise FileError(
                 f"{name} cannot be kept in {self.folder}: {error.strerror or error}; it is read "
@@ -107,8 +107,14 @@ def open_standard_input(
 def _read_some(stream: BinaryIO) -> bytes:
     """Return the first bytes of a stream: as many as tell what it is, if it has so many."""
     data = b""
-    while len(data) < len(_PARQUET) and (more := stream.read(_AT_A_TIME)):
+    while len(data) < len(_PARQUET) and (more := _some_of(stream)):
         data += more
+    return data
+
+
+def _some_of(stream: BinaryIO) -> bytes:
+    """Return what has come; of a pipe, without waiting for more."""
+    data: bytes = getattr(stream, "read1", stream.read)(_AT_A_TIME)
     return data
 
 
