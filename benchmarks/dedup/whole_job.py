@@ -19,6 +19,8 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 import lookalike as la
+from benchmarks.dedup.exact import NAME as EXACT
+from benchmarks.dedup.exact import exact
 from benchmarks.dedup.files import COLUMN, abstracts, distinct_texts
 from benchmarks.dedup.large import LargeResult, command, large, large_table
 from benchmarks.dedup.peers import (
@@ -48,7 +50,13 @@ TIMED = (
 )
 JUDGED = (Gaoya.name, RensaTwoProcesses.name, DataSketchTwoProcesses.name)
 
-CASES = ("dedup-jsonl", "dedup-parquet", "dedup-quality-arxiv", "dedup-quality-debian")
+CASES = (
+    "dedup-jsonl",
+    "dedup-parquet",
+    "dedup-quality-arxiv",
+    "dedup-quality-debian",
+    EXACT,
+)
 LONG_CASES = ("dedup-large",)
 """Run only if they are named: minutes, and gigabytes on disk."""
 
@@ -68,6 +76,7 @@ def run_dedup(
         "dedup-quality-arxiv": partial(quality, "arxiv", folder, cache, "a", part),
         "dedup-quality-debian": partial(quality, "debian", folder, cache, "b", part),
         "dedup-large": partial(large, cache=cache, part=part),
+        EXACT: partial(exact, cache=cache, part=part),
     }
     for name in names:
         if folder is None and name.startswith("dedup-quality"):

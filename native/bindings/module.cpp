@@ -20,6 +20,7 @@ NB_MODULE(_core, module) {
     lookalike::bindings::bind_slices(module);
     lookalike::bindings::bind_tables(module);
     lookalike::bindings::bind_pairs(module);
+    lookalike::bindings::bind_set_join(module);
 }
 
 extern "C" NB_EXPORT PyObject* PyInit__native();

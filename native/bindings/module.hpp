@@ -12,5 +12,6 @@ void bind_scan(nanobind::module_& module);
 void bind_slices(nanobind::module_& module);
 void bind_tables(nanobind::module_& module);
 void bind_pairs(nanobind::module_& module);
+void bind_set_join(nanobind::module_& module);
 
 }  // namespace lookalike::bindings

@@ -2,6 +2,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings/module.hpp"
+#include "bindings/source.hpp"
 #include "bindings/text.hpp"
 #include "sign/signers.hpp"
 
@@ -18,12 +19,6 @@ using FeatureArray = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig,
 using WeightArray = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using VectorArray = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using MinimaArray = nb::ndarray<const std::uint32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-// A source as Python holds it; keeps alive what it reads from.
-struct BoundSource {
-    std::unique_ptr<sign::Source> source;
-    nb::object first, second, third;
-};
 
 template <class Rows>
 void expect_documents(const BoundSource& source, const Rows& rows) {

@@ -350,6 +350,38 @@ def stars(
     labels: NDArray[np.int64],
 ) -> None: ...
 
+class Measure(Enum):
+    jaccard = 0
+    containment = 1
+    cosine = 2
+
+class FeatureSets:
+    def __init__(self, kind: WeightKind, expected: int, most: int) -> None: ...
+    def observe(self, source: Source, threads: int) -> None: ...
+    def add(self, source: Source, threads: int) -> None: ...
+
+class SetJoin:
+    def __init__(
+        self,
+        sets: FeatureSets,
+        measure: Measure,
+        threshold: float,
+        old: NDArray[np.uint8],
+        most_postings: int,
+        threads: int,
+    ) -> None: ...
+    def next(
+        self, most: int, threads: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]: ...
+    @property
+    def finished(self) -> bool: ...
+    @property
+    def share(self) -> float: ...
+    @property
+    def candidates(self) -> int: ...
+    @property
+    def compared(self) -> int: ...
+
 class Table:
     def __init__(
         self,

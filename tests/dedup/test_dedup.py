@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.dedup import STEPS, DedupResult
+from lookalike.dedup import STEPS, DedupResult, verify
 from support import dedup_oracle
 
 WORDS = [f"w{number}" for number in range(400)]
@@ -351,3 +351,22 @@ def test_a_result_is_complete_and_stays_as_it_is(tmp_path: Path) -> None:
     file = tmp_path / "corpus.txt"
     file.write_text("one two\nthree\n")
     assert la.dedup(file).source_identity is not None
+
+
+def test_documents_of_many_pairs_are_read_once_a_run() -> None:
+    """Runs are bounded by the text that is read for them, not by that of every pair."""
+    rng = np.random.default_rng(3)
+    few = np.stack(np.triu_indices(100, 1))
+    many = np.sort(rng.integers(0, 2000, (2, 5000)), axis=0)
+    many = many[:, np.lexsort(many[::-1])]
+    cases = [(few, np.full(100, 200_000)), (many, rng.integers(0, 500_000, 2000))]
+    counts = []
+    for pairs, lengths in cases:
+        parts = list(verify._parts(lengths, pairs[0], pairs[1]))
+        assert [part.start for part in parts] == [0, *(part.stop for part in parts[:-1])]
+        assert parts[-1].stop == pairs.shape[1]
+        for part in parts:
+            read = np.unique(pairs[:, part])
+            assert lengths[read].sum() <= (32 << 20) + 2 * lengths.max()
+        counts.append(len(parts))
+    assert counts[0] == 1 and counts[1] > 1

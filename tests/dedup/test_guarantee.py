@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,7 +24,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.dedup import DedupResult, propose, settle
+from lookalike.dedup import DedupResult, nearby, propose, settle
 from support import dedup_oracle
 
 CASES = int(os.environ.get("LOOKALIKE_CASES", "40"))
@@ -107,6 +108,8 @@ def cases(draw: st.DrawFn, cluster: str) -> Case:
         "max_cluster": draw(st.sampled_from([2, 5, 1000])),
         "cluster": cluster,
     }
+    if options["verify"] and against != "signatures":
+        options["exact"] = draw(st.booleans())
     return Case(rows, texts[:old], options, against, draw(st.sampled_from([2, 10, 200])))
 
 
@@ -124,7 +127,11 @@ def run(case: Case, threads: int) -> DedupResult:
 @contextmanager
 def small_groups(most: int) -> Iterator[None]:
     """Compare with few only, as in groups of thousands."""
-    with patch.object(propose, "LARGEST_GROUP", most), patch.object(settle, "LEADERS", 2):
+    with (
+        patch.object(propose, "LARGEST_GROUP", most),
+        patch.object(settle, "LEADERS", 2),
+        patch.multiple(nearby, LEADERS=2, NEAREST=2, _ROWS_AT_A_TIME=8),
+    ):
         yield
 
 
@@ -232,6 +239,19 @@ def check_pairs(result: DedupResult, truth: Truth) -> None:
         expected = truth.similarity(left, right)
         assert similarity == pytest.approx(expected, abs=1e-9)
         assert min(similarity, expected + ROUNDING) >= result.settings.threshold
+    assert result.complete == result.settings.exact
+    assert result.counts.verified_pairs == len(result.pairs) + len(result.old_pairs)
+    if result.complete:
+        texts = range(len(truth.texts))
+        alike = {
+            (left, right)
+            for left, right in combinations(
+                [each for each in texts if not truth.too_short(each)], 2
+            )
+            if right >= truth.old
+            and truth.similarity(left, right) >= result.settings.threshold - ROUNDING
+        }
+        assert alike == pairs_of(result, truth).keys()
 
 
 @settings(max_examples=CASES)

@@ -84,7 +84,7 @@ def test_numbers_are_those_of_the_result(tmp_path: Path) -> None:
     assert settings_of(page) == {
         "method": "minhash", "threshold": "0.7", "ngram": "5", "permutations": "256", "seed": "0",
         "verify": "yes", "min_features": "1", "cluster": "star", "max_cluster": "1,000",
-        "keep": "first", "text column": "text", "ids": "id",
+        "keep": "first", "exact": "no", "text column": "text", "ids": "id",
     }  # fmt: skip
     (timing,) = page.all("table", "timing")
     rows = [[cell.text for cell in row.all("td")] for row in timing.all("tr")[1:]]

@@ -42,12 +42,16 @@ def settings_fields(*, signs: bool = False) -> list[Field[Any]]:
 def add_settings(group: Group, *, signs: bool = False) -> None:
     """Declare options for `settings_fields`, with their defaults and what they say of themselves.
 
-    A setting that is on gets an option that turns it off.
+    A setting that is on gets an option that turns it off, one that is off an option that turns it
+    on.
     """
     for setting in settings_fields(signs=signs):
         name, help = setting.name, setting.metadata["help"]
         if setting.default is True:
             group.add_argument(f"--no-{name}", dest=name, action="store_false", help=help)
+            continue
+        if setting.default is False:
+            group.add_argument(f"--{name}", dest=name, action="store_true", help=help)
             continue
         names = [name, *(alias for alias, meant in ALIASES.items() if meant == name)]
         spelt = [f"--{one.replace('_', '-')}" for one in names]

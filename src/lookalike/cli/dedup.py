@@ -66,7 +66,9 @@ output (-o):
 near-duplicates:
   two documents whose exact similarity is at least the threshold: Jaccard similarity of word
   {NGRAMS["minhash"]}-grams (minhash), or the cosine of word n-gram counts (simhash, topsig).
-  Signatures only propose pairs. docs/deduplicating.md has the figures.
+  Signatures only propose pairs. docs/deduplicating.md has the figures. With --exact they do not:
+  every pair at or above the threshold is found, also where thousands are alike, and --pairs has
+  each copy of a text with every other.
 
 what is guaranteed:
   every document that is dropped was compared with one that stays (or is in OLD), and is equal to it
@@ -83,7 +85,7 @@ examples:
   lookalike dedup corpus.jsonl --in-place
   lookalike dedup 'crawl/*.parquet' -o unique.parquet --text content --report report.html
   zcat crawl.jsonl.gz | lookalike dedup - -o - | gzip > unique.jsonl.gz
-  lookalike dedup docs/ --threshold 0.7 --pairs pairs.csv
+  lookalike dedup docs/ --threshold 0.5 --exact --pairs pairs.csv
   lookalike dedup corpus.jsonl --annotate -o annotated.jsonl --keep longest
   lookalike dedup today.jsonl --against yesterday.jsonl -o new.jsonl
   lookalike dedup today.jsonl --against seen.lookalike --save-signatures seen.lookalike -o new.jsonl

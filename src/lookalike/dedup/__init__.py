@@ -71,8 +71,9 @@ def dedup(
 
     Pairs are proposed by signatures and decided by the exact similarity of the documents, so each
     verified pair is one; a pair at the threshold is proposed with a chance of at least 99.5%
-    (MinHash). Every document that is dropped is equal to one that stays (or to an old one), or
-    their exact similarity was computed and is at least `threshold`; no verified pair stays whole.
+    (MinHash), and every pair is found with `exact=True`. Every document that is dropped is equal to
+    one that stays (or to an old one), or their exact similarity was computed and is at least
+    `threshold`; no verified pair stays whole.
     With `cluster="components"`, `verify=False` or an `against` of signatures it is not so, and
     `DedupCounts` tells of how many. The same input gives the same survivors, for any number of
     threads. Texts, signatures and pairs lie on disk, in `work` (where an interrupted job goes on,

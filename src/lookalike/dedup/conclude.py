@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from lookalike.dedup.cluster import Clusters, by_first
 from lookalike.dedup.context import JobContext
+from lookalike.dedup.copies import count_every_pair
 from lookalike.dedup.read import DocumentTable, Source
 from lookalike.dedup.result import DedupCounts, DedupResult
 from lookalike.dedup.sign import Signed
-from lookalike.dedup.verify import Verdict, VerifiedPairs, in_order, only_estimated
+from lookalike.dedup.verify import Verdict, only_estimated
 
 __all__ = ["Outcome", "conclude"]
 
@@ -45,8 +46,6 @@ def conclude(job: JobContext, outcome: Outcome) -> DedupResult:
     matched_old = np.where(stands_for < old, stands_for, -1)
     keep = (own < 0) & (matched_old < 0)
     labels = by_first(outcome.clusters.labels[new], len(outcome.documents))
-    pairs = _with_copies(outcome.verdict.accepted, outcome.first, old)
-    is_old = pairs.left < old
     rejected = outcome.verdict.rejected
     return DedupResult(
         settings=job.settings,
@@ -56,10 +55,9 @@ def conclude(job: JobContext, outcome: Outcome) -> DedupResult:
         matched_old=matched_old,
         similarity=outcome.similarity[new],
         estimated=outcome.estimated[new],
-        pairs=_moved(pairs[~is_old], old, old),
-        old_pairs=_moved(pairs[is_old], 0, old),
-        rejected=_moved(rejected[rejected.left >= old], old, old),
-        counts=_counts(job, outcome, keep, matched_old, labels, len(pairs)),
+        text_pairs=outcome.verdict.accepted,
+        rejected=rejected[rejected.left >= old].moved(old, old),
+        counts=_counts(job, outcome, keep, matched_old, labels),
         seconds=dict(job.progress.seconds),
         reused=tuple(job.progress.reused),
         warnings=[
@@ -84,7 +82,6 @@ def _counts(
     keep: NDArray[np.bool_],
     matched_old: NDArray[np.int64],
     labels: NDArray[np.int64],
-    verified: int,
 ) -> DedupCounts:
     documents, verdict = outcome.documents, outcome.verdict
     new = slice(documents.old, None)
@@ -111,24 +108,20 @@ def _counts(
         binary_files=documents.binary,
         proposed_pairs=verdict.proposed,
         compared_pairs=verdict.compared,
-        verified_pairs=verified,
+        verified_pairs=_verified(job, outcome, int(is_copy.sum())),
         estimated_pairs=int(only_estimated(job, documents, verdict.accepted.left).sum()),
         bytes=int(lengths.sum()),
         bytes_saved=int(lengths[~keep].sum()),
     )
 
 
+def _verified(job: JobContext, outcome: Outcome, copies: int) -> int:
+    """Return how many pairs the result has; see `DedupResult.pairs`."""
+    pairs = outcome.verdict.accepted
+    if job.settings.exact:
+        return count_every_pair(pairs, outcome.first, outcome.documents.old)
+    return len(pairs) + copies
+
+
 def _least(values: NDArray[np.float64]) -> float | None:
     return float(values.min()) if len(values) else None
-
-
-def _with_copies(pairs: VerifiedPairs, first: NDArray[np.int64], old: int) -> VerifiedPairs:
-    """Add pairs of equal texts with their first; of new documents, each once."""
-    copies = np.flatnonzero(first != np.arange(len(first)))
-    copies = copies[copies >= old]
-    similarity, distance = np.ones(len(copies)), np.zeros(len(copies), np.int32)
-    return in_order([pairs, VerifiedPairs(first[copies], copies, similarity, distance)])
-
-
-def _moved(pairs: VerifiedPairs, left: int, right: int) -> VerifiedPairs:
-    return VerifiedPairs(pairs.left - left, pairs.right - right, pairs.similarity, pairs.distance)

@@ -18,6 +18,7 @@ from lookalike.dedup.choose import choose_survivors, ranks
 from lookalike.dedup.cluster import cluster_documents
 from lookalike.dedup.conclude import Outcome, conclude
 from lookalike.dedup.context import JobContext, longest_document, memory_bytes
+from lookalike.dedup.join import join_documents
 from lookalike.dedup.likeness import likeness
 from lookalike.dedup.progress import JobProgress
 from lookalike.dedup.propose import propose_pairs
@@ -91,7 +92,9 @@ def _steps(job: JobContext, source: Source, old: Source | OldSignatures | None) 
     rank = ranks(documents, job.settings)
     best = _best_of_equals(rank, first)
     verdict = earlier_verdict(job, signed)
-    if verdict is None:
+    if verdict is None and job.settings.exact:
+        verdict = join_documents(job, documents, signed, first)
+    elif verdict is None:
         with timed("propose"):
             candidates = propose_pairs(job, signed, best[signed.positions])
         with timed("verify"):
@@ -99,6 +102,8 @@ def _steps(job: JobContext, source: Source, old: Source | OldSignatures | None) 
     with timed("cluster"):
         verdict = settle(job, documents, signed, verdict, best)
         pairs = verdict.accepted
+        if documents.old:
+            pairs = pairs[pairs.right >= documents.old]
         clusters = cluster_documents(len(documents), first, pairs, job.settings, best)
         duplicate_of = choose_survivors(clusters.labels, first, rank, documents.old, pairs)
         similarity, estimated = likeness(job, documents, signed, first, duplicate_of, pairs)
@@ -147,6 +152,11 @@ def _open_old(
     if against is None:
         return None
     if isinstance(against, str | os.PathLike) and Path(against).suffix == _LOOKALIKE_SUFFIX:
+        if settings.exact:
+            raise ArgumentError(
+                f"exact=True compares documents, and {against} has signatures alone; give the old "
+                "corpus itself, or leave exact out"
+            )
         saved = load_signatures(against)
         if saved.signer != settings.signer():
             raise FormatError(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.compare.methods import VALUE_BYTES
 from lookalike.dedup.context import JobContext
+from lookalike.dedup.nearby import NearbyRows
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import Signed
 from lookalike.dedup.work_folder import release
@@ -19,7 +21,14 @@ from lookalike.errors import ResultTooLargeError
 from lookalike.indexes.bands import BandedPairs, choose_bands
 from lookalike.signatures import hamming
 
-__all__ = ["Candidates", "promising", "propose_pairs", "signature_distances"]
+__all__ = [
+    "Candidates",
+    "check_pair_count",
+    "distances_of_rows",
+    "promising",
+    "propose_pairs",
+    "signature_distances",
+]
 
 LARGEST_GROUP = 200
 """Rows that share a band and are still all paired with each other."""
@@ -54,7 +63,7 @@ def propose_pairs(job: JobContext, signed: Signed, rank: NDArray[np.int64]) -> C
     is the likeliest to stand for them.
     """
     found = Candidates()
-    work, most = job.work, job.most_pairs(len(signed.too_short))
+    work, check = job.work, check_pair_count(job, len(signed.too_short))
     work.begin("pairs")
     batches = _by_bands if job.settings.method == "minhash" else _by_slices
     with (
@@ -67,13 +76,23 @@ def propose_pairs(job: JobContext, signed: Signed, rank: NDArray[np.int64]) -> C
             right_file.write(right.data)
             distance_file.write(distances.data)
             found.count += len(left)
-            if most is not None and found.count > most:
-                raise ResultTooLargeError(
-                    f"more than {most:,} pairs of documents look alike, for which memory_limit "
-                    "leaves no room; raise it, choose a higher threshold or a smaller radius, or "
-                    "de-duplicate parts one after the other, each against those before"
-                )
+            check(found.count)
     return found
+
+
+def check_pair_count(job: JobContext, documents: int) -> Callable[[int], None]:
+    """Return what refuses more pairs than so many documents leave memory for."""
+    most = job.most_pairs(documents)
+
+    def check(count: int) -> None:
+        if most is not None and count > most:
+            raise ResultTooLargeError(
+                f"more than {most:,} pairs of documents look alike, for which memory_limit "
+                "leaves no room; raise it, choose a higher threshold or a smaller radius, or "
+                "de-duplicate parts one after the other, each against those before"
+            )
+
+    return check
 
 
 def signature_distances(
@@ -81,10 +100,10 @@ def signature_distances(
 ) -> NDArray[np.int32]:
     """Return in how many values, or bits, the signatures of pairs of documents differ."""
     one, two = (np.searchsorted(signed.positions, side) for side in (left, right))
-    return _distances(job, signed, one, two)
+    return distances_of_rows(job, signed, one, two)
 
 
-def _distances(
+def distances_of_rows(
     job: JobContext, signed: Signed, left: NDArray[np.int64], right: NDArray[np.int64]
 ) -> NDArray[np.int32]:
     """Return the same for pairs of rows."""
@@ -138,7 +157,7 @@ def _by_bands(
     for band in range(layout.bands):
         for left, right in pairs.of_band(band):
             found.proposed += len(left)
-            distances = _distances(job, signed, left, right)
+            distances = distances_of_rows(job, signed, left, right)
             near = promising(distances, settings)
             yield left[near], right[near], distances[near]
         release(keys)
@@ -154,33 +173,32 @@ def _by_bands(
         found.warnings.append(
             f"{pairs.large_groups:,} groups of more than {LARGEST_GROUP:,} documents share a band "
             f"of their signatures ({pairs.rows_in_large_groups:,} documents, some in several "
-            "groups); in these each document was compared with some others, not with all"
+            "groups); in these each document was compared with some others, not with all; exact "
+            "finds every pair"
         )
 
 
 def _by_slices(
     job: JobContext, signed: Signed, rank: NDArray[np.int64], found: Candidates
 ) -> Iterator[Batch]:
-    """All pairs within the radius, with one exception: of equal signatures, the one of best rank
-    stands for the others, which are paired with it alone.
-    """
-    from lookalike.indexes import SliceIndex  # MinHash does without it
-
+    """Pairs within the radius; see `NearbyRows`."""
     radius = job.settings.radius or 0
-    by_rank = np.argsort(rank)
-    places = np.empty(len(rank), np.int64)
-    places[by_rank] = np.arange(len(rank))
-    try:
-        pairs = SliceIndex(signed.signatures, ids=places, threads=job.threads).pairs(
-            radius, collapse=True, threads=job.threads
+    rows = NearbyRows(
+        signed.signatures,
+        rank,
+        radius,
+        most=LARGEST_GROUP,
+        limit=job.most_pairs(len(signed.too_short)),
+        threads=job.threads,
+    )
+    for better, worse, distances in rows.pairs(partial(job.progress.step, "propose")):
+        found.proposed += len(better)
+        left, right = np.minimum(better, worse), np.maximum(better, worse)
+        new = right >= signed.first_new
+        yield left[new], right[new], distances[new]
+    if rows.crowded:
+        found.warnings.append(
+            f"the signatures of {rows.crowded:,} documents are within {radius} bits of those of "
+            f"more than {LARGEST_GROUP:,} others; each of these was compared with some of them, "
+            "not with all; exact finds every pair"
         )
-    except ResultTooLargeError as error:
-        raise ResultTooLargeError(
-            f"more pairs within radius {radius} than can be looked at ({error}); choose a smaller "
-            "radius, more bits, or the method minhash"
-        ) from error
-    found.proposed = len(pairs.left)
-    left, right = by_rank[pairs.left], by_rank[pairs.right]
-    left, right = np.minimum(left, right), np.maximum(left, right)
-    new = right >= signed.first_new
-    yield left[new], right[new], pairs.distances[new]

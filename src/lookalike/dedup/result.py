@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,11 +17,12 @@ from lookalike.checks import file_path, flag, whole_number
 from lookalike.corpora import Corpus
 from lookalike.corpora.columns import Columns
 from lookalike.corpora.tables import TableCorpus
+from lookalike.dedup.copies import every_pair, with_copies
 from lookalike.dedup.read import DocumentTable
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import Signed
 from lookalike.dedup.summary import summary_text
-from lookalike.dedup.verify import VerifiedPairs
+from lookalike.dedup.verify import VerifiedPairs, concatenated
 from lookalike.dedup.write import (
     survivors_table,
     write_annotated,
@@ -92,10 +94,8 @@ class DedupResult:
     """
     estimated: NDArray[np.bool_]
     """Whether that similarity is what signatures say; all others are exact."""
-    pairs: VerifiedPairs
-    """Verified pairs of rows. Equal texts are paired with their first only, at similarity 1."""
-    old_pairs: VerifiedPairs
-    """Verified pairs of rows of the old corpus (left) with rows of the source (right)."""
+    text_pairs: VerifiedPairs = field(repr=False)
+    """Verified pairs of different texts, of documents that count from the first old one on."""
     rejected: VerifiedPairs
     """The most similar pairs below the threshold, at most 200."""
     counts: DedupCounts
@@ -114,6 +114,36 @@ class DedupResult:
     signed: Signed = field(repr=False)
     first_equal: NDArray[np.int64] = field(repr=False)
     """For each document, old ones first, the first with the same text."""
+
+    @cached_property
+    def pairs(self) -> VerifiedPairs:
+        """Verified pairs of rows. Equal texts are paired with their first only, at similarity 1;
+        with `exact`, with each other, so that every pair is there.
+        """
+        return self._all_pairs[0]
+
+    @cached_property
+    def old_pairs(self) -> VerifiedPairs:
+        """Verified pairs of rows of the old corpus (left) with rows of the source (right)."""
+        return self._all_pairs[1]
+
+    @cached_property
+    def _all_pairs(self) -> tuple[VerifiedPairs, VerifiedPairs]:
+        parts = list(self.pair_batches())
+        return concatenated([new for new, _ in parts]), concatenated([old for _, old in parts])
+
+    def pair_batches(self) -> Iterator[tuple[VerifiedPairs, VerifiedPairs]]:
+        """Yield pieces of `pairs` and `old_pairs`, in order, so that not all are in memory."""
+        old = self.documents.old
+        of_documents = every_pair if self.settings.exact else with_copies
+        for part in of_documents(self.text_pairs, self.first_equal, old):
+            is_old = part.left < old
+            yield part[~is_old].moved(old, old), part[is_old].moved(0, old)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every pair at or above the threshold is known: with `exact`."""
+        return self.settings.exact
 
     @cached_property
     def survivors_rows(self) -> NDArray[np.int64]:
@@ -179,9 +209,12 @@ class DedupResult:
         return summary_text(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return settings, counts, seconds, reused steps and warnings in plain values."""
+        """Return settings, whether pairs are complete, counts, seconds, reused steps and warnings,
+        in plain values.
+        """
         return {
             "settings": self.settings.to_dict(),
+            "complete": self.complete,
             "counts": dict(vars(self.counts)),
             "seconds": {step: round(passed, 4) for step, passed in self.seconds.items()},
             "reused": list(self.reused),

@@ -36,7 +36,7 @@ def _setting(default: Any, help: str, *, signs: bool = False, **option: Any) -> 
     turn it off. `signs`: the signatures depend on it. `option` is what an option of that name
     takes: `type`, `metavar`, `choices`.
     """
-    if default is not None and default is not True:
+    if not (default is None or isinstance(default, bool)):
         help = f"{help} (default {default})"
     return field(default=default, metadata={"help": help, "signs": signs, "option": option})
 
@@ -52,7 +52,8 @@ class DedupSettings:
     `method`: "minhash" (Jaccard similarity of sets of word n-grams), "simhash" or "topsig" (cosine
     of word n-gram counts). Two documents are near-duplicates if their exact similarity is at least
     `threshold`; without `verify`, if their signatures say so. `permutations` are MinHash's, `bits`
-    and `radius` (the most bits that may differ; by the threshold unless told) the others'.
+    and `radius` (the most bits that may differ; by the threshold unless told) the others'. With
+    `exact` every pair of near-duplicates is found, whatever the signatures say of it.
     `lookalike dedup --help` says more of each.
     """
 
@@ -106,13 +107,19 @@ class DedupSettings:
         f"who stays: {', '.join(RULES)}, max:COLUMN, min:COLUMN",
         metavar="RULE",
     )
+    exact: bool = _setting(
+        False,
+        "find every pair at or above the threshold, not only those that signatures propose",
+    )
 
     def __post_init__(self) -> None:
         for name, choices in (("method", METHODS), ("cluster", CLUSTERINGS)):
             value = getattr(self, name)
             if not isinstance(value, str) or value not in choices:
                 raise ArgumentError(f"{name} is {value!r}; expected one of {', '.join(choices)}")
-        object.__setattr__(self, "verify", flag("verify", self.verify))
+        for name in ("verify", "exact"):
+            object.__setattr__(self, name, flag(name, getattr(self, name)))
+        self._check_exact()
         self._check_threshold()
         self._check_keep()
         method = self._method()
@@ -126,6 +133,8 @@ class DedupSettings:
             "min_features": (1, None),
             "max_cluster": (2, None),
         }
+        if self.exact:
+            del bounds["radius"]
         for name, (least, most) in bounds.items():
             if name == "radius" and self.radius is None:
                 object.__setattr__(self, "radius", self._radius())
@@ -186,6 +195,19 @@ class DedupSettings:
             raise ArgumentError(f"threshold is {self.threshold!r}; expected a number up to 1")
         if not 0 < self.threshold <= 1:
             raise ArgumentError(f"threshold is {self.threshold}; expected more than 0, at most 1")
+
+    def _check_exact(self) -> None:
+        """Refuse what means nothing where every pair of documents is compared."""
+        if self.exact and not self.verify:
+            raise ArgumentError(
+                "exact=True compares the documents, verify=False believes the signatures; leave "
+                "one of them out"
+            )
+        if self.exact and self.radius is not None:
+            raise ArgumentError(
+                f"radius is {self.radius!r}, and says which pairs signatures propose; with "
+                "exact=True they propose none, every pair is found: leave one of them out"
+            )
 
     def _check_keep(self) -> None:
         rule, _, column = str(self.keep).partition(":")

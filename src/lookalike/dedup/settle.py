@@ -44,9 +44,9 @@ def settle(
 ) -> Verdict:
     """Return the verdict with the pairs added that were found among those that would stay.
 
-    There is nothing to do where clusters are whatever pairs connect.
+    There is nothing to do where clusters are whatever pairs connect, or every pair is known.
     """
-    if job.settings.cluster != "star":
+    if job.settings.cluster != "star" or job.settings.exact:
         return verdict
     count = len(documents)
     done: NDArray[np.int64] = np.empty(0, np.int64)

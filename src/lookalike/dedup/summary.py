@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "about_dropped",
+    "about_pairs",
     "criterion",
     "exceptions",
     "share_text",
@@ -36,6 +37,7 @@ def summary_text(result: DedupResult) -> str:
             f"{share_text(counts.kept, counts.documents)} of the documents",
         ),
         ("clusters", f"{counts.clusters:,}", f"the largest has {counts.largest_cluster:,}"),
+        *about_pairs(result),
         *((name, f"{count:,}", note) for name, count, note in exceptions(result) if count),
     ]
     text = [f"  {name:<18} {value:>12}  {note}".rstrip() for name, value, note in lines]
@@ -46,6 +48,14 @@ def summary_text(result: DedupResult) -> str:
         text.append(f"  {step:<18} {seconds:>12.2f}  {rate:>12}  {note}".rstrip())
     text += [f"\nwarning: {warning}" for warning in result.warnings]
     return "\n".join(text)
+
+
+def about_pairs(result: DedupResult) -> list[tuple[str, str, str]]:
+    """Return the number of pairs where that is a fact of the corpus: name, value, note."""
+    if not result.complete:
+        return []
+    note = f"complete: every pair at or above {result.settings.threshold:g} was found"
+    return [("pairs", f"{result.counts.verified_pairs:,}", note)]
 
 
 def about_dropped(result: DedupResult) -> list[tuple[str, str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -22,10 +22,13 @@ __all__ = [
     "Verdict",
     "VerifiedPairs",
     "compare_documents",
+    "complete_pairs",
+    "concatenated",
     "earlier_verdict",
     "in_order",
     "most_similar",
     "only_estimated",
+    "unrounded",
     "verify_pairs",
 ]
 
@@ -54,6 +57,10 @@ class VerifiedPairs:
         return VerifiedPairs(
             self.left[which], self.right[which], self.similarity[which], self.distance[which]
         )
+
+    def moved(self, left: int, right: int) -> VerifiedPairs:
+        """Return the same pairs counted from other documents on."""
+        return VerifiedPairs(self.left - left, self.right - right, self.similarity, self.distance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,11 +92,30 @@ def verify_pairs(
     Of old documents there may be only signatures: estimates stand for these.
     """
     compared = _compare(job, documents, signed)
-    facts = {
-        "compared": compared,
-        "proposed": candidates.proposed,
-        "warnings": candidates.warnings,
-    }
+    return _complete(job, signed, candidates.proposed, compared, candidates.warnings)
+
+
+def complete_pairs(
+    job: JobContext,
+    signed: Signed,
+    columns: Mapping[str, NDArray[Any]],
+    order: NDArray[np.int64],
+    proposed: int,
+    compared: int,
+) -> Verdict:
+    """Accept all these pairs, in that order; none was rejected."""
+    for column in _COLUMNS:
+        with job.work.writer(f"accepted.{column}") as file:
+            file.write(np.ascontiguousarray(columns[column][order]).data)
+    nothing = [np.empty(0, kind) for kind in _COLUMNS.values()]
+    _save(job.work, "rejected", VerifiedPairs(*nothing))
+    return _complete(job, signed, proposed, compared, [])
+
+
+def _complete(
+    job: JobContext, signed: Signed, proposed: int, compared: int, warnings: list[str]
+) -> Verdict:
+    facts = {"compared": compared, "proposed": proposed, "warnings": warnings}
     files = [f"{name}.{column}" for name in ("accepted", "rejected") for column in _COLUMNS]
     job.work.complete("pairs", _key(job, signed), facts, files)
     return _verdict(job, facts)
@@ -97,7 +123,7 @@ def verify_pairs(
 
 def _key(job: JobContext, signed: Signed) -> str:
     settings = job.settings
-    chosen = (settings.threshold, settings.radius, settings.verify, settings.keep)
+    chosen = (settings.threshold, settings.radius, settings.verify, settings.keep, settings.exact)
     return digest("pairs", signed.key, *chosen)
 
 
@@ -128,10 +154,11 @@ def _similarities(
         found[part] = compare(some, places[:half], places[half:], features, threads=job.threads)
         documents.texts.release()
         tell(part.stop / len(left))
-    return _unrounded(found, job.settings)
+    return unrounded(found, job.settings)
 
 
-def _unrounded(values: NDArray[np.float64], settings: DedupSettings) -> NDArray[np.float64]:
+def unrounded(values: NDArray[np.float64], settings: DedupSettings) -> NDArray[np.float64]:
+    """Return similarities that are 1 or the threshold, but for rounding, as that."""
     for exact in (1.0, float(settings.threshold)):
         values = np.where(np.abs(values - exact) <= _ROUNDING, exact, values)
     return values
@@ -161,7 +188,7 @@ def compare_documents(
     exact = ~estimated
     similarity = np.empty(len(left))
     estimates = job.settings.estimate(distance[estimated])
-    similarity[estimated] = _unrounded(estimates, job.settings)
+    similarity[estimated] = unrounded(estimates, job.settings)
     similarity[exact] = _similarities(job, documents, left[exact], right[exact], tell)
     return VerifiedPairs(left, right, similarity, distance)
 
@@ -194,10 +221,17 @@ def _tell(job: JobContext, begin: int, count: int, total: int, share: float) -> 
     job.progress.step("verify", (begin + count * share) / total)
 
 
+def concatenated(parts: Sequence[VerifiedPairs]) -> VerifiedPairs:
+    """Return all in one, as they come."""
+    return VerifiedPairs(
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS)
+    )
+
+
 def in_order(parts: Sequence[VerifiedPairs]) -> VerifiedPairs:
     """Return all in one, by (left, right), each once."""
-    columns = [np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS]
-    pairs = VerifiedPairs(*columns)[np.lexsort((columns[1], columns[0]))]
+    pairs = concatenated(parts)
+    pairs = pairs[np.lexsort((pairs.right, pairs.left))]
     differing = _differing(pairs.left, pairs.right)
     return pairs if differing.all() else pairs[differing]
 
@@ -218,13 +252,19 @@ def most_similar(pairs: VerifiedPairs) -> VerifiedPairs:
 def _parts(
     lengths: NDArray[np.int64], left: NDArray[np.int64], right: NDArray[np.int64]
 ) -> Iterator[slice]:
-    """Cut pairs into runs of at most so many pairs, and about so many bytes of text."""
+    """Cut pairs into runs of at most so many pairs, and about so many bytes of text.
+
+    A document is read once in a run, and counts where it comes first.
+    """
     begin = 0
     while begin < len(left):
         end = min(len(left), begin + _PAIRS_AT_A_TIME)
-        # Pairs come by left document, so that it counts once.
-        weights = lengths[right[begin:end]]
-        end = begin + max(1, int(np.searchsorted(np.cumsum(weights), _BYTES_AT_A_TIME)))
+        both = np.stack([left[begin:end], right[begin:end]], axis=1).reshape(-1)
+        positions, firsts = np.unique(both, return_index=True)
+        sizes = np.zeros(len(both), np.int64)
+        sizes[firsts] = lengths[positions]
+        bytes_read = np.cumsum(sizes)[1::2]
+        end = begin + max(1, int(np.searchsorted(bytes_read, _BYTES_AT_A_TIME)))
         end = min(end, len(left))
         yield slice(begin, end)
         begin = end

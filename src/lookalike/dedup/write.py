@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -136,11 +136,11 @@ def _representatives(result: DedupResult, begin: int, end: int) -> Any:
 
 def _pair_batches(result: DedupResult) -> Iterator[Any]:
     has_old = result.documents.old > 0
-    yield _pair_batch(result, result.pairs[np.arange(0)], False, has_old)  # the schema at least
-    for pairs, is_old in ((result.old_pairs, True), (result.pairs, False)):
-        for begin in range(0, len(pairs), BATCH_ROWS):
-            part = pairs[np.arange(begin, min(len(pairs), begin + BATCH_ROWS))]
-            yield _pair_batch(result, part, is_old, has_old)
+    for new, old in result.pair_batches():  # old ones before all new ones; the schema at least
+        for pairs, is_old in ((old, True), (new, False)):
+            for begin in range(0, max(1, len(pairs)), BATCH_ROWS):
+                part = pairs[np.arange(begin, min(len(pairs), begin + BATCH_ROWS))]
+                yield _pair_batch(result, part, is_old, has_old)
 
 
 def _pair_batch(result: DedupResult, pairs: VerifiedPairs, is_old: bool, has_old: bool) -> Any:
@@ -148,9 +148,15 @@ def _pair_batch(result: DedupResult, pairs: VerifiedPairs, is_old: bool, has_old
     left_id = result.old_id if is_old else result.id
     kind = pa.int64() if result.documents.ids is None and not has_old else pa.string()
     as_is = str if has_old or result.documents.ids is not None else int
+
+    def ids(rows: NDArray[np.int64], id_of: Callable[[int], str | int]) -> Any:
+        different, places = np.unique(rows, return_inverse=True)
+        found = pa.array([as_is(id_of(row)) for row in different.tolist()], kind)
+        return found.take(arrow_positions(places))
+
     columns = {
-        "left": pa.array([as_is(left_id(row)) for row in pairs.left.tolist()], kind),
-        "right": pa.array([as_is(result.id(row)) for row in pairs.right.tolist()], kind),
+        "left": ids(pairs.left, left_id),
+        "right": ids(pairs.right, result.id),
         "similarity": pa.array(pairs.similarity, pa.float64()),
         "distance": pa.array(pairs.distance, pa.int32()),
     }

@@ -22,6 +22,7 @@ from lookalike.dedup.report.samples import cluster_sizes
 from lookalike.dedup.report.style import STYLE
 from lookalike.dedup.summary import (
     about_dropped,
+    about_pairs,
     criterion,
     exceptions,
     share_text,
@@ -182,6 +183,7 @@ def _summary(result: DedupResult) -> str:
             for name, value, note in about_dropped(result)
         ),
         _tile("clusters", f"{counts.clusters:,}", largest),
+        *(_tile(name, value, note) for name, value, note in about_pairs(result)),
         _tile(
             "saved",
             share_text(counts.bytes_saved, counts.bytes),
@@ -239,12 +241,10 @@ def _sizes(result: DedupResult) -> str:
 def _similarities(result: DedupResult) -> str:
     """Return the histogram, without pairs of equal texts: they would hide all others."""
     counts, settings = result.counts, result.settings
-    both = np.concatenate([result.pairs.similarity, result.old_pairs.similarity])
-    old = result.documents.old
-    equal = int((result.first_equal[old:] != np.arange(old, len(result.first_equal))).sum())
-    different = np.concatenate([both[both < 1], np.ones(int((both == 1).sum()) - equal)])
+    different = result.text_pairs.similarity
+    equal = counts.verified_pairs - len(different)
     rejected = result.rejected.similarity
-    all_rejected = counts.compared_pairs - (counts.verified_pairs - equal)
+    all_rejected = counts.compared_pairs - len(different)
     title = "Similarities" if settings.verify else "Similarities (estimated)"
     without = f" Without {counted(equal, 'pair')} of equal texts." if equal else ""
     if not len(different) and not len(rejected):
@@ -264,6 +264,9 @@ def _similarities(result: DedupResult) -> str:
 
 def _s_curve(result: DedupResult) -> str:
     settings = result.settings
+    if result.complete:
+        every = "Every pair at or above the threshold was found (exact), not only what signatures"
+        return _figure("The chance to be found", "", f"{every} propose.")
     chance, words = proposal_chance(settings)
     at_threshold = float(chance(np.array([settings.threshold]))[0])
     half = similarity_of_chance(chance, 0.5)
@@ -325,6 +328,8 @@ def _timing(result: DedupResult) -> str:
         f"{result.counts.compared_pairs:,} looked at, and {result.counts.verified_pairs:,} "
         "accepted, those of equal texts among them."
     )
+    if result.complete:
+        found = f"All {counted(result.counts.verified_pairs, 'pair')} at or above the threshold."
     return (
         f'<div class="card"><h3>Steps</h3>\n{table(heads, rows, {1, 2}, "timing")}\n'
         f'<p class="soft">{found}</p></div>'
@@ -334,6 +339,8 @@ def _timing(result: DedupResult) -> str:
 def _settings(result: DedupResult) -> str:
     settings = result.settings.to_dict()
     unused = ("bits", "radius") if settings["method"] == "minhash" else ("permutations",)
+    if result.complete:
+        unused = (*unused, "radius")
     pairs = [(name, shown(_value(value))) for name, value in settings.items() if name not in unused]
     columns = result.columns
     pairs.append(("text column", f"<bdi>{shown(columns.text)}</bdi>"))

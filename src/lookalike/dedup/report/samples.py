@@ -92,8 +92,8 @@ def largest_clusters(result: DedupResult, most: int = CLUSTERS) -> list[Cluster]
 
 def least_similar(result: DedupResult, most: int = PAIRS) -> list[ShownPair]:
     """Return accepted pairs, the least similar first, few of each cluster; no equal ones."""
-    pairs = result.pairs
-    different = pairs[np.flatnonzero(pairs.similarity < 1)]
+    pairs, old = result.text_pairs, result.documents.old
+    different = pairs[np.flatnonzero((pairs.similarity < 1) & (pairs.left >= old))].moved(old, old)
     clusters = result.clusters[different.left]
     return _few_of_each(different, different.similarity, clusters, most)
 

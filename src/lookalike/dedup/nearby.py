@@ -1,0 +1,121 @@
+"""Signatures within a radius of each other, all of them, or the best where there are too many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike import _native
+from lookalike.dedup.work_folder import release
+from lookalike.errors import ResultTooLargeError
+from lookalike.indexes.base import DEFAULT_LIMIT
+from lookalike.indexes.results import as_int64
+
+__all__ = ["NearbyRows"]
+
+LEADERS = 16
+NEAREST = 32
+_ROWS_AT_A_TIME = 256
+_MATCHES_AT_A_TIME = 1 << 23
+
+Batch = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]
+
+
+class NearbyRows:
+    """Pairs of signatures that differ in at most `radius` bits, with their distances.
+
+    Of equal signatures, the one of best rank stands for the others, which are paired with it alone.
+    If there are more than `most` pairs a signature on the whole, or more than `limit` in all, those
+    that have more than `most` others of better rank within the radius are paired with the `LEADERS`
+    best of these, and with the `NEAREST` nearest, so that there are not as many pairs as the square
+    of signatures. `crowded` counts them.
+    """
+
+    def __init__(
+        self,
+        signatures: NDArray[np.uint8],
+        rank: NDArray[np.int64],
+        radius: int,
+        *,
+        most: int,
+        limit: int | None,
+        threads: int,
+    ) -> None:
+        self._signatures = signatures
+        self._rank = rank
+        self._radius = radius
+        self._most = most
+        self._limit = min(DEFAULT_LIMIT, most * len(signatures), limit or DEFAULT_LIMIT)
+        self._threads = threads
+        self.crowded = 0
+
+    def pairs(self, progress: Callable[[float], None]) -> Iterator[Batch]:
+        """Yield pairs of rows, the one of better rank first; `progress` hears the share done."""
+        from lookalike.indexes import SliceIndex  # MinHash does without it
+
+        by_rank = np.argsort(self._rank, kind="stable")
+        places = np.empty(len(by_rank), np.int64)
+        places[by_rank] = np.arange(len(by_rank))
+        try:
+            found = SliceIndex(self._signatures, ids=places, threads=self._threads).pairs(
+                self._radius, limit=self._limit, collapse=True, threads=self._threads
+            )
+        except ResultTooLargeError:
+            for left, right, distances in self._some_pairs(by_rank, progress):
+                yield by_rank[left], by_rank[right], distances
+        else:
+            yield by_rank[found.left], by_rank[found.right], found.distances
+
+    def _some_pairs(
+        self, by_rank: NDArray[np.int64], progress: Callable[[float], None]
+    ) -> Iterator[Batch]:
+        """Yield pairs of places in the order of ranks, left before right."""
+        rows = self._signatures[by_rank]
+        release(self._signatures)
+        equal, offsets = _native.equal_rows(rows)
+        groups = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        best = np.minimum.reduceat(equal, offsets[:-1]) if len(equal) else equal
+        others = equal != best[groups]
+        yield best[groups][others], equal[others], np.zeros(int(others.sum()), np.int32)
+        alone = np.ones(len(rows), bool)
+        alone[equal[others]] = False
+        kept = np.flatnonzero(alone)
+        rows = rows[kept]
+        begin, count = 0, _ROWS_AT_A_TIME
+        while begin < len(rows):
+            end = min(len(rows), begin + count)
+            limit = max(_MATCHES_AT_A_TIME, end)  # one row is never too many
+            try:
+                matches = _native.scan_within(
+                    rows[:end], None, True, rows[begin:end], self._radius, limit, self._threads
+                )
+            except _native.TooManyResults:
+                count //= 2
+                continue
+            left, right, distances = self._chosen(begin, *matches)
+            yield kept[left], kept[right], distances
+            begin, count = end, min(_ROWS_AT_A_TIME, 2 * count)
+            progress(begin / len(rows))
+
+    def _chosen(
+        self,
+        begin: int,
+        offsets: NDArray[np.int64],
+        ids: NDArray[np.int64],
+        distances: NDArray[np.int32],
+    ) -> Batch:
+        """Return the matches of rows from `begin` on that become pairs: by (distance, id)."""
+        rows = begin + np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        better = as_int64(ids) < rows
+        left, right, distances = as_int64(ids)[better], rows[better], distances[better]
+        counts = np.bincount(right - begin, minlength=len(offsets) - 1)
+        crowded = counts > self._most
+        self.crowded += int(crowded.sum())
+        firsts = np.repeat(np.cumsum(counts) - counts, counts)
+        by_distance = np.arange(len(left)) - firsts
+        by_rank = np.empty(len(left), np.int64)
+        by_rank[np.lexsort((left, right))] = by_distance
+        wanted = ~crowded[right - begin] | (by_rank < LEADERS) | (by_distance < NEAREST)
+        return left[wanted], right[wanted], distances[wanted]
