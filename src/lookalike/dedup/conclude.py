@@ -87,8 +87,12 @@ def _counts(
     new = slice(documents.old, None)
     similarity, estimated = outcome.similarity[new], outcome.estimated[new]
     is_copy = outcome.first[new] != np.arange(documents.old, len(documents))
+    equal = is_copy
+    if job.settings.keep == "none":  # the first of equal texts goes, too
+        sizes_of_equals = np.bincount(outcome.first, minlength=len(documents))
+        equal = sizes_of_equals[outcome.first][new] > 1
     compared = ~keep & ~estimated
-    exact = int((is_copy & ~estimated).sum())
+    exact = int((equal & ~estimated).sum())
     sizes = np.bincount(labels) if len(labels) else np.zeros(1, int)
     lengths = documents.texts.lengths[new]
     return DedupCounts(

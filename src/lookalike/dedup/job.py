@@ -18,7 +18,9 @@ from lookalike.dedup.choose import choose_survivors, ranks
 from lookalike.dedup.cluster import cluster_documents
 from lookalike.dedup.conclude import Outcome, conclude
 from lookalike.dedup.context import JobContext, longest_document, memory_bytes
+from lookalike.dedup.drop_groups import drop_groups
 from lookalike.dedup.join import join_documents
+from lookalike.dedup.keep_function import GroupChoices
 from lookalike.dedup.likeness import likeness
 from lookalike.dedup.progress import JobProgress
 from lookalike.dedup.propose import propose_pairs
@@ -27,7 +29,7 @@ from lookalike.dedup.result import DedupResult
 from lookalike.dedup.settings import ALIASES, DedupSettings
 from lookalike.dedup.settle import settle
 from lookalike.dedup.sign import collapse, sign_documents
-from lookalike.dedup.verify import earlier_verdict, verify_pairs
+from lookalike.dedup.verify import VerifiedPairs, earlier_verdict, verify_pairs
 from lookalike.dedup.work_folder import WorkFolder, naming
 from lookalike.errors import ArgumentError, FormatError
 from lookalike.signatures.files import load_signatures
@@ -91,6 +93,7 @@ def _steps(job: JobContext, source: Source, old: Source | OldSignatures | None) 
     first = np.where(signed.too_short, np.arange(len(documents)), first)
     rank = ranks(documents, job.settings)
     best = _best_of_equals(rank, first)
+    choices = GroupChoices(job, source, documents, first) if callable(job.settings.keep) else None
     verdict = earlier_verdict(job, signed)
     if verdict is None and job.settings.exact:
         verdict = join_documents(job, documents, signed, first)
@@ -100,12 +103,22 @@ def _steps(job: JobContext, source: Source, old: Source | OldSignatures | None) 
         with timed("verify"):
             verdict = verify_pairs(job, documents, signed, candidates)
     with timed("cluster"):
-        verdict = settle(job, documents, signed, verdict, best)
+
+        def best_by(pairs: VerifiedPairs) -> NDArray[np.int64]:
+            return best if choices is None else _best_of_equals(choices.ranks(pairs), first)
+
+        verdict = settle(job, documents, signed, verdict, best_by)
         pairs = verdict.accepted
         if documents.old:
             pairs = pairs[pairs.right >= documents.old]
+        if choices is not None:
+            rank = choices.ranks(pairs)
+            best = _best_of_equals(rank, first)
         clusters = cluster_documents(len(documents), first, pairs, job.settings, best)
-        duplicate_of = choose_survivors(clusters.labels, first, rank, documents.old, pairs)
+        if job.settings.keep == "none":
+            duplicate_of = drop_groups(first, documents.old, pairs)
+        else:
+            duplicate_of = choose_survivors(clusters.labels, first, rank, documents.old, pairs)
         similarity, estimated = likeness(job, documents, signed, first, duplicate_of, pairs)
     outcome = Outcome(
         source=source,

@@ -8,6 +8,7 @@ would stay though one that goes is like both of them are compared, until no such
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -40,10 +41,11 @@ def settle(
     documents: DocumentTable,
     signed: Signed,
     verdict: Verdict,
-    rank: NDArray[np.int64],
+    ranks_by: Callable[[VerifiedPairs], NDArray[np.int64]],
 ) -> Verdict:
     """Return the verdict with the pairs added that were found among those that would stay.
 
+    `ranks_by` gives the order in which documents survive, which may depend on the pairs there are.
     There is nothing to do where clusters are whatever pairs connect, or every pair is known.
     """
     if job.settings.cluster != "star" or job.settings.exact:
@@ -51,6 +53,7 @@ def settle(
     count = len(documents)
     done: NDArray[np.int64] = np.empty(0, np.int64)
     for _ in range(ROUNDS):
+        rank = ranks_by(verdict.accepted)
         centres = stars(count, verdict.accepted, rank)
         unmet = _unmet(verdict.accepted, centres, rank, documents.old)
         unmet = np.setdiff1d(unmet, done, assume_unique=True)

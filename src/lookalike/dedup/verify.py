@@ -123,7 +123,13 @@ def _complete(
 
 def _key(job: JobContext, signed: Signed) -> str:
     settings = job.settings
-    chosen = (settings.threshold, settings.radius, settings.verify, settings.keep, settings.exact)
+    chosen = (
+        settings.threshold,
+        settings.radius,
+        settings.verify,
+        settings.keep_rule,
+        settings.exact,
+    )
     return digest("pairs", signed.key, *chosen)
 
 
