@@ -75,7 +75,7 @@ if TYPE_CHECKING:
         open_collection,
         restore_collection,
     )
-    from lookalike.dedup import DedupResult, DedupSettings
+    from lookalike.dedup import DedupResult, DedupSettings, PairClusters, cluster_pairs
     from lookalike.evaluation.tune import Tuning, tune
     from lookalike.indexes import (
         BlockIndex,
@@ -129,6 +129,7 @@ __all__ = [
     "NotFittedError",
     "NotFoundError",
     "Pair",
+    "PairClusters",
     "Pairs",
     "Plan",
     "Projection",
@@ -150,6 +151,7 @@ __all__ = [
     "Work",
     "Written",
     "__version__",
+    "cluster_pairs",
     "cosine",
     "cosine_pairs",
     "dedup",
@@ -192,7 +194,7 @@ __getattr__ = names_from(
             "open_collection",
             "restore_collection",
         ),
-        "lookalike.dedup": ("DedupResult", "DedupSettings"),
+        "lookalike.dedup": ("DedupResult", "DedupSettings", "PairClusters", "cluster_pairs"),
         "lookalike.evaluation": ("Tuning", "tune"),
         "lookalike.indexes": (
             "BlockIndex",

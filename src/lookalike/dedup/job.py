@@ -93,7 +93,7 @@ def _steps(job: JobContext, source: Source, old: Source | OldSignatures | None) 
     first = np.where(signed.too_short, np.arange(len(documents)), first)
     rank = ranks(documents, job.settings)
     best = _best_of_equals(rank, first)
-    choices = GroupChoices(job, source, documents, first) if callable(job.settings.keep) else None
+    choices = GroupChoices.of_job(job, source, documents, first)
     verdict = earlier_verdict(job, signed)
     if verdict is None and job.settings.exact:
         verdict = join_documents(job, documents, signed, first)

@@ -13,6 +13,7 @@ from lookalike import _native
 from lookalike.corpora.selection import rows_at
 from lookalike.dedup.context import JobContext
 from lookalike.dedup.read import DocumentTable, Source
+from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.verify import VerifiedPairs
 from lookalike.errors import ArgumentError
 from lookalike.shown import brief
@@ -33,12 +34,33 @@ class GroupChoices:
     """
 
     def __init__(
-        self, job: JobContext, source: Source, documents: DocumentTable, first: NDArray[np.int64]
+        self,
+        chooser: Chooser,
+        settings: DedupSettings,
+        first: NDArray[np.int64],
+        old: int,
+        read: Callable[[NDArray[np.int64]], list[dict[str, Any]]],
     ) -> None:
-        self._job, self._source = job, source
-        self._old, self._first = documents.old, first
+        self._chooser, self._settings = chooser, settings
+        self._first, self._old = first, old
+        self._read_rows = read
         self._rows: dict[int, dict[str, Any]] = {}
         self._answers: dict[bytes, int] = {}
+
+    @classmethod
+    def of_job(
+        cls, job: JobContext, source: Source, documents: DocumentTable, first: NDArray[np.int64]
+    ) -> GroupChoices | None:
+        """Return what asks the function of a job's settings; None if there is no function."""
+        if not callable(job.settings.keep):
+            return None
+
+        def read(positions: NDArray[np.int64]) -> list[dict[str, Any]]:
+            rows = rows_at(source.corpus, positions - documents.old, job.skip_bad)
+            source.corpus.check_identity(source.identity)
+            return rows
+
+        return cls(job.settings.keep, job.settings, first, documents.old, read)
 
     def ranks(self, pairs: VerifiedPairs) -> NDArray[np.int64]:
         """Return the place of each document in the order in which they are to survive: old ones,
@@ -67,7 +89,7 @@ class GroupChoices:
 
     def _ask(self, group: NDArray[np.int64], neighbours: dict[int, NDArray[np.int64]]) -> list[int]:
         """Return who of a group stays, in the order of choosing."""
-        settings = self._job.settings
+        settings = self._settings
         different = len(np.unique(self._first[group]))
         once = settings.cluster == "components" and different <= settings.max_cluster
         choices: list[int] = []
@@ -86,7 +108,7 @@ class GroupChoices:
             return known
         rows = [self._rows[position] for position in group.tolist()]
         given = list(rows)
-        answer = self._job.settings.chooser(given)
+        answer = self._chooser(given)
         chosen = answer
         if isinstance(answer, SupportsIndex) and not isinstance(answer, bool | np.bool_):
             at = operator.index(answer)
@@ -106,9 +128,7 @@ class GroupChoices:
         missing = members[[position not in self._rows for position in members.tolist()]]
         if not len(missing):
             return
-        corpus = self._source.corpus
-        rows = rows_at(corpus, missing - self._old, self._job.skip_bad)
-        corpus.check_identity(self._source.identity)
+        rows = self._read_rows(missing)
         self._rows.update(zip(missing.tolist(), rows, strict=True))
 
 

@@ -158,13 +158,6 @@ class DedupSettings:
         """
         return self.keep if isinstance(self.keep, str) and self.keep != "none" else "first"
 
-    @property
-    def chooser(self) -> Callable[[list[dict[str, Any]]], Any]:
-        """The function that says who stays."""
-        if not callable(self.keep):
-            raise ArgumentError(f"keep is {self.keep!r}, which is no function")
-        return self.keep
-
     def _method(self) -> Method:
         return Method.of(
             self.method,
