@@ -12,13 +12,18 @@ from lookalike.cli.command import Group, add_switch
 from lookalike.cli.output import say, say_json, warn
 from lookalike.corpora import write_table
 from lookalike.corpora.base import pa
-from lookalike.dedup import CLUSTERINGS, DedupSettings, PairClusters, cluster_pairs
+from lookalike.dedup import DedupSettings, PairClusters, cluster_pairs
 from lookalike.errors import ArgumentError
 from lookalike.indexes import Index, Pairs
 from lookalike.shown import shown
 
 _AT_A_TIME = 1 << 16
 _KEEP = ("first", "last", "none")
+_DEFAULTS = {
+    "cluster": DedupSettings.cluster,
+    "max_cluster": DedupSettings.max_cluster,
+    "keep": _KEEP[0],
+}
 
 
 def add_cluster_options(group: Group) -> None:
@@ -29,23 +34,28 @@ def add_cluster_options(group: Group) -> None:
         "instead of pairs, every document with its cluster, whether it stays, and what it is a "
         "duplicate of; also of a file of pairs, with the columns left and right",
     )
-    defaults = {one: DedupSettings.__dataclass_fields__[one] for one in ("cluster", "max_cluster")}
-    group.add_argument("--cluster", choices=CLUSTERINGS, help=defaults["cluster"].metadata["help"])
+    for name in ("cluster", "max_cluster"):
+        setting = DedupSettings.__dataclass_fields__[name]
+        group.add_argument(
+            f"--{name.replace('_', '-')}",
+            default=setting.default,
+            help=setting.metadata["help"],
+            **setting.metadata["option"],
+        )
     group.add_argument(
-        "--max-cluster", type=int, metavar="N", help=defaults["max_cluster"].metadata["help"]
-    )
-    group.add_argument(
-        "--keep", choices=_KEEP, help="who stays of those alike: first, last, none (default first)"
+        "--keep",
+        choices=_KEEP,
+        default=_KEEP[0],
+        help="who stays of those alike: first, last, or none (default first)",
     )
 
 
 def check_cluster_options(options: argparse.Namespace) -> None:
     """Refuse options that say how to make clusters where none are made."""
-    for name in ("cluster", "max_cluster", "keep"):
-        if getattr(options, name) is not None and not options.clusters:
-            raise ArgumentError(
-                f"--{name.replace('_', '-')} goes with --clusters, which is missing"
-            )
+    for name, default in _DEFAULTS.items():
+        if getattr(options, name) != default and not options.clusters:
+            option = name.replace("_", "-")
+            raise ArgumentError(f"--{option} goes with --clusters, which is missing")
 
 
 def clusters_of_file(path: Path, options: argparse.Namespace) -> PairClusters:
@@ -71,17 +81,16 @@ def show_clusters(found: PairClusters, options: argparse.Namespace) -> None:
         warn(warning)
     if not options.quiet:
         where = "" if options.output is None else f": {shown(options.output)}"
+        count = len(found.groups())
         say(
-            f"{len(found):,} documents, {len(found.groups()):,} clusters, "
+            f"{len(found):,} documents, {count:,} {'cluster' if count == 1 else 'clusters'}, "
             f"{int(found.keep.sum()):,} stay{where}",
             file=sys.stderr if options.output is None else sys.stdout,
         )
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
-    names = ("cluster", "max_cluster", "keep")
-    given = {name: getattr(options, name) for name in names}
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: getattr(options, name) for name in _DEFAULTS}
 
 
 def _parts(found: PairClusters) -> Iterator[dict[str, list[Any]]]:

@@ -83,8 +83,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         "signatures",
         type=Path,
         metavar="SIGNATURES",
-        help="a file of `lookalike sign` or `lookalike index`, or a .npy file; with --clusters also "
-        "a file of pairs",
+        help="a file of `lookalike sign` or `lookalike index`, or a .npy file; with --clusters "
+        "also a file of pairs",
     )
     parser.add_argument(
         "--radius", type=int, metavar="R", help="most bits that may differ; has to be given"
@@ -109,6 +109,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_cluster_options(parser)
     add_switch(parser, "--json", "print pairs as JSON Lines")
     add_switch(parser, "--quiet", "no summary")
+    parser.set_defaults(refuse=parser.error)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -118,7 +119,7 @@ def run(options: argparse.Namespace) -> None:
     if given:
         _check_given(options)
     elif options.radius is None:
-        raise ArgumentError("--radius is missing: how many bits may differ? --help says how many")
+        options.refuse("the following arguments are required: --radius")
     radius = whole_number("--radius", 0 if given else options.radius, at_least=0)
     limit = whole_number("--limit", options.limit, at_least=0)
     if options.output is not None:

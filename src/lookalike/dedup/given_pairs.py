@@ -17,7 +17,7 @@ from lookalike.errors import ArgumentError, DocumentError
 from lookalike.indexes.results import Pairs
 from lookalike.shown import brief
 
-__all__ = ["GivenPairs", "read_pairs"]
+__all__ = ["GivenPairs", "listed", "read_pairs"]
 
 _SIMILARITIES = ("similarity", "estimate", "jaccard", "cosine", "score")
 _DISTANCES = ("distance", "distances")
@@ -41,7 +41,7 @@ def read_pairs(given: Any, ids: Iterable[Any] | None) -> GivenPairs:
     if ids is None:
         known, both = _numbered(left, right)
     else:
-        known, both = _positions(list(ids), left, right)
+        known, both = _positions(listed("ids", ids), left, right)
     one, two = np.split(both, 2)
     apart = one != two  # whoever is like itself is alone
     one, two, similarity = one[apart], two[apart], similarity[apart]
@@ -52,6 +52,14 @@ def read_pairs(given: Any, ids: Iterable[Any] | None) -> GivenPairs:
     )
     again = (np.diff(pairs.left, prepend=-1) == 0) & (np.diff(pairs.right, prepend=-1) == 0)
     return GivenPairs(known, in_order([pairs[~again]]))
+
+
+def listed(name: str, values: Iterable[Any]) -> list[Any]:
+    """Return values as a list, or raise."""
+    try:
+        return values.tolist() if isinstance(values, np.ndarray) and values.ndim else list(values)
+    except TypeError:
+        raise ArgumentError(f"{name} is {brief(values)}; expected several values") from None
 
 
 def _columns(given: Any) -> tuple[Any, Any, NDArray[np.float64]]:
@@ -184,8 +192,6 @@ def _positions(known: list[Any], left: Any, right: Any) -> tuple[Sequence[Any], 
 
 
 def _hashable(id: Any) -> Any:
-    if id is None or id != id:  # NaN is not even equal to itself
-        raise DocumentError(f"a pair has {id!r} for an id; expected what tells documents apart")
     try:
         hash(id)
     except TypeError:
@@ -193,4 +199,6 @@ def _hashable(id: Any) -> Any:
             f"an id is {brief(id)} of type {type(id).__name__}, which cannot be looked up; "
             "expected numbers or text"
         ) from None
+    if id is None or id != id:  # NaN is not even equal to itself
+        raise DocumentError(f"a pair has {id!r} for an id; expected what tells documents apart")
     return id

@@ -13,7 +13,7 @@ from lookalike.checks import one_of, real_array, whole_number
 from lookalike.dedup.choose import choose_survivors
 from lookalike.dedup.cluster import cluster_documents
 from lookalike.dedup.drop_groups import drop_groups
-from lookalike.dedup.given_pairs import GivenPairs, read_pairs
+from lookalike.dedup.given_pairs import GivenPairs, listed, read_pairs
 from lookalike.dedup.keep_function import GroupChoices
 from lookalike.dedup.settings import CLUSTERINGS, DedupSettings
 from lookalike.errors import ArgumentError
@@ -140,7 +140,7 @@ def _rank(
         return own[::-1].copy()
     if values is None:
         return own
-    numbers = real_array("values", list(values))
+    numbers = real_array("values", listed("values", values))
     if numbers.shape != own.shape:
         raise ArgumentError(
             f"values has the shape {numbers.shape}; expected a number for each of {len(own):,} ids"
