@@ -15,6 +15,7 @@ from lookalike.cli.sizes import byte_count
 from lookalike.cli.streams import corpus_of_input, is_standard
 from lookalike.corpora import FORMATS, Corpus, open_corpus
 from lookalike.corpora.base import MAX_DOCUMENT
+from lookalike.corpora.remote import is_address
 from lookalike.dedup import ALIASES, DedupSettings
 from lookalike.errors import ArgumentError, FileError
 from lookalike.storage import same_file
@@ -71,6 +72,8 @@ def corpus_of(paths: list[str], options: argparse.Namespace) -> Corpus:
 
     What people should know of it is printed.
     """
+    if len(paths) > 1 and any(map(is_address, paths)):
+        raise ArgumentError("an address such as s3://... has to be the only input; give it alone")
     if any(map(is_standard, paths)):
         corpus = corpus_of_input(paths, options.format, getattr(options, "work", None))
     else:
@@ -86,6 +89,11 @@ def corpus_of(paths: list[str], options: argparse.Namespace) -> Corpus:
 
 def check_folder(path: Path | None) -> None:
     """Refuse to write where there is no folder, before the work is done."""
+    if path is not None and len(path.parts) > 1 and path.parts[0].endswith(":"):
+        raise FileError(
+            f"{path} is an address, where nothing is written; write a file, or pipe what stays "
+            "to a program that does: -o - | aws s3 cp - s3://..."
+        )
     if path is not None and not path.absolute().parent.is_dir():
         raise FileError(f"{path}: there is no folder {path.absolute().parent}; make it first")
 

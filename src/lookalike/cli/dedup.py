@@ -34,7 +34,6 @@ from lookalike.cli.streams import (
 )
 from lookalike.compare.methods import NGRAMS
 from lookalike.corpora import Corpus, check_table_target, check_target, format_of, open_corpus
-from lookalike.corpora.files import FileCorpus
 from lookalike.dedup import DedupResult, dedup
 from lookalike.errors import ArgumentError
 from lookalike.shown import shown
@@ -209,8 +208,7 @@ def _old(options: argparse.Namespace) -> Path | Corpus | None:
 
 def _only_file(corpus: Corpus) -> Path:
     """Return the file whose place is to be taken."""
-    is_copy = isinstance(corpus, FileCorpus) and corpus.spool is not None
-    if len(corpus.files) != 1 or corpus.format == "files" or is_copy:
+    if len(corpus.files) != 1 or corpus.format == "files" or corpus.spool is not None:
         raise ArgumentError(
             f"--in-place takes the place of one file, and {corpus.name} is not one; say where to "
             "write with -o FILE"

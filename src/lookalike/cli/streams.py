@@ -32,7 +32,7 @@ def check_read_once(names: Sequence[str | None]) -> None:
 
 def corpus_of_input(names: Sequence[str], format: str | None, within: Path | None) -> Corpus:
     """Return the corpus of standard input and files beside it, in the order of their names."""
-    from lookalike.corpora.spool import open_standard_input  # it takes some time to import
+    from lookalike.corpora.standard_input import open_standard_input  # it takes some time to import
 
     check_read_once(names)
     if sys.stdin is None:

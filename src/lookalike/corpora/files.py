@@ -5,13 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lookalike.corpora.base import Corpus
 from lookalike.errors import FileError
-
-if TYPE_CHECKING:
-    from lookalike.corpora.spool import Spool
 
 
 def check_plain(path: Path) -> None:
@@ -25,9 +22,6 @@ def check_plain(path: Path) -> None:
 
 class FileCorpus(Corpus):
     """Files of one format, one after the other."""
-
-    spool: Spool | None = None
-    """Where some of them are copies, which stay as long as this."""
 
     def __init__(self, paths: Sequence[Path], format: str) -> None:
         self.paths = self.files = list(paths)
