@@ -81,7 +81,7 @@ if TYPE_CHECKING:
         open_collection,
         restore_collection,
     )
-    from lookalike.dedup import DedupResult, DedupSettings
+    from lookalike.dedup import DedupResult, DedupSettings, PairClusters, cluster_pairs
     from lookalike.evaluation.tune import Tuning, tune
     from lookalike.indexes import (
         BandIndex,
@@ -142,6 +142,7 @@ __all__ = [
     "NotFittedError",
     "NotFoundError",
     "Pair",
+    "PairClusters",
     "Pairs",
     "Plan",
     "Projection",
@@ -164,6 +165,7 @@ __all__ = [
     "Work",
     "Written",
     "__version__",
+    "cluster_pairs",
     "containment",
     "containment_pairs",
     "cosine",
@@ -210,7 +212,7 @@ __getattr__ = names_from(
             "open_collection",
             "restore_collection",
         ),
-        "lookalike.dedup": ("DedupResult", "DedupSettings"),
+        "lookalike.dedup": ("DedupResult", "DedupSettings", "PairClusters", "cluster_pairs"),
         "lookalike.evaluation": ("Tuning", "tune"),
         "lookalike.indexes": (
             "BandIndex",

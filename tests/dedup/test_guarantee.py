@@ -197,7 +197,7 @@ class Truth:
 
     def order(self) -> list[int]:
         """All documents in the order in which they are to survive."""
-        rule = self.settings.keep.partition(":")[0]
+        rule = self.settings.keep_rule.partition(":")[0]
         scores = [None] * self.old + [row["score"] for row in self.case.rows]
 
         def rank(document: int) -> tuple[bool, int, float, int]:

@@ -30,7 +30,7 @@ OTHERS = {
 ANSWERS = {
     *("Evaluation", "Explanation", "FlipTuning", "Kernel", "KeyMatch", "KeyMatches"),
     *("Matches", "Measurement"),
-    *("Neighbors", "Pairs", "Plan", "SavedSignatures", "Tuning"),
+    *("Neighbors", "PairClusters", "Pairs", "Plan", "SavedSignatures", "Tuning"),
 }
 """Made by the package and not by callers; only their methods are called."""
 
@@ -148,6 +148,10 @@ def calls(folder: Path) -> dict[str, Call]:
         "BlockIndex": (la.BlockIndex, {"signatures": rows, "ids": ids}),
         "Chars": (la.Chars, {}),
         "FeatureFunction": (la.FeatureFunction, {"function": str.split, "name": "split"}),
+        "cluster_pairs": (
+            la.cluster_pairs,
+            {"pairs": [(0, 1), (1, 2)], "ids": [0, 1, 2], "keep": "max", "values": [1, 2, 3]},
+        ),
         "Features": (la.Features, {}),
         "FlipIndex": (la.FlipIndex, {"signatures": rows, "ids": ids}),
         "FlipIndex.attempts": (

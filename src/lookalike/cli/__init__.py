@@ -14,6 +14,7 @@ from lookalike import __version__
 from lookalike.cli.command import Subparsers, command
 from lookalike.cli.output import Parser, take_every_character, warn
 from lookalike.cli.signals import orderly_end
+from lookalike.cli.streams import forget_standard_output
 from lookalike.errors import LookalikeError
 from lookalike.storage.unfinished import remove_unfinished
 
@@ -32,6 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             _run(sys.argv[1:] if arguments is None else list(arguments))
         except BrokenPipeError:  # the reader of our output has seen enough
+            forget_standard_output()
             sys.stderr.close()
         except (Exception, KeyboardInterrupt) as error:
             if interruption.came or isinstance(error, KeyboardInterrupt):

@@ -10,9 +10,12 @@ from typing import Any
 
 from lookalike.checks import whole_number
 from lookalike.cli.command import Group, add_number, add_switch
+from lookalike.cli.output import warn
 from lookalike.cli.sizes import byte_count
+from lookalike.cli.streams import corpus_of_input, is_standard
 from lookalike.corpora import FORMATS, Corpus, open_corpus
 from lookalike.corpora.base import MAX_DOCUMENT
+from lookalike.corpora.remote import is_address
 from lookalike.dedup import ALIASES, DedupSettings
 from lookalike.errors import ArgumentError, FileError
 from lookalike.features.text import STOP_LISTS
@@ -98,9 +101,20 @@ def add_threads(group: Group) -> None:
 
 
 def corpus_of(paths: list[str], options: argparse.Namespace) -> Corpus:
-    """Open the corpus that arguments name, to be read as options say."""
-    source = paths[0] if len(paths) == 1 else [Path(path) for path in paths]
-    corpus = open_corpus(source, options.format)
+    """Open the corpus that arguments name, to be read as options say; `-` is standard input.
+
+    What people should know of it is printed.
+    """
+    if len(paths) > 1 and any(map(is_address, paths)):
+        raise ArgumentError("an address such as s3://... has to be the only input; give it alone")
+    if any(map(is_standard, paths)):
+        corpus = corpus_of_input(paths, options.format, getattr(options, "work", None))
+    else:
+        source = paths[0] if len(paths) == 1 else [Path(path) for path in paths]
+        corpus = open_corpus(source, options.format)
+    for notice in corpus.notices:
+        warn(notice, kind="")
+    corpus.notices = ()
     if options.max_document is not None:
         corpus.max_document = whole_number("--max-document", options.max_document, at_least=1)
     return corpus
@@ -108,6 +122,11 @@ def corpus_of(paths: list[str], options: argparse.Namespace) -> Corpus:
 
 def check_folder(path: Path | None) -> None:
     """Refuse to write where there is no folder, before the work is done."""
+    if path is not None and len(path.parts) > 1 and path.parts[0].endswith(":"):
+        raise FileError(
+            f"{path} is an address, where nothing is written; write a file, or pipe what stays "
+            "to a program that does: -o - | aws s3 cp - s3://..."
+        )
     if path is not None and not path.absolute().parent.is_dir():
         raise FileError(f"{path}: there is no folder {path.absolute().parent}; make it first")
 

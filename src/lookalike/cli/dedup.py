@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import io
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,6 +26,12 @@ from lookalike.cli.command import add_switch
 from lookalike.cli.output import say, say_json, warn, warn_left_out
 from lookalike.cli.progress import progress_bars
 from lookalike.cli.sizes import byte_count
+from lookalike.cli.streams import (
+    check_read_once,
+    corpus_of_input,
+    is_standard,
+    standard_output,
+)
 from lookalike.compare.methods import NGRAMS
 from lookalike.corpora import Corpus, check_table_target, check_target, format_of, open_corpus
 from lookalike.dedup import DedupResult, dedup
@@ -40,12 +48,17 @@ DESCRIPTION = (
 DETAILS = f"""\
 input:
   JSON Lines, JSON, CSV, TSV, Parquet, text (a document a line), by the name of the file;
-  .gz and .zst too. A folder, or files with other names: a document a file, binary files are
-  left out. Several files, and patterns in quotes, are read one after the other.
+  .gz and .zst too. Files with other names: a document a file, binary files are left out.
+  A folder: the rows of its .jsonl, .parquet, .csv or .tsv files, by name, or a document a file,
+  whichever has more bytes; what else is there is named. Several files, and patterns in quotes,
+  are read one after the other. - is standard input: JSON Lines, or what --format says, packed or
+  not; it is kept in --work, or where temporary files are, because it is read twice.
 
 output (-o):
   in the format that the name tells, or else in that of the input. Lines of JSON Lines and text
-  stay as they are, byte for byte. For a folder, a new folder with copies of the files that stay.
+  stay as they are, byte for byte. For a folder, a new folder with copies of the files that stay,
+  or with what stays of each file of rows. - is standard output, in the format of the input; the
+  summary goes to standard error then.
   A file that is read is not written over, unless you say --in-place: then what stays takes its
   place when all is written, or nothing changes. Another hard link to it keeps what there was.
 
@@ -72,6 +85,7 @@ examples:
   lookalike dedup corpus.jsonl -o unique.jsonl
   lookalike dedup corpus.jsonl --in-place
   lookalike dedup 'crawl/*.parquet' -o unique.parquet --text content --report report.html
+  zcat crawl.jsonl.gz | lookalike dedup - -o - | gzip > unique.jsonl.gz
   lookalike dedup docs/ --threshold 0.5 --exact --pairs pairs.csv
   lookalike dedup docs/ --measure containment --threshold 0.9 -o whole
   lookalike dedup letters.csv --ngram 1 --stop-words greetings.txt --stem english
@@ -83,7 +97,7 @@ examples:
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("input", nargs="+", metavar="INPUT", help="files, folders or patterns")
+    parser.add_argument("input", nargs="+", metavar="INPUT", help="files, folders, patterns or -")
     _add_input_options(parser)
     add_settings(parser.add_argument_group("what counts as a near-duplicate"))
     _add_output_options(parser)
@@ -102,7 +116,13 @@ def _add_input_options(parser: argparse.ArgumentParser) -> None:
 
 def _add_output_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what is written")
-    group.add_argument("-o", "--output", type=Path, metavar="FILE", help="the documents that stay")
+    group.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="the documents that stay; - is standard output",
+    )
     add_switch(group, "--in-place", "let what stays take the place of the input file")
     add_switch(
         group,
@@ -138,8 +158,9 @@ def _add_work_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run the job, write what was asked for, print the summary."""
-    corpus = corpus_of(options.input, options)
+    check_read_once([*options.input, options.against])
     old = _old(options)
+    corpus = corpus_of(options.input, options)
     if options.in_place and options.output is None:
         options.output = _only_file(corpus)
     _check_outputs(options, corpus, old)
@@ -162,14 +183,16 @@ def run(options: argparse.Namespace) -> None:
         written, seconds = _write(options, result, progress)
     if written:
         result = replace(result, seconds={**result.seconds, "write": seconds})
+    # Rows are alone on standard output.
+    file = sys.stderr if is_standard(options.output) else sys.stdout
     if options.json:
-        say_json({**result.to_dict(), "written": written})
+        say_json({**result.to_dict(), "written": written}, file=file)
     elif not options.quiet:
-        say(result.summary())
+        say(result.summary(), file=file)
         if written:
-            say()
+            say(file=file)
         for kind, path in sorted(written.items(), key=lambda one: "documents" not in one[0]):
-            say(f"  {kind}: {shown(path)}")
+            say(f"  {kind}: {shown(path)}", file=file)
     if options.json or options.quiet:
         for warning in result.warnings:
             warn(warning)
@@ -178,6 +201,8 @@ def run(options: argparse.Namespace) -> None:
 
 def _old(options: argparse.Namespace) -> Path | Corpus | None:
     """Return what --against names: a file of signatures, or a corpus."""
+    if is_standard(options.against):
+        return corpus_of_input([options.against], options.format, options.work)
     if options.against is None or Path(options.against).suffix == _SIGNATURES:
         return None if options.against is None else Path(options.against)
     # The format that was given is that of the input; an old file may well tell its own.
@@ -187,7 +212,7 @@ def _old(options: argparse.Namespace) -> Path | Corpus | None:
 
 def _only_file(corpus: Corpus) -> Path:
     """Return the file whose place is to be taken."""
-    if len(corpus.files) != 1 or corpus.format == "files":
+    if len(corpus.files) != 1 or corpus.format == "files" or corpus.spool is not None:
         raise ArgumentError(
             f"--in-place takes the place of one file, and {corpus.name} is not one; say where to "
             "write with -o FILE"
@@ -199,20 +224,27 @@ def _check_outputs(options: argparse.Namespace, corpus: Corpus, old: Path | Corp
     """Refuse what can be seen to fail, before the work is done."""
     if options.annotate and options.output is None:
         raise ArgumentError("--annotate needs a file to write to: -o FILE")
+    for option in ("pairs", "report", "save_signatures"):
+        if is_standard(getattr(options, option)):
+            raise ArgumentError(
+                f"--{option.replace('_', '-')} is -; expected a file: only the documents that stay "
+                "go to standard output"
+            )
     if options.in_place and same_file(options.output, corpus.files) is None:
         raise ArgumentError(
             f"--in-place goes with an output that is read; -o is {options.output}, which is not: "
             "leave one of them out"
         )
     outputs = (options.output, options.pairs, options.report, options.save_signatures)
-    paths = [path for path in outputs if path is not None]
+    paths = [path for path in outputs if path is not None and not is_standard(path)]
     for path in paths:
         check_folder(path)
     if any(_are_same(*two) for two in combinations(paths, 2)):
         raise ArgumentError("two outputs have the same name; give each its own")
     _check_inputs_stay(options, corpus, old)
     if options.output is not None:
-        check_target(corpus, options.output, annotated=options.annotate, in_place=options.in_place)
+        target = io.BytesIO() if is_standard(options.output) else options.output
+        check_target(corpus, target, annotated=options.annotate, in_place=options.in_place)
     if options.pairs is not None:
         check_table_target(options.pairs)
     for path in (options.report, options.save_signatures):
@@ -258,7 +290,7 @@ def _write(
         ("pairs", options.pairs, result.write_pairs),
         ("report", options.report, result.report),
         # After these: in place it is the end of the input, and nobody could try again.
-        (documents, options.output, partial(write, in_place=options.in_place)),
+        (documents, options.output, partial(_write_documents, write, options.in_place)),
         # Last: documents whose output failed must not be known when the job is tried again.
         ("signatures", options.save_signatures, result.save_signatures),
     ]
@@ -273,3 +305,11 @@ def _write(
     if written and progress is not None:
         progress("write", 1.0)
     return written, time.perf_counter() - start
+
+
+def _write_documents(write: Callable[..., int], in_place: bool, path: Path) -> None:
+    if is_standard(path):
+        with standard_output() as stream:
+            write(stream)
+    else:
+        write(path, in_place=in_place)

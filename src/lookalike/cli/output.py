@@ -22,9 +22,9 @@ def say(text: object = "", *, end: str = "\n", file: IO[str] | None = None) -> N
     print(shown_lines(text), end=end, file=file)
 
 
-def say_json(value: Any) -> None:
+def say_json(value: Any, *, file: IO[str] | None = None) -> None:
     """Print a value as JSON on one line: for machines as it is, and harmless to a terminal."""
-    print(shown_json(value))
+    print(shown_json(value), file=file)
 
 
 def warn(text: object, kind: str = "warning: ") -> None:

@@ -15,6 +15,13 @@ from lookalike.checks import thread_count, whole_number
 from lookalike.cli.arguments import add_threads, check_folder, check_not_read
 from lookalike.cli.command import add_switch
 from lookalike.cli.output import say, say_json
+from lookalike.cli.pair_clusters import (
+    add_cluster_options,
+    check_cluster_options,
+    clusters_of_file,
+    clusters_of_index,
+    show_clusters,
+)
 from lookalike.compare.methods import METHODS, Method
 from lookalike.corpora import format_of, write_table
 from lookalike.corpora.base import pa
@@ -51,12 +58,21 @@ which radius:
   bits.
   `lookalike dedup` compares the documents themselves, too; this command does not.
 
+clusters (--clusters):
+  columns id, cluster (its first document, empty for one alone), stays, and duplicate_of. Clusters
+  are those of `lookalike dedup`: everyone that goes is a pair with the one that it names, which
+  stays (--cluster star); one stays of all that pairs connect (components); nobody stays that has
+  a pair (--keep none). A file of pairs has the columns left and right, or these are its first two;
+  its documents are those that occur in it.
+
 exit status:
   0 done, 1 an error (nothing is half-written), 2 wrong usage, 130 interrupted
 
 examples:
   lookalike pairs corpus.lookalike --radius 10 -o pairs.csv
   lookalike pairs index.lookalike --radius 100 --json | head
+  lookalike pairs corpus.lookalike --radius 10 --clusters -o clusters.csv
+  lookalike pairs pairs.parquet --clusters --cluster components
   lookalike pairs signatures.npy --radius 3 --collapse -o pairs.parquet
 """
 
@@ -67,10 +83,11 @@ def add(parser: argparse.ArgumentParser) -> None:
         "signatures",
         type=Path,
         metavar="SIGNATURES",
-        help="a file of `lookalike sign` or `lookalike index`, or a .npy file",
+        help="a file of `lookalike sign` or `lookalike index`, or a .npy file; with --clusters "
+        "also a file of pairs",
     )
     parser.add_argument(
-        "--radius", type=int, required=True, metavar="R", help="most bits that may differ"
+        "--radius", type=int, metavar="R", help="most bits that may differ; has to be given"
     )
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help=".csv, .tsv, .jsonl, .json or .parquet"
@@ -89,13 +106,21 @@ def add(parser: argparse.ArgumentParser) -> None:
         help=f"more pairs are an error (default {DEFAULT_LIMIT:,})",
     )
     add_threads(parser)
+    add_cluster_options(parser)
     add_switch(parser, "--json", "print pairs as JSON Lines")
     add_switch(parser, "--quiet", "no summary")
+    parser.set_defaults(refuse=parser.error)
 
 
 def run(options: argparse.Namespace) -> None:
     """Find the pairs, and write or print them."""
-    radius = whole_number("--radius", options.radius, at_least=0)
+    check_cluster_options(options)
+    given = format_of(options.signatures) in _FORMATS
+    if given:
+        _check_given(options)
+    elif options.radius is None:
+        options.refuse("the following arguments are required: --radius")
+    radius = whole_number("--radius", 0 if given else options.radius, at_least=0)
     limit = whole_number("--limit", options.limit, at_least=0)
     if options.output is not None:
         if format_of(options.output) not in _FORMATS:
@@ -105,6 +130,9 @@ def run(options: argparse.Namespace) -> None:
             )
         check_folder(options.output)
         check_not_read("-o", options.output, [options.signatures])
+    if given:
+        show_clusters(clusters_of_file(options.signatures, options), options)
+        return
     index = open_index(options.signatures)
     pairs = pairs_of_rows(
         *index.living(),
@@ -113,6 +141,9 @@ def run(options: argparse.Namespace) -> None:
         options.collapse,
         thread_count(options.threads),
     )
+    if options.clusters:
+        show_clusters(clusters_of_index(index, pairs, options), options)
+        return
     if options.output is not None:
         write_table(_batches(index, pairs), options.output)
     else:
@@ -124,6 +155,19 @@ def run(options: argparse.Namespace) -> None:
             f"{index.bits} bits among {len(index):,} signatures{where}",
             file=sys.stderr if options.output is None else sys.stdout,
         )
+
+
+def _check_given(options: argparse.Namespace) -> None:
+    """Refuse what means nothing for pairs that are found already."""
+    if not options.clusters:
+        raise ArgumentError(
+            f"{options.signatures} is a file of pairs; add --clusters to make clusters of them"
+        )
+    for name in ("radius", "collapse"):
+        if getattr(options, name) not in (None, False):
+            raise ArgumentError(
+                f"--{name} goes with signatures, and {options.signatures} has pairs; leave it out"
+            )
 
 
 def _parts(index: Index, pairs: Pairs) -> Iterator[dict[str, list[Any]]]:

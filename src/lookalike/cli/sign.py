@@ -68,7 +68,7 @@ examples:
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("input", nargs="+", metavar="CORPUS", help="files, folders or patterns")
+    parser.add_argument("input", nargs="+", metavar="CORPUS", help="files, folders, patterns or -")
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="FILE", help="NAME.lookalike or .npy"
     )

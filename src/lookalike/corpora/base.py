@@ -19,6 +19,8 @@ from lookalike.shown import shown
 if TYPE_CHECKING:
     import pyarrow
 
+    from lookalike.corpora.spool import Spool
+
 Rows: TypeAlias = "pyarrow.RecordBatch"
 """Some rows of a corpus, as Arrow holds them."""
 
@@ -117,6 +119,12 @@ class Corpus(ABC):
     """How much of it the current reading has seen, between 0 and 1."""
     files: Sequence[Path] = ()
     """What it is read from."""
+    spool: Spool | None = None
+    """Where some of its files are copies, which stay as long as this."""
+    root: Path | None = None
+    """The folder, if it is all that one has."""
+    notices: Sequence[str] = ()
+    """What people should know of how it was opened."""
     max_document: int = MAX_DOCUMENT
     """Bytes that a row of a file may have; may be set before the corpus is first read."""
 

@@ -37,10 +37,11 @@ class FileCorpus(Corpus):
         self.total_bytes = max(1, sum(self.sizes))
 
     def identity(self) -> list[Any]:
-        """Return names, sizes and times of change."""
+        """Return names, sizes and times of change; of copies, what is in them."""
         try:
             return [
-                [str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns]
+                (self.spool and self.spool.identity(path))
+                or [str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns]
                 for path in self.paths
             ]
         except OSError as error:

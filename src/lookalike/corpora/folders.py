@@ -43,7 +43,7 @@ class FolderCorpus(Corpus):
         more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
         self.name = f"{paths[0]}{more}"
         self._closed: list[OSError] = []
-        self.files = [file for path in paths for file in _files_in(path, self._closed)]
+        self.files = [file for path in paths for file in files_in(path, self._closed)]
 
     def columns(self) -> list[str]:
         """Return the three there are."""
@@ -104,8 +104,8 @@ class FolderCorpus(Corpus):
         return found
 
 
-def _files_in(path: Path, closed: list[OSError]) -> list[Path]:
-    """Return a file, or those in a folder; note what in it cannot be read."""
+def files_in(path: Path, closed: list[OSError]) -> list[Path]:
+    """Return a file, or those in a folder, sorted by path; note what in it cannot be read."""
     if not path.is_dir():
         check_plain(path)
         return [path]

@@ -37,6 +37,12 @@ def format_of(path: Path) -> str | None:
     return _SUFFIXES.get(name.suffix.lower())
 
 
+def unknown_suffix(path: Path) -> str:
+    """Return the suffix that tells a format, if it is none of those known; else nothing."""
+    name = path.with_suffix("") if compression_of(path) else path
+    return "" if format_of(path) else name.suffix
+
+
 def expand_paths(paths: Sequence[str | Path]) -> list[Path]:
     """Return the files and folders that paths and patterns stand for; a pattern's sorted by name.
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,12 +19,12 @@ from lookalike.corpora.base import (
     Problems,
     Rows,
     chosen_columns,
-    compute,
     pa,
     read_ahead,
 )
 from lookalike.corpora.duck import (
     connection,
+    connection_threads,
     duckdb_errors,
     first_line,
     memory_for_reading,
@@ -33,6 +33,7 @@ from lookalike.corpora.duck import (
     record_batches,
 )
 from lookalike.corpora.files import FileCorpus
+from lookalike.corpora.parquet_groups import write_groups
 from lookalike.corpora.parquet_pages import Pages, measure_pages
 from lookalike.errors import FileError
 from lookalike.lazy import LazyModule
@@ -45,7 +46,11 @@ only after a thousand rows or so, and so make large ones of long documents.
 """
 _GROUP_ROWS = 1 << 17
 _GROUP_BYTES = 16 << 20
-"""A row group that is written has as many rows or, roughly, bytes; so much is in memory, twice."""
+"""A row group that is written has as many rows or, roughly, bytes; so much is in memory, twice for
+each thread that writes.
+"""
+_MOST_WRITERS = 8
+_COMPRESSION = "snappy"
 
 
 class ParquetCorpus(FileCorpus):
@@ -55,11 +60,15 @@ class ParquetCorpus(FileCorpus):
         super().__init__(paths, "parquet")
         self._count = 0
         schemas: list[Any] = []
+        codecs: Counter[str] = Counter()
         for path in self.paths:
             with _opened(path) as file:
                 self._count += file.metadata.num_rows
+                codecs += _codecs(file.metadata)
                 if not any(schema.equals(file.schema_arrow) for schema in schemas):
                     schemas.append(file.schema_arrow)
+        self.compression = _writable_codec(codecs)
+        """That of most of its bytes, as far as it can be written."""
         self._columns: list[str] = schemas[0].names
         self._texts = [field.name for schema in schemas for field in schema if _is_text(field.type)]
         self._united = None if _is_plain(schemas) else _united(self.paths)
@@ -179,23 +188,12 @@ def _numbered(batches: Iterator[Any]) -> Iterator[tuple[int, Any]]:
         row += len(batch)
 
 
-def write_parquet(batches: Iterator[Rows], schema: Any, path: Path) -> None:
-    """Write record batches of one schema, with its metadata.
-
-    A group of rows is encoded by another thread while the next one is gathered.
-    """
-    with (
-        pa.OSFile(os.fsencode(path), "wb") as file,
-        parquet.ParquetWriter(file, schema) as writer,
-        ThreadPoolExecutor(1) as background,
-    ):
-        writing: Future[None] | None = None
-        for group in _groups(batches):
-            if writing is not None:
-                writing.result()
-            writing = background.submit(writer.write_table, group, row_group_size=len(group))
-        if writing is not None:
-            writing.result()
+def write_parquet(
+    batches: Iterator[Rows], schema: Any, path: Path, compression: str | None = None
+) -> None:
+    """Write record batches of one schema, with its metadata; groups of rows in several threads."""
+    threads = min(connection_threads(), _MOST_WRITERS)
+    write_groups(_groups(batches), schema, path, compression or _COMPRESSION, threads)
 
 
 def _groups(batches: Iterator[Rows]) -> Iterator[Any]:
@@ -211,6 +209,25 @@ def _groups(batches: Iterator[Rows]) -> Iterator[Any]:
             gathered, rows, size = [], 0, 0
     if rows:
         yield pa.Table.from_batches(gathered)
+
+
+def _codecs(metadata: Any) -> Counter[str]:
+    """Return how many bytes of a file's first rows are compressed how."""
+    found: Counter[str] = Counter()
+    if metadata.num_row_groups:
+        group = metadata.row_group(0)
+        for chunk in map(group.column, range(group.num_columns)):
+            found[chunk.compression] += chunk.total_compressed_size
+    return found
+
+
+def _writable_codec(codecs: Counter[str]) -> str | None:
+    for codec, _ in codecs.most_common(1):
+        if codec == "UNCOMPRESSED":
+            return "none"
+        if pa.Codec.is_available(codec.lower()):
+            return codec.lower()
+    return None
 
 
 @contextmanager
@@ -264,8 +281,12 @@ def _text_lengths(column: Any) -> NDArray[np.int64] | None:
             return None
         indices = column.indices.fill_null(0).to_numpy(zero_copy_only=False)
         return lengths[indices] if len(lengths) else np.zeros(len(column), np.int64)
-    found = compute.binary_length(column).fill_null(0)
-    return np.asarray(found.to_numpy(zero_copy_only=False), np.int64)
+    if not len(column):
+        return np.zeros(0, np.int64)
+    # Where texts end is looked at as it lies: most of pyarrow's own ways import pandas.
+    large = pa.types.is_large_string(column.type) or pa.types.is_large_binary(column.type)
+    ends = np.frombuffer(column.buffers()[1], np.int64 if large else np.int32)
+    return np.diff(ends[column.offset : column.offset + len(column) + 1]).astype(np.int64)
 
 
 def _cuts(sizes: NDArray[np.int64], most: int) -> list[int]:

@@ -8,17 +8,31 @@ Thrift's compact protocol).
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from lookalike.corpora.base import pa
 from lookalike.errors import FileError
 
 _HEADER_BYTES, _LARGEST_HEADER = 1 << 10, 16 << 20
 _DATA, _DATA_V2, _DICTIONARY = 0, 3, 2
 _PREFIXED = 7  # DELTA_BYTE_ARRAY: of values that begin alike, the beginning is there once
 _NESTED_DEEPEST = 16
+
+_CODECS = {
+    "UNCOMPRESSED": "",
+    "SNAPPY": "snappy",
+    "GZIP": "gzip",
+    "ZSTD": "zstd",
+    "BROTLI": "brotli",
+    "LZ4": "lz4_raw",  # or an older one, which fails then
+}
+"""As pyarrow calls them."""
+_LOOKED_INTO = 8 << 20
+_LENGTH = struct.Struct("<I").unpack_from
 
 Fields = dict[int, Any]
 
@@ -76,10 +90,12 @@ def _measure(file: BinaryIO, chunk: Any, rows: int, found: Pages) -> None:
         kind, size, packed = header[1], header[2], header[3]
         if min(length, size, packed) < 0:
             raise ValueError
-        position += length + packed
         found.largest = max(found.largest, size)
         if kind == _DICTIONARY and is_text:
-            found.repeated = max(found.repeated, size)
+            file.seek(position + length)
+            longest = _longest_value(file, packed, size, chunk.compression)
+            found.repeated = max(found.repeated, longest)
+        position += length + packed
         if kind not in (_DATA, _DATA_V2):
             continue
         count, encoding = (
@@ -92,6 +108,25 @@ def _measure(file: BinaryIO, chunk: Any, rows: int, found: Pages) -> None:
             found.row = max(found.row, int(size / count * values_a_row))
             # Besides its bytes, a value has its length and whether it is there; at most 16 bytes.
             found.long_value = max(found.long_value, size // count - 16 if is_text else 0)
+
+
+def _longest_value(file: BinaryIO, packed: int, size: int, codec: str) -> int:
+    """Return the bytes of the longest value of a dictionary's page, or what is more."""
+    name = _CODECS.get(codec)
+    if name is None or max(size, packed) > _LOOKED_INTO:
+        return size
+    data = file.read(packed)
+    try:
+        if name:
+            data = pa.decompress(data, size, name, asbytes=True)
+        at = longest = 0
+        while at < size:  # each value comes after its length
+            (length,) = _LENGTH(data, at)
+            longest = max(longest, length)
+            at += 4 + length
+    except (OSError, pa.ArrowException, struct.error):
+        return size  # whoever reads it will say what is wrong
+    return longest if at == size else size
 
 
 def _page_header(file: BinaryIO, position: int) -> tuple[Fields, int]:

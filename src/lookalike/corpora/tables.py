@@ -15,19 +15,23 @@ from lookalike.errors import ArgumentError, DocumentError
 class TableCorpus(Corpus):
     """Rows of a table, used where it is as far as Arrow can; a list of `str` is a column `text`.
 
-    `select` gives rows back as what came in: a list for a list, a data frame for a data frame.
+    `select` gives rows back as what came in: a list for a list, a data frame for a data frame, a
+    lazy one for a lazy one; of what can be read once only, an Arrow table.
     """
 
     format = "table"
 
     def __init__(self, source: Any) -> None:
         self.name = f"the {type(source).__name__}"
+        self._is_lazy = _is_polars(source) and hasattr(source, "collect")
+        if self._is_lazy:
+            source = source.collect()
         if isinstance(source, Iterable) and _is_plain_iterable(source):
             source = list(source)  # an iterator can be read once only
         self._source = source
-        self._table = _as_table(source, self.name)
-        if isinstance(source, pa.RecordBatchReader):
-            self._source = self._table  # a reader is spent by now
+        self._table = as_table(source, self.name)
+        if isinstance(source, pa.RecordBatchReader) or _is_stream(source):
+            self._source = self._table  # what can be read once is spent by now
 
     def __len__(self) -> int:
         return int(self._table.num_rows)
@@ -58,8 +62,9 @@ class TableCorpus(Corpus):
             return source.iloc[positions]
         if hasattr(source, "select") and hasattr(source, "with_format"):  # a dataset
             return source.select(positions)
-        if type(source).__module__.partition(".")[0] == "polars":
-            return source[positions.tolist()]
+        if _is_polars(source):
+            chosen = source[positions.tolist()]
+            return chosen.lazy() if self._is_lazy else chosen
         if hasattr(source, "take") and hasattr(source, "schema"):  # an Arrow table
             return _without_views(source).take(positions)
         if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__"):
@@ -90,6 +95,15 @@ def _without_view(kind: Any) -> Any:
     return kind
 
 
+def _is_polars(source: Any) -> bool:
+    return type(source).__module__.partition(".")[0] == "polars"
+
+
+def _is_stream(source: Any) -> bool:
+    """Return whether this is a dataset that comes row by row, of which none can be chosen."""
+    return hasattr(source, "with_format") and not hasattr(source, "select")
+
+
 def _is_plain_iterable(source: Any) -> bool:
     """Return whether these are documents one by one, and neither a table nor a single one."""
     if isinstance(source, str | bytes | Mapping):
@@ -98,7 +112,8 @@ def _is_plain_iterable(source: Any) -> bool:
     return not any(hasattr(source, name) for name in known)
 
 
-def _as_table(source: Any, name: str) -> Any:
+def as_table(source: Any, name: str) -> Any:
+    """Return an Arrow table of whatever is one, over the same memory as far as that goes."""
     if hasattr(source, "with_format") and hasattr(source, "iter"):  # a Hugging Face dataset
         parts = list(source.with_format("arrow").iter(BATCH_ROWS))
         return pa.concat_tables(parts) if parts else pa.table({"text": pa.array([], pa.string())})
@@ -114,7 +129,7 @@ def _as_table(source: Any, name: str) -> Any:
     if not isinstance(source, list):
         raise ArgumentError(
             f"the source is of type {type(source).__name__}; expected a path, a list of str, an "
-            "Arrow table, a pandas or polars data frame, or a dataset"
+            "Arrow table, a pandas or polars data frame, or a dataset or several by name"
         )
     return _from_list(source, name)
 

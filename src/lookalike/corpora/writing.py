@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,24 +20,31 @@ from lookalike.corpora.folders import FolderCorpus
 from lookalike.corpora.formats import compression_of, format_of
 from lookalike.corpora.json_array import JsonArrayCorpus
 from lookalike.corpora.json_lines import JsonLinesCorpus
-from lookalike.corpora.parquet import write_parquet
+from lookalike.corpora.kept_rows import Added, KeptRows, RowsOfShard
+from lookalike.corpora.opening import corpus_of_files
+from lookalike.corpora.parquet import ParquetCorpus, write_parquet
+from lookalike.corpora.targets import (
+    Target,
+    check_table_target,
+    check_target,
+    is_folder_of_shards,
+    target_format,
+)
 from lookalike.corpora.text_lines import TextLinesCorpus
-from lookalike.errors import ArgumentError, DocumentError, FileError
-from lookalike.storage import check_replaceable, is_there, same_file, whole_file, whole_folder
+from lookalike.errors import FileError
+from lookalike.storage import whole_file, whole_folder
+from lookalike.storage.unfinished import temporary_folder
 
 if TYPE_CHECKING:
-    import pyarrow
+    pass
 
-Added = Callable[[int, int], "dict[str, pyarrow.Array]"]
-"""Columns to add to the rows from one position to another."""
-
+_PREFIX = "lookalike-rows-"
 _TYPED = {"jsonl": "json", "json": "json", "csv": "csv", "tsv": "csv", "parquet": "parquet"}
-_ENDINGS = ".jsonl, .json, .csv, .tsv or .parquet"
 
 
 def write_corpus(
     corpus: Corpus,
-    path: Path,
+    path: Target,
     *,
     keep: NDArray[np.bool_] | None = None,
     added: Added | None = None,
@@ -53,59 +59,39 @@ def write_corpus(
     into a new one. `skip_bad` must be what it was when the corpus was first read: `keep` and
     `added` count rows as that reading did. `identity` is what the corpus was then; if it is not
     that any more when all rows have been copied, nothing is written. `in_place` lets the file be
-    one that is read.
+    one that is read. What stays of a folder of shards goes to a new folder of the same, if the name
+    tells no format. To a stream, rows go as they are read again: an error may come after some.
     """
     check_target(corpus, path, annotated=added is not None, in_place=in_place)
-    rows = _Rows(corpus, keep, added, Problems(skip_bad), identity)
-    same = format_of(path) in (None, corpus.format)
+    rows = KeptRows(corpus, keep, added, Problems(skip_bad), identity)
+    if isinstance(path, Path) and is_folder_of_shards(corpus, path):
+        return _write_shards(corpus, rows, path)
+    return _write_rows(corpus, rows, path)
+
+
+def _write_rows(corpus: Corpus, rows: KeptRows, path: Target) -> int:
+    target = target_format(corpus, path)
+    same, added = target == corpus.format, rows.added
     if isinstance(corpus, JsonLinesCorpus) and same:
         return _write_lines(corpus, rows, path)
     if isinstance(corpus, TextLinesCorpus) and same and added is None:
         return _write_lines(corpus, rows, path)
     if isinstance(corpus, JsonArrayCorpus) and same:
         return _write_objects(corpus, rows, path)
-    if isinstance(corpus, FolderCorpus) and same and added is None:
+    if isinstance(corpus, FolderCorpus) and isinstance(path, Path) and same and added is None:
         return _copy_files(corpus, rows, path)
-    target = format_of(path) or corpus.format
     delimiter = None
     if isinstance(corpus, DelimitedCorpus) and target == corpus.format:
         delimiter = corpus.delimiter
-    return write_table(rows.tables(), path, target, delimiter)
-
-
-def check_target(corpus: Corpus, path: Path, *, annotated: bool, in_place: bool = False) -> None:
-    """Refuse a file that `write_corpus` could not write, whatever rows there are."""
-    target = format_of(path) or corpus.format
-    read = same_file(path, corpus.files)
-    if read is not None and not in_place:
-        also = "" if read == path else f" as {read}"
-        raise ArgumentError(
-            f"{path} is read{also}, and would be written over; give another name, or say "
-            "--in-place (in Python in_place=True) if it is to be replaced"
-        )
-    if read is not None and target != corpus.format:
-        raise ArgumentError(
-            f"{path} is read as {corpus.format!r} and would be written as {target!r}; give "
-            "another name"
-        )
-    if target not in _TYPED and (annotated or target != corpus.format or target == "table"):
-        raise ArgumentError(
-            f"{path}: rows with several columns cannot be written as {target!r}; expected a name "
-            f"that ends in {_ENDINGS}"
-        )
-    if target == "files" and is_there(path):
-        raise FileError(f"{path} is there already; name a folder that is not, or remove it")
-    if target != "files":
-        check_replaceable(path)
-
-
-def check_table_target(path: Path) -> None:
-    """Refuse a file that `write_table` could not write."""
-    if format_of(path) not in _TYPED:
-        raise ArgumentError(
-            f"{path}: its name tells no format for a table; expected one that ends in {_ENDINGS}"
-        )
-    check_replaceable(path)
+    if isinstance(path, Path):
+        compression = corpus.compression if isinstance(corpus, ParquetCorpus) else None
+        return write_table(rows.tables(), path, target, delimiter, compression)
+    with temporary_folder(_PREFIX) as folder:
+        whole = folder / f"rows.{target}"
+        written = write_table(rows.tables(), whole, target, delimiter)
+        with open(whole, "rb") as made:
+            shutil.copyfileobj(made, path)
+    return written
 
 
 def write_table(
@@ -113,10 +99,11 @@ def write_table(
     path: Path,
     format: str | None = None,
     delimiter: str | None = None,
+    compression: str | None = None,
 ) -> int:
     """Write record batches of one schema to a file in the format its name tells.
 
-    `delimiter` is that of CSV, if not a comma.
+    `delimiter` is that of CSV, if not a comma; `compression` that of Parquet, if not Snappy.
     """
     if format is None:
         check_table_target(path)
@@ -135,7 +122,7 @@ def write_table(
         schema = first.schema if first is not None else pa.schema([("text", pa.string())])
         if target == "parquet":
             try:
-                write_parquet(counted(first), schema, temporary)
+                write_parquet(counted(first), schema, temporary, compression)
             except (OSError, pa.ArrowException) as error:
                 raise FileError(f"{path} cannot be written: {error}") from error
         else:
@@ -162,61 +149,10 @@ def _copy_by_duckdb(
             raise FileError(f"{path} cannot be written: {first_line(error)}") from error
 
 
-@dataclass
-class _Rows:
-    """The rows of a corpus that are to be kept, counted as they pass."""
-
-    corpus: Corpus
-    keep: NDArray[np.bool_] | None
-    added: Added | None
-    problems: Problems
-    identity: list[Any] | None
-    _position: int = 0
-
-    def __post_init__(self) -> None:
-        twice = sorted(set(self.added(0, 0)) & set(self.corpus.columns())) if self.added else []
-        if twice:
-            raise ArgumentError(
-                f"{self.corpus.name} has a column {twice[0]!r} already, which would be added; "
-                "rename it first"
-            )
-
-    def next(self, count: int) -> tuple[NDArray[np.int64], dict[str, Any]]:
-        """Return which of the next `count` rows are kept, and the columns that are added to all."""
-        begin, end = self._position, self._position + count
-        self._position = end
-        if self.keep is not None and end > len(self.keep):
-            raise DocumentError(
-                f"{self.corpus.name} has more rows than when it was read before; it must not "
-                "change meanwhile"
-            )
-        chosen = np.arange(count) if self.keep is None else np.flatnonzero(self.keep[begin:end])
-        return chosen, self.added(begin, end) if self.added else {}
-
-    def finish(self) -> None:
-        """Check that the corpus is what it was, now that all of it has been read again."""
-        if self.keep is not None and self._position != len(self.keep):
-            raise DocumentError(
-                f"{self.corpus.name} has {self._position} rows, {len(self.keep)} when it was read "
-                "before; it must not change meanwhile"
-            )
-        if self.identity is not None:
-            self.corpus.check_identity(self.identity)
-
-    def tables(self) -> Iterator[Any]:
-        """Yield batches with all columns."""
-        for batch in self.corpus.rows(self.problems):
-            chosen, added = self.next(len(batch))
-            for name, values in added.items():
-                batch = batch.append_column(name, values)
-            yield batch.take(arrow_positions(chosen)) if len(chosen) < len(batch) else batch
-        self.finish()
-
-
-def _write_lines(corpus: JsonLinesCorpus | TextLinesCorpus, rows: _Rows, path: Path) -> int:
+def _write_lines(corpus: JsonLinesCorpus | TextLinesCorpus, rows: KeptRows, path: Target) -> int:
     """Write lines as they are, each with an end; objects get the added keys."""
     written = 0
-    with whole_file(path) as temporary, _open_output(temporary, path) as file:
+    with _open_output(path) as file:
         for lines in corpus.lines(rows.problems):
             chosen, added = rows.next(len(lines))
             written += len(chosen)
@@ -233,9 +169,9 @@ def _write_lines(corpus: JsonLinesCorpus | TextLinesCorpus, rows: _Rows, path: P
     return written
 
 
-def _write_objects(corpus: JsonArrayCorpus, rows: _Rows, path: Path) -> int:
+def _write_objects(corpus: JsonArrayCorpus, rows: KeptRows, path: Target) -> int:
     written = 0
-    with whole_file(path) as temporary, _open_output(temporary, path) as file:
+    with _open_output(path) as file:
         for objects in corpus.objects(rows.problems):
             chosen, added = rows.next(len(objects))
             for at in chosen.tolist():
@@ -248,7 +184,7 @@ def _write_objects(corpus: JsonArrayCorpus, rows: _Rows, path: Path) -> int:
     return written
 
 
-def _copy_files(corpus: FolderCorpus, rows: _Rows, path: Path) -> int:
+def _copy_files(corpus: FolderCorpus, rows: KeptRows, path: Path) -> int:
     written = 0
     with whole_folder(path) as folder:
         for file, _ in corpus.documents(rows.problems):
@@ -292,10 +228,26 @@ def _runs(lines: Any, chosen: NDArray[np.int64]) -> Iterator[memoryview]:
         yield memoryview(data)[begin:end]
 
 
+def _write_shards(corpus: Corpus, rows: KeptRows, path: Path) -> int:
+    written = 0
+    with whole_folder(path) as folder:
+        for file in corpus.files:
+            shard = corpus_of_files([file], corpus.format)
+            shard.max_document = corpus.max_document
+            target = folder / file.relative_to(corpus.root or "")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            written += _write_rows(shard, RowsOfShard(shard, rows), target)
+        rows.finish()
+    return written
+
+
 @contextmanager
-def _open_output(temporary: Path, path: Path) -> Iterator[Any]:
-    """Open a file for writing, compressed if the final name says so."""
-    with pa.OSFile(os.fsencode(temporary), "wb") as file:
+def _open_output(path: Target) -> Iterator[Any]:
+    """Open a file that is to be whole, compressed if its name says so; a stream is open."""
+    if not isinstance(path, Path):
+        yield path
+        return
+    with whole_file(path) as temporary, pa.OSFile(os.fsencode(temporary), "wb") as file:
         compression = compression_of(path)
         if compression is None:
             yield file

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 from lookalike.lazy import names_from
 
 if TYPE_CHECKING:
+    from lookalike.dedup.pair_clusters import PairClusters, cluster_pairs
     from lookalike.dedup.progress import STEPS
     from lookalike.dedup.result import DedupCounts, DedupResult
     from lookalike.dedup.settings import ALIASES, CLUSTERINGS, METHODS, DedupSettings
@@ -26,13 +27,16 @@ __all__ = [
     "DedupCounts",
     "DedupResult",
     "DedupSettings",
+    "PairClusters",
     "VerifiedPairs",
+    "cluster_pairs",
     "dedup",
 ]
 
 __getattr__ = names_from(
     globals(),
     {
+        "lookalike.dedup.pair_clusters": ("PairClusters", "cluster_pairs"),
         "lookalike.dedup.progress": ("STEPS",),
         "lookalike.dedup.result": ("DedupCounts", "DedupResult"),
         "lookalike.dedup.settings": ("ALIASES", "CLUSTERINGS", "METHODS", "DedupSettings"),

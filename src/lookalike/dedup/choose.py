@@ -20,7 +20,7 @@ def ranks(documents: DocumentTable, settings: DedupSettings) -> NDArray[np.int64
     """
     count = len(documents)
     positions = np.arange(count)
-    rule = settings.keep.partition(":")[0]
+    rule = settings.keep_rule.partition(":")[0]
     if rule == "first":
         return positions
     if rule == "last":

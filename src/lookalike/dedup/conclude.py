@@ -60,7 +60,11 @@ def conclude(job: JobContext, outcome: Outcome) -> DedupResult:
         counts=_counts(job, outcome, keep, matched_old, labels),
         seconds=dict(job.progress.seconds),
         reused=tuple(job.progress.reused),
-        warnings=[*outcome.verdict.warnings, *outcome.clusters.warnings],
+        warnings=[
+            *outcome.source.corpus.notices,
+            *outcome.verdict.warnings,
+            *outcome.clusters.warnings,
+        ],
         source=outcome.source.corpus,
         source_identity=outcome.source.identity,
         columns=outcome.source.columns,
@@ -83,8 +87,12 @@ def _counts(
     new = slice(documents.old, None)
     similarity, estimated = outcome.similarity[new], outcome.estimated[new]
     is_copy = outcome.first[new] != np.arange(documents.old, len(documents))
+    equal = is_copy
+    if job.settings.keep == "none":  # the first of equal texts goes, too
+        sizes_of_equals = np.bincount(outcome.first, minlength=len(documents))
+        equal = sizes_of_equals[outcome.first][new] > 1
     compared = ~keep & ~estimated
-    exact = int((is_copy & ~estimated).sum())
+    exact = int((equal & ~estimated).sum())
     sizes = np.bincount(labels) if len(labels) else np.zeros(1, int)
     lengths = documents.texts.lengths[new]
     return DedupCounts(

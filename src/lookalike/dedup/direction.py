@@ -4,16 +4,18 @@ one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.dedup.context import JobContext
+from lookalike.dedup.keep_function import GroupChoices
 from lookalike.dedup.read import DocumentTable
 from lookalike.dedup.verify import VerifiedPairs
 
-__all__ = ["Direction", "best_of_equals", "direction"]
+__all__ = ["Direction", "best_of_equals", "direction", "orders"]
 
 _AT_A_TIME = 1 << 15
 
@@ -44,6 +46,29 @@ class Direction:
             larger = self.sizes[pairs.right] > self.sizes[pairs.left]
             decided &= (pairs.left >= self.old) | ~larger
         return pairs if decided.all() else pairs[decided]
+
+
+def orders(
+    job: JobContext,
+    documents: DocumentTable,
+    first: NDArray[np.int64],
+    rank: NDArray[np.int64],
+    choices: GroupChoices | None,
+    pairs: VerifiedPairs,
+) -> Callable[[VerifiedPairs], Direction]:
+    """Return what gives the direction for more and more pairs of the documents that these have.
+
+    It is always the same, unless a function of the caller's chooses, which is then asked.
+    """
+    if choices is None:
+        same = direction(job, documents, first, rank, pairs)
+        return lambda _: same
+
+    def asked(pairs: VerifiedPairs) -> Direction:
+        chosen = choices.ranks(pairs)
+        return Direction(chosen, best_of_equals(chosen, first), documents.old, None)
+
+    return asked
 
 
 def direction(

@@ -17,8 +17,10 @@ from lookalike.dedup.choose import choose_survivors, ranks
 from lookalike.dedup.cluster import cluster_documents
 from lookalike.dedup.conclude import Outcome, conclude
 from lookalike.dedup.context import JobContext, longest_document, memory_bytes
-from lookalike.dedup.direction import best_of_equals, direction
+from lookalike.dedup.direction import best_of_equals, orders
+from lookalike.dedup.drop_groups import drop_groups
 from lookalike.dedup.join import join_documents
+from lookalike.dedup.keep_function import GroupChoices
 from lookalike.dedup.likeness import likeness
 from lookalike.dedup.progress import JobProgress
 from lookalike.dedup.propose import propose_pairs
@@ -93,6 +95,7 @@ def _steps(job: JobContext, source: Source, old: Source | OldSignatures | None) 
     # Documents too short to be compared are nobody's duplicates, not even of equal ones.
     first = np.where(signed.too_short, np.arange(len(documents)), first)
     rank = ranks(documents, job.settings)
+    choices = GroupChoices.of_job(job, source, documents, first)
     verdict = earlier_verdict(job, signed)
     if verdict is None and job.settings.exact:
         verdict = join_documents(job, documents, signed, first)
@@ -103,11 +106,17 @@ def _steps(job: JobContext, source: Source, old: Source | OldSignatures | None) 
         with timed("verify"):
             verdict = verify_pairs(job, documents, signed, candidates)
     with timed("cluster"):
-        order = direction(job, documents, first, rank, verdict.accepted)
-        verdict = settle(job, documents, signed, verdict, order)
+        order_by = orders(job, documents, first, rank, choices, verdict.accepted)
+        verdict = settle(job, documents, signed, verdict, order_by)
+        order = order_by(verdict.accepted)
         pairs = order.deciding(verdict.accepted)
         clusters = cluster_documents(len(documents), first, pairs, job.settings, order.best)
-        duplicate_of = choose_survivors(clusters.labels, first, order.rank, documents.old, pairs)
+        if job.settings.keep == "none":
+            duplicate_of = drop_groups(first, documents.old, pairs)
+        else:
+            duplicate_of = choose_survivors(
+                clusters.labels, first, order.rank, documents.old, pairs
+            )
         similarity, estimated = likeness(job, documents, signed, first, duplicate_of, pairs)
     outcome = Outcome(
         source=source,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,7 @@ from lookalike.dedup.write import (
     write_signatures,
     write_survivors,
 )
+from lookalike.errors import ArgumentError
 
 __all__ = ["DedupCounts", "DedupResult"]
 
@@ -173,16 +175,17 @@ class DedupResult:
         """Return the id of a row of the old corpus, or its number."""
         return self.documents.id_of(self._old(row))
 
-    def write(self, path: str | Path, *, in_place: bool = False) -> int:
-        """Write the rows that stay to a file; return how many. See `la.dedup` for formats.
+    def write(self, path: str | Path | BinaryIO, *, in_place: bool = False) -> int:
+        """Write the rows that stay to a file, or to a stream of bytes; return how many.
 
-        A file that the source is read from is refused, unless it is to be replaced: `in_place`.
+        See `la.dedup` for formats; to a stream, in that of the source. A file that the source is
+        read from is refused, unless it is to be replaced: `in_place`.
         """
-        return write_survivors(self, file_path("path", path), in_place=flag("in_place", in_place))
+        return write_survivors(self, _target(path), in_place=flag("in_place", in_place))
 
-    def write_annotated(self, path: str | Path, *, in_place: bool = False) -> int:
+    def write_annotated(self, path: str | Path | BinaryIO, *, in_place: bool = False) -> int:
         """Write every row with `cluster`, `duplicate_of` and `similarity` added."""
-        return write_annotated(self, file_path("path", path), in_place=flag("in_place", in_place))
+        return write_annotated(self, _target(path), in_place=flag("in_place", in_place))
 
     def write_pairs(self, path: str | Path) -> int:
         """Write the verified pairs: `left`, `right`, `similarity`, `distance`."""
@@ -234,3 +237,12 @@ class DedupResult:
             f"exact_duplicates={counts.exact_duplicates}, "
             f"near_duplicates={counts.near_duplicates}, clusters={counts.clusters})"
         )
+
+
+def _target(path: str | Path | BinaryIO) -> Path | BinaryIO:
+    """Return a stream as it is, anything else as the name of a file."""
+    if isinstance(path, io.TextIOBase):
+        raise ArgumentError("path is a stream of text; expected one of bytes, such as its buffer")
+    if hasattr(path, "write"):
+        return cast(BinaryIO, path)
+    return file_path("path", cast(str, path))

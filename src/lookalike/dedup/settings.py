@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +20,7 @@ from lookalike.signatures import BBitMinHash, SimHash, TopSig
 __all__ = ["ALIASES", "CLUSTERINGS", "METHODS", "DedupSettings"]
 
 CLUSTERINGS = ("star", "components")
-RULES = ("first", "last", "longest", "shortest")
+RULES = ("first", "last", "longest", "shortest", "none")
 
 ALIASES = {"num_perm": "permutations", "ngram_size": "ngram", "bit_diff": "radius"}
 """What other tools call some of the settings."""
@@ -61,6 +62,9 @@ class DedupSettings:
     of sets of features, or "cosine" of counts; by the method unless told. Containment, how much of
     the smaller document is in the larger one, drops those that a larger one has in it; `keep` then
     decides between those of equally many different features.
+
+    `keep` may be a function: it is given the rows of a group as a list of dicts, and returns the
+    one that stays, or its place; those alike to that one go, and of the others it is asked again.
     `lookalike dedup --help` says more of each.
     """
 
@@ -110,9 +114,9 @@ class DedupSettings:
         type=int,
         metavar="N",
     )
-    keep: str = _setting(
+    keep: str | Callable[[list[dict[str, Any]]], Any] = _setting(  # noqa: RUF009
         "first",
-        f"who stays: {', '.join(RULES)}, max:COLUMN, min:COLUMN",
+        f"who stays of those alike: {', '.join(RULES)} (all go), max:COLUMN, min:COLUMN",
         metavar="RULE",
     )
     exact: bool = _setting(
@@ -184,8 +188,15 @@ class DedupSettings:
     @property
     def keep_column(self) -> str | None:
         """The column that decides who survives, if one does."""
-        rule, _, column = self.keep.partition(":")
+        rule, _, column = self.keep_rule.partition(":")
         return column if rule in ("max", "min") else None
+
+    @property
+    def keep_rule(self) -> str:
+        """The rule by which documents are ranked before anybody is asked: "first", where `keep` is
+        a function or "none".
+        """
+        return self.keep if isinstance(self.keep, str) and self.keep != "none" else "first"
 
     def _method(self) -> Method:
         return Method.of(
@@ -231,7 +242,10 @@ class DedupSettings:
     def to_dict(self) -> dict[str, Any]:
         """Return all settings in plain values."""
         plain = self.features if isinstance(self.features, str) else self.feature_kind().to_dict()
-        return {**vars(self), "features": plain}
+        keep = self.keep
+        if not isinstance(keep, str):
+            keep = f"function {getattr(keep, '__qualname__', type(keep).__qualname__)}"
+        return {**vars(self), "features": plain, "keep": keep}
 
     def _check_threshold(self) -> None:
         if isinstance(self.threshold, bool) or not isinstance(self.threshold, int | float):
@@ -264,8 +278,14 @@ class DedupSettings:
 
     def _check_keep(self) -> None:
         rule, _, column = str(self.keep).partition(":")
-        is_rule = isinstance(self.keep, str) and self.keep in RULES
+        is_rule = callable(self.keep) or (isinstance(self.keep, str) and self.keep in RULES)
         if not is_rule and not (isinstance(self.keep, str) and rule in ("max", "min") and column):
             raise ArgumentError(
-                f"keep is {self.keep!r}; expected {', '.join(RULES)}, max:COLUMN or min:COLUMN"
+                f"keep is {self.keep!r}; expected {', '.join(RULES)}, max:COLUMN or min:COLUMN, or "
+                "in Python a function"
+            )
+        if callable(self.keep) and self.measure == "containment":
+            raise ArgumentError(
+                "keep is a function, and with measure='containment' the larger document stays; "
+                "leave one of them out"
             )

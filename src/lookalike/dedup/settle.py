@@ -8,6 +8,7 @@ would stay though one that goes is like both of them are compared, until no such
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -41,10 +42,11 @@ def settle(
     documents: DocumentTable,
     signed: Signed,
     verdict: Verdict,
-    order: Direction,
+    order_by: Callable[[VerifiedPairs], Direction],
 ) -> Verdict:
     """Return the verdict with the pairs added that were found among those that would stay.
 
+    `order_by` gives the order in which documents survive, which may depend on the pairs there are.
     There is nothing to do where clusters are whatever pairs connect, or every pair is known.
     """
     if job.settings.cluster != "star" or job.settings.exact:
@@ -54,6 +56,7 @@ def settle(
     count = len(documents)
     done: NDArray[np.int64] = np.empty(0, np.int64)
     for _ in range(ROUNDS):
+        order = order_by(verdict.accepted)
         deciding = order.deciding(verdict.accepted)
         centres = stars(count, deciding, order.best)
         unmet = _unmet(deciding, centres, order.best, documents.old)

@@ -71,6 +71,8 @@ def about_dropped(result: DedupResult) -> list[tuple[str, str, str]]:
         note = f"by signatures alone: {criterion(settings, 'estimated')}"
         lines.append(("estimated", f"{counts.estimated_duplicates:,}", note))
     whose = "of a dropped document and the one that stands for it"
+    if settings.keep == "none":
+        whose = "of a dropped document and one that it resembles, which is dropped, too"
     for name, value, how in [
         ("lowest similarity", counts.lowest_similarity, "exact,"),
         ("lowest estimate", counts.lowest_estimate, "by signatures,"),

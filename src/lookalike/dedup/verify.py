@@ -125,8 +125,15 @@ def _complete(
 
 def _key(job: JobContext, signed: Signed) -> str:
     settings = job.settings
-    chosen = (settings.threshold, settings.radius, settings.verify, settings.keep, settings.exact)
-    return digest("pairs", signed.key, *chosen, settings.measure)
+    chosen = (
+        settings.threshold,
+        settings.radius,
+        settings.verify,
+        settings.keep_rule,
+        settings.exact,
+        settings.measure,
+    )
+    return digest("pairs", signed.key, *chosen)
 
 
 def _verdict(job: JobContext, facts: dict[str, Any]) -> Verdict:

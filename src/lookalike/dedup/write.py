@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from lookalike.corpora import Problems, write_corpus, write_table
 from lookalike.corpora.base import BATCH_ROWS, arrow, arrow_positions
 from lookalike.corpora.duck import limited
+from lookalike.corpora.targets import Target
 from lookalike.dedup.verify import VerifiedPairs
 from lookalike.signatures import save_signatures
 
@@ -27,12 +28,12 @@ __all__ = [
 ]
 
 
-def write_survivors(result: DedupResult, path: Path, *, in_place: bool = False) -> int:
+def write_survivors(result: DedupResult, path: Target, *, in_place: bool = False) -> int:
     """Write the rows that stay, in their order, with all their columns."""
     return _write(result, path, in_place, keep=result.keep)
 
 
-def write_annotated(result: DedupResult, path: Path, *, in_place: bool = False) -> int:
+def write_annotated(result: DedupResult, path: Target, *, in_place: bool = False) -> int:
     """Write all rows with `cluster`, `duplicate_of` and `similarity`.
 
     `cluster` is the id of the cluster's first row, null for a row that stands alone; `duplicate_of`
@@ -87,7 +88,7 @@ def survivors_table(result: DedupResult) -> Any:
     return pa.Table.from_batches(batches) if batches else pa.table({"text": pa.array([], "string")})
 
 
-def _write(result: DedupResult, path: Path, in_place: bool, **rows: Any) -> int:
+def _write(result: DedupResult, path: Target, in_place: bool, **rows: Any) -> int:
     """Write rows of the source, if it is the one that was read, and still is when they are copied.
 
     In place, the check after copying is all that stands between a file that somebody has written

@@ -46,15 +46,17 @@ def unfinished(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def temporary_folder(prefix: str) -> Iterator[Path]:
+def temporary_folder(prefix: str, within: Path | None = None) -> Iterator[Path]:
     """Yield a new folder that nobody else can read, and remove it.
+
+    It is made in `within`, or where temporary files are.
 
     Folders of the same prefix are removed, too, if processes of this user made them and were
     killed.
     """
-    _remove_abandoned(prefix)
+    _remove_abandoned(prefix, within)
     try:
-        path = Path(tempfile.mkdtemp(prefix=prefix))
+        path = Path(tempfile.mkdtemp(prefix=prefix, dir=within))
         descriptor = os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise FileError(
@@ -82,9 +84,9 @@ def remove_unfinished() -> None:
             break
 
 
-def _remove_abandoned(prefix: str) -> None:
+def _remove_abandoned(prefix: str, within: Path | None) -> None:
     now = time.time()
-    with contextlib.suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
+    with contextlib.suppress(OSError), os.scandir(within or tempfile.gettempdir()) as entries:
         for entry in entries:
             with contextlib.suppress(OSError):
                 state = entry.stat(follow_symlinks=False)

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from lookalike.cli.arguments import add_corpus_options, corpus_of
 from lookalike.cli.collection.action import action, json_object, opened
 from lookalike.cli.command import Subparsers, add_switch
 from lookalike.cli.output import say
 from lookalike.cli.progress import progress_bars
+from lookalike.cli.streams import is_standard, standard_output
 from lookalike.shown import shown
+from lookalike.storage.unfinished import temporary_folder
+
+if TYPE_CHECKING:
+    from lookalike.collection import Collection
+
+_PREFIX = "lookalike-rows-"
 
 
 def declare(actions: Subparsers) -> None:
@@ -21,7 +30,7 @@ def declare(actions: Subparsers) -> None:
         "docs.db corpus.jsonl", "docs.db 'crawl/*.parquet' --text content --id url --replace",
         "docs.db notes/",
     )  # fmt: skip
-    importer.add_argument("input", nargs="+", metavar="INPUT", help="files, folders or patterns")
+    importer.add_argument("input", nargs="+", metavar="INPUT", help="files, folders, patterns or -")
     add_corpus_options(importer)
     importer.add_argument(
         "--signature",
@@ -34,7 +43,9 @@ def declare(actions: Subparsers) -> None:
         actions, "export", _export, "write all documents to a file",
         "docs.db all.jsonl", "docs.db english.parquet --where '{\"lang\": \"en\"}'",
     )  # fmt: skip
-    exporter.add_argument("output", type=Path, metavar="FILE", help=".jsonl, .csv, .parquet ...")
+    exporter.add_argument(
+        "output", type=Path, metavar="FILE", help=".jsonl, .csv, .parquet ..., or - for JSON Lines"
+    )
     exporter.add_argument("--where", type=json_object, metavar="JSON", help="condition")
     add_switch(exporter, "--quiet", "no progress bar")
 
@@ -64,5 +75,19 @@ def _export(options: argparse.Namespace) -> None:
     from lookalike.collection.care.transfer import export_documents
 
     with opened(options) as docs, progress_bars(options.quiet) as progress:
+        if is_standard(options.output):
+            _export_lines(docs, options, progress)
+            return
         count = export_documents(docs, options.output, where=options.where, progress=progress)
     say(f"wrote {count} documents to {shown(options.output)}")
+
+
+def _export_lines(docs: Collection, options: argparse.Namespace, progress: Any) -> None:
+    """Write JSON Lines, as soon as all are known to be good."""
+    from lookalike.collection.care.transfer import export_documents
+
+    with temporary_folder(_PREFIX) as folder, standard_output() as stream:
+        path = folder / "documents.jsonl"
+        export_documents(docs, path, where=options.where, progress=progress)
+        with open(path, "rb") as made:
+            shutil.copyfileobj(made, stream)

@@ -120,6 +120,11 @@ def _lead(result: DedupResult) -> str:
 def _guarantee(result: DedupResult) -> str:
     """Return what can be relied on, of the documents that were dropped."""
     counts, settings = result.counts, result.settings
+    if settings.keep == "none":
+        return (
+            " Every document for which a near-duplicate was found was dropped, and so was that "
+            "one: nothing stands for them."
+        )
     if settings.cluster == "components":
         return (
             " One stays of all that pairs connect: at the end of a chain documents are dropped "

@@ -50,7 +50,8 @@ def _cluster(result: DedupResult, cluster: Cluster) -> str:
     heads = ["similarity", "id", "size", "text"]
     notes = [f"{len(cluster.others)} of {cluster.size - len(cluster.stays):,} others are shown"]
     if not cluster.stays:
-        notes.append("documents of the old corpus stand for all")
+        none = result.settings.keep == "none"
+        notes.append("none stays" if none else "documents of the old corpus stand for all")
     if cluster.least == 1:
         notes.append("all of similarity 1")
     elif not math.isnan(cluster.least):

@@ -1,0 +1,101 @@
+"""Where rows may be written to, and in which format; found out before there are any."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import BinaryIO, TypeAlias
+
+from lookalike.corpora.base import Corpus
+from lookalike.corpora.formats import compression_of, format_of, unknown_suffix
+from lookalike.errors import ArgumentError, FileError
+from lookalike.storage import check_replaceable, is_there, same_file
+
+Target: TypeAlias = Path | BinaryIO
+"""A file, or a stream that is open, such as standard output."""
+
+TABLES = ("jsonl", "json", "csv", "tsv", "parquet")
+_STREAMS = ("jsonl", "json", "csv", "tsv", "text")
+_ENDINGS = ".jsonl, .json, .csv, .tsv or .parquet"
+
+
+def target_format(corpus: Corpus, target: Target) -> str:
+    """Return the format that rows of a corpus are written in: by the name, or else their own."""
+    return (format_of(target) if isinstance(target, Path) else None) or corpus.format
+
+
+def is_folder_of_shards(corpus: Corpus, target: Target) -> bool:
+    """Return whether what stays of each file goes to a file of its own, in a new folder."""
+    return (
+        corpus.root is not None
+        and corpus.format != "files"
+        and isinstance(target, Path)
+        and format_of(target) is None
+    )
+
+
+def check_target(corpus: Corpus, path: Target, *, annotated: bool, in_place: bool = False) -> None:
+    """Refuse a file or stream that `write_corpus` could not write, whatever rows there are."""
+    target = target_format(corpus, path)
+    if not isinstance(path, Path):
+        _check_stream(target, annotated)
+        return
+    read = same_file(path, corpus.files)
+    if read is not None and not in_place:
+        also = "" if read == path else f" as {read}"
+        raise ArgumentError(
+            f"{path} is read{also}, and would be written over; give another name, or say "
+            "--in-place (in Python in_place=True) if it is to be replaced"
+        )
+    if read is not None and target != corpus.format:
+        raise ArgumentError(
+            f"{path} is read as {corpus.format!r} and would be written as {target!r}; give "
+            "another name"
+        )
+    suffix = unknown_suffix(path)
+    if suffix and target != "files" and suffix not in {file.suffix for file in corpus.files}:
+        raise ArgumentError(
+            f"{path}: {suffix} is no format that can be written; expected a name that ends in "
+            f"{_endings(corpus)}, with .gz or .zst after it if it is to be compressed, or in "
+            f"nothing for the format of the input ({corpus.format})"
+        )
+    _check_compression(path)
+    if target not in TABLES and (annotated or target != corpus.format or target == "table"):
+        raise ArgumentError(
+            f"{path}: rows with several columns cannot be written as {target!r}; expected a name "
+            f"that ends in {_ENDINGS}"
+        )
+    if is_there(path) and (target == "files" or is_folder_of_shards(corpus, path)):
+        raise FileError(f"{path} is there already; name a folder that is not, or remove it")
+    if target != "files":
+        check_replaceable(path)
+
+
+def _check_stream(target: str, annotated: bool) -> None:
+    if target not in _STREAMS or (annotated and target == "text"):
+        raise ArgumentError(
+            f"rows of the format {target!r} cannot be written to a stream"
+            f"{' with columns added' if annotated else ''}; expected "
+            f"{', '.join(one for one in _STREAMS if one in TABLES or not annotated)}: name a file "
+            f"that ends in {_ENDINGS}"
+        )
+
+
+def _endings(corpus: Corpus) -> str:
+    return _ENDINGS if corpus.format != "text" else f".txt, {_ENDINGS}"
+
+
+def _check_compression(path: Path) -> None:
+    if format_of(path) == "parquet" and compression_of(path):
+        raise ArgumentError(
+            f"{path}: Parquet is compressed within, column by column; leave {path.suffix} out"
+        )
+
+
+def check_table_target(path: Path) -> None:
+    """Refuse a file that `write_table` could not write."""
+    if format_of(path) not in TABLES:
+        raise ArgumentError(
+            f"{path}: its name tells no format for a table; expected one that ends in {_ENDINGS}"
+        )
+    _check_compression(path)
+    check_replaceable(path)
