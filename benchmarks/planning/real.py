@@ -144,6 +144,7 @@ class Prediction(Result):
 
 def run_real(names: Sequence[str], folder: Path | None, *, part: int) -> Iterator[Prediction]:
     """Run cases one after the other; those of real data are left out where there is none."""
+    machine_costs(refresh=True)
     known: dict[str, Rows] = {}
     for case in PLANNED:
         if case.name not in names:

@@ -437,6 +437,7 @@ def order_by_prefix(
     rows: NDArray[np.uint32],
     places: NDArray[np.uint32],
 ) -> None: ...
+def bucket_rows(tables: list[Table], queries: NDArray[np.uint8]) -> NDArray[np.int64]: ...
 def block_within(
     tables: list[Table],
     ids: NDArray[np.int64] | None,

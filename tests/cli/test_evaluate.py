@@ -52,12 +52,14 @@ def test_prints_a_table_and_writes_files(
 
 def test_tune(signatures: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["evaluate", str(signatures), *QUICK, "--tune", "0.8", "--output", str(tmp_path)]
-    assert main(command) == 0
-    out = capsys.readouterr().out
-    assert "Chosen of" in out
-    written = json.loads((tmp_path / "evaluation.json").read_text())["tuning"]
-    assert written["target_cdr"] == 0.8
-    assert written["reason"] in out
+    for more, measure in (([], "cdr"), (["--target", "recall"], "recall")):
+        assert main([*command, *more]) == 0
+        out = capsys.readouterr().out
+        written = json.loads((tmp_path / "evaluation.json").read_text())["tuning"]
+        assert (written["measure"], written["target"]) == (measure, 0.8)
+        assert written["reason"] in out
+    assert main(["evaluate", str(signatures), *QUICK, "--target", "recall"]) == 1
+    assert "--target goes with --tune only" in capsys.readouterr().err
 
 
 def test_words_and_queries_and_saved_indexes(

@@ -64,6 +64,7 @@ examples:
   lookalike evaluate signatures.npy
   lookalike evaluate signatures.npy --slice-bits 12,14,16 --expand 0,1,2,3 --output report
   lookalike evaluate signatures.npy --tune 0.95
+  lookalike evaluate signatures.npy --tune 0.9 --target recall
 """
 
 
@@ -121,9 +122,16 @@ def add(commands: Subparsers) -> None:
     parser.add_argument(
         "--tune",
         type=float,
-        metavar="CDR",
-        help="instead of a table of all settings, find the quickest that reaches this cumulative "
-        "distance ratio, such as 0.95",
+        metavar="TARGET",
+        help="instead of a table of all settings, find the quickest that reaches this, such as "
+        "0.95, or say that a scan is",
+    )
+    parser.add_argument(
+        "--target",
+        choices=("cdr", "recall"),
+        default="cdr",
+        help="with --tune: what is to be reached, the cumulative distance ratio or the share of "
+        "the true neighbours (default cdr)",
     )
     parser.add_argument(
         "--memory",
@@ -150,12 +158,12 @@ def run(options: argparse.Namespace) -> None:
         tuning = tune(
             signatures,
             options.k,
-            options.tune,
             queries=queries,
             sample=options.sample,
             threads=options.threads,
             memory=options.memory,
             progress=_progress("slice widths"),
+            **{f"target_{options.target}": options.tune},
         )
         say(f"{count:,} signatures of {bits} bits, {tuning.queries} queries, {threads}\n")
         say(tuning)
@@ -190,6 +198,8 @@ def _check(options: argparse.Namespace) -> None:
     if options.tune is None:
         if options.memory is not None:
             raise ArgumentError("--memory goes with --tune only; leave it out, or add --tune 0.95")
+        if options.target != "cdr":
+            raise ArgumentError("--target goes with --tune only; leave it out, or add --tune 0.95")
         return
     for name in ("slice_bits", "expand", "admit", "growth"):
         if getattr(options, name):

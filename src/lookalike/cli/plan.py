@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lookalike import __version__
 from lookalike.cli.output import say
 from lookalike.cli.sizes import byte_count, number
+from lookalike.errors import ArgumentError
+from lookalike.indexes import open_index
 from lookalike.planning import plan
 from lookalike.planning.machine import machine_costs
 
@@ -28,6 +31,8 @@ columns of the table (* marks the choice):
 Numbers may end in K, M, G and T: thousands, millions and so on; sizes, too: 500MB, 8GB, 2GiB.
 
 examples:
+  lookalike plan signatures.npy --radius 3
+  lookalike plan sample.npy --count 10M --nearest 10 --recall 0.9
   lookalike plan --count 10M --bits 64 --radius 3
   lookalike plan --count 60M --bits 64 --radius 3 --recall 0.95 --memory 1GB
   lookalike plan --count 1M --bits 1024 --nearest 10 --recall 0.9
@@ -42,14 +47,28 @@ def add(commands: Subparsers) -> None:
         help="say which index suits a collection, and what it will cost",
         description="Weigh all indexes for a collection of a given size and a question, by what "
         "single\nsteps cost on this machine. That is measured the first time, in about a second,\n"
-        "and kept in the user's cache folder.",
+        "and kept in the user's cache folder. What signatures are like is measured on those\n"
+        "that are given; without any, bits are assumed to be fair, and it says so.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--count", type=number, required=True, metavar="N", help="signatures in the collection"
+        "signatures",
+        type=Path,
+        nargs="?",
+        metavar="SIGNATURES",
+        help="all signatures of the collection, or some drawn at random, to measure on: of "
+        "`lookalike sign`, a .npy file, or a saved index",
     )
-    parser.add_argument("--bits", type=int, required=True, metavar="N", help="bits of a signature")
+    parser.add_argument(
+        "--count",
+        type=number,
+        metavar="N",
+        help="signatures in the collection (default: as many as there are in the file)",
+    )
+    parser.add_argument(
+        "--bits", type=int, metavar="N", help="bits of a signature (default: as in the file)"
+    )
     question = parser.add_mutually_exclusive_group(required=True)
     question.add_argument(
         "--radius", type=int, metavar="R", help="find everything within so many bits"
@@ -77,6 +96,13 @@ def add(commands: Subparsers) -> None:
         help="how many queries there will be; then building counts too",
     )
     parser.add_argument(
+        "--query-signatures",
+        type=Path,
+        metavar="FILE",
+        help="signatures that will be looked for (default: some of the collection, each looked for "
+        "among the others)",
+    )
+    parser.add_argument(
         "--measure", action="store_true", help="measure what steps cost on this machine again"
     )
     parser.add_argument("--json", action="store_true", help="print JSON in place of a table")
@@ -85,6 +111,15 @@ def add(commands: Subparsers) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Print the plan."""
+    if None in (options.count, options.bits) and options.signatures is None:
+        raise ArgumentError("--count and --bits are needed, or a file of signatures")
+    if options.query_signatures is not None and options.signatures is None:
+        raise ArgumentError("--query-signatures goes with a file of signatures to measure on")
+    if options.query_signatures is not None and options.queries is not None:
+        raise ArgumentError("--queries and --query-signatures: expected one of them")
+    queries = options.queries
+    if options.query_signatures is not None:
+        queries = open_index(options.query_signatures).living()[0]
     chosen = plan(
         count=options.count,
         bits=options.bits,
@@ -92,7 +127,8 @@ def run(options: argparse.Namespace) -> None:
         k=options.nearest,
         recall=options.recall,
         memory=options.memory,
-        queries=options.queries,
+        queries=queries,
+        signatures=open_index(options.signatures).living()[0] if options.signatures else None,
         costs=machine_costs(refresh=True) if options.measure else None,
     )
     if options.json:

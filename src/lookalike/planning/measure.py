@@ -161,12 +161,12 @@ def _slice_within(generator: np.random.Generator, query: float) -> list[float]:
 
     With few lists, many lists, long lists, with sketches and without.
     """
-    cases = [(8, 12, 0), (8, 12, 5), (8, 14, 7), (8, 9, 3), (8, 7, 5), (8, 4, 1), (8, 5, 2)]
-    cases += [(16, 12, 7), (128, 12, 30), (128, 9, 60)]
+    cases = [(8, 12, 0), (8, 12, 5), (8, 14, 7), (8, 16, 6), (8, 9, 3), (8, 4, 1), (8, 5, 2)]
+    cases += [(16, 12, 7), (16, 14, 9), (32, 12, 10), (128, 12, 30), (128, 10, 40)]
     steps: list[list[float]] = []
     times: list[float] = []
     for width, slice_bits, radius in cases:
-        size = _COUNT if slice_bits < 8 else _COUNT // 4  # few lists have to be long
+        size = 64 * _COUNT // max(width, 16)  # or it would be scanned
         index = SliceIndex(_uniform(generator, size, width), slice_bits, threads=1)
         queries = _uniform(generator, _QUERIES, width)
         work = index.within(queries, radius, explain=True, threads=1).explanation

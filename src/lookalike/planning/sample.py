@@ -7,6 +7,7 @@ slice in common tells how long the lists of a whole collection will be, without 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from functools import cached_property
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.indexes.scan import ScanIndex
+from lookalike.indexes.tables.sorted_table import Runs
 from lookalike.planning.question import Question
 
 __all__ = ["Sample", "Work"]
@@ -24,6 +26,9 @@ Work = tuple[float, float, float]
 
 _QUERIES = 32
 _ROWS = 8192
+_NEAREST_QUERIES = 256
+"""For the share of neighbours that is found, which differs from query to query."""
+_NEAREST_ROWS = 2048
 _SEED = 11
 
 
@@ -37,14 +42,15 @@ class Sample:
         generator = np.random.default_rng(_SEED)
         places = np.arange(0)
         if queries is None:
-            places = np.sort(generator.permutation(len(signatures))[:_QUERIES])
+            places = generator.permutation(len(signatures))[:_NEAREST_QUERIES]
             queries = signatures[places]
-        asked = np.sort(generator.permutation(len(queries))[:_QUERIES])
-        self.queries = np.ascontiguousarray(queries[asked])
+        else:
+            queries = queries[generator.permutation(len(queries))[:_NEAREST_QUERIES]]
+        self.queries = np.ascontiguousarray(queries)
         self.given = len(signatures) - (1 if len(places) else 0)
         """How many signatures a query was looked for among."""
         others = np.setdiff1d(np.arange(len(signatures)), places, assume_unique=True)
-        chosen = np.sort(generator.permutation(others)[:_ROWS]) if len(others) else places
+        chosen = generator.permutation(others)[:_ROWS] if len(others) else places
         self.part = np.ascontiguousarray(signatures[chosen])
         self._all, self._own = signatures, places
         self._levels: dict[tuple[int, int], tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
@@ -77,58 +83,71 @@ class Sample:
         A neighbour is found if no more than `rerank` signatures have a better score than it has.
         """
         levels, _ = self._counted(slice_bits, 0)
-        scale = question.count / len(self.part)
-        postings = scale * levels.sum(axis=1).mean(axis=0).cumsum()
-        scores = _scores(self.part, self.queries, slice_bits, most)
+        postings = levels.sum(axis=1).mean(axis=0).cumsum() * question.count / len(self.part)
+        part = self.part[:_NEAREST_ROWS]
+        scale = question.count / len(part)
+        scores = _scores(part, self.queries, slice_bits, most)
         near = self._neighbours(question)
-        pairs = _scores(near.reshape(-1, near.shape[2]), self.queries, slice_bits, most)
-        own = np.arange(near.shape[0] * near.shape[1]).reshape(near.shape[:2])
-        place = min(int(rerank / scale), len(self.part) - 1)
+        pairs = np.concatenate(  # of each query with its own neighbours
+            [
+                _scores(own, query[None], slice_bits, most)
+                for own, query in zip(near, self.queries, strict=True)
+            ],
+            axis=1,
+        )
+        place = min(int(rerank / scale), len(part) - 1)
         steps = []
         for expand in range(most + 1):
             every = -np.partition(-scores[expand], place, axis=1)
             least = every[:, place, None] if rerank < question.count else np.zeros((len(every), 1))
-            reached = np.take_along_axis(pairs[expand], own, axis=1)
-            # Of equal scores, about half are among the best.
-            found = np.where(reached == least, 0.5, reached > least)
-            recall = float(
-                np.where((least == 0) & (reached > 0), 1.0, found * (reached > 0)).mean()
-            )
+            # Of those with the least score that is enough, as many as there is room for.
+            above = (every > least).sum(axis=1, keepdims=True)
+            ties = (every == least).sum(axis=1, keepdims=True)
+            room = np.clip((rerank / scale - above) / np.maximum(ties, 1), 0, 1)
+            found = np.where(pairs[expand] == least, room, pairs[expand] > least)
+            found = np.where((least == 0) | (pairs[expand] == 0), pairs[expand] > 0, found)
+            recall = self._of_nearest(question, found.mean(axis=0))
             steps.append(
                 (float(postings[expand]), question.count * float((every > 0).mean()), recall)
             )
         return steps
 
-    def bucket_rows(self, question: Question, widths: list[int], lead: int) -> float:
-        """Return how many signatures the buckets of a query have, of tables led by blocks."""
-        starts = np.concatenate([[0], np.cumsum(widths)[:-1]])
-        pairs = 0.0
-        part = self.part[: _ROWS * 64 // max(64, question.bits)]
-        choices = np.array([math.comb(equal, lead) for equal in range(len(widths) + 1)], float)
-        for query in self.queries:
-            differing = np.unpackbits(part ^ query, axis=1, bitorder="little")
-            equal = (np.add.reduceat(differing, starts, axis=1, dtype=np.int32) == 0).sum(axis=1)
-            pairs += float(choices[equal].sum())
-        return question.count * pairs / (len(self.queries) * len(part))
-
-    def header_rows(self, question: Question, start: int, bits: int) -> float:
-        """Return how many signatures agree with a query in bits from `start` on."""
-        header = slice(start, start + bits)
-        differing = [
-            np.unpackbits(self.part ^ query, axis=1, bitorder="little")[:, header].any(axis=1)
-            for query in self.queries
-        ]
-        return question.count * (1 - float(np.mean(differing)))
+    def bucket_rows(self, question: Question, headers: Iterable[Runs]) -> float:
+        """Return how many signatures agree with a query in each of these headers, all together."""
+        pairs = 0
+        for runs in headers:
+            bits = np.zeros(question.bits, np.uint8)
+            for start, width in runs:
+                bits[start : start + width] = 1
+            mask = np.packbits(bits, bitorder="little")
+            places = np.flatnonzero(mask)
+            part, queries = self.part[:, places], self.queries[:_QUERIES, places]
+            pairs += sum(
+                int((((part ^ query) & mask[places]) == 0).all(axis=1).sum()) for query in queries
+            )
+        return question.count * pairs / (len(self.queries[:_QUERIES]) * len(self.part))
 
     @cached_property
     def _distances(self) -> NDArray[np.int32]:
-        distances = np.empty((len(self.queries), len(self.part)), np.int32)
-        _native.scan_all(self.queries, self.part, 1, distances)
+        queries = self.queries[:_QUERIES]
+        distances = np.empty((len(queries), len(self.part)), np.int32)
+        _native.scan_all(queries, self.part, 1, distances)
         return distances
 
+    def _of_nearest(self, question: Question, by_rank: NDArray[np.float64]) -> float:
+        """Return the mean over the k nearest, of what is known of those of the sample.
+
+        Of the whole collection, the nearest are nearer than the first of the sample; they are
+        taken to be found as often as that one.
+        """
+        wanted = np.arange(1, (question.k or 1) + 1) * min(1.0, self.given / question.count)
+        return float(np.interp(wanted, np.arange(1, len(by_rank) + 1), by_rank).mean())
+
     def _neighbours(self, question: Question) -> NDArray[np.uint8]:
-        """Return signatures as near as the k nearest of the whole collection will be."""
-        k = max(1, round((question.k or 1) * self.given / question.count))
+        """Return the nearest of the sample, as many as tell of the k nearest of the collection."""
+        k = question.k or 1
+        if self.given < question.count:
+            k = math.ceil(k * self.given / question.count)
         extra = 1 if len(self._own) else 0
         found = ScanIndex(self._all).search(self.queries, min(k + extra, len(self._all))).ids
         if extra:  # a query is no neighbour of its own
@@ -141,9 +160,10 @@ class Sample:
         """Return how many differ in so many bits of each slice, and have a near sketch."""
         if (slice_bits, radius) not in self._levels:
             widths = _native.slice_widths(8 * self.part.shape[1], slice_bits)
-            shape = len(self.queries), len(widths), widths[0] + 1
+            queries = self.queries[:_QUERIES]
+            shape = len(queries), len(widths), widths[0] + 1
             levels, near = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-            _native.slice_levels(self.part, self.queries, slice_bits, radius, levels, near)
+            _native.slice_levels(self.part, queries, slice_bits, radius, levels, near)
             self._levels[slice_bits, radius] = levels, near
         return self._levels[slice_bits, radius]
 
