@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
 from lookalike.checks import flag, neighbor_count, thread_count, whole_number
