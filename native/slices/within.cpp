@@ -356,6 +356,8 @@ Matches slice_within(const Slicing& slicing, const std::vector<Segment>& segment
                 work[scanned.back()].verified +=
                     static_cast<std::int64_t>(segment.collection.count);
             }
+        if (scanned.empty())
+            continue;
         const QueryPart part(queries, std::move(scanned));
         const Matches matches = scan_within(segment.collection, part.queries, radius, limit - total,
                                             threads, checkpoint, segment.removed);

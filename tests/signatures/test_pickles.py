@@ -38,6 +38,7 @@ signers = st.one_of(
     st.builds(la.TopSig, st.sampled_from([64, 128]), st.integers(1, 21), texts, seeds, weights),
     st.builds(la.MinHash, st.integers(1, 40), texts, seeds),
     st.builds(la.BBitMinHash, st.sampled_from([8, 64]), st.integers(1, 16), texts, seeds),
+    st.builds(la.WeightedMinHash, st.integers(1, 9), texts, weights, seeds),
 )
 
 
@@ -68,7 +69,7 @@ def test_a_twin_signs_alike(signer: Any, fit: bool, duplicate: Any) -> None:
     twin = duplicate(signer)
     assert (type(twin), twin, repr(twin)) == (type(signer), signer, repr(signer))
     assert signed(twin) == signed(signer)
-    assert duplicate(signer.features) == signer.features if duplicate is not COPIES[3] else True
+    assert pickled(signer.features) == signer.features == copy.deepcopy(signer.features)
 
 
 @pytest.mark.parametrize("duplicate", COPIES)
@@ -76,6 +77,16 @@ def test_projections_have_twins_too(duplicate: Any) -> None:
     signer = la.Projection(64, 5, seed=3)
     vectors = np.random.default_rng(0).normal(size=(20, 5))
     assert np.array_equal(duplicate(signer).sign(vectors), signer.sign(vectors))
+
+
+@pytest.mark.parametrize("duplicate", COPIES)
+def test_a_vocabulary_that_forgot_everything_is_no_lack_of_one(duplicate: Any) -> None:
+    signer = la.TopSig(64).fit(["a b c d", "e f g h"], most_features=2)  # all are equally rare
+    assert signer.weights.vocabulary is not None
+    assert len(signer.weights.vocabulary) == 0
+    twin = duplicate(signer)
+    assert twin == signer
+    assert signed(twin) == signed(signer) != signed(la.TopSig(64))
 
 
 @pytest.mark.parametrize("duplicate", COPIES)

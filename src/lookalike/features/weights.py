@@ -123,7 +123,7 @@ class Weights:
         self.vocabulary = vocabulary
 
     def __repr__(self) -> str:
-        learnt = f", {self.vocabulary!r}" if self.vocabulary else ""
+        learnt = "" if self.vocabulary is None else f", {self.vocabulary!r}"
         return f"Weights({self.kind!r}{learnt})"
 
     @property
@@ -164,7 +164,7 @@ class Weights:
 
     def to_dict(self) -> dict[str, Any]:
         """Return a plain description; `from_dict` is its inverse."""
-        learnt = self.vocabulary.to_dict() if self.vocabulary else None
+        learnt = None if self.vocabulary is None else self.vocabulary.to_dict()
         return {"kind": self.kind, "vocabulary": learnt}
 
     @classmethod

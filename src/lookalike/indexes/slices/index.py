@@ -29,11 +29,7 @@ from lookalike.errors import ArgumentError, CorruptIndexError
 from lookalike.indexes.among import Among
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
 from lookalike.indexes.merging import padded
-from lookalike.indexes.results import (
-    Matches,
-    Neighbors,
-    too_many_matches,
-)
+from lookalike.indexes.results import Matches, Neighbors, too_many_matches
 from lookalike.indexes.rows import Rows, as_ids
 from lookalike.indexes.slices.change import Segments, refuse_known, with_rows, without_ids
 from lookalike.indexes.slices.core_answer import CoreAnswer
@@ -44,12 +40,7 @@ from lookalike.indexes.slices.search import (
     to_search,
     within_in,
 )
-from lookalike.indexes.slices.segments import (
-    Segment,
-    merged_segments,
-    renumbered,
-    wants_lists,
-)
+from lookalike.indexes.slices.segments import Segment, merged_segments, renumbered, wants_lists
 from lookalike.indexes.slices.width import MOST_SLICE_BITS, checked_width
 from lookalike.signatures import as_queries
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
@@ -121,7 +122,7 @@ class TabledIndex(Index):
 
     def _within_among(
         self,
-        ask: Callable[[], Matches],
+        ask: Callable[[], Matches] | None,
         among: Among,
         rows: NDArray[np.uint8],
         radius: int,
@@ -129,11 +130,15 @@ class TabledIndex(Index):
         first: bool,
         threads: int,
     ) -> Matches:
-        """Return those of all matches that are chosen; scan where all would be too many."""
-        chosen = Chosen.of(among, self.next_id)
-        try:
-            matches = only_chosen(ask(), chosen)
-        except ResultTooLargeError:
+        """Return those that are chosen of all matches, for which to `ask`.
+
+        Where they cannot be asked for, or all would be too many, the chosen are scanned.
+        """
+        chosen, matches = Chosen.of(among, self.next_id), None
+        if ask is not None:
+            with suppress(ResultTooLargeError):
+                matches = only_chosen(ask(), chosen)
+        if matches is None:
             part = self._among(chosen, len(rows))
             matches = scan_within(part, rows, radius, limit, threads, radius)
         return first_of_each(matches) if first else matches

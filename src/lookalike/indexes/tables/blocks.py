@@ -155,14 +155,12 @@ class BlockIndex(TabledIndex):
         near = self.radius if radius is None else whole_number("radius", radius, at_least=0)
         one, workers = flag("first", first), thread_count(threads)
         if among is not None:
-            reach = min(near, self.bits)
 
             def ask() -> Matches:
-                if near > self.widest:
-                    raise too_many_matches(most, near, len(rows))
                 return self.within(rows, near, limit=most, threads=workers)
 
-            return self._within_among(ask, among, rows, reach, most, one, workers)
+            reach, tabled = min(near, self.bits), ask if near <= self.widest else None
+            return self._within_among(tabled, among, rows, reach, most, one, workers)
         if near > self.widest:
             matches = self._scan_within(rows, min(near, self.bits), most, workers)
             return first_of_each(matches) if one else matches
