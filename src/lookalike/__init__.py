@@ -78,6 +78,7 @@ if TYPE_CHECKING:
         open_collection,
         restore_collection,
     )
+    from lookalike.compare.texts import Comparison, compare_texts
     from lookalike.dedup import DedupResult, DedupSettings
     from lookalike.evaluation.tune import Tuning, tune
     from lookalike.indexes import (
@@ -108,6 +109,7 @@ __all__ = [
     "Collection",
     "CollectionBusyError",
     "CollectionError",
+    "Comparison",
     "CorruptIndexError",
     "DedupResult",
     "DedupSettings",
@@ -154,6 +156,7 @@ __all__ = [
     "Work",
     "Written",
     "__version__",
+    "compare_texts",
     "containment",
     "containment_pairs",
     "cosine",
@@ -198,6 +201,7 @@ __getattr__ = names_from(
             "open_collection",
             "restore_collection",
         ),
+        "lookalike.compare.texts": ("Comparison", "compare_texts"),
         "lookalike.dedup": ("DedupResult", "DedupSettings"),
         "lookalike.evaluation": ("Tuning", "tune"),
         "lookalike.indexes": (

@@ -27,7 +27,7 @@ OTHERS = {
 """What tests/collection and tests/dedup have bad input for."""
 
 ANSWERS = {
-    *("Evaluation", "Explanation", "FlipTuning", "Kernel", "Matches", "Measurement"),
+    *("Comparison", "Evaluation", "Explanation", "FlipTuning", "Kernel", "Matches", "Measurement"),
     *("Neighbors", "Pairs", "Plan", "SavedSignatures", "Tuning"),
 }
 """Made by the package and not by callers; only their methods are called."""
@@ -155,6 +155,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "Weights.fit": (la.Weights("tfidf").fit, {"documents": texts, "features": la.Words()}),
         "Weights.from_dict": (la.Weights.from_dict, {"description": learnt.weights.to_dict()}),
         "Words": (la.Words, {}),
+        "compare_texts": (la.compare_texts, {"a": texts[0], "b": texts[1]}),
         "containment": (la.containment, {"a": texts, "b": texts}),
         "containment_pairs": (
             la.containment_pairs,
