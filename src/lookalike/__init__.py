@@ -81,6 +81,7 @@ if TYPE_CHECKING:
         open_collection,
         restore_collection,
     )
+    from lookalike.compare.texts import Comparison, compare_texts
     from lookalike.dedup import DedupResult, DedupSettings, PairClusters, cluster_pairs
     from lookalike.evaluation.tune import Tuning, tune
     from lookalike.indexes import (
@@ -115,6 +116,7 @@ __all__ = [
     "Collection",
     "CollectionBusyError",
     "CollectionError",
+    "Comparison",
     "CorruptIndexError",
     "DedupResult",
     "DedupSettings",
@@ -166,6 +168,7 @@ __all__ = [
     "Written",
     "__version__",
     "cluster_pairs",
+    "compare_texts",
     "containment",
     "containment_pairs",
     "cosine",
@@ -212,6 +215,7 @@ __getattr__ = names_from(
             "open_collection",
             "restore_collection",
         ),
+        "lookalike.compare.texts": ("Comparison", "compare_texts"),
         "lookalike.dedup": ("DedupResult", "DedupSettings", "PairClusters", "cluster_pairs"),
         "lookalike.evaluation": ("Tuning", "tune"),
         "lookalike.indexes": (

@@ -28,7 +28,7 @@ OTHERS = {
 """What tests/collection and tests/dedup have bad input for."""
 
 ANSWERS = {
-    *("Evaluation", "Explanation", "FlipTuning", "Kernel", "KeyMatch", "KeyMatches"),
+    *("Comparison", "Evaluation", "Explanation", "FlipTuning", "Kernel", "KeyMatch", "KeyMatches"),
     *("Matches", "Measurement"),
     *("Neighbors", "PairClusters", "Pairs", "Plan", "SavedSignatures", "Tuning"),
 }
@@ -209,6 +209,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "Weights.fit": (la.Weights("tfidf").fit, {"documents": texts, "features": la.Words()}),
         "Weights.from_dict": (la.Weights.from_dict, {"description": learnt.weights.to_dict()}),
         "Words": (la.Words, {}),
+        "compare_texts": (la.compare_texts, {"a": texts[0], "b": texts[1]}),
         "containment": (la.containment, {"a": texts, "b": texts}),
         "containment_pairs": (
             la.containment_pairs,

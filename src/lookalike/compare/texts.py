@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, SupportsIndex
 
-from lookalike.checks import one_of
+from lookalike.checks import flag, instance, one_of, whole_number
 from lookalike.compare.diff import difference
 from lookalike.compare.methods import METHODS, VALUE_BYTES, Method
 from lookalike.compare.shingles import SharedShingles, shared_shingles
@@ -103,7 +103,7 @@ def compare_texts(
     stop_words: str | Iterable[str] | None = None,
     stem: str | None = None,
     seed: SupportsIndex = 0,
-    examples: int = 3,
+    examples: SupportsIndex = 3,
     diff: bool = True,
     threads: SupportsIndex | None = None,
 ) -> Comparison:
@@ -115,11 +115,14 @@ def compare_texts(
     Similarities and counts are of the whole texts; examples and the diff look at a bounded part of
     them.
     """
+    for name, text in (("a", a), ("b", b)):
+        instance(name, text, str, "a text")
     if measure is not None:
         one_of("measure", measure, MEASURES)
+    examples = whole_number("examples", examples, at_least=0)
+    diff = flag("diff", diff)
     words = None if ngram is None else Words(ngram).ngram
-    if stop_words is not None and not isinstance(stop_words, str):
-        stop_words = list(stop_words)
+    stop_words = Words(stopwords=stop_words).stopwords  # which may come only once
     methods = [
         Method.of(
             name,
