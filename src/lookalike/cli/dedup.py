@@ -75,7 +75,8 @@ what is guaranteed:
   every document that is dropped was compared with one that stays (or is in OLD), and is equal to it
   or a near-duplicate of it; of those that stay, no two were found to be near-duplicates. The
   summary shows the lowest similarity. Not so with --cluster components, where a chain of documents
-  that resemble each other leaves one, whatever the others resemble; with --no-verify, and against
+  that resemble each other leaves one, whatever the others resemble; nor with --keep none, where
+  all go that have a near-duplicate; with --no-verify, and against
   OLD signatures, similarities are estimates, and what is dropped by them is counted apart.
 
 exit status:

@@ -65,7 +65,8 @@ def dedup(
 
     `source`: a path or pattern (JSON Lines, JSON, CSV, TSV, Parquet, text by line, folders; gzip,
     zstd), a list of `Path`s, a list of `str` or of mappings, an Arrow table or column, a pandas or
-    polars frame, a Hugging Face dataset. `text` and `id` name columns; obvious ones are found.
+    polars frame, a Hugging Face dataset or several by name, an address such as s3://bucket/folder,
+    which is copied first. `text` and `id` name columns; obvious ones are found.
     `settings` are those of `DedupSettings`, such as `threshold=0.7`, also by the names that other
     tools have for them (`ALIASES`).
 
