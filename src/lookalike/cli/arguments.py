@@ -14,8 +14,11 @@ from lookalike.cli.sizes import byte_count
 from lookalike.corpora import FORMATS, Corpus, open_corpus
 from lookalike.corpora.base import MAX_DOCUMENT
 from lookalike.dedup import ALIASES, DedupSettings
+from lookalike.dedup.settings import refuse_idle
 from lookalike.errors import ArgumentError, FileError
 from lookalike.storage import same_file
+
+_TYPED = "typed_settings"
 
 
 def add_corpus_options(group: Group, *, or_longest: str = "") -> None:
@@ -51,8 +54,26 @@ def add_settings(group: Group, *, signs: bool = False) -> None:
         spelt = [f"--{one.replace('_', '-')}" for one in names]
         spelt += [f"--{one}" for one in names[1:] if "_" in one]
         group.add_argument(
-            *spelt, dest=name, default=setting.default, help=help, **setting.metadata["option"]
+            *spelt,
+            action=_Noted,
+            dest=name,
+            default=setting.default,
+            help=help,
+            **setting.metadata["option"],
         )
+
+
+def check_settings(options: argparse.Namespace) -> None:
+    """Refuse settings that were typed and do nothing, be it with their default."""
+    refuse_idle(vars(options), getattr(options, _TYPED, ()))
+
+
+class _Noted(argparse._StoreAction):
+    """Keeps a value, and that it was typed."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
+        super().__call__(parser, namespace, values, option)
+        setattr(namespace, _TYPED, {*getattr(namespace, _TYPED, ()), self.dest})
 
 
 def add_threads(group: Group) -> None:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import TypeAlias
 
-from lookalike.cli.output import Parser
+from lookalike.cli.parser import Parser
 
 Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"
 

@@ -17,6 +17,7 @@ from lookalike.cli.arguments import (
     add_threads,
     check_folder,
     check_not_read,
+    check_settings,
     corpus_of,
     settings_fields,
 )
@@ -132,6 +133,7 @@ def _add_work_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run the job, write what was asked for, print the summary."""
+    check_settings(options)
     corpus = corpus_of(options.input, options)
     old = _old(options)
     if options.in_place and options.output is None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 import sys
 from collections.abc import Sequence
-from typing import IO, Any, NoReturn
+from typing import IO, Any
 
 from lookalike.shown import shown, shown_json, shown_lines
-
-_LONGEST_MESSAGE = 2000
 
 
 def say(text: object = "", *, end: str = "\n", file: IO[str] | None = None) -> None:
@@ -45,18 +42,3 @@ def take_every_character() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-
-
-class Parser(argparse.ArgumentParser):
-    """Shows arguments that it does not understand without what they could do to a terminal."""
-
-    def error(self, message: str) -> NoReturn:
-        """Say what is wrong on one line, but for passwords, and how the command is used."""
-        from lookalike.collection.stores.address import (
-            hide_passwords,  # commands need not import it
-        )
-
-        super().error(shown(hide_passwords(message), _LONGEST_MESSAGE))
-
-    def _print_message(self, message: str, file: Any = None) -> None:
-        super()._print_message(shown_lines(message), file)

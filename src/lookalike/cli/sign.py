@@ -13,6 +13,7 @@ from lookalike.cli.arguments import (
     add_threads,
     check_folder,
     check_not_read,
+    check_settings,
     corpus_of,
     settings_fields,
 )
@@ -142,12 +143,11 @@ def _signer(options: argparse.Namespace) -> DocumentSigner:
         if not isinstance(signer, DocumentSigner) or not signer.features.is_document(""):
             raise ArgumentError(f"{options.like} was signed by {signer!r}, which takes no texts")
         return signer
+    check_settings(options)
     if options.method == "minhash":
-        for name in ("weights", "fit", "bits"):
+        for name in ("weights", "fit"):
             if getattr(options, name):
-                raise ArgumentError(
-                    f"--{name} goes with --method simhash or topsig; minhash has --permutations"
-                )
+                raise ArgumentError(f"--{name} goes with --method simhash or topsig; leave it out")
     chosen: DocumentSigner = DedupSettings(**given).signer()
     weights = options.weights or (_LEARNT[options.method] if options.fit else None)
     if isinstance(chosen, WeightedSigner) and weights is not None:

@@ -17,7 +17,7 @@ from lookalike.corpora.json_lines import JsonLinesCorpus
 from lookalike.corpora.parquet import ParquetCorpus
 from lookalike.corpora.tables import TableCorpus
 from lookalike.corpora.text_lines import TextLinesCorpus
-from lookalike.errors import FormatError
+from lookalike.errors import FormatError, Said
 
 
 def open_corpus(source: Any, format: str | None = None) -> Corpus:
@@ -43,7 +43,8 @@ def _open_files(paths: list[Path], format: str | None) -> Corpus:
     if len(formats) > 1:
         raise FormatError(
             f"the input has files of several formats ({', '.join(sorted(formats))}); give those of "
-            "one format at a time, or say which with format"
+            "one format at a time, or say which with ",
+            Said("format"),
         )
     (only,) = formats
     if only == "files":

@@ -23,7 +23,7 @@ from lookalike.corpora.json_array import JsonArrayCorpus
 from lookalike.corpora.json_lines import JsonLinesCorpus
 from lookalike.corpora.parquet import write_parquet
 from lookalike.corpora.text_lines import TextLinesCorpus
-from lookalike.errors import ArgumentError, DocumentError, FileError
+from lookalike.errors import ArgumentError, DocumentError, FileError, Said
 from lookalike.storage import check_replaceable, is_there, same_file, whole_file, whole_folder
 
 if TYPE_CHECKING:
@@ -80,8 +80,9 @@ def check_target(corpus: Corpus, path: Path, *, annotated: bool, in_place: bool 
     if read is not None and not in_place:
         also = "" if read == path else f" as {read}"
         raise ArgumentError(
-            f"{path} is read{also}, and would be written over; give another name, or say "
-            "--in-place (in Python in_place=True) if it is to be replaced"
+            f"{path} is read{also}, and would be written over; give another name, or say ",
+            Said("in_place=True", "--in-place"),
+            " if it is to be replaced",
         )
     if read is not None and target != corpus.format:
         raise ArgumentError(

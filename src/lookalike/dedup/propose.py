@@ -15,7 +15,7 @@ from lookalike.dedup.context import JobContext
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import Signed
 from lookalike.dedup.work_folder import release
-from lookalike.errors import ResultTooLargeError
+from lookalike.errors import ResultTooLargeError, Said
 from lookalike.indexes.bands import BandedPairs, choose_bands
 from lookalike.signatures import hamming
 
@@ -69,9 +69,10 @@ def propose_pairs(job: JobContext, signed: Signed, rank: NDArray[np.int64]) -> C
             found.count += len(left)
             if most is not None and found.count > most:
                 raise ResultTooLargeError(
-                    f"more than {most:,} pairs of documents look alike, for which memory_limit "
-                    "leaves no room; raise it, choose a higher threshold or a smaller radius, or "
-                    "de-duplicate parts one after the other, each against those before"
+                    f"more than {most:,} pairs of documents look alike, for which ",
+                    Said("memory_limit"),
+                    " leaves no room; raise it, choose a higher threshold or a smaller radius, or "
+                    "de-duplicate parts one after the other, each against those before",
                 )
     return found
 

@@ -8,7 +8,7 @@ from typing import Any, SupportsFloat, SupportsIndex, TypedDict
 from numpy.typing import ArrayLike
 
 from lookalike.checks import callback, share, thread_count, whole_number
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, Said
 from lookalike.evaluation.grid import Progress, setting_pairs
 from lookalike.evaluation.measurement import Measurement, measure_scan, measure_slices
 from lookalike.evaluation.questions import Questions
@@ -177,7 +177,9 @@ def _widths(count: int, bits: int, memory: int | None) -> list[int]:
     least = list_bytes(count, bits, smallest)
     if least > memory:
         raise ArgumentError(
-            f"memory is {memory} bytes; the lists of {count} signatures of {bits} bits take at "
-            f"least {least}, with slices of {smallest} bits: allow that, or use ScanIndex"
+            Said("memory"),
+            f" is {memory} bytes; the lists of {count} signatures of {bits} bits take at "
+            f"least {least}, with slices of {smallest} bits: allow that, or use ",
+            Said("ScanIndex", "an index of --kind scan"),
         )
     return [smallest]

@@ -14,6 +14,7 @@ from lookalike.checks import file_path, instance
 from lookalike.errors import CorruptIndexError, FileError, FormatError, SignatureError
 from lookalike.signatures.arrays import as_signatures
 from lookalike.signatures.signer import Signer, signer_contents, signer_in
+from lookalike.suggestions import did_you_mean_file
 
 if TYPE_CHECKING:
     from lookalike.storage import Container
@@ -101,7 +102,8 @@ def is_npy(path: str | os.PathLike[str]) -> bool:
         with open(path, "rb") as file:
             return file.read(len(_NPY_MAGIC)) == _NPY_MAGIC
     except OSError as error:
-        raise FileError(f"{path} cannot be read: {error.strerror or error}") from error
+        meant = did_you_mean_file(path) if isinstance(error, FileNotFoundError) else ""
+        raise FileError(f"{path} cannot be read: {error.strerror or error}{meant}") from error
 
 
 def read_npy(path: str | os.PathLike[str]) -> NDArray[np.uint8]:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
 from lookalike.checks import as_array, real_array, thread_count, whole_number
-from lookalike.errors import ArgumentError, SignatureError
+from lookalike.errors import ArgumentError, Said, SignatureError
 from lookalike.features import FeatureKind, Words
 from lookalike.features.growing import GrowingArray
 from lookalike.signatures.arrays import as_signatures
@@ -115,8 +115,9 @@ class BBitMinHash(DocumentSigner):
         self.b = whole_number("b", b, at_least=1, at_most=16)
         if self.bits % 8:
             raise ArgumentError(
-                f"permutations={self.permutations} of b={self.b} bits are {self.bits} bits; "
-                "expected a multiple of 8"
+                Said("permutations"),
+                f" is {self.permutations}, of which {self.b} bits each are kept: {self.bits} bits; "
+                "expected a multiple of 8",
             )
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 
-__all__ = ["clipped", "compact", "counted", "one_line", "shown", "table"]
+__all__ = ["clipped", "compact", "one_line", "shown", "table"]
 
 
 def _stand_ins() -> dict[int, str | None]:
@@ -52,11 +52,6 @@ def compact(count: int) -> str:
         unit, size = "M", 1_000_000
     value = count / size
     return f"{value:.1f}{unit}" if value < 100 and count % size else f"{value:,.0f}{unit}"
-
-
-def counted(count: int, noun: str) -> str:
-    """Return how many of what: 1 pair, 2,000 pairs."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def table(heads: list[str], rows: list[list[str]], numbers: set[int], name: str = "") -> str:

@@ -15,7 +15,7 @@ from lookalike.dedup.report.charts import (
     similarity_bins,
     similarity_chart,
 )
-from lookalike.dedup.report.markup import counted, shown, table
+from lookalike.dedup.report.markup import shown, table
 from lookalike.dedup.report.pairs import cluster_section, old_section, pair_sections
 from lookalike.dedup.report.samples import cluster_sizes
 from lookalike.dedup.report.style import STYLE
@@ -28,6 +28,7 @@ from lookalike.dedup.summary import (
     timings,
     unit_text,
 )
+from lookalike.shown import counted
 
 if TYPE_CHECKING:
     from lookalike.dedup.result import DedupResult
