@@ -73,7 +73,9 @@ def neighbor_count(k: SupportsIndex, queries: int, count: int) -> int:
         raise ResultTooLargeError(
             Said("k"),
             f" is {brief(k)}, but there are {count} signatures: nearly all places of the answer "
-            f"to {queries} queries would be empty; {max(1, count)} returns all there are",
+            f"to {queries} queries would be empty; ",
+            Said(f"k={max(1, count)}", f"-k {max(1, count)}"),
+            " returns all there are",
         )
     return wanted
 

@@ -46,7 +46,6 @@ __all__ = [
     "NotFittedError",
     "NotFoundError",
     "ResultTooLargeError",
-    "Said",
     "SignatureError",
 ]
 

@@ -17,7 +17,7 @@ from lookalike.cli.command import Subparsers, command
 from lookalike.cli.output import take_every_character, warn
 from lookalike.cli.parser import WRONG_USAGE, Parser, wrong_usage
 from lookalike.cli.signals import orderly_end
-from lookalike.errors import ArgumentError, LookalikeError, LookalikeWarning
+from lookalike.errors import ArgumentError, LookalikeError, LookalikeWarning, Said
 from lookalike.storage.unfinished import remove_unfinished
 
 __all__ = ["COMMANDS", "main"]
@@ -44,11 +44,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 remove_unfinished()  # Ctrl-C may have come again, and stopped that
                 warn("interrupted", kind="")
                 return 130
-            if isinstance(error, ArgumentError):
-                wrong_usage(chosen.name, error.as_typed(chosen.options))
-                return WRONG_USAGE
             if isinstance(error, LookalikeError):
-                warn(error.as_typed(chosen.options), kind="")
+                message = error.as_typed(chosen.options)
+                if isinstance(error, ArgumentError) and chosen.has_option(error.args[0]):
+                    wrong_usage(chosen.name, message)
+                    return WRONG_USAGE
+                warn(message, kind="")
             elif isinstance(error, MemoryError):
                 warn("out of memory; give it less to hold, or more memory", kind="")
             else:
@@ -63,6 +64,14 @@ class _Chosen:
 
     name: str = "lookalike"
     options: dict[str, str] = field(default_factory=dict)
+
+    def has_option(self, part: object) -> bool:
+        """Return whether a message that begins so is about an option: about what was typed."""
+        return (
+            isinstance(part, Said)
+            and part.typed is None
+            and (part.in_python in self.options or part.in_python in self.options.values())
+        )
 
     def show_warning(self, message: Warning | str, *place: object, **more: object) -> None:
         """Print a warning as commands speak, without the place in a program that it is about."""

@@ -15,7 +15,9 @@ from lookalike.corpora import FORMATS, Corpus, open_corpus
 from lookalike.corpora.base import MAX_DOCUMENT
 from lookalike.dedup import ALIASES, DedupSettings
 from lookalike.dedup.settings import refuse_idle
-from lookalike.errors import ArgumentError, FileError
+from lookalike.errors import ArgumentError, FileError, Said
+from lookalike.signatures import Signer
+from lookalike.signatures.estimates import estimated_radius, proposal_radius
 from lookalike.storage import same_file
 
 _TYPED = "typed_settings"
@@ -76,6 +78,36 @@ class _Noted(argparse._StoreAction):
         setattr(namespace, _TYPED, {*getattr(namespace, _TYPED, ()), self.dest})
 
 
+def add_threshold(group: Group) -> None:
+    """Declare a similarity in place of a number of bits."""
+    group.add_argument(
+        "--threshold",
+        type=float,
+        metavar="T",
+        help="least similarity, as signatures estimate it, from 0 to 1",
+    )
+
+
+def radius_of(
+    options: argparse.Namespace, signer: Signer | None, bits: int, *, proposing: bool = False
+) -> int | None:
+    """Return in how many bits an answer may differ: --radius, or what --threshold comes to.
+
+    That is farther if signatures are `proposing` what is then compared.
+    """
+    if options.threshold is None:
+        if options.radius is None:
+            return None
+        return whole_number("radius", options.radius, at_least=0)
+    if signer is None:
+        raise ArgumentError(
+            Said("--threshold"),
+            " needs to know how documents were signed, which is not known here; give --radius",
+        )
+    radius = proposal_radius if proposing else estimated_radius
+    return radius(signer, options.threshold, bits)
+
+
 def add_threads(group: Group) -> None:
     """Declare the number of threads."""
     add_number(group, "--threads", "threads (default: all cores)")
@@ -84,9 +116,9 @@ def add_threads(group: Group) -> None:
 def corpus_of(paths: list[str], options: argparse.Namespace) -> Corpus:
     """Open the corpus that arguments name, to be read as options say."""
     source = paths[0] if len(paths) == 1 else [Path(path) for path in paths]
-    corpus = open_corpus(source, options.format)
-    if options.max_document is not None:
-        corpus.max_document = whole_number("--max-document", options.max_document, at_least=1)
+    corpus = open_corpus(source, getattr(options, "format", None))
+    if getattr(options, "max_document", None) is not None:
+        corpus.max_document = whole_number("max_document", options.max_document, at_least=1)
     return corpus
 
 

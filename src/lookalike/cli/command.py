@@ -19,6 +19,11 @@ def add_switch(group: Group, name: str, help: str) -> None:
     group.add_argument(name, action="store_true", help=help)
 
 
+def add_json(group: Group, help: str = "print what was done as JSON") -> None:
+    """Declare that what is printed is for a program."""
+    add_switch(group, "--json", help)
+
+
 def add_number(
     group: Group, name: str, help: str, *, default: int | None = None, metavar: str = "N"
 ) -> None:

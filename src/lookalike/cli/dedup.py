@@ -28,7 +28,7 @@ from lookalike.cli.sizes import byte_count
 from lookalike.compare.methods import NGRAMS
 from lookalike.corpora import Corpus, check_table_target, check_target, format_of, open_corpus
 from lookalike.dedup import DedupResult, dedup
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, Said
 from lookalike.shown import shown
 from lookalike.storage import check_replaceable, same_file
 
@@ -194,7 +194,7 @@ def _only_file(corpus: Corpus) -> Path:
 def _check_outputs(options: argparse.Namespace, corpus: Corpus, old: Path | Corpus | None) -> None:
     """Refuse what can be seen to fail, before the work is done."""
     if options.annotate and options.output is None:
-        raise ArgumentError("--annotate needs a file to write to: -o FILE")
+        raise ArgumentError(Said("--annotate"), " needs a file to write to: -o FILE")
     if options.in_place and same_file(options.output, corpus.files) is None:
         raise ArgumentError(
             f"--in-place goes with an output that is read; -o is {options.output}, which is not: "
@@ -216,8 +216,9 @@ def _check_outputs(options: argparse.Namespace, corpus: Corpus, old: Path | Corp
             check_replaceable(path)
     if options.save_signatures is not None and options.save_signatures.suffix != _SIGNATURES:
         raise ArgumentError(
-            f"--save-signatures is {options.save_signatures}; expected a name that ends in "
-            ".lookalike, by which --against knows it"
+            Said("--save-signatures"),
+            f" is {options.save_signatures}; expected a name that ends in .lookalike, by which "
+            "--against knows it",
         )
 
 

@@ -24,6 +24,14 @@ def say_json(value: Any) -> None:
     print(shown_json(value))
 
 
+def tell(as_json: bool, value: Any, text: object) -> None:
+    """Print what was done: a value as JSON, or a text."""
+    if as_json:
+        say_json(value)
+    else:
+        say(text)
+
+
 def warn(text: object, kind: str = "warning: ") -> None:
     """Print a line of ours to standard error."""
     say(f"lookalike: {kind}{shown(text)}", file=sys.stderr)

@@ -38,7 +38,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, but for passwords, and end."""
-        wrong_usage(self.prog, message)
+        wrong_usage(self.prog, message.removeprefix("argument "))
         self.exit(WRONG_USAGE)
 
     def options(self) -> dict[str, str]:
@@ -90,18 +90,30 @@ class Parser(argparse.ArgumentParser):
         found = [one for one in self._actions if isinstance(one, argparse._SubParsersAction)]
         return found[0] if found else None
 
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        expected = {int: "a whole number", float: "a number"}.get(action.type)  # type: ignore[call-overload]
+        try:
+            return super()._get_value(action, arg_string)
+        except argparse.ArgumentError:
+            if expected is None:  # then its type has said what it expects
+                raise
+            self.error(f"{_name(action)} is {arg_string!r}; expected {expected}")
+
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is None or value in action.choices:
             return
         known = [str(choice) for choice in action.choices]
-        name = "/".join(action.option_strings) or str(action.metavar or action.dest)
         self.error(
-            f"{name} is {value!r}; expected one of {', '.join(known)}"
+            f"{_name(action)} is {value!r}; expected one of {', '.join(known)}"
             f"{_asked(nearest_word(value, known))}"
         )
 
     def _print_message(self, message: str, file: Any = None) -> None:
         super()._print_message(shown_lines(message), file)
+
+
+def _name(action: argparse.Action) -> str:
+    return "/".join(action.option_strings) or str(action.metavar or action.dest)
 
 
 def _asked(word: str | None) -> str:

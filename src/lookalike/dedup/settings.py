@@ -174,7 +174,8 @@ class DedupSettings:
                 object.__setattr__(self, "radius", self._radius())
             value = whole_number(name, getattr(self, name), at_least=least, at_most=most)
             object.__setattr__(self, name, value)
-        said = [one.name for one in fields(self) if getattr(self, one.name) not in (one.default, 0)]
+        bound = [one for one in fields(self) if one.metadata["only"] is not None]
+        said = [one.name for one in bound if getattr(self, one.name) not in (one.default, 0)]
         refuse_idle(vars(self), said)
         self.signer()
 

@@ -62,21 +62,21 @@ class Tuning:
         """Why this was chosen, in a few lines."""
         chosen, scan = self.chosen, self.rows[0]
         name = (
-            f"{chosen.slice_bits}-bit slices, expand={chosen.expand}, admit={chosen.admit}: "
+            f"{chosen.slice_bits}-bit slices, expand {chosen.expand}, admit {chosen.admit}: "
             f"CDR@{self.k} {chosen.cdr:.3f} in {chosen.milliseconds:.3f} ms a query"
         )
         if not self.reached:
             return (
                 f"Nothing that was tried reaches a CDR@{self.k} of {self.target_cdr:g}. Best:\n"
-                f"{name}.\nsearch(..., exact=True) proves every answer; ScanIndex needs "
-                f"{scan.milliseconds:.3f} ms a query and is always exact."
+                f"{name}.\nA search that is to be exact proves every answer; an exhaustive scan "
+                f"needs {scan.milliseconds:.3f} ms a query and is always exact."
             )
         tried = len(self.rows) - 1
         why = f"Chosen of {tried}, the quickest that reaches {self.target_cdr:g}:\n{name}.\n"
         if scan.milliseconds <= chosen.milliseconds:
             return (
                 f"{why}But the exhaustive scan takes {scan.milliseconds:.3f} ms and is exact: "
-                "use ScanIndex for this collection."
+                "use it for this collection."
             )
         times = scan.milliseconds / chosen.milliseconds
         return (
