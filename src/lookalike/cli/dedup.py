@@ -253,7 +253,7 @@ def _write(
     )
     jobs: list[tuple[str, Path | None, Callable[[Path], object]]] = [
         ("pairs", options.pairs, result.write_pairs),
-        ("report", options.report, result.report),
+        ("report", options.report, partial(result.report, command=options.command_line)),
         # After these: in place it is the end of the input, and nobody could try again.
         (documents, options.output, partial(write, in_place=options.in_place)),
         # Last: documents whose output failed must not be known when the job is tried again.

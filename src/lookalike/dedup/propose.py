@@ -17,6 +17,7 @@ from lookalike.dedup.sign import Signed
 from lookalike.dedup.work_folder import release
 from lookalike.errors import ResultTooLargeError, Said
 from lookalike.indexes.bands import BandedPairs, choose_bands
+from lookalike.shown import counted
 from lookalike.signatures import hamming
 
 __all__ = ["Candidates", "promising", "propose_pairs", "signature_distances"]
@@ -153,7 +154,8 @@ def _by_bands(
         )
     if pairs.large_groups:
         found.warnings.append(
-            f"{pairs.large_groups:,} groups of more than {LARGEST_GROUP:,} documents share a band "
+            f"{counted(pairs.large_groups, 'group')} of more than {LARGEST_GROUP:,} documents "
+            f"{'shares' if pairs.large_groups == 1 else 'share'} a band "
             f"of their signatures ({pairs.rows_in_large_groups:,} documents, some in several "
             "groups); in these each document was compared with some others, not with all"
         )

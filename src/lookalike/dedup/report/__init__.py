@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,11 +15,12 @@ if TYPE_CHECKING:
 __all__ = ["write_report"]
 
 
-def write_report(result: DedupResult, path: Path) -> None:
+def write_report(result: DedupResult, path: Path, command: Sequence[str] | None = None) -> None:
     """Write the page; an interrupted run leaves what was there before.
 
     The same result gives the same page. Its size is bounded, however large the corpus: it shows
-    the largest clusters and the pairs nearest to the threshold, of long documents the beginning.
+    the pairs nearest to the threshold, of clusters as many as fit, of long documents the beginning.
+    `command` is what was typed for it, to be shown there.
     """
     with whole_file(path) as temporary:
-        temporary.write_text(page(result), encoding="utf-8", newline="\n")
+        temporary.write_text(page(result, command), encoding="utf-8", newline="\n")
