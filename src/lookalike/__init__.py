@@ -49,6 +49,8 @@ from lookalike.signatures import (
     Signer,
     SimHash,
     TopSig,
+    estimated_radius,
+    estimated_similarity,
     hamming,
     kernels,
     load_signatures,
@@ -92,6 +94,7 @@ if TYPE_CHECKING:
         SliceIndex,
         load_index,
         match_batch,
+        open_index,
     )
     from lookalike.planning import Plan, plan
 
@@ -154,6 +157,8 @@ __all__ = [
     "cosine_pairs",
     "dedup",
     "drop_collection",
+    "estimated_radius",
+    "estimated_similarity",
     "hamming",
     "jaccard",
     "jaccard_pairs",
@@ -164,6 +169,7 @@ __all__ = [
     "load_signer",
     "match_batch",
     "open_collection",
+    "open_index",
     "plan",
     "quantize_weights",
     "restore_collection",
@@ -209,6 +215,7 @@ __getattr__ = names_from(
             "SliceIndex",
             "load_index",
             "match_batch",
+            "open_index",
         ),
         "lookalike.planning": ("Plan", "plan"),
     },

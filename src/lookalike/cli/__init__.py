@@ -35,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with orderly_end() as interruption, warnings.catch_warnings():
         chosen = _Chosen()
         warnings.showwarning = chosen.show_warning
+        warnings.simplefilter("always", LookalikeWarning)
         try:
             _run(given, chosen)
         except BrokenPipeError:  # the reader of our output has seen enough
