@@ -205,4 +205,4 @@ def _print(
             if as_json:
                 say_json(dict(zip(columns, row, strict=True)))
             else:
-                say("\t".join(map(shown, row)))
+                say("\t".join("-" if value is None else shown(value) for value in row))

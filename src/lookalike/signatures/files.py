@@ -137,7 +137,7 @@ def read_npz(path: str | os.PathLike[str]) -> tuple[NDArray[np.uint8], NDArray[n
     They are the array "signatures", or the only one there is beside "ids".
     """
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             names = [name for name in archive.files if name != "ids"]
             if _NPZ_ARRAY not in names and len(names) != 1:
                 raise FormatError(

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from lookalike.checks import whole_number
 from lookalike.cli.collection.action import (
     action,
     add_text,
@@ -25,6 +26,7 @@ from lookalike.errors import ArgumentError, NotFoundError, Said
 from lookalike.features import Chars, Words
 from lookalike.shown import shown, shown_json, shown_lines
 from lookalike.signatures import BBitMinHash, Signer, SimHash, TopSig, load_signer
+from lookalike.signatures.simhash import signature_bits
 from lookalike.suggestions import did_you_mean
 
 _SIGNERS: dict[str, Callable[..., SimHash | TopSig | BBitMinHash]] = {
@@ -118,7 +120,8 @@ def _signer(options: argparse.Namespace) -> Signer | None:
     if options.ngram is not None:
         features = {"features": Words(ngram=options.ngram)}
     if options.chars is not None:
-        features = {"features": Chars(ngram=options.chars)}
+        length = whole_number("chars", options.chars, at_least=1, at_most=1024)
+        features = {"features": Chars(ngram=length)}
     if options.method in _SIGNERS:
         # One bit of each permutation is kept, so that these are as many.
         return _SIGNERS[options.method](_bits(options), seed=options.seed or 0, **features)
@@ -134,7 +137,7 @@ def _signer(options: argparse.Namespace) -> Signer | None:
 
 
 def _bits(options: argparse.Namespace) -> int:
-    return _BITS[options.method] if options.bits is None else int(options.bits)
+    return signature_bits(_BITS[options.method] if options.bits is None else options.bits)
 
 
 def _add(options: argparse.Namespace) -> None:
