@@ -50,7 +50,7 @@ def open_index(path: str | os.PathLike[str], *, verify: bool = True) -> Index:
     """
     from lookalike.storage import open_container
 
-    path = file_path("path", path)
+    path, verify = file_path("path", path), flag("verify", verify)
     if is_npy(path):
         return ScanIndex(read_npy(path))
     if is_npz(path):
