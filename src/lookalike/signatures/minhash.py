@@ -12,6 +12,7 @@ from lookalike.checks import as_array, real_array, thread_count, whole_number
 from lookalike.errors import ArgumentError, Said, SignatureError
 from lookalike.features import FeatureKind, Words
 from lookalike.features.growing import GrowingArray
+from lookalike.shown import counted
 from lookalike.signatures.arrays import as_signatures
 from lookalike.signatures.random import random_words
 from lookalike.signatures.signer import DocumentSigner
@@ -116,7 +117,7 @@ class BBitMinHash(DocumentSigner):
         if self.bits % 8:
             raise ArgumentError(
                 Said("permutations"),
-                f" is {self.permutations}, of which {self.b} bits each are kept: {self.bits} bits; "
+                f" is {self.permutations}, of {counted(self.b, 'bit')} each: {self.bits} bits; "
                 "expected a multiple of 8",
             )
 
