@@ -55,6 +55,8 @@ from lookalike.signatures import (
     SimHash,
     TopSig,
     WeightedMinHash,
+    estimated_radius,
+    estimated_similarity,
     hamming,
     kernels,
     load_signatures,
@@ -102,6 +104,7 @@ if TYPE_CHECKING:
         SliceIndex,
         load_index,
         match_batch,
+        open_index,
     )
     from lookalike.planning import Plan, plan
 
@@ -175,6 +178,8 @@ __all__ = [
     "cosine_pairs",
     "dedup",
     "drop_collection",
+    "estimated_radius",
+    "estimated_similarity",
     "hamming",
     "jaccard",
     "jaccard_pairs",
@@ -185,6 +190,7 @@ __all__ = [
     "load_signer",
     "match_batch",
     "open_collection",
+    "open_index",
     "plan",
     "quantize_weights",
     "restore_collection",
@@ -236,6 +242,7 @@ __getattr__ = names_from(
             "SliceIndex",
             "load_index",
             "match_batch",
+            "open_index",
         ),
         "lookalike.planning": ("Plan", "plan"),
     },

@@ -69,6 +69,7 @@ USED: dict[tuple[str, str], Callable[[], str]] = {
     ("sign", "--bits"): lambda: by_method("bits"),
     ("sign", "--weights"): lambda: DedupSettings(method="simhash").signer().weights.kind,  # type: ignore[union-attr]
     ("compare", "--ngram"): lambda: str(compare_texts("a b", "a c").shingles.ngram),
+    ("collection create", "--seed"): lambda: str(la.SimHash().seed),
     ("index", "--radius"): lambda: default_of(la.BlockIndex, "radius"),
     **{
         (command, "--max-document"): lambda: f"{opened().max_document >> 20}MiB"

@@ -257,7 +257,7 @@ def closed() -> Iterator[Path]:
 def test_a_folder_that_cannot_be_read_is_named(closed: Path) -> None:
     done = run_as_somebody("dedup", str(closed))
     assert done.returncode == 1
-    assert f"{closed}/names/one.txt: cannot be read" in done.stderr and "skip_bad" in done.stderr
+    assert f"{closed}/names/one.txt: cannot be read" in done.stderr and "--skip-bad" in done.stderr
     done = run_as_somebody("dedup", str(closed), "--skip-bad", "--json")
     assert done.returncode == 0, done.stderr
     counts = json.loads(done.stdout)["counts"]

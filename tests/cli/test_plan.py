@@ -9,6 +9,7 @@ import pytest
 from lookalike.cli import main
 from lookalike.planning import machine as costs
 from support.planned import COSTS
+from support.refusals import refused
 
 
 @pytest.fixture(autouse=True)
@@ -60,8 +61,8 @@ def test_measuring_again(
 
 
 def test_errors_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", "--count", "10", "--bits", "64", "--radius", "99"]) == 1
-    assert capsys.readouterr().err.startswith("lookalike: radius is 99; expected")
+    error = refused(["plan", "--count", "10", "--bits", "64", "--radius", "99"], capsys)
+    assert error.startswith("--radius is 99; expected")
 
 
 @pytest.mark.parametrize(

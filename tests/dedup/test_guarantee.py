@@ -116,13 +116,14 @@ def cases(draw: st.DrawFn, cluster: str) -> Case:
         "verify": draw(st.sampled_from([True, True, False])),
         "ngram": draw(st.sampled_from([1, 2, 3])),
         "min_features": draw(st.sampled_from([1, 1, 3])),
-        "max_cluster": draw(st.sampled_from([2, 5, 1000])),
         "cluster": cluster,
     }
     if options["verify"] and against != "signatures":
         options["exact"] = draw(st.booleans())
         measures = ["jaccard", "cosine"] if options["exact"] else []
         options["measure"] = draw(st.sampled_from([None, "containment", *measures]))
+    if cluster == "components":  # with stars it does nothing, and is refused
+        options["max_cluster"] = draw(st.sampled_from([2, 5, 1000]))
     return Case(rows, texts[:old], options, against, draw(st.sampled_from([2, 10, 200])))
 
 

@@ -225,6 +225,15 @@ def calls(folder: Path) -> dict[str, Call]:
             evaluation.evaluate,
             {"signatures": rows, "queries": queries, "k": 2, "expand": [1], "slice_bits": [4]},
         ),
+        "estimated_radius": (
+            la.estimated_radius,
+            {"signer": la.SimHash(64), "threshold": 0.8, "bits": 64},
+        ),
+        "estimated_similarity": (
+            la.estimated_similarity,
+            {"signer": la.SimHash(64), "distances": [0, 3], "bits": 64},
+        ),
+        "open_index": (la.open_index, {"path": folder / "index"}),
         "growth": (evaluation.growth, {"signatures": rows, "sizes": [20], "k": 2, "sample": 2}),
         "hamming": (la.hamming, {"a": rows, "b": rows}),
         "jaccard": (la.jaccard, {"a": texts, "b": texts}),

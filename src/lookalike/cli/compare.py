@@ -22,7 +22,7 @@ from lookalike.compare.methods import NGRAMS
 from lookalike.compare.texts import Comparison, DiffPart, MethodVerdict, WordDiff, compare_texts
 from lookalike.corpora.columns import Columns, find_columns
 from lookalike.corpora.lookup import find_documents, read_text
-from lookalike.errors import ArgumentError, MissingDependencyError
+from lookalike.errors import ArgumentError, MissingDependencyError, Said
 from lookalike.features.choice import CHARS_NGRAM
 from lookalike.shown import shown, shown_lines
 
@@ -112,9 +112,11 @@ def run(options: argparse.Namespace) -> None:
 
 def _texts(options: argparse.Namespace) -> list[str]:
     if options.corpus is None:
-        for name in ("rows", "text", "id", "format"):
+        for name in ("rows", "text", "id", "format", "skip_bad", "max_document"):
             if getattr(options, name):
-                raise ArgumentError(f"--{name} goes with --in CORPUS, which is missing")
+                raise ArgumentError(
+                    Said(name), " goes with --in CORPUS, which is missing; A and B are files"
+                )
         return [read_text(Path(name), _MOST_BYTES) for name in (options.a, options.b)]
     corpus = corpus_of([options.corpus], options)
     columns = find_columns(corpus, options.text, options.id)

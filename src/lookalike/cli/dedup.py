@@ -19,6 +19,7 @@ from lookalike.cli.arguments import (
     add_threads,
     check_folder,
     check_not_read,
+    check_settings,
     corpus_of,
     settings_of,
 )
@@ -35,7 +36,7 @@ from lookalike.cli.streams import (
 from lookalike.compare.methods import NGRAMS
 from lookalike.corpora import Corpus, check_table_target, check_target, format_of, open_corpus
 from lookalike.dedup import DedupResult, dedup
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, Said
 from lookalike.shown import shown
 from lookalike.storage import check_replaceable, same_file
 
@@ -159,6 +160,7 @@ def _add_work_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run the job, write what was asked for, print the summary."""
+    check_settings(options)
     check_read_once([*options.input, options.against])
     old = _old(options)
     corpus = corpus_of(options.input, options)
@@ -224,12 +226,12 @@ def _only_file(corpus: Corpus) -> Path:
 def _check_outputs(options: argparse.Namespace, corpus: Corpus, old: Path | Corpus | None) -> None:
     """Refuse what can be seen to fail, before the work is done."""
     if options.annotate and options.output is None:
-        raise ArgumentError("--annotate needs a file to write to: -o FILE")
+        raise ArgumentError(Said("--annotate"), " needs a file to write to: -o FILE")
     for option in ("pairs", "report", "save_signatures"):
         if is_standard(getattr(options, option)):
             raise ArgumentError(
-                f"--{option.replace('_', '-')} is -; expected a file: only the documents that stay "
-                "go to standard output"
+                Said(option),
+                " is -; expected a file: only the documents that stay go to standard output",
             )
     if options.in_place and same_file(options.output, corpus.files) is None:
         raise ArgumentError(
@@ -253,8 +255,9 @@ def _check_outputs(options: argparse.Namespace, corpus: Corpus, old: Path | Corp
             check_replaceable(path)
     if options.save_signatures is not None and options.save_signatures.suffix != _SIGNATURES:
         raise ArgumentError(
-            f"--save-signatures is {options.save_signatures}; expected a name that ends in "
-            ".lookalike, by which --against knows it"
+            Said("--save-signatures"),
+            f" is {options.save_signatures}; expected a name that ends in .lookalike, by which "
+            "--against knows it",
         )
 
 
@@ -289,7 +292,7 @@ def _write(
     )
     jobs: list[tuple[str, Path | None, Callable[[Path], object]]] = [
         ("pairs", options.pairs, result.write_pairs),
-        ("report", options.report, result.report),
+        ("report", options.report, partial(result.report, command=options.command_line)),
         # After these: in place it is the end of the input, and nobody could try again.
         (documents, options.output, partial(_write_documents, write, options.in_place)),
         # Last: documents whose output failed must not be known when the job is tried again.

@@ -66,7 +66,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     question = parser.add_mutually_exclusive_group(required=True)
     add_number(question, "--radius", "find everything within so many bits", metavar="R")
     question.add_argument(
-        "-k", "--nearest", type=int, metavar="K", help="find so many nearest neighbours"
+        "-k", "--nearest", dest="k", type=int, metavar="K", help="find so many nearest neighbours"
     )
     parser.add_argument(
         "--recall",
@@ -113,7 +113,7 @@ def run(options: argparse.Namespace) -> None:
         count=options.count,
         bits=options.bits,
         radius=options.radius,
-        k=options.nearest,
+        k=options.k,
         recall=options.recall,
         memory=options.memory,
         queries=queries,

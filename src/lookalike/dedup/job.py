@@ -33,6 +33,7 @@ from lookalike.dedup.verify import earlier_verdict, verify_pairs
 from lookalike.dedup.work_folder import WorkFolder, naming
 from lookalike.errors import ArgumentError, FormatError
 from lookalike.signatures.files import load_signatures
+from lookalike.suggestions import did_you_mean
 
 __all__ = ["run_job"]
 
@@ -146,6 +147,7 @@ def _settings(given: dict[str, Any]) -> DedupSettings:
     if unknown:
         raise ArgumentError(
             f"{unknown[0]!r} is no setting; expected one of {', '.join([*known, *ALIASES])}"
+            f"{did_you_mean(unknown[0], [*known, *ALIASES])}"
         )
     return DedupSettings(**named)
 
@@ -172,8 +174,11 @@ def _open_old(
         saved = load_signatures(against)
         if saved.signer != settings.signer():
             raise FormatError(
-                f"{against} was signed by {saved.signer!r}, this job would sign by "
-                f"{settings.signer()!r}; give the same method, ngram, permutations, bits and seed"
+                f"{against} was signed by ",
+                saved.signer.said(),
+                ", this job would sign by ",
+                settings.signer().said(),
+                "; sign both in the same way",
             )
         with naming(Path(against), "read"):
             state = Path(against).stat()

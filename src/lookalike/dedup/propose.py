@@ -19,8 +19,9 @@ from lookalike.dedup.samples import sampled_pairs
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import Signed
 from lookalike.dedup.work_folder import release
-from lookalike.errors import ResultTooLargeError
+from lookalike.errors import ResultTooLargeError, Said
 from lookalike.indexes.bands import BandedPairs, choose_bands
+from lookalike.shown import counted
 from lookalike.signatures import hamming
 
 __all__ = [
@@ -96,9 +97,10 @@ def check_pair_count(job: JobContext, documents: int) -> Callable[[int], None]:
     def check(count: int) -> None:
         if most is not None and count > most:
             raise ResultTooLargeError(
-                f"more than {most:,} pairs of documents look alike, for which memory_limit "
-                "leaves no room; raise it, choose a higher threshold or a smaller radius, or "
-                "de-duplicate parts one after the other, each against those before"
+                f"more than {most:,} pairs of documents look alike, for which ",
+                Said("memory_limit"),
+                " leaves no room; raise it, choose a higher threshold or a smaller radius, or "
+                "de-duplicate parts one after the other, each against those before",
             )
 
     return check
@@ -191,7 +193,8 @@ def _by_bands(
         )
     if pairs.large_groups:
         found.warnings.append(
-            f"{pairs.large_groups:,} groups of more than {LARGEST_GROUP:,} documents share a band "
+            f"{counted(pairs.large_groups, 'group')} of more than {LARGEST_GROUP:,} documents "
+            f"{'shares' if pairs.large_groups == 1 else 'share'} a band "
             f"of their signatures ({pairs.rows_in_large_groups:,} documents, some in several "
             "groups); in these each document was compared with some others, not with all; exact "
             "finds every pair"

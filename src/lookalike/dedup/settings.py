@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lookalike.checks import flag, one_of, whole_number
 from lookalike.compare.methods import BITS, METHODS, NGRAMS, PERMUTATIONS, Method
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, Said
 from lookalike.features import MEASURES, FeatureKind, Words
 from lookalike.features.choice import CHARS_NGRAM, FEATURES, FeatureChoice
 from lookalike.signatures import BBitMinHash, SimHash, TopSig
@@ -31,16 +31,46 @@ many that 99% of them are found. TopSig's lie nearer than the mean.
 """
 
 
-def _setting(default: Any, help: str, *, signs: bool = False, **option: Any) -> Any:
+def _setting(
+    default: Any,
+    help: str,
+    *,
+    signs: bool = False,
+    only: tuple[str, tuple[str, ...]] | None = None,
+    **option: Any,
+) -> Any:
     """Return a field that says all there is to know of a setting, for the command line too.
 
     `help` says what it is, and its default where that is None; of one that is on, what it means to
-    turn it off. `signs`: the signatures depend on it. `option` is what an option of that name
-    takes: `type`, `metavar`, `choices`.
+    turn it off. `signs`: the signatures depend on it. `only`: another setting, and those of its
+    values without which this one does nothing. `option` is what an option of that name takes:
+    `type`, `metavar`, `choices`.
     """
     if not (default is None or isinstance(default, bool)):
         help = f"{help} (default {default})"
-    return field(default=default, metadata={"help": help, "signs": signs, "option": option})
+    about = {"help": help, "signs": signs, "only": only, "option": option}
+    return field(default=default, metadata=about)
+
+
+def refuse_idle(values: Mapping[str, Any], said: Collection[str]) -> None:
+    """Refuse settings that were `said` and do nothing beside the values of others."""
+    for setting in fields(DedupSettings):
+        if setting.name not in said or setting.metadata["only"] is None:
+            continue
+        other, allowed = setting.metadata["only"]
+        if values[other] not in allowed:
+            with_which = Said(
+                " or ".join(f"{other}={value!r}" for value in allowed),
+                f"--{other} {' or '.join(allowed)}",
+            )
+            raise ArgumentError(
+                Said(setting.name),
+                " goes with ",
+                with_which,
+                " and does nothing with ",
+                Said(f"{other}={values[other]!r}", f"--{other} {values[other]}"),
+                "; leave it out",
+            )
 
 
 def _by_method(numbers: dict[str, int]) -> str:
@@ -78,17 +108,26 @@ class DedupSettings:
         type=int,
         metavar="N",
     )
-    permutations: int = _setting(PERMUTATIONS, "of minhash", signs=True, type=int, metavar="N")
+    permutations: int = _setting(
+        PERMUTATIONS,
+        "of minhash",
+        signs=True,
+        only=("method", ("minhash",)),
+        type=int,
+        metavar="N",
+    )
     bits: int | None = _setting(
         None,
         f"of simhash and topsig (default: {_by_method(BITS)})",
         signs=True,
+        only=("method", ("simhash", "topsig")),
         type=int,
         metavar="N",
     )
     radius: int | None = _setting(
         None,
         "most bits in which a proposed pair of simhash or topsig differs (default: by T)",
+        only=("method", ("simhash", "topsig")),
         type=int,
         metavar="N",
     )
@@ -111,6 +150,7 @@ class DedupSettings:
     max_cluster: int = _setting(
         1000,
         "with components: split those of more different documents into stars",
+        only=("cluster", ("components",)),
         type=int,
         metavar="N",
     )
@@ -149,7 +189,9 @@ class DedupSettings:
         for name, choices in (("method", METHODS), ("cluster", CLUSTERINGS)):
             value = getattr(self, name)
             if not isinstance(value, str) or value not in choices:
-                raise ArgumentError(f"{name} is {value!r}; expected one of {', '.join(choices)}")
+                raise ArgumentError(
+                    Said(name), f" is {value!r}; expected one of {', '.join(choices)}"
+                )
         for name in ("verify", "exact"):
             object.__setattr__(self, name, flag(name, getattr(self, name)))
         self._check_threshold()
@@ -174,6 +216,9 @@ class DedupSettings:
                 object.__setattr__(self, "radius", self._radius())
             value = whole_number(name, getattr(self, name), at_least=least, at_most=most)
             object.__setattr__(self, name, value)
+        bound = [one for one in fields(self) if one.metadata["only"] is not None]
+        said = [one.name for one in bound if getattr(self, one.name) not in (one.default, 0)]
+        refuse_idle(vars(self), said)
         self.signer()
 
     def _keep_features(self, method: Method) -> None:
@@ -249,9 +294,13 @@ class DedupSettings:
 
     def _check_threshold(self) -> None:
         if isinstance(self.threshold, bool) or not isinstance(self.threshold, int | float):
-            raise ArgumentError(f"threshold is {self.threshold!r}; expected a number up to 1")
+            raise ArgumentError(
+                Said("threshold"), f" is {self.threshold!r}; expected a number up to 1"
+            )
         if not 0 < self.threshold <= 1:
-            raise ArgumentError(f"threshold is {self.threshold}; expected more than 0, at most 1")
+            raise ArgumentError(
+                Said("threshold"), f" is {self.threshold}; expected more than 0, at most 1"
+            )
 
     def _check_measure(self, method: Method) -> None:
         """Refuse a measure that signatures do not estimate, where they are to, and what means
@@ -260,20 +309,28 @@ class DedupSettings:
         one_of("measure", self.measure, MEASURES)
         if self.by_signatures and self.measure != method.measure:
             raise ArgumentError(
-                f"measure is {self.measure!r}, and the signatures of {self.method} propose pairs "
+                Said("measure"),
+                f" is {self.measure!r}, and the signatures of {self.method} propose pairs "
                 f"by {method.measure}; choose the method "
-                f"{'minhash' if self.measure == 'jaccard' else 'simhash or topsig'}, or exact=True"
+                f"{'minhash' if self.measure == 'jaccard' else 'simhash or topsig'}, or ",
+                Said("exact=True", "--exact"),
             )
-        why = "exact=True" if self.exact else f"measure={self.measure!r}"
+        why = Said("exact=True", "--exact")
+        if not self.exact:
+            why = Said(f"measure={self.measure!r}", f"--measure {self.measure}")
         if not self.by_signatures and not self.verify:
             raise ArgumentError(
-                f"{why} compares the documents, verify=False believes the signatures; leave one of "
-                "them out"
+                why,
+                " compares the documents, ",
+                Said("verify=False", "--no-verify"),
+                " believes the signatures; leave one of them out",
             )
         if not self.by_signatures and self.radius is not None:
             raise ArgumentError(
-                f"radius is {self.radius!r}, and says which pairs signatures propose; with {why} "
-                "they propose none: leave one of them out"
+                Said("radius"),
+                f" is {self.radius!r}, and says which pairs signatures propose; with ",
+                why,
+                " they propose none: leave one of them out",
             )
 
     def _check_keep(self) -> None:
@@ -281,8 +338,9 @@ class DedupSettings:
         is_rule = callable(self.keep) or (isinstance(self.keep, str) and self.keep in RULES)
         if not is_rule and not (isinstance(self.keep, str) and rule in ("max", "min") and column):
             raise ArgumentError(
-                f"keep is {self.keep!r}; expected {', '.join(RULES)}, max:COLUMN or min:COLUMN, or "
-                "in Python a function"
+                Said("keep"),
+                f" is {self.keep!r}; expected {', '.join(RULES)}, max:COLUMN or min:COLUMN",
+                Said(", or a function", ""),
             )
         if callable(self.keep) and self.measure == "containment":
             raise ArgumentError(

@@ -138,8 +138,8 @@ def size_text(count: int) -> str:
     value = float(count)
     for unit in ("bytes", "KB", "MB", "GB"):
         if value < 1000:
-            return (
-                f"{value:.0f} {unit}" if unit == "bytes" or value >= 100 else f"{value:.1f} {unit}"
-            )
+            if unit == "bytes":
+                return "1 byte" if count == 1 else f"{count} bytes"
+            return f"{value:.0f} {unit}" if value >= 100 else f"{value:.1f} {unit}"
         value /= 1000
     return f"{value:.1f} TB"

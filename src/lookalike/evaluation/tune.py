@@ -8,7 +8,7 @@ from typing import Any, Literal, SupportsFloat, SupportsIndex, TypedDict
 from numpy.typing import ArrayLike
 
 from lookalike.checks import callback, share, thread_count, whole_number
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, Said
 from lookalike.evaluation.grid import Progress, setting_pairs
 from lookalike.evaluation.measurement import Measurement, measure_scan, measure_slices
 from lookalike.evaluation.questions import Questions
@@ -78,7 +78,7 @@ class Tuning:
         times = scan.milliseconds / chosen.milliseconds
         return (
             f"Chosen of {tried}, the quickest that reaches {self.target:g}:\n"
-            f"{chosen.slice_bits}-bit slices, expand={chosen.expand}, admit={chosen.admit}: "
+            f"{chosen.slice_bits}-bit slices, expand {chosen.expand}, admit {chosen.admit}: "
             f"{name} {_value(chosen, self.measure):.3f} ± {self.error:.3f} in "
             f"{chosen.milliseconds:.3f} ms a query.\nThe exhaustive scan takes "
             f"{scan.milliseconds:.3f} ms, {times:.1f} times as long."
@@ -200,7 +200,9 @@ def _widths(count: int, bits: int, memory: int | None) -> list[int]:
     least = list_bytes(count, bits, smallest)
     if least > memory:
         raise ArgumentError(
-            f"memory is {memory} bytes; the lists of {count} signatures of {bits} bits take at "
-            f"least {least}, with slices of {smallest} bits: allow that, or use ScanIndex"
+            Said("memory"),
+            f" is {memory} bytes; the lists of {count} signatures of {bits} bits take at "
+            f"least {least}, with slices of {smallest} bits: allow that, or use ",
+            Said("ScanIndex", "an index of --kind scan"),
         )
     return [smallest]

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.checks import instance, instances, one_of, thread_count, whole_number
-from lookalike.errors import ArgumentError, NotFittedError
+from lookalike.errors import ArgumentError, NotFittedError, Said
 from lookalike.features.base import FeatureKind, as_features
 
 __all__ = ["Vocabulary", "Weights"]
@@ -157,8 +157,10 @@ class Weights:
             return _KINDS[self.kind], None
         if self.vocabulary is None:
             raise NotFittedError(
-                f"weights {self.kind!r} have learnt nothing yet; call fit(documents) first, or use "
-                "weights='count'"
+                f"weights {self.kind!r} have learnt nothing yet; ",
+                Said("call fit(documents) first", "let them learn with --fit"),
+                ", or use ",
+                Said("weights='count'", "--weights count"),
             )
         return _KINDS[self.kind], self.vocabulary._native
 

@@ -13,7 +13,7 @@ from lookalike.indexes.sharded import ShardedIndex
 from lookalike.indexes.slices.index import SliceIndex
 from lookalike.indexes.tables.blocks import BlockIndex
 from lookalike.indexes.tables.flips import FlipIndex
-from lookalike.signatures.files import is_npy, read_npy, signatures_in
+from lookalike.signatures.files import is_npy, is_npz, read_npy, read_npz, signatures_in
 
 if TYPE_CHECKING:
     from lookalike.storage import Container
@@ -42,7 +42,8 @@ def load_index(path: str | os.PathLike[str], *, verify: bool = True) -> Index:
 
 
 def open_index(path: str | os.PathLike[str], *, verify: bool = True) -> Index:
-    """Open whatever file has signatures: a saved index, `la.save_signatures`' or `np.save`'s.
+    """Open whatever file has signatures: a saved index, `la.save_signatures`', `np.save`'s or
+    `np.savez`'s.
 
     Signatures alone become a `ScanIndex`, which has nothing to build, with the signer and the names
     of the documents where the file has them. Files are verified as `load_index` does; those of
@@ -50,13 +51,18 @@ def open_index(path: str | os.PathLike[str], *, verify: bool = True) -> Index:
     """
     from lookalike.storage import open_container
 
-    path = file_path("path", path)
+    path, verify = file_path("path", path), flag("verify", verify)
     if is_npy(path):
         return ScanIndex(read_npy(path))
+    if is_npz(path):
+        rows, ids = read_npz(path)
+        return ScanIndex(rows, ids=ids)
     try:
         container = open_container(path, verify=verify)
     except FormatError as error:
-        raise FormatError(f"{error}; nor is it a .npy file, which np.save writes") from error
+        raise FormatError(
+            f"{error}; nor is it a .npy or .npz file, which np.save and np.savez write"
+        ) from error
     if container.meta.get("kind") != "signatures":
         return index_in(container)
     saved = signatures_in(container)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lookalike.checks import instance, share, whole_number
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, Said
 from lookalike.indexes.base import Index
 from lookalike.indexes.scan import ScanIndex
 from lookalike.indexes.slices.index import SliceIndex
@@ -223,9 +223,10 @@ def plan(
     possible = [option for option in options if option.obstacle is None]
     if not possible:
         raise ArgumentError(
-            f"memory is {question.memory} bytes; {question.count} signatures of {question.bits} "
+            Said("memory"),
+            f" is {question.memory} bytes; {question.count} signatures of {question.bits} "
             f"bits take {question.signature_bytes} by themselves: allow that, or keep them in a "
-            "file and search it in parts"
+            "file and search it in parts",
         )
     chosen = min(possible, key=lambda option: option.total_seconds(question.queries))
     return Plan(
@@ -280,7 +281,7 @@ def _question(
     """Return a question that makes sense, or say what does not."""
     wide = whole_number("bits", bits, at_least=8, at_most=MAX_BITS)
     if wide % 8:
-        raise ArgumentError(f"bits is {wide}; expected a multiple of 8")
+        raise ArgumentError(Said("bits"), f" is {wide}; expected a multiple of 8")
     if (radius is None) == (k is None):
         given = "both" if k is not None else "neither"
         raise ArgumentError(

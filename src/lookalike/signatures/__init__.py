@@ -2,7 +2,7 @@
 
 from lookalike.signatures.arrays import as_queries, as_signatures
 from lookalike.signatures.distance import hamming
-from lookalike.signatures.estimates import estimated_similarity
+from lookalike.signatures.estimates import estimated_radius, estimated_similarity
 from lookalike.signatures.files import SavedSignatures, load_signatures, save_signatures
 from lookalike.signatures.kernels import Kernel, kernels
 from lookalike.signatures.minhash import BBitMinHash, MinHash
@@ -24,6 +24,7 @@ __all__ = [
     "WeightedMinHash",
     "as_queries",
     "as_signatures",
+    "estimated_radius",
     "estimated_similarity",
     "hamming",
     "kernels",

@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
 from lookalike.checks import real_array, thread_count, whole_number
-from lookalike.errors import ArgumentError, SignatureError
+from lookalike.errors import ArgumentError, Said, SignatureError
 from lookalike.features import FeatureKind, Words
 from lookalike.features.growing import GrowingArray
+from lookalike.shown import counted
 from lookalike.signatures.arrays import as_signatures
 from lookalike.signatures.random import random_words
 from lookalike.signatures.signed_rows import (
@@ -123,8 +124,9 @@ class BBitMinHash(DocumentSigner):
         self.b = whole_number("b", b, at_least=1, at_most=16)
         if self.bits % 8:
             raise ArgumentError(
-                f"permutations={self.permutations} of b={self.b} bits are {self.bits} bits; "
-                "expected a multiple of 8"
+                Said("permutations"),
+                f" is {self.permutations}, of {counted(self.b, 'bit')} each: {self.bits} bits; "
+                "expected a multiple of 8",
             )
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import file_path, instance, one_of, seed_number
-from lookalike.errors import ArgumentError, CorruptIndexError, FormatError
+from lookalike.errors import ArgumentError, CorruptIndexError, FormatError, Said
 from lookalike.features import FeatureKind, Weights, as_features, feature_kind_from_dict
 from lookalike.features.base import made_with
 from lookalike.features.weights import (
@@ -104,6 +104,17 @@ class Signer(ABC):
         return isinstance(other, Signer) and self.to_dict() == other.to_dict()
 
     __hash__ = None  # type: ignore[assignment]  # what it has learnt may change
+
+    def said(self) -> Said:
+        """Return what the signer is called in a message; commands know it by `--method`."""
+        described = self.to_dict()
+        features = described.pop("features", {})
+        plain = {name: value for name, value in described.items() if isinstance(value, int | str)}
+        plain |= {name: features[name] for name in ("kind", "ngram") if name in features}
+        method = str(plain.pop("signer")).removeprefix("BBit").lower()
+        del plain["version"]
+        settings = ", ".join(f"{name} {value}" for name, value in plain.items())
+        return Said(repr(self), f"{method} ({settings})")
 
     def __repr__(self) -> str:
         shown = {**self.settings(), **vars(self)}

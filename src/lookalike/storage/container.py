@@ -40,6 +40,7 @@ from lookalike.errors import ArgumentError, CorruptIndexError, FileError, Format
 from lookalike.shown import brief
 from lookalike.storage.atomic import whole_file
 from lookalike.storage.mapped import Mapped, checksums
+from lookalike.suggestions import did_you_mean_file
 
 FORMAT_VERSION = 1
 
@@ -286,7 +287,8 @@ def open_container(path: str | os.PathLike[str], *, verify: bool = True) -> Cont
             sections = _read_table(source, file, length)
             mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except OSError as error:
-        raise FileError(f"{source} cannot be read: {error}") from error
+        meant = did_you_mean_file(source) if isinstance(error, FileNotFoundError) else ""
+        raise FileError(f"{source} cannot be read: {error.strerror or error}{meant}") from error
     return Container(source, mapping, sections, verify)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.checks import LARGEST, whole_number
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, Said
 from lookalike.indexes.among import Among, Chosen
 from lookalike.indexes.results import NO_LIMIT, Explanation, Matches, as_int64
 from lookalike.indexes.slices.core_answer import CoreAnswer
@@ -52,8 +52,10 @@ def search_settings(
     lists = sum(math.comb(widest, ones) for ones in range(wide + 1))
     if lists > _MOST_VARIANTS:
         raise ArgumentError(
-            f"expand is {wide}: {lists} lists for each slice of {widest} bits; expected at "
-            f"most {_MOST_VARIANTS}: use a smaller expand, or exact=True"
+            Said("expand"),
+            f" is {wide}: {lists} lists for each slice of {widest} bits; expected at "
+            f"most {_MOST_VARIANTS}: use a smaller one, or ",
+            Said("exact=True", "--exact"),
         )
     narrow = wide if admit is None else min(whole_number("admit", admit, at_least=0), wide)
     best = max(1000, 10 * k)

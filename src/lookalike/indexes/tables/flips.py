@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
 from lookalike.checks import flag, share, thread_count, whole_number
-from lookalike.errors import ArgumentError, CorruptIndexError, LookalikeWarning
+from lookalike.errors import ArgumentError, CorruptIndexError, LookalikeWarning, Said
 from lookalike.indexes.among import Among
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.indexes.results import NO_LIMIT, Matches, as_int64, too_many_matches
@@ -249,10 +249,15 @@ class FlipIndex(TabledIndex):
             tries = self._flips_for(near, target, one)
         if values is None and tries < all_sets(self.header_bits, near):
             warnings.warn(
-                f"FlipIndex.within has no weights: {tries} flips are tried in the order of their "
-                "size and position, which finds less than the likeliest would; give weights, or "
-                "allow all flips",
-                LookalikeWarning,
+                LookalikeWarning(
+                    Said("FlipIndex.within has no weights", "an index of flips knows no weights"),
+                    f": {tries} flips are tried in the order of their size and position, which "
+                    "finds less than the likeliest would; ",
+                    Said(
+                        "give weights, or allow all flips",
+                        "an index of --kind blocks or slices finds everything",
+                    ),
+                ),
                 stacklevel=2,
             )
         if among is not None:
