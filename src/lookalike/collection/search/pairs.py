@@ -30,7 +30,7 @@ def document_pairs(
     total += sum(sizes[one] * sizes[two] for one, two in zip(left, right, strict=True))
     if total > limit:
         raise ResultTooLargeError(
-            f"there are {total} pairs within radius {radius}, more than the limit of {limit}; "
+            f"there are {total} pairs within radius {radius}, more than limit={limit}; "
             "ask with a smaller radius, or raise the limit"
         )
     result = [

@@ -54,7 +54,7 @@ def search_settings(
         raise ArgumentError(
             Said("expand"),
             f" is {wide}: {lists} lists for each slice of {widest} bits; expected at "
-            f"most {_MOST_VARIANTS}: use a smaller one, or ",
+            f"most {_MOST_VARIANTS}: use a smaller expand, or ",
             Said("exact=True", "--exact"),
         )
     narrow = wide if admit is None else min(whole_number("admit", admit, at_least=0), wide)
