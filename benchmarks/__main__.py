@@ -11,6 +11,8 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
+from benchmarks.bands.live import CASES as BANDS
+from benchmarks.bands.live import run_bands
 from benchmarks.collection.cases import CASES as COLLECTIONS
 from benchmarks.collection.cases import run_collections
 from benchmarks.dedup.defaults import NAME as DEFAULTS
@@ -24,6 +26,8 @@ from benchmarks.matching.cases import CASES as MATCHING
 from benchmarks.matching.cases import matching_table, run_matching
 from benchmarks.planning.predictions import CASES as PLANNING
 from benchmarks.planning.predictions import prediction_table, run_planning
+from benchmarks.planning.real import CASES as REAL
+from benchmarks.planning.real import real_table, run_real
 from benchmarks.quality import quality_table
 from benchmarks.report import case_table, gate_table, machine_lines, summary_table, write_json
 from benchmarks.scan.cases import QUICK_FRACTION, Plan, plans
@@ -52,12 +56,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sliced = [name for name in SLICES if options.only in name]
     matched = [name for name in MATCHING if options.only in name]
     planned = [name for name in PLANNING if options.only in name]
+    sampled = [name for name in REAL if options.only in name]
     collections = [name for name in COLLECTIONS if options.only in name]
+    banded = [name for name in BANDS if options.only in name]
     deduped = selected_cases(options.only)
     with_import, with_memory = options.only in IMPORT, options.only in MEMORY
     if not (
-        scans or signings or sliced or matched or planned or collections
-        or deduped or with_import or with_memory
+        scans or signings or sliced or matched or planned or sampled or collections
+        or banded or deduped or with_import or with_memory
     ):  # fmt: skip
         print(f"no case has {options.only!r} in its name", file=sys.stderr)
         return 2
@@ -89,9 +95,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             results, verdicts = predictions(planned, quick=options.quick)
             write_json(options.output / "planning.json", machine, results, verdicts)
             gates += verdicts
+        if sampled:
+            results, verdicts = sampled_predictions(sampled, options.data, quick=options.quick)
+            write_json(options.output / "planning_real.json", machine, results, verdicts)
+            gates += verdicts
         if collections:
             results, verdicts = keep(collections, quick=options.quick)
             write_json(options.output / "collections.json", machine, results, verdicts)
+            gates += verdicts
+        if banded:
+            results, verdicts = live_bands(banded, quick=options.quick)
+            write_json(options.output / "bands.json", machine, results, verdicts)
             gates += verdicts
         if deduped:
             results, verdicts = dedup(deduped, options.data, options.cache, quick=options.quick)
@@ -159,10 +173,29 @@ def keep(selected: Sequence[str], *, quick: bool) -> tuple[list[Result], list[Ve
     return results, finish(results, quick=quick, summary=False)
 
 
+def live_bands(selected: Sequence[str], *, quick: bool) -> tuple[list[Result], list[Verdict]]:
+    """Run the benchmark of live MinHash, with one thread."""
+    results: list[Result] = []
+    for result in run_bands(selected, part=QUICK_FRACTION if quick else 1):
+        print(f"\n{case_table(result)}", flush=True)
+        results.append(result)
+    return results, finish(results, quick=quick, summary=False)
+
+
 def predictions(selected: Sequence[str], *, quick: bool) -> tuple[list[Result], list[Verdict]]:
     """Measure the costs of this machine, then what plans predict from them."""
     found = list(run_planning(selected, part=QUICK_FRACTION if quick else 1))
     print(f"\n{prediction_table(found)}", flush=True)
+    results: list[Result] = list(found)
+    return results, finish(results, quick=quick, summary=False)
+
+
+def sampled_predictions(
+    selected: Sequence[str], folder: Path | None, *, quick: bool
+) -> tuple[list[Result], list[Verdict]]:
+    """Compare what plans predict by a sample of skewed signatures with what they take and find."""
+    found = list(run_real(selected, folder, part=QUICK_FRACTION if quick else 1))
+    print(f"\n{real_table(found)}", flush=True)
     results: list[Result] = list(found)
     return results, finish(results, quick=quick, summary=False)
 

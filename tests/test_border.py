@@ -47,7 +47,9 @@ def nearest(**arrays: Any) -> None:
         "proven": np.zeros(1, np.uint8),
         "work": np.zeros((5, 1), np.int64),
     } | arrays
-    settings = _native.NearestSettings(k=2, expand=1, admit=1, rerank=5, exact=False, explain=False)
+    settings = _native.NearestSettings(
+        k=2, expand=1, admit=1, rerank=5, exact=False, or_scan=False, explain=False
+    )
     query = ROWS[:1]
     _native.slice_nearest([segment()], 8, query, settings, 1, _native.NearestAnswer(**answer))
 
@@ -68,10 +70,23 @@ def costs(steps: int = 1023) -> _native.FlipCosts:
 
 def pairs_of(kind: str, left: Any, right: Any, size: int = 1) -> None:
     similar = np.zeros(size)
-    if kind == "jaccard":
-        _native.jaccard(source(), source(), left, right, 1, similar)
+    if kind != "cosine":
+        compare = getattr(_native, kind)
+        compare(source(), source(), left, right, 1, similar)
     else:
         _native.cosine(source(), source(), left, right, 1, similar, _native.WeightKind.count, None)
+
+
+def words64(*values: int) -> NDArray[np.uint64]:
+    return np.array(values, np.uint64)
+
+
+def sampled(looked_up: bool = True) -> _native.Samples:
+    samples = _native.Samples(2, 9, 9)
+    samples.observe(source(), 1)
+    if looked_up:
+        samples.look_up(source(), 1)
+    return samples
 
 
 KEYS = np.zeros((2, 5), np.uint32)
@@ -93,6 +108,7 @@ def group_pairs(**given: Any) -> None:
 
 
 LISTS = np.zeros(8 * 256, np.uint32)
+MARKS = np.ones(5, np.uint8)
 MISFITS: dict[str, Callable[[], Any]] = {
     "scan_nearest: width": lambda: _native.scan_nearest(
         ROWS, None, True, WIDE, 1, 1, np.zeros((2, 1), np.int64), ints(2, 1)
@@ -105,6 +121,15 @@ MISFITS: dict[str, Callable[[], Any]] = {
     ),
     "scan_nearest: answer": lambda: _native.scan_nearest(
         ROWS, None, True, ROWS, 2, 1, np.zeros((5, 2), np.int64), ints(5, 1)
+    ),
+    "scan_nearest: marks": lambda: _native.scan_nearest(
+        ROWS, None, True, ROWS, 1, 1, np.zeros((5, 1), np.int64), ints(5, 1), ROWS[0, :1]
+    ),
+    "scan_nearest: k of those without a mark": lambda: _native.scan_nearest(
+        ROWS, None, True, ROWS, 1, 1, np.zeros((5, 1), np.int64), ints(5, 1), MARKS
+    ),
+    "scan_within: marks": lambda: _native.scan_within(
+        ROWS, None, True, ROWS, 1, 9, 1, np.zeros(1, np.uint8)
     ),
     "scan_within: width": lambda: _native.scan_within(ROWS, None, True, WIDE, 1, 9, 1),
     "scan_within: ids": lambda: _native.scan_within(ROWS, IDS[:1], True, ROWS, 1, 9, 1),
@@ -234,6 +259,16 @@ MISFITS: dict[str, Callable[[], Any]] = {
     ),
     "jaccard: documents": lambda: pairs_of("jaccard", longs(0), longs(2)),
     "jaccard: sides": lambda: pairs_of("jaccard", longs(0, 1), longs(1)),
+    "containment: documents": lambda: pairs_of("containment", longs(0), longs(2)),
+    "containment: answer": lambda: pairs_of("containment", longs(0), longs(0), 2),
+    "count_distinct": lambda: _native.count_distinct(source(), 1, longs(0)),
+    "Samples: size": lambda: _native.Samples(0, 1, 1),
+    "Samples: leaders": lambda: _native.Samples(1, 1, 0),
+    "Samples: late": lambda: sampled().observe(source(), 1),
+    "Samples: unknown": lambda: sampled().look_up(source(), 1),
+    "Samples: early": lambda: sampled(False).pairs(0, 1, words64(1, 1, 1), 0, 1),
+    "Samples: needs": lambda: sampled().pairs(0, 1, words64(1, 1), 0, 1),
+    "Samples: places": lambda: sampled().pairs(0, 9, words64(1, 1, 1), 0, 1),
     "cosine: documents": lambda: pairs_of("cosine", longs(-1), longs(0)),
     "cosine: answer": lambda: pairs_of("cosine", longs(0), longs(0), 2),
     "take": lambda: _native.Documents.from_list(["a"], 0).take(longs(1)),
@@ -262,7 +297,9 @@ def test_what_fits_is_not() -> None:
     flip_within(np.zeros((5, 64), np.float32))
     flip_within(np.zeros((5, 2), np.uint32))
     group_pairs()
+    sampled().pairs(0, 1, words64(1, 1, 1), 0, 1)
     pairs_of("jaccard", longs(0), longs(1))
+    pairs_of("containment", longs(0), longs(1))
     pairs_of("cosine", longs(0), longs(1))
 
 

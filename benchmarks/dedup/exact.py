@@ -28,7 +28,7 @@ from benchmarks.importing import compiled_environment
 from benchmarks.quality import Entry, QualityResult, at_least, at_most, run_entries
 from benchmarks.signing.peers import word_shingles
 
-__all__ = ["NAME", "exact"]
+__all__ = ["NAME", "every_pair", "exact"]
 
 NAME = "dedup-exact"
 COUNT = 8_000
@@ -67,8 +67,10 @@ def exact(name: str, *, cache: Path, part: int) -> QualityResult:
     return replace(result, verdicts=_verdicts(result))
 
 
-def every_pair(texts: list[str]) -> Callable[[float], NDArray[np.int64]]:
-    """Return what gives the pairs at a threshold, as left * count + right, ascending."""
+def every_pair(texts: list[str], measure: str = "jaccard") -> Callable[[float], NDArray[np.int64]]:
+    """Return what gives the pairs at a threshold, as left * count + right, ascending; by Jaccard
+    similarity or containment.
+    """
     shingles = [np.fromiter(map(hash, word_shingles(text)), np.int64) for text in texts]
     offsets = np.concatenate([[0], np.cumsum([len(each) for each in shingles])])
     matrix = feature_matrix(offsets, np.concatenate(shingles).view(np.uint64), "jaccard")
@@ -78,7 +80,8 @@ def every_pair(texts: list[str]) -> Callable[[float], NDArray[np.int64]]:
     for begin in range(0, count, _ROWS_AT_A_TIME):
         common = (matrix[begin : begin + _ROWS_AT_A_TIME] @ columns).toarray()
         rows = sizes[begin : begin + len(common), None]
-        similarity = common / np.maximum(1, rows + sizes - common)
+        whole = rows + sizes - common if measure == "jaccard" else np.minimum(rows, sizes)
+        similarity = common / np.maximum(1, whole)
         left, right = np.nonzero(similarity >= min(THRESHOLDS))
         above = left + begin < right
         keys.append((left[above] + begin) * count + right[above])

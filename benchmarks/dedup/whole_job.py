@@ -19,6 +19,8 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 import lookalike as la
+from benchmarks.dedup.contained import NAME as CONTAINED
+from benchmarks.dedup.contained import contained
 from benchmarks.dedup.exact import NAME as EXACT
 from benchmarks.dedup.exact import exact
 from benchmarks.dedup.files import COLUMN, abstracts, distinct_texts
@@ -56,6 +58,7 @@ CASES = (
     "dedup-quality-arxiv",
     "dedup-quality-debian",
     EXACT,
+    CONTAINED,
 )
 LONG_CASES = ("dedup-large",)
 """Run only if they are named: minutes, and gigabytes on disk."""
@@ -77,6 +80,7 @@ def run_dedup(
         "dedup-quality-debian": partial(quality, "debian", folder, cache, "b", part),
         "dedup-large": partial(large, cache=cache, part=part),
         EXACT: partial(exact, cache=cache, part=part),
+        CONTAINED: partial(contained, folder=folder, cache=cache, part=part),
     }
     for name in names:
         if folder is None and name.startswith("dedup-quality"):

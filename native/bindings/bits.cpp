@@ -12,9 +12,12 @@ using namespace nb::literals;
 void bind_bits(nb::module_& module) {
     nb::class_<bits::StepCosts>(module, "StepCosts")
         .def_ro("touch", &bits::StepCosts::touch)
+        .def_ro("list", &bits::StepCosts::list)
+        .def("listed", &bits::StepCosts::listed, "bytes"_a)
         .def("look_up", &bits::StepCosts::look_up)
         .def("compare", &bits::StepCosts::compare, "bytes"_a)
-        .def("scan", &bits::StepCosts::scan, "bytes"_a);
+        .def("bucket", &bits::StepCosts::bucket, "bytes"_a)
+        .def("scan", &bits::StepCosts::scan, "bytes"_a, "queries"_a);
     module.attr("USUAL_COSTS") = nb::cast(bits::kUsualCosts);
 
     module.def("kernels", [] {

@@ -21,6 +21,8 @@ NB_MODULE(_core, module) {
     lookalike::bindings::bind_tables(module);
     lookalike::bindings::bind_pairs(module);
     lookalike::bindings::bind_set_join(module);
+    lookalike::bindings::bind_bands(module);
+    lookalike::bindings::bind_samples(module);
 }
 
 extern "C" NB_EXPORT PyObject* PyInit__native();

@@ -13,5 +13,7 @@ void bind_slices(nanobind::module_& module);
 void bind_tables(nanobind::module_& module);
 void bind_pairs(nanobind::module_& module);
 void bind_set_join(nanobind::module_& module);
+void bind_bands(nanobind::module_& module);
+void bind_samples(nanobind::module_& module);
 
 }  // namespace lookalike::bindings

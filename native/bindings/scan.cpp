@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/optional.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "bindings/arrays.hpp"
@@ -19,6 +20,16 @@ search::Collection collection(const SignatureArray& array, const std::optional<I
     return {signatures(array), ids ? ids->data() : nullptr, ascending};
 }
 
+const std::uint8_t* marks(const std::optional<ByteArray>& removed, const SignatureArray& rows) {
+    expect(!removed || removed->size() == rows.shape(0), "marks of another number than rows");
+    return removed ? removed->data() : nullptr;
+}
+
+// How many rows have no mark.
+std::size_t living(const std::uint8_t* removed, std::size_t rows) {
+    return removed ? static_cast<std::size_t>(std::count(removed, removed + rows, 0)) : rows;
+}
+
 }  // namespace
 
 void bind_scan(nb::module_& module) {
@@ -29,33 +40,37 @@ void bind_scan(nb::module_& module) {
         [](const SignatureArray& rows, const std::optional<IdArray>& ids, bool ascending,
            const SignatureArray& queries, std::size_t k, std::size_t threads,
            const OutputArray<std::int64_t, 2>& out_ids,
-           const OutputArray<std::int32_t, 2>& out_distances) {
+           const OutputArray<std::int32_t, 2>& out_distances,
+           const std::optional<ByteArray>& removed) {
             expect(queries.shape(1) == rows.shape(1), "queries of another width than rows");
-            expect(k <= rows.shape(0), "a k of more than there are rows");
+            const std::uint8_t* const marked = marks(removed, rows);
+            expect(k <= living(marked, rows.shape(0)), "a k of more than there are rows");
             expect_shape(out_ids, {queries.shape(0), k}, "ids of another shape than the answer");
             expect_shape(out_distances, {queries.shape(0), k},
                          "distances of another shape than the answer");
             const nb::gil_scoped_release nogil;
             search::scan_nearest(collection(rows, ids, ascending), signatures(queries), k, threads,
-                                 python_signals, out_ids.data(), out_distances.data());
+                                 python_signals, out_ids.data(), out_distances.data(), marked);
         },
         "rows"_a.noconvert(), "ids"_a.noconvert().none(), "ascending"_a, "queries"_a.noconvert(),
-        "k"_a, "threads"_a, "out_ids"_a.noconvert(), "out_distances"_a.noconvert());
+        "k"_a, "threads"_a, "out_ids"_a.noconvert(), "out_distances"_a.noconvert(),
+        "removed"_a.noconvert().none() = nb::none());
 
     module.def(
         "scan_within",
         [](const SignatureArray& rows, const std::optional<IdArray>& ids, bool ascending,
            const SignatureArray& queries, std::uint32_t radius, std::size_t limit,
-           std::size_t threads) {
+           std::size_t threads, const std::optional<ByteArray>& removed) {
             expect(queries.shape(1) == rows.shape(1), "queries of another width than rows");
+            const std::uint8_t* const marked = marks(removed, rows);
             auto matches = without_gil([&] {
                 return search::scan_within(collection(rows, ids, ascending), signatures(queries),
-                                           radius, limit, threads, python_signals);
+                                           radius, limit, threads, python_signals, marked);
             });
             return tuple_of(std::move(matches));
         },
         "rows"_a.noconvert(), "ids"_a.noconvert().none(), "ascending"_a, "queries"_a.noconvert(),
-        "radius"_a, "limit"_a, "threads"_a);
+        "radius"_a, "limit"_a, "threads"_a, "removed"_a.noconvert().none() = nb::none());
 
     module.def(
         "scan_pairs",

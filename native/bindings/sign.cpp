@@ -136,6 +136,25 @@ void bind_vocabulary(nb::module_& module) {
         });
 }
 
+// Similarities of documents by the weights of their features.
+template <class Compare>
+void bind_weighted(nb::module_& module, const char* name, Compare compare) {
+    module.def(
+        name,
+        [compare](const BoundSource& left_source, const BoundSource& right_source,
+                  const IdArray& left, const IdArray& right, std::size_t threads,
+                  const OutputArray<double, 1>& similarities, WeightKind kind,
+                  const Vocabulary* vocabulary) {
+            expect_pairs(left_source, right_source, left, right, similarities);
+            const nb::gil_scoped_release nogil;
+            compare(
+                {*left_source.source, *right_source.source, left.data(), right.data(), left.size()},
+                kind, vocabulary, work_on(threads), similarities.data());
+        },
+        "left_source"_a, "right_source"_a, "left"_a.noconvert(), "right"_a.noconvert(), "threads"_a,
+        "similarities"_a.noconvert(), "kind"_a, "vocabulary"_a.none());
+}
+
 void bind_signers(nb::module_& module) {
     module.def(
         "count_features",
@@ -145,6 +164,17 @@ void bind_signers(nb::module_& module) {
                          "counts of another number than documents");
             const nb::gil_scoped_release nogil;
             sign::count_features(*source.source, work_on(threads), counts.data());
+        },
+        "source"_a, "threads"_a, "counts"_a.noconvert());
+
+    module.def(
+        "count_distinct",
+        [](const BoundSource& source, std::size_t threads,
+           const OutputArray<std::int64_t, 1>& counts) {
+            expect_shape(counts, {source.source->size()},
+                         "counts of another number than documents");
+            const nb::gil_scoped_release nogil;
+            sign::count_distinct(*source.source, work_on(threads), counts.data());
         },
         "source"_a, "threads"_a, "counts"_a.noconvert());
 
@@ -192,6 +222,30 @@ void bind_signers(nb::module_& module) {
             sign::minhash(*source.source, factors, terms, work_on(threads), minima.data());
         },
         "source"_a, "factors"_a, "terms"_a, "threads"_a, "minima"_a.noconvert());
+
+    module.def(
+        "weighted_minhash",
+        [](const BoundSource& source, WeightKind kind, const Vocabulary* vocabulary,
+           std::uint64_t seed, std::size_t threads, const OutputArray<std::uint32_t, 2>& values) {
+            expect_documents(source, values);
+            const nb::gil_scoped_release nogil;
+            sign::weighted_minhash(*source.source, kind, vocabulary, seed, values.shape(1),
+                                   work_on(threads), values.data());
+        },
+        "source"_a, "kind"_a, "vocabulary"_a.none(), "seed"_a, "threads"_a, "values"_a.noconvert());
+
+    module.def(
+        "mersenne_minima",
+        [](const FeatureArray& hashes, const FeatureArray& factors, const FeatureArray& terms,
+           const OutputArray<std::uint64_t, 1>& minima) {
+            expect_shape(factors, {minima.size()}, "factors of another number than permutations");
+            expect_shape(terms, {minima.size()}, "terms of another number than permutations");
+            const nb::gil_scoped_release nogil;
+            sign::mersenne_minima(hashes.data(), hashes.size(), factors.data(), terms.data(),
+                                  minima.size(), minima.data());
+        },
+        "hashes"_a.noconvert(), "factors"_a.noconvert(), "terms"_a.noconvert(),
+        "minima"_a.noconvert());
 
     module.def(
         "packed_minhash",
@@ -261,18 +315,20 @@ void bind_signers(nb::module_& module) {
         "similarities"_a.noconvert());
 
     module.def(
-        "cosine",
+        "containment",
         [](const BoundSource& left_source, const BoundSource& right_source, const IdArray& left,
-           const IdArray& right, std::size_t threads, const OutputArray<double, 1>& similarities,
-           WeightKind kind, const Vocabulary* vocabulary) {
+           const IdArray& right, std::size_t threads, const OutputArray<double, 1>& similarities) {
             expect_pairs(left_source, right_source, left, right, similarities);
             const nb::gil_scoped_release nogil;
-            sign::cosine(
+            sign::containment(
                 {*left_source.source, *right_source.source, left.data(), right.data(), left.size()},
-                kind, vocabulary, work_on(threads), similarities.data());
+                work_on(threads), similarities.data());
         },
         "left_source"_a, "right_source"_a, "left"_a.noconvert(), "right"_a.noconvert(), "threads"_a,
-        "similarities"_a.noconvert(), "kind"_a, "vocabulary"_a.none());
+        "similarities"_a.noconvert());
+
+    bind_weighted(module, "weighted_jaccard", &sign::weighted_jaccard);
+    bind_weighted(module, "cosine", &sign::cosine);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "bindings/arrays.hpp"
 #include "bindings/module.hpp"
+#include "slices/sample.hpp"
 #include "slices/search.hpp"
 #include "slices/thresholds.hpp"
 
@@ -71,6 +72,7 @@ std::vector<search::Segment> plain(const std::vector<const BoundSegment*>& segme
     return result;
 }
 
+using LengthArray = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using ScoreArray = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // What a search for the nearest writes to, as Python holds it: a row a query.
@@ -182,10 +184,12 @@ void bind_searching(nb::module_& module) {
         .def(
             "__init__",
             [](search::NearestSettings* self, std::size_t k, std::size_t expand, std::size_t admit,
-               std::size_t rerank, bool exact, bool explain) {
-                new (self) search::NearestSettings{k, expand, admit, rerank, exact, explain};
+               std::size_t rerank, bool exact, bool or_scan, bool explain) {
+                new (self)
+                    search::NearestSettings{k, expand, admit, rerank, exact, or_scan, explain};
             },
-            nb::kw_only(), "k"_a, "expand"_a, "admit"_a, "rerank"_a, "exact"_a, "explain"_a);
+            nb::kw_only(), "k"_a, "expand"_a, "admit"_a, "rerank"_a, "exact"_a, "or_scan"_a,
+            "explain"_a);
 
     nb::class_<BoundAnswer>(module, "NearestAnswer")
         .def(
@@ -271,17 +275,57 @@ void bind_slices(nb::module_& module) {
 
     module.def(
         "expected_work",
-        [](std::size_t bits, std::size_t slice_bits, std::size_t rows,
-           std::uint32_t radius) -> nb::object {
+        [](std::size_t bits, std::size_t slice_bits, std::size_t rows, std::uint32_t radius,
+           std::size_t queries, const std::optional<LengthArray>& lengths,
+           const std::optional<LengthArray>& near) -> nb::object {
             if (bits == 0 || slice_bits == 0 || slice_bits > search::Slicing::kMostSliceBits)
                 throw nb::value_error("slices have from 1 bit to as many as lists are made for");
-            const auto work =
-                search::expected_work(search::Slicing(bits, slice_bits), rows, radius);
+            const search::Slicing slicing(bits, slice_bits);
+            for (const auto& each : {lengths, near})
+                expect(!each || (each->shape(0) == slicing.count() &&
+                                 each->shape(1) == slicing.widest() + 1),
+                       "lengths of other lists");
+            const auto work = search::expected_work(slicing, rows, radius, queries,
+                                                    lengths ? lengths->data() : nullptr,
+                                                    near ? near->data() : nullptr);
             if (!work)
                 return nb::none();
             return nb::make_tuple(work->lists, work->postings, work->compared);
         },
-        "bits"_a, "slice_bits"_a, "rows"_a, "radius"_a);
+        "bits"_a, "slice_bits"_a, "rows"_a, "radius"_a, "queries"_a,
+        "lengths"_a.noconvert().none() = nb::none(), "near"_a.noconvert().none() = nb::none());
+
+    module.def(
+        "slice_levels",
+        [](const SignatureArray& rows, const SignatureArray& queries, std::size_t slice_bits,
+           std::uint32_t radius, const OutputArray<std::int64_t, 3>& levels,
+           const OutputArray<std::int64_t, 3>& near) {
+            const auto slicing = slicing_of(8 * rows.shape(1), slice_bits);
+            expect(rows.shape(1) == queries.shape(1), "queries of another width than rows");
+            for (const auto& each : {levels, near})
+                expect_shape(each, {queries.shape(0), slicing.count(), slicing.widest() + 1},
+                             "levels of other slices");
+            const nb::gil_scoped_release nogil;
+            search::slice_levels(slicing, signatures(rows), signatures(queries), radius,
+                                 levels.data(), near.data());
+        },
+        "rows"_a.noconvert(), "queries"_a.noconvert(), "slice_bits"_a, "radius"_a,
+        "levels"_a.noconvert(), "near"_a.noconvert());
+
+    module.def(
+        "slice_scores",
+        [](const SignatureArray& rows, const SignatureArray& queries, std::size_t slice_bits,
+           const OutputArray<std::int32_t, 3>& scores) {
+            const auto slicing = slicing_of(8 * rows.shape(1), slice_bits);
+            expect(rows.shape(1) == queries.shape(1), "queries of another width than rows");
+            expect(scores.shape(0) > 0, "scores of no expansion");
+            expect_shape(scores, {scores.shape(0), queries.shape(0), rows.shape(0)},
+                         "scores of other pairs");
+            const nb::gil_scoped_release nogil;
+            search::slice_scores(slicing, signatures(rows), signatures(queries),
+                                 scores.shape(0) - 1, scores.data());
+        },
+        "rows"_a.noconvert(), "queries"_a.noconvert(), "slice_bits"_a, "scores"_a.noconvert());
 
     module.def(
         "optimistic_distances",

@@ -276,6 +276,23 @@ void bind_tables(nb::module_& module) {
     bind_building(module);
 
     module.def(
+        "bucket_rows",
+        [](const std::vector<const BoundTable*>& tables, const SignatureArray& queries) {
+            std::vector<std::int64_t> rows(queries.shape(0));
+            for (const BoundTable* table : tables) {
+                expect(table->table.signatures.bytes == queries.shape(1),
+                       "queries of another width than rows");
+                for (std::size_t query = 0; query < rows.size(); ++query) {
+                    const auto bucket = table->table.bucket(
+                        table->table.header.value(signatures(queries).row(query)));
+                    rows[query] += static_cast<std::int64_t>(bucket.end - bucket.begin);
+                }
+            }
+            return to_numpy(std::move(rows));
+        },
+        "tables"_a, "queries"_a.noconvert());
+
+    module.def(
         "block_within",
         [](const std::vector<const BoundTable*>& tables, const std::optional<IdArray>& ids,
            const SignatureArray& queries, std::uint32_t radius, bool first, std::size_t limit,

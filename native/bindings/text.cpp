@@ -81,6 +81,15 @@ Documents taken_from(const Documents& all, const IdArray& positions) {
     return taken;
 }
 
+// The texts as Python has them; what is no UTF-8 in them is replaced.
+nb::list texts_of(const Documents& documents) {
+    nb::list texts;
+    for (const std::string_view text : documents.texts)
+        texts.append(nb::steal(
+            PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace")));
+    return texts;
+}
+
 nb::list unknown_words(const TextFeatures& features, const Documents& documents) {
     text::HashMap<std::string> unknown;
     const auto stems = features.stems;
@@ -143,6 +152,7 @@ void bind_text(nb::module_& module) {
         .def("__len__", [](const Documents& documents) { return documents.texts.size(); })
         .def("part", &part_of, "begin"_a, "end"_a)
         .def("take", &taken_from, "positions"_a.noconvert())
+        .def("to_list", &texts_of)
         .def(
             "first_equal",
             [](const Documents& documents, std::size_t threads,

@@ -7,6 +7,7 @@
 #endif
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
@@ -19,18 +20,27 @@
 
 namespace lookalike::bits {
 
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+// Asks the system for huge pages where memory is large; it may not have any.
+inline void advise_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) {
+#if defined(MADV_HUGEPAGE)
+    const auto begin = reinterpret_cast<std::uintptr_t>(memory);
+    const std::uintptr_t first = (begin + kHugePage - 1) / kHugePage * kHugePage;
+    if (bytes >= 2 * kHugePage)
+        ::madvise(reinterpret_cast<void*>(first), bytes - (first - begin), MADV_HUGEPAGE);
+#endif
+}
+
 // Memory for std::free, in huge pages where it is large and the system has them.
 inline void* allocate_pages(std::size_t bytes) {
-    constexpr std::size_t kHugePage = std::size_t{2} << 20;
-    void* const memory = bytes < 2 * kHugePage
-                             ? std::malloc(bytes)
-                             : std::aligned_alloc(kHugePage, (bytes / kHugePage + 1) * kHugePage);
+    const std::size_t whole = (bytes / kHugePage + 1) * kHugePage;
+    const bool large = bytes >= 2 * kHugePage;
+    void* const memory = large ? std::aligned_alloc(kHugePage, whole) : std::malloc(bytes);
     if (memory == nullptr)
         throw std::bad_alloc();
-#if defined(MADV_HUGEPAGE)
-    if (bytes >= 2 * kHugePage)
-        ::madvise(memory, (bytes / kHugePage + 1) * kHugePage, MADV_HUGEPAGE);
-#endif
+    if (large)
+        advise_huge_pages(memory, whole);
     return memory;
 }
 

@@ -1,6 +1,8 @@
 // What single steps of a search cost, in nanoseconds.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 
 namespace lookalike::bits {
@@ -11,17 +13,36 @@ namespace lookalike::bits {
 struct StepCosts {
     double touch = 6;             // something at a place of its own in memory, asked for in time
     double compared_byte = 0.12;  // of a signature that lies at a place of its own
-    double scanned_byte = 0.03;   // of signatures compared in the order they lie in
-    double posting = 1.5;         // an entry of a list, added to a score
-    double sketch = 0.3;          // compared in the order they lie in
+    double bucket_byte = 0.03;    // of signatures compared in the order they lie in, some at a time
+    double scanned_byte = 0.0145;  // the same of a whole collection, where many queries share it
+    double read_byte = 0.034;      // of what no cache holds, read in order
+    double posting = 1.8;          // an entry of a list, added to a score
+    double list = 70;              // of a search within a radius, put in order and gone through
+    double row = 13;               // of such a list, compared
+    double sketch = 0.3;           // compared in the order they lie in
 
     // A list or a bucket: where it begins, and what is there.
     constexpr double look_up() const { return 2 * touch; }
     constexpr double compare(std::size_t bytes) const {
         return touch + compared_byte * static_cast<double>(bytes);
     }
-    constexpr double scan(std::size_t bytes) const {
-        return scanned_byte * static_cast<double>(bytes);
+    constexpr double listed(std::size_t bytes) const {
+        return row + compared_byte * static_cast<double>(bytes);
+    }
+    constexpr double bucket(std::size_t bytes) const {
+        return bucket_byte * static_cast<double>(bytes);
+    }
+    // All of so many bytes, for one of some queries that are asked together.
+    constexpr double scan(double bytes, double queries) const {
+        constexpr double kCached = 1 << 24;
+        return bytes * (bytes <= kCached || scanned_byte * queries > read_byte
+                            ? scanned_byte
+                            : read_byte / queries);
+    }
+    // What a touch costs more if it is anywhere in so many bytes: a little for each doubling beyond
+    // a cache, up to what main memory costs.
+    double missed(double bytes) const {
+        return std::clamp(2 * std::log2(bytes / (1 << 20)), 0.0, 12.0);
     }
 };
 

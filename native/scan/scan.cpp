@@ -117,6 +117,13 @@ struct Match {
     std::uint32_t distance;
 };
 
+// Takes out hits whose rows are removed, and returns how many are left.
+std::size_t leave_out(Hit* hits, std::size_t count, const std::uint8_t* removed) {
+    return static_cast<std::size_t>(
+        std::remove_if(hits, hits + count, [&](const Hit& hit) { return removed[hit.row] != 0; }) -
+        hits);
+}
+
 // Runs the grid and collects every (query, row) within the radius, in no particular order.
 // `first_row(query)`, which must not fall as queries rise, is the first row to compare a query
 // with.
@@ -124,7 +131,8 @@ template <class FirstRow>
 std::vector<std::vector<Match>> collect_matches(const Collection& collection,
                                                 const Signatures& queries, std::uint32_t radius,
                                                 std::size_t limit, std::size_t threads,
-                                                const Checkpoint& checkpoint, FirstRow first_row) {
+                                                const Checkpoint& checkpoint,
+                                                const std::uint8_t* removed, FirstRow first_row) {
     const Grid grid(queries.count, collection, queries.count);
     const Kernels kernels = bits::kernels_for(collection.bytes);
     std::vector<std::vector<Match>> found(threads);
@@ -142,9 +150,10 @@ std::vector<std::vector<Match>> collect_matches(const Collection& collection,
                 const std::size_t from = std::max(begin, first_row(query));
                 if (from >= end)
                     continue;
-                const std::size_t count =
-                    kernels.filter(queries.row(query), collection.row(from), end - from,
-                                   collection.bytes, radius, buffer);
+                std::size_t count = kernels.filter(queries.row(query), collection.row(from),
+                                                   end - from, collection.bytes, radius, buffer);
+                if (removed != nullptr)
+                    count = leave_out(buffer, count, removed + from);
                 if (count == 0)
                     continue;
                 if (total.fetch_add(count, std::memory_order_relaxed) + count > limit)
@@ -197,7 +206,7 @@ std::vector<std::int64_t> each_query(std::vector<std::vector<Match>> found, std:
 
 void scan_nearest(const Collection& collection, const Signatures& queries, std::size_t k,
                   std::size_t threads, const Checkpoint& checkpoint, std::int64_t* ids,
-                  std::int32_t* distances) {
+                  std::int32_t* distances, const std::uint8_t* removed) {
     if (k == 0 || queries.count == 0)
         return;
     threads = bits::worthwhile_threads(threads, bytes_to_read(queries.count, collection));
@@ -243,9 +252,11 @@ void scan_nearest(const Collection& collection, const Signatures& queries, std::
                     const std::int64_t cutoff = heap.cutoff(collection.ascending);
                     if (cutoff < 0)
                         continue;
-                    const std::size_t count = kernels.filter(
-                        queries.row(query), collection.row(begin), end - begin, collection.bytes,
-                        static_cast<std::uint32_t>(cutoff), buffer);
+                    std::size_t count = kernels.filter(queries.row(query), collection.row(begin),
+                                                       end - begin, collection.bytes,
+                                                       static_cast<std::uint32_t>(cutoff), buffer);
+                    if (removed != nullptr)
+                        count = leave_out(buffer, count, removed + begin);
                     for (std::size_t hit = 0; hit < count; ++hit)
                         heap.push({buffer[hit].distance, collection.id(begin + buffer[hit].row)});
                 }
@@ -257,9 +268,10 @@ void scan_nearest(const Collection& collection, const Signatures& queries, std::
 }
 
 Matches scan_within(const Collection& collection, const Signatures& queries, std::uint32_t radius,
-                    std::size_t limit, std::size_t threads, const Checkpoint& checkpoint) {
+                    std::size_t limit, std::size_t threads, const Checkpoint& checkpoint,
+                    const std::uint8_t* removed) {
     threads = bits::worthwhile_threads(threads, bytes_to_read(queries.count, collection));
-    auto found = collect_matches(collection, queries, radius, limit, threads, checkpoint,
+    auto found = collect_matches(collection, queries, radius, limit, threads, checkpoint, removed,
                                  [](std::size_t) { return std::size_t{0}; });
     const std::size_t total = count_matches(found);
     Matches matches;
@@ -284,7 +296,7 @@ Pairs scan_pairs(const Collection& collection, std::uint32_t radius, std::size_t
                  std::size_t threads, const Checkpoint& checkpoint) {
     threads = bits::worthwhile_threads(threads, bytes_to_read(collection.count, collection) / 2);
     auto found = collect_matches(collection, collection, radius, limit, threads, checkpoint,
-                                 [](std::size_t query) { return query + 1; });
+                                 nullptr, [](std::size_t query) { return query + 1; });
 
     // Where ids do not grow with position, go on with ranks by id in place of positions.
     std::vector<std::size_t> by_id;

@@ -46,15 +46,17 @@ struct TooManyResults : std::runtime_error {
     TooManyResults() : std::runtime_error("more results than the limit allows") {}
 };
 
-// The k nearest of each query, k <= collection.count, to rows of k ids and k distances.
+// The k nearest of each query, to rows of k ids and k distances; k is at most how many there are.
 void scan_nearest(const Collection& collection, const Signatures& queries, std::size_t k,
                   std::size_t threads, const bits::Checkpoint& checkpoint, std::int64_t* ids,
-                  std::int32_t* distances);
+                  std::int32_t* distances, const std::uint8_t* removed = nullptr);
 
 // Everything within `radius` of each query, sorted by (distance, id).
-// Throws TooManyResults as soon as there are more than `limit`.
+// Throws TooManyResults as soon as there are more than `limit`. `removed`: a byte per row, not 0
+// where it is none of the collection any more; null: all are.
 Matches scan_within(const Collection& collection, const Signatures& queries, std::uint32_t radius,
-                    std::size_t limit, std::size_t threads, const bits::Checkpoint& checkpoint);
+                    std::size_t limit, std::size_t threads, const bits::Checkpoint& checkpoint,
+                    const std::uint8_t* removed = nullptr);
 
 // All pairs of the collection within `radius`, each once with left < right, sorted by
 // (left, right). Throws TooManyResults as soon as there are more than `limit`.

@@ -19,6 +19,9 @@ struct Work {
 // How many features each document has, repetitions included.
 void count_features(const Source& source, Work work, std::int64_t* counts);
 
+// How many different ones.
+void count_distinct(const Source& source, Work work, std::int64_t* counts);
+
 // Algorithm 1 of Sood and Loguinov: bit j is 1 where the weights of features whose hash has bit j,
 // minus those of the others, are 0 or more. Word 0 of the hash is the feature itself if `seed` is
 // 0. `signatures` has bytes = bits / 8 a row. `sums`, unless null, gets bits floats a row: those
@@ -44,6 +47,18 @@ void minhash(const Source& source, const std::vector<std::uint32_t>& factors,
 void packed_minhash(const Source& source, const std::vector<std::uint32_t>& factors,
                     const std::vector<std::uint32_t>& terms, std::size_t b, Work work,
                     std::uint8_t* signatures);
+
+// The permutations of datasketch: minima[p] becomes the least of itself and of the lower 32 bits of
+// (factors[p] * h + terms[p] modulo 2^64) modulo 2^61 - 1, over the hashes h.
+void mersenne_minima(const std::uint64_t* hashes, std::size_t count, const std::uint64_t* factors,
+                     const std::uint64_t* terms, std::size_t permutations, std::uint64_t* minima);
+
+// Consistent weighted sampling (Ioffe): value p is a hash of a feature and of how often it fits
+// into its weight, drawn so that two documents draw the same with a probability that is their
+// weighted Jaccard similarity. 2^32 - 1 for a document without weights.
+void weighted_minhash(const Source& source, WeightKind kind, const Vocabulary* vocabulary,
+                      std::uint64_t seed, std::size_t permutations, Work work,
+                      std::uint32_t* values);
 
 // The lowest b bits of each value after mixing it with its position, packed in order of position.
 void pack_minima(const std::uint32_t* minima, std::size_t documents, std::size_t permutations,
@@ -71,6 +86,14 @@ struct DocumentPairs {
 // Exact Jaccard similarity of the feature sets, 0 if both are empty. Each document that occurs is
 // read once.
 void jaccard(const DocumentPairs& pairs, Work work, double* similarities);
+
+// Exact weighted Jaccard similarity, likewise: the sum of the lesser weights of all features over
+// that of the greater ones.
+void weighted_jaccard(const DocumentPairs& pairs, WeightKind kind, const Vocabulary* vocabulary,
+                      Work work, double* similarities);
+
+// Exact containment of the smaller feature set in the larger one, likewise.
+void containment(const DocumentPairs& pairs, Work work, double* similarities);
 
 // Exact cosine of the weighted features, likewise.
 void cosine(const DocumentPairs& pairs, WeightKind kind, const Vocabulary* vocabulary, Work work,

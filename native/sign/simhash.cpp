@@ -23,6 +23,17 @@ void count_features(const Source& source, Work work, std::int64_t* counts) {
     });
 }
 
+void count_distinct(const Source& source, Work work, std::int64_t* counts) {
+    struct State {
+        Reader reader;
+        DistinctFeatures distinct;
+    };
+    per_document(source.size(), work, State{}, [&](State& state, std::size_t document) {
+        state.distinct.fill(state.reader.read(source, document));
+        counts[document] = static_cast<std::int64_t>(state.distinct.features.size());
+    });
+}
+
 void simhash(const Source& source, WeightKind kind, const Vocabulary* vocabulary, std::size_t bytes,
              std::uint64_t seed, Work work, std::uint8_t* signatures, float* sums) {
     struct State {

@@ -79,18 +79,47 @@ void compare_pairs(const DocumentPairs& pairs, const Weigher& weigher, Work work
     });
 }
 
-// Calls both(a, b) for each feature that is in both.
+constexpr std::size_t kMuchLarger = 16;
+
+// Calls both(a, b) for each feature that is in both, ascending.
 template <class Both>
 void intersect(const FeatureVector& a, const FeatureVector& b, Both both) {
-    auto left = a.entries.begin(), right = b.entries.begin();
-    while (left != a.entries.end() && right != b.entries.end()) {
-        if (left->feature < right->feature)
-            ++left;
-        else if (right->feature < left->feature)
-            ++right;
-        else
-            both(*left++, *right++);
+    const Entry *left = a.entries.data(), *const left_end = left + a.entries.size();
+    const Entry *right = b.entries.data(), *const right_end = right + b.entries.size();
+    const auto before = [](const Entry& entry, std::uint64_t feature) {
+        return entry.feature < feature;
+    };
+    if (a.entries.size() * kMuchLarger < b.entries.size()) {
+        // Most of the larger one is passed over, in steps that double.
+        for (; left != left_end && right != right_end; ++left) {
+            std::ptrdiff_t step = 1;
+            while (step < right_end - right && right[step].feature < left->feature)
+                step *= 2;
+            right =
+                std::lower_bound(right + step / 2, right + std::min(step + 1, right_end - right),
+                                 left->feature, before);
+            if (right != right_end && right->feature == left->feature)
+                both(*left, *right);
+        }
+        return;
     }
+    // Which one is behind is a coin toss, so that it is better not to guess: both move.
+    while (left != left_end && right != right_end) {
+        const std::uint64_t one = left->feature, two = right->feature;
+        if (one == two)
+            both(*left, *right);
+        left += one <= two;
+        right += two <= one;
+    }
+}
+
+// The same, whichever is the larger one: for what does not matter which is which.
+template <class Both>
+void intersect_any(const FeatureVector& a, const FeatureVector& b, Both both) {
+    if (a.entries.size() <= b.entries.size())
+        intersect(a, b, both);
+    else
+        intersect(b, a, both);
 }
 
 }  // namespace
@@ -100,9 +129,39 @@ void jaccard(const DocumentPairs& pairs, Work work, double* similarities) {
     compare_pairs(
         pairs, uniform, work, similarities, [](const FeatureVector& a, const FeatureVector& b) {
             std::size_t common = 0;
-            intersect(a, b, [&](const Entry&, const Entry&) { ++common; });
+            intersect_any(a, b, [&](const Entry&, const Entry&) { ++common; });
             const std::size_t all = a.entries.size() + b.entries.size() - common;
             return all == 0 ? 0.0 : static_cast<double>(common) / static_cast<double>(all);
+        });
+}
+
+void weighted_jaccard(const DocumentPairs& pairs, WeightKind kind, const Vocabulary* vocabulary,
+                      Work work, double* similarities) {
+    const auto sum = [](const FeatureVector& vector) {
+        double total = 0;
+        for (const Entry& entry : vector.entries)
+            total += entry.weight;
+        return total;
+    };
+    compare_pairs(pairs, Weigher(kind, vocabulary), work, similarities,
+                  [&](const FeatureVector& a, const FeatureVector& b) {
+                      double lesser = 0;
+                      intersect(a, b, [&](const Entry& x, const Entry& y) {
+                          lesser += std::min(x.weight, y.weight);
+                      });
+                      const double greater = sum(a) + sum(b) - lesser;
+                      return greater <= 0 ? 0.0 : std::min(1.0, lesser / greater);
+                  });
+}
+
+void containment(const DocumentPairs& pairs, Work work, double* similarities) {
+    const Weigher uniform(WeightKind::uniform, nullptr);
+    compare_pairs(
+        pairs, uniform, work, similarities, [](const FeatureVector& a, const FeatureVector& b) {
+            std::size_t common = 0;
+            intersect_any(a, b, [&](const Entry&, const Entry&) { ++common; });
+            const std::size_t smaller = std::min(a.entries.size(), b.entries.size());
+            return smaller == 0 ? 0.0 : static_cast<double>(common) / static_cast<double>(smaller);
         });
 }
 
@@ -111,7 +170,7 @@ void cosine(const DocumentPairs& pairs, WeightKind kind, const Vocabulary* vocab
     compare_pairs(pairs, Weigher(kind, vocabulary), work, similarities,
                   [](const FeatureVector& a, const FeatureVector& b) {
                       double product = 0;
-                      intersect(a, b, [&](const Entry& x, const Entry& y) {
+                      intersect_any(a, b, [&](const Entry& x, const Entry& y) {
                           product += x.weight * y.weight;
                       });
                       const double lengths = a.length * b.length;

@@ -1,15 +1,14 @@
 #include <algorithm>
 #include <optional>
 
-#include "bits/kernels.hpp"
 #include "bits/step_costs.hpp"
 #include "bits/top_k.hpp"
+#include "slices/query_part.hpp"
 #include "slices/round.hpp"
 #include "slices/search.hpp"
 
 namespace lookalike::search {
 
-using bits::Kernels;
 using bits::kUsualCosts;
 using bits::TopK;
 
@@ -18,23 +17,62 @@ namespace {
 constexpr double kCandidatesAtOnce = 1 << 20;  // to be re-ranked: 16 MB
 constexpr double kUninterrupted = 1e8;         // nanoseconds
 
+// What comparing one query with everything costs: the answer must not depend on how many are asked
+// at once, so it is taken to be two.
 double scan_cost(const std::vector<Segment>& segments, std::size_t bytes) {
     double total = 0;
     for (const Segment& segment : segments)
-        total += static_cast<double>(segment.collection.count);
-    return total * kUsualCosts.scan(bytes);
+        total += static_cast<double>(segment.collection.count * bytes);
+    return kUsualCosts.scan(total, 2);
 }
 
-double list_cost(const std::vector<Segment>& segments, const Slicing& slicing, std::size_t expand) {
-    double total = 0;
-    for (const Segment& segment : segments) {
-        if (!segment.has_lists())
-            continue;
-        total += postings_expected(slicing, segment.collection.count, expand) * kUsualCosts.posting;
-        for (std::size_t position = 0; position < slicing.count(); ++position)
-            total += lists_near(slicing.width(position), expand) * kUsualCosts.look_up();
-    }
-    return total;
+// What reading all lists up to `expand` bits away costs. The query's own and those one bit away are
+// looked up; those farther away are taken to be as long as these, or as the average.
+double list_cost(const std::vector<Segment>& segments, const SlicedQuery& query,
+                 std::size_t expand) {
+    const Slicing& slicing = query.slicing;
+    double number = 0, postings = 0;
+    for (const Segment& segment : segments)
+        std::visit(
+            [&](const auto& lists) {
+                if constexpr (!std::is_same_v<std::decay_t<decltype(lists)>, std::monostate>)
+                    for (std::size_t position = 0; position < slicing.count(); ++position) {
+                        const std::size_t width = slicing.width(position);
+                        const std::uint32_t value = query.values[position];
+                        const auto size = [&](std::uint32_t of) {
+                            return static_cast<double>(lists.list(position, of).size);
+                        };
+                        number += 1;
+                        postings += size(value);
+                        if (expand == 0)
+                            continue;
+                        double near = 0;
+                        for (std::size_t bit = 0; bit < width; ++bit)
+                            near += size(value ^ 1u << bit);
+                        const auto bits = static_cast<double>(width);
+                        const double length =
+                            std::max(near / bits, static_cast<double>(lists.count) /
+                                                      static_cast<double>(1u << width));
+                        number += bits;
+                        postings += near;
+                        for (std::size_t ones = 2; ones <= std::min(expand, width); ++ones) {
+                            number += choose(width, ones);
+                            postings += choose(width, ones) * length;
+                        }
+                    }
+            },
+            segment.lists);
+    double rows = 0;
+    for (const Segment& segment : segments)
+        rows += static_cast<double>(segment.collection.count);
+    const auto offsets =
+        static_cast<double>(sizeof(std::uint32_t) * slicing.lists_before(slicing.count()));
+    const double cost = number * (kUsualCosts.look_up() + 2 * kUsualCosts.missed(offsets)) +
+                        postings * kUsualCosts.posting;
+    // Many are added up in a table of all rows, which is then read.
+    return postings > rows * kTableShare
+               ? cost + kUsualCosts.read_byte * static_cast<double>(sizeof(std::uint16_t)) * rows
+               : cost;
 }
 
 // All that the queries of one call have in common.
@@ -42,12 +80,14 @@ class TopSearch {
   public:
     TopSearch(const Slicing& slicing, const std::vector<Segment>& segments,
               const NearestSettings& settings, std::size_t list_threads,
-              const bits::Checkpoint& checkpoint, const NearestOutput& output)
+              const bits::Checkpoint& checkpoint, const std::vector<std::size_t>& places,
+              const NearestOutput& output)
         : slicing_(slicing),
           segments_(segments),
           settings_(settings),
           list_threads_(list_threads),
           checkpoint_(checkpoint),
+          places_(places),
           output_(output) {
         const std::size_t first = settings.exact ? 0 : settings.expand;
         prepare(first);
@@ -63,7 +103,7 @@ class TopSearch {
         const auto candidates =
             static_cast<double>(std::clamp<std::size_t>(alive_, 1, settings_.rerank));
         const double cost = candidates * kUsualCosts.compare(slicing_.bits() / 8) +
-                            list_cost(segments_, slicing_, settings_.expand);
+                            postings() * kUsualCosts.posting + lists() * kUsualCosts.look_up();
         return static_cast<std::size_t>(
             std::clamp(std::min(kCandidatesAtOnce / candidates, kUninterrupted / cost), 1.0,
                        static_cast<double>(Reranking::kMostQueries)));
@@ -103,7 +143,8 @@ class TopSearch {
                   settings_.expand);
     }
 
-    void search_exactly(std::size_t index, const std::uint8_t* signature) const {
+    // False if lists would take longer to prove an answer than a scan: then there is none.
+    bool search_exactly(std::size_t index, const std::uint8_t* signature) const {
         std::vector<SlicedQuery> sliced{{slicing_, signature}};
         Chosen chosen;
         NearestSettings now = settings_;
@@ -132,15 +173,14 @@ class TopSearch {
             }
             if (is_exact(chosen, nearest, optimistic, now)) {
                 write(index, reranking.nearest(0), chosen, true, now.expand);
-                return;
+                return true;
             }
-            if (list_cost(segments_, slicing_, now.expand + 1) >
+            if (list_cost(segments_, sliced[0], now.expand + 1) >
                 scan_cost(segments_, slicing_.bits() / 8))
                 break;
         }
-        chosen.rest = std::nullopt;
-        auto nearest = scan(signature);
-        write(index, nearest, chosen, true, now.expand);
+        write_work(index, chosen, now.expand);
+        return false;
     }
 
   private:
@@ -179,14 +219,17 @@ class TopSearch {
         std::optional<std::uint32_t> rest;  // the best score of the others, or more
     };
 
-    // Queries whose postings are read together.
-    std::size_t block_size() const {
-        double lists = 0;
+    // How many lists a query reads.
+    double lists() const {
+        double all = 0;
         for (const Segment& segment : segments_)
             if (segment.has_lists())
-                lists += static_cast<double>(lists_read(slicing_, *near_, settings_.expand));
-        return PostingBlock::queries_at_once(postings(), lists);
+                all += static_cast<double>(lists_read(slicing_, *near_, settings_.expand));
+        return all;
     }
+
+    // Queries whose postings are read together.
+    std::size_t block_size() const { return PostingBlock::queries_at_once(postings(), lists()); }
 
     // Hands the best candidates of a query on to be re-ranked. It is number `at` in its blocks and
     // `place` in its group.
@@ -222,40 +265,26 @@ class TopSearch {
                                  kth(nearest));
     }
 
-    Nearest scan(const std::uint8_t* signature) const {
-        Nearest nearest(settings_.k);
-        const Kernels kernels = bits::kernels_for(slicing_.bits() / 8);
-        const std::size_t bytes = slicing_.bits() / 8;
-        std::vector<bits::Hit> hits(1024);
-        for (const Segment& segment : segments_) {
-            const Collection& rows = segment.collection;
-            for (std::size_t begin = 0; begin < rows.count; begin += hits.size()) {
-                const std::size_t found = kernels.filter(
-                    signature, rows.row(begin), std::min(hits.size(), rows.count - begin), bytes,
-                    static_cast<std::uint32_t>(nearest.cutoff(false)), hits.data());
-                for (std::size_t hit = 0; hit < found; ++hit)
-                    if (!segment.is_removed(begin + hits[hit].row))
-                        nearest.push({{hits[hit].distance, rows.id(begin + hits[hit].row)}, 0});
-            }
-        }
-        return nearest;
-    }
-
     void write(std::size_t query, Nearest& nearest, const Chosen& chosen, bool exact,
                std::size_t expanded) const {
-        std::size_t at = query * settings_.k;
+        std::size_t at = places_[query] * settings_.k;
         for (const ScoredNeighbor& one : nearest.take_sorted()) {
             output_.ids[at] = one.id;
             output_.distances[at] = static_cast<std::int32_t>(one.distance);
             output_.scores[at++] = static_cast<std::int32_t>(one.score);
         }
-        output_.rest[query] = chosen.rest ? static_cast<std::int32_t>(*chosen.rest) : -1;
-        output_.exact[query] = exact ? 1 : 0;
-        output_.lists[query] = chosen.counters.lists;
-        output_.postings[query] = chosen.counters.postings;
-        output_.candidates[query] = chosen.counters.candidates;
-        output_.reranked[query] = chosen.counters.reranked;
-        output_.expanded[query] = static_cast<std::int64_t>(expanded);
+        output_.rest[places_[query]] = chosen.rest ? static_cast<std::int32_t>(*chosen.rest) : -1;
+        output_.exact[places_[query]] = exact ? 1 : 0;
+        write_work(query, chosen, expanded);
+    }
+
+    void write_work(std::size_t query, const Chosen& chosen, std::size_t expanded) const {
+        const std::size_t place = places_[query];
+        output_.lists[place] = chosen.counters.lists;
+        output_.postings[place] = chosen.counters.postings;
+        output_.candidates[place] = chosen.counters.candidates;
+        output_.reranked[place] = chosen.counters.reranked;
+        output_.expanded[place] = static_cast<std::int64_t>(expanded);
     }
 
     const Slicing& slicing_;
@@ -263,85 +292,90 @@ class TopSearch {
     const NearestSettings& settings_;
     std::size_t list_threads_;
     const bits::Checkpoint& checkpoint_;
+    const std::vector<std::size_t>& places_;  // where the answer of each query belongs
     const NearestOutput& output_;
     std::optional<Neighbourhood> near_;
     std::vector<std::int32_t> optimistic_;
     std::size_t alive_ = 0;
 };
 
+// Which queries are marked, or are not.
+std::vector<std::size_t> places_of(const std::vector<std::uint8_t>& marks, bool marked) {
+    std::vector<std::size_t> places;
+    for (std::size_t query = 0; query < marks.size(); ++query)
+        if ((marks[query] != 0) == marked)
+            places.push_back(query);
+    return places;
+}
+
+// Compares queries with everything. A score is then of all bits.
+void scan_part(const Slicing& slicing, const std::vector<Segment>& segments, const QueryPart& part,
+               std::size_t k, std::size_t threads, const bits::Checkpoint& checkpoint,
+               const NearestOutput& output) {
+    std::vector<TopK> nearest(part.queries.count, TopK(k));
+    std::int64_t compared = 0;
+    for (const Segment& segment : segments) {
+        const std::size_t most = std::min(k, segment.alive);
+        std::vector<std::int64_t> ids(part.queries.count * most);
+        std::vector<std::int32_t> distances(ids.size());
+        scan_nearest(segment.collection, part.queries, most, threads, checkpoint, ids.data(),
+                     distances.data(), segment.removed);
+        for (std::size_t at = 0; at < ids.size(); ++at)
+            nearest[at / most].push({static_cast<std::uint32_t>(distances[at]), ids[at]});
+        compared += static_cast<std::int64_t>(segment.collection.count);
+    }
+    for (std::size_t query = 0; query < part.queries.count; ++query) {
+        const std::size_t place = part.places[query];
+        std::size_t at = place * k;
+        for (const bits::Neighbor& one : nearest[query].take_sorted()) {
+            output.ids[at] = one.id;
+            output.distances[at] = static_cast<std::int32_t>(one.distance);
+            output.scores[at++] = static_cast<std::int32_t>(slicing.bits() - one.distance);
+        }
+        output.rest[place] = -1;
+        output.exact[place] = 1;
+        output.candidates[place] = output.reranked[place] += compared;
+        output.expanded[place] = static_cast<std::int64_t>(slicing.widest());
+    }
+}
+
 }  // namespace
 
 void slice_nearest(const Slicing& slicing, const std::vector<Segment>& segments,
                    const Signatures& queries, const NearestSettings& settings, std::size_t threads,
                    const bits::Checkpoint& checkpoint, const NearestOutput& output) {
+    std::vector<std::uint8_t> scanned(queries.count);
+    if (settings.or_scan) {
+        const double scan = scan_cost(segments, queries.bytes);
+        const auto lists = lists_read(slicing, {slicing, settings.expand}, settings.expand);
+        const bool never = static_cast<double>(lists) * kUsualCosts.look_up() > scan;
+        bits::share_out(queries.count, threads, checkpoint, [&](std::size_t, std::size_t query) {
+            scanned[query] =
+                never || list_cost(segments, {slicing, queries.row(query)}, settings.expand) > scan;
+        });
+    }
+    const QueryPart part(queries, places_of(scanned, false));
+    const std::size_t count = part.queries.count;
     // Threads over queries where there are enough of them, else over the lists of each query.
-    const bool enough = queries.count >= threads;
-    const TopSearch top(slicing, segments, settings, enough ? 1 : threads, checkpoint, output);
+    const bool enough = count >= threads;
+    const TopSearch top(slicing, segments, settings, enough ? 1 : threads, checkpoint, part.places,
+                        output);
     const std::size_t workers = enough ? threads : 1;
-    const std::size_t fair = workers == 1 ? queries.count : queries.count / (4 * workers);
+    const std::size_t fair = workers == 1 ? count : count / (4 * workers);
     const std::size_t at_once = std::clamp<std::size_t>(fair, 1, top.group_size());
-    const std::size_t tasks = (queries.count + at_once - 1) / at_once;
+    const std::size_t tasks = (count + at_once - 1) / at_once;
     bits::share_out(tasks, workers, checkpoint, [&](std::size_t, std::size_t task) {
         const std::size_t first = task * at_once;
         if (settings.exact)
-            top.search_exactly(first, queries.row(first));
+            scanned[part.places[first]] = !top.search_exactly(first, part.queries.row(first));
         else
-            top.search_group(first, {queries.row(first), std::min(at_once, queries.count - first),
-                                     queries.bytes});
+            top.search_group(
+                first, {part.queries.row(first), std::min(at_once, count - first), queries.bytes});
     });
     PostingBlock::free_unused(top.postings());
-}
-
-std::int64_t least_unseen(const Slicing& slicing, std::size_t admit) {
-    std::int64_t least = 0;
-    for (std::size_t position = 0; position < slicing.count(); ++position) {
-        if (admit >= slicing.width(position))
-            return INT64_MAX;  // every signature is seen at this position
-        least += static_cast<std::int64_t>(admit) + 1;
-    }
-    return least;
-}
-
-std::uint32_t lowest_doubtful(const std::vector<std::int32_t>& optimistic,
-                              std::optional<std::uint32_t> rest, std::optional<std::int64_t> kth) {
-    for (std::uint32_t score = 1; rest && score <= *rest; ++score)
-        if (!kth || optimistic[score] <= *kth)
-            return score;
-    return 0;
-}
-
-bool nothing_is_nearer(const Slicing& slicing, const std::vector<std::int32_t>& optimistic,
-                       std::size_t admit, std::optional<std::uint32_t> rest,
-                       std::optional<std::int64_t> kth) {
-    return kth && least_unseen(slicing, admit) > *kth &&
-           lowest_doubtful(optimistic, rest, kth) == 0;
-}
-
-std::vector<std::int32_t> optimistic_distances(const Slicing& slicing, std::size_t expand) {
-    const std::size_t bits = slicing.bits(), widest = slicing.widest();
-    std::size_t wide = 0;
-    while (wide < slicing.count() && slicing.width(wide) == widest)
-        ++wide;
-    const std::size_t narrow = slicing.count() - wide;
-    const std::size_t narrow_width = widest - 1;
-    const auto unseen = [&](std::size_t count, std::size_t width) {
-        return count * std::min(expand + 1, width);
-    };
-    // With `a` wide and `b` narrow slices seen, a score S leaves their width less S, and each slice
-    // that was not seen has at least one bit more than was looked for.
-    std::vector<std::int32_t> least(bits + 1, static_cast<std::int32_t>(bits));
-    for (std::size_t a = 0; a <= wide; ++a)
-        for (std::size_t b = 0; b <= narrow; ++b) {
-            const std::size_t seen = a * widest + b * narrow_width;
-            const std::size_t total =
-                seen + unseen(wide - a, widest) + unseen(narrow - b, narrow_width);
-            least[seen] = std::min(least[seen], static_cast<std::int32_t>(total));
-        }
-    for (std::size_t score = bits; score-- > 0;)
-        least[score] = std::min(least[score], least[score + 1]);
-    for (std::size_t score = 0; score <= bits; ++score)
-        least[score] = std::max(0, least[score] - static_cast<std::int32_t>(score));
-    return least;
+    const QueryPart rest(queries, places_of(scanned, true));
+    if (rest.queries.count != 0)
+        scan_part(slicing, segments, rest, settings.k, threads, checkpoint, output);
 }
 
 }  // namespace lookalike::search

@@ -12,11 +12,9 @@ namespace lookalike::search {
 
 namespace {
 
-// Above this share of the collection, a table of all scores beats sorting.
-constexpr double kTableShare = 1.0 / 128;
-
 constexpr std::size_t kPostingsAtOnce = 1 << 24;  // of a block: 64 MB
 constexpr double kMostQueries = 1024;
+constexpr double kLonger = 4;
 constexpr double kKeptPostings = 1 << 22;  // more are not kept for the next search
 
 // Many postings are written and read again; that pays if lists do not stay in the cache, and if so
@@ -97,6 +95,10 @@ PostingBlock::PostingBlock(const Segment& segment, std::span<const SlicedQuery> 
             look_up(lists, queries, near, settings);
     };
     std::visit(find, segment.lists);
+    // Lists of values that are not equally frequent may be longer than was to be expected.
+    if (static_cast<double>(store_->ends.back()) >
+        kLonger * static_cast<double>(queries.size() * segment.collection.count) * kTableShare)
+        few_ = false;
 }
 
 void PostingBlock::free_unused(double postings) {

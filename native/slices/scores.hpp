@@ -303,6 +303,9 @@ void score_segment(const Segment& segment, const SlicedQuery& query, const Neigh
                    const NearestSettings& settings, std::size_t threads,
                    const bits::Checkpoint& checkpoint, SegmentScores& scores, Counters& counters);
 
+// Above this share of the collection, a table of all scores beats sorting postings.
+constexpr double kTableShare = 1.0 / 128;
+
 // How many postings the lists up to `expand` differing bits have, if values were equally frequent.
 double postings_expected(const Slicing& slicing, std::size_t rows, std::size_t expand);
 

@@ -31,6 +31,7 @@ struct NearestSettings {
     std::size_t admit;   // beyond so many differing bits, lists bring in no new candidates (j)
     std::size_t rerank;  // so many candidates of the best score get their true distance
     bool exact;          // go on until the answer is proven, or scan
+    bool or_scan;        // scan where lists would take longer
     bool explain;        // count candidates, which takes a sweep over all scores
 };
 
@@ -38,7 +39,7 @@ struct NearestSettings {
 struct NearestOutput {
     std::int64_t* ids;         // k
     std::int32_t* distances;   // k
-    std::int32_t* scores;      // k: 0 where the row was found by scanning
+    std::int32_t* scores;      // k
     std::int32_t* rest;        // the best score that was not re-ranked; -1: there is none
     std::uint8_t* exact;       // 1: no other signature can be among the k nearest
     std::int64_t* lists;       // read
@@ -51,7 +52,8 @@ struct NearestOutput {
 // Candidate: a signature that has a slice within `admit` bits of the query's. Score: the sum, over
 // slices within `expand` bits, of the bits that agree. The `rerank` best by (score, id) get their
 // true distance; of those the k nearest by (distance, id) are the answer. It does not depend on the
-// number of threads, nor on how the collection is cut into segments.
+// number of threads, nor on how the collection is cut into segments. Where a query is scanned, all
+// bits are compared, as if slices of any number of differing bits had been read.
 void slice_nearest(const Slicing& slicing, const std::vector<Segment>& segments,
                    const Signatures& queries, const NearestSettings& settings, std::size_t threads,
                    const bits::Checkpoint& checkpoint, const NearestOutput& output);

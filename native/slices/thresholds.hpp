@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <span>
 
 #include "slices/slicing.hpp"
 
@@ -14,50 +13,48 @@ namespace lookalike::search {
 // What lists cost in such a search.
 class ListCosts {
   public:
-    ListCosts(std::size_t rows, std::size_t bytes, std::uint32_t radius, bool sketches);
+    // `queries` are asked together: where they are scanned, they share the reading.
+    ListCosts(const Slicing& slicing, std::size_t rows, std::uint32_t radius, bool sketches,
+              std::size_t queries);
 
-    double one(std::size_t entries) const { return look_up_ + static_cast<double>(entries) * row_; }
-    // All values that differ in so many bits, if values are equally frequent.
-    double step(std::size_t width, std::size_t ones) const {
+    // `compared` of the entries get their distance; all do if there are no sketches.
+    double lists(double number, double entries, double compared) const {
+        return number * look_up_ + entries * entry_ + compared * row_;
+    }
+    // So many entries of which as many are compared as by chance.
+    double lists(double number, double entries) const {
+        return lists(number, entries, entries * compared_);
+    }
+    double compared() const { return compared_; }
+    double average(std::size_t width) const {
+        return rows_ / static_cast<double>(std::uint64_t{1} << width);
+    }
+    // All values that differ in so many bits, if their lists are of that length, or of that of
+    // equally frequent values if that is more.
+    double step(std::size_t width, std::size_t ones, double length = 0) const {
         if (ones > width)
             return std::numeric_limits<double>::infinity();
-        const double average = rows_ / static_cast<double>(std::uint64_t{1} << width);
-        return choose(width, ones) * (look_up_ + average * row_);
+        const double number = choose(width, ones);
+        return lists(number, number * std::max(average(width), length));
     }
     // Comparing everything in place of that.
     double scan() const { return scan_; }
 
   private:
-    double rows_, look_up_, row_, scan_;
+    double rows_, look_up_, entry_, compared_, row_, scan_;
 };
 
-// Takes `steps` steps, always the cheapest: `next` has what the next one of each place costs, and
-// never less than the one before, so that this is best. `take(place, left)` takes one at a place,
-// or up to `left` that are alike, says how many, and what the next one costs. Returns the cost,
-// infinity if there are not so many steps.
-template <class Take>
-double take_cheapest(std::size_t steps, std::span<double> next, Take take) {
-    double total = 0;
-    while (steps > 0) {
-        const auto cheapest = std::min_element(next.begin(), next.end());
-        const double cost = *cheapest;
-        if (cost == std::numeric_limits<double>::infinity())
-            return cost;
-        const auto place = static_cast<std::size_t>(cheapest - next.begin());
-        const std::size_t taken = take(place, steps);
-        total += static_cast<double>(taken) * cost;
-        steps -= taken;
-    }
-    return total;
-}
-
-// What a query takes on average if the bits of signatures are fair and independent.
+// What a query takes.
 struct ExpectedWork {
     double lists = 0, postings = 0, compared = 0;
 };
 
-// Nothing if the search scans.
+// What it takes by lists of these lengths, one for each position and number of differing bits up to
+// the widest slice, of which `near` is the share that is compared; as fair and independent bits
+// have them where these are null. Nothing if the search scans.
 std::optional<ExpectedWork> expected_work(const Slicing& slicing, std::size_t rows,
-                                          std::uint32_t radius);
+                                          std::uint32_t radius, std::size_t queries,
+                                          const double* lengths = nullptr,
+                                          const double* near = nullptr);
 
 }  // namespace lookalike::search

@@ -21,9 +21,13 @@ class BorderError(RuntimeError): ...
 class StepCosts:
     @property
     def touch(self) -> float: ...
+    @property
+    def list(self) -> float: ...
+    def listed(self, bytes: int) -> float: ...
     def look_up(self) -> float: ...
     def compare(self, bytes: int) -> float: ...
-    def scan(self, bytes: int) -> float: ...
+    def bucket(self, bytes: int) -> float: ...
+    def scan(self, bytes: float, queries: float) -> float: ...
 
 USUAL_COSTS: StepCosts
 
@@ -50,6 +54,7 @@ def scan_nearest(
     threads: int,
     out_ids: NDArray[np.int64],
     out_distances: NDArray[np.int32],
+    removed: NDArray[np.uint8] | None = None,
 ) -> None: ...
 def scan_within(
     rows: NDArray[np.uint8],
@@ -59,6 +64,7 @@ def scan_within(
     radius: int,
     limit: int,
     threads: int,
+    removed: NDArray[np.uint8] | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]: ...
 def scan_pairs(
     rows: NDArray[np.uint8],
@@ -80,6 +86,7 @@ class Documents:
     def __len__(self) -> int: ...
     def part(self, begin: int, end: int) -> Documents: ...
     def take(self, positions: NDArray[np.int64]) -> Documents: ...
+    def to_list(self) -> list[str]: ...
     def first_equal(self, threads: int, first: NDArray[np.int64]) -> None: ...
 
 def line_ends(text: NDArray[np.uint8]) -> NDArray[np.int64]: ...
@@ -142,6 +149,7 @@ class Vocabulary:
     def totals(self) -> tuple[int, int, int, int]: ...
 
 def count_features(source: Source, threads: int, counts: NDArray[np.int64]) -> None: ...
+def count_distinct(source: Source, threads: int, counts: NDArray[np.int64]) -> None: ...
 def simhash(
     source: Source,
     kind: WeightKind,
@@ -167,6 +175,20 @@ def minhash(
     terms: list[int],
     threads: int,
     minima: NDArray[np.uint32],
+) -> None: ...
+def weighted_minhash(
+    source: Source,
+    kind: WeightKind,
+    vocabulary: Vocabulary | None,
+    seed: int,
+    threads: int,
+    values: NDArray[np.uint32],
+) -> None: ...
+def mersenne_minima(
+    hashes: NDArray[np.uint64],
+    factors: NDArray[np.uint64],
+    terms: NDArray[np.uint64],
+    minima: NDArray[np.uint64],
 ) -> None: ...
 def packed_minhash(
     source: Source,
@@ -200,7 +222,25 @@ def jaccard(
     threads: int,
     similarities: NDArray[np.float64],
 ) -> None: ...
+def containment(
+    left_source: Source,
+    right_source: Source,
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    threads: int,
+    similarities: NDArray[np.float64],
+) -> None: ...
 def cosine(
+    left_source: Source,
+    right_source: Source,
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    threads: int,
+    similarities: NDArray[np.float64],
+    kind: WeightKind,
+    vocabulary: Vocabulary | None,
+) -> None: ...
+def weighted_jaccard(
     left_source: Source,
     right_source: Source,
     left: NDArray[np.int64],
@@ -232,8 +272,28 @@ def has_sketches(bits: int) -> bool: ...
 def slice_widths(bits: int, slice_bits: int) -> list[int]: ...
 def lists_near(width: int, expand: int) -> float: ...
 def expected_work(
-    bits: int, slice_bits: int, rows: int, radius: int
+    bits: int,
+    slice_bits: int,
+    rows: int,
+    radius: int,
+    queries: int,
+    lengths: NDArray[np.float64] | None = None,
+    near: NDArray[np.float64] | None = None,
 ) -> tuple[float, float, float] | None: ...
+def slice_levels(
+    rows: NDArray[np.uint8],
+    queries: NDArray[np.uint8],
+    slice_bits: int,
+    radius: int,
+    levels: NDArray[np.int64],
+    near: NDArray[np.int64],
+) -> None: ...
+def slice_scores(
+    rows: NDArray[np.uint8],
+    queries: NDArray[np.uint8],
+    slice_bits: int,
+    scores: NDArray[np.int32],
+) -> None: ...
 def optimistic_distances(bits: int, slice_bits: int, expand: int) -> NDArray[np.int32]: ...
 def slice_proofs(
     bits: int,
@@ -276,7 +336,15 @@ def merge_lists(
 
 class NearestSettings:
     def __init__(
-        self, *, k: int, expand: int, admit: int, rerank: int, exact: bool, explain: bool
+        self,
+        *,
+        k: int,
+        expand: int,
+        admit: int,
+        rerank: int,
+        exact: bool,
+        or_scan: bool,
+        explain: bool,
     ) -> None: ...
 
 class NearestAnswer:
@@ -382,6 +450,16 @@ class SetJoin:
     @property
     def compared(self) -> int: ...
 
+class Samples:
+    def __init__(self, size: int, largest_group: int, leaders: int) -> None: ...
+    def observe(self, source: Source, threads: int) -> None: ...
+    def look_up(self, source: Source, threads: int) -> None: ...
+    def pairs(
+        self, begin: int, end: int, needed: NDArray[np.uint64], first_new: int, threads: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
+    @property
+    def in_large_groups(self) -> int: ...
+
 class Table:
     def __init__(
         self,
@@ -412,6 +490,7 @@ def order_by_prefix(
     rows: NDArray[np.uint32],
     places: NDArray[np.uint32],
 ) -> None: ...
+def bucket_rows(tables: list[Table], queries: NDArray[np.uint8]) -> NDArray[np.int64]: ...
 def block_within(
     tables: list[Table],
     ids: NDArray[np.int64] | None,
@@ -459,3 +538,19 @@ def flip_attempts(
     threads: int,
     attempts: NDArray[np.int64],
 ) -> None: ...
+
+class BandTable:
+    def __init__(
+        self, values: int, bands: int, band_values: int, empty_counts: bool, seed: int
+    ) -> None: ...
+    def __len__(self) -> int: ...
+    @property
+    def removed(self) -> int: ...
+    @property
+    def memory_bytes(self) -> int: ...
+    def insert(self, rows: NDArray[np.uint32]) -> int: ...
+    def remove(self, rows: NDArray[np.int64]) -> None: ...
+    def copy(self, rows: NDArray[np.int64], values: NDArray[np.uint32]) -> None: ...
+    def query(
+        self, queries: NDArray[np.uint32], bands: int, least: int, limit: int, threads: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]: ...

@@ -23,6 +23,7 @@ from lookalike.errors import (
     FileError,
     MissingDependencyError,
     ResultTooLargeError,
+    Said,
 )
 from lookalike.shown import brief
 
@@ -49,10 +50,10 @@ def whole_number(
         number = operator.index(value)
     except TypeError:
         raise ArgumentError(
-            f"{name} is {brief(value)} of type {type(value).__name__}; expected {expected}"
+            Said(name), f" is {brief(value)} of type {type(value).__name__}; expected {expected}"
         ) from None
     if isinstance(value, bool) or number < at_least or (at_most is not None and number > at_most):
-        raise ArgumentError(f"{name} is {brief(value)}; expected {expected}")
+        raise ArgumentError(Said(name), f" is {brief(value)}; expected {expected}")
     return number if at_most is not None else min(number, LARGEST)
 
 
@@ -70,8 +71,11 @@ def neighbor_count(k: SupportsIndex, queries: int, count: int) -> int:
     wanted = whole_number("k", k, at_least=1)
     if wanted > count and queries * wanted > _MOST_EMPTY_PLACES:
         raise ResultTooLargeError(
-            f"k is {brief(k)}, but there are {count} signatures: nearly all places of the answer "
-            f"to {queries} queries would be empty; k={max(1, count)} returns all there are"
+            Said("k"),
+            f" is {brief(k)}, but there are {count} signatures: nearly all places of the answer "
+            f"to {queries} queries would be empty; ",
+            Said(f"k={max(1, count)}", f"-k {max(1, count)}"),
+            " returns all there are",
         )
     return wanted
 
@@ -79,7 +83,7 @@ def neighbor_count(k: SupportsIndex, queries: int, count: int) -> int:
 def flag(name: str, value: object) -> bool:
     """Return `value` if it is True or False, or raise an error that names it."""
     if not isinstance(value, bool | np.bool_):
-        raise ArgumentError(f"{name} is {brief(value)}; expected True or False")
+        raise ArgumentError(Said(name), f" is {brief(value)}; expected True or False")
     return bool(value)
 
 
@@ -92,7 +96,9 @@ def share(name: str, value: SupportsFloat) -> float:
         except (TypeError, ValueError, ArithmeticError):
             number = math.nan
     if not 0 < number <= 1:
-        raise ArgumentError(f"{name} is {brief(value)}; expected a number above 0 and at most 1")
+        raise ArgumentError(
+            Said(name), f" is {brief(value)}; expected a number above 0 and at most 1"
+        )
     return number
 
 
@@ -100,7 +106,7 @@ def instance(name: str, value: object, kind: type[T] | tuple[type[T], ...], expe
     """Return `value` if it is one of that kind, or raise an error that says what was expected."""
     if not isinstance(value, kind):
         raise ArgumentError(
-            f"{name} is {brief(value)} of type {type(value).__name__}; expected {expected}"
+            Said(name), f" is {brief(value)} of type {type(value).__name__}; expected {expected}"
         )
     return value
 
@@ -114,7 +120,7 @@ def whole_numbers(
     except TypeError:
         several = []
     if not several or isinstance(values, str | bytes):
-        raise ArgumentError(f"{name} is {brief(values)}; expected a list of whole numbers")
+        raise ArgumentError(Said(name), f" is {brief(values)}; expected a list of whole numbers")
     return sorted({whole_number(name, one, at_least=at_least, at_most=at_most) for one in several})
 
 
@@ -124,8 +130,8 @@ def instances(name: str, values: Iterable[object], kind: type[T], expected: str)
         several = list(values)
     except TypeError:
         raise ArgumentError(
-            f"{name} are {brief(values)} of type {type(values).__name__}; expected a list of "
-            f"{expected}"
+            Said(name),
+            f" are {brief(values)} of type {type(values).__name__}; expected a list of {expected}",
         ) from None
     return [instance(f"{name}[{at}]", value, kind, expected) for at, value in enumerate(several)]
 
@@ -133,14 +139,16 @@ def instances(name: str, values: Iterable[object], kind: type[T], expected: str)
 def one_of(name: str, value: object, choices: Collection[str]) -> str:
     """Return `value` if it is one of these words, or raise an error that lists them."""
     if not isinstance(value, str) or value not in choices:
-        raise ArgumentError(f"{name} is {brief(value)}; expected one of: {', '.join(choices)}")
+        raise ArgumentError(
+            Said(name), f" is {brief(value)}; expected one of: {', '.join(choices)}"
+        )
     return value
 
 
 def callback(name: str, value: T | None) -> T | None:
     """Return `value` if it can be called, or is None: nobody wants to hear; or raise an error."""
     if value is not None and not callable(value):
-        raise ArgumentError(f"{name} is {brief(value)}; expected a function, or None")
+        raise ArgumentError(Said(name), f" is {brief(value)}; expected a function, or None")
     return value
 
 
@@ -165,7 +173,7 @@ def as_array(name: str, values: ArrayLike) -> NDArray[Any]:
         return np.asarray(values)
     except (TypeError, ValueError, OverflowError) as error:
         raise ArgumentError(
-            f"{name} cannot be read as an array: {brief(values)} ({error})"
+            Said(name), f" cannot be read as an array: {brief(values)} ({error})"
         ) from error
 
 
@@ -175,10 +183,14 @@ def real_array(
     """Return real numbers between the bounds as float64, or raise; NaN is between none."""
     array = as_array(name, values)
     if array.size and array.dtype.kind not in "fiu":
-        raise ArgumentError(f"{name} are {array.dtype}, {brief(values)}; expected real numbers")
+        raise ArgumentError(
+            Said(name), f" are {array.dtype}, {brief(values)}; expected real numbers"
+        )
     numbers = array.astype(np.float64)
     if not ((at_least <= numbers) & (numbers <= at_most)).all():
-        raise ArgumentError(f"{name} are {brief(values)}; expected {at_least:g} to {at_most:g}")
+        raise ArgumentError(
+            Said(name), f" are {brief(values)}; expected {at_least:g} to {at_most:g}"
+        )
     return numbers
 
 
@@ -190,12 +202,15 @@ def file_path(name: str, path: str | os.PathLike[str]) -> Path:
         text = None
     if not isinstance(text, str) or not text or "\0" in text:
         raise ArgumentError(
-            f"{name} is {brief(path)} of type {type(path).__name__}; expected the name of a file"
+            Said(name),
+            f" is {brief(path)} of type {type(path).__name__}; expected the name of a file",
         )
     try:
         os.lstat(text)
     except UnicodeEncodeError:
-        raise ArgumentError(f"{name} is {brief(path)}, which cannot be a file's name") from None
+        raise ArgumentError(
+            Said(name), f" is {brief(path)}, which cannot be a file's name"
+        ) from None
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:  # other troubles are for those who open it
             raise FileError(f"{name} is {brief(path)}: {error.strerror}") from error

@@ -19,11 +19,14 @@
 
 Each message says what was given, what was expected and what to do about it. What was given may be
 anybody's: a message is safe to print, on one line of bounded length; `args` has it as it is.
+
+A message is its `args` one after the other. What is Python's in it (the name of an argument, a
+call) is a part of its own, `Said`, for which the command line says what people type there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lookalike.shown import shown
@@ -50,14 +53,41 @@ __all__ = [
 _LONGEST_MESSAGE = 2000
 
 
-class LookalikeError(Exception):
-    """The root of all errors of this package."""
+@dataclass(frozen=True)
+class Said:
+    """A part of a message that is said in one way in Python, in another on the command line."""
+
+    in_python: str
+    """The name of an argument, unless `typed` says otherwise."""
+    typed: str | None = None
+    """What people type; None: the option that stands for the argument, where there is one."""
 
     def __str__(self) -> str:
-        return shown(super().__str__(), _LONGEST_MESSAGE)
+        return self.in_python
 
 
-class LookalikeWarning(UserWarning):
+class _Worded(Exception):
+    """A message in parts."""
+
+    def __str__(self) -> str:
+        return shown("".join(map(str, self.args)), _LONGEST_MESSAGE)
+
+    def as_typed(self, options: Mapping[str, str]) -> str:
+        """Return the message for who typed a command: `options` are its, by argument."""
+        return shown("".join(_typed(part, options) for part in self.args), _LONGEST_MESSAGE)
+
+
+def _typed(part: object, options: Mapping[str, str]) -> str:
+    if not isinstance(part, Said):
+        return str(part)
+    return options.get(part.in_python, part.in_python) if part.typed is None else part.typed
+
+
+class LookalikeError(_Worded):
+    """The root of all errors of this package."""
+
+
+class LookalikeWarning(_Worded, UserWarning):
     """Something was asked for that works, but much worse than it could; the message says how."""
 
 
@@ -116,9 +146,17 @@ class ItemError:
     position: int
     id: object
     message: str
+    remedy: Said | None = None
+    """What to do about it, where that is a call."""
+
+    @property
+    def parts(self) -> tuple[object, ...]:
+        """What it says, as the parts of an error."""
+        said = f"item {self.position} ({str(self.id)[:80]!r}): {self.message}"
+        return (said,) if self.remedy is None else (said, "; ", self.remedy)
 
     def __str__(self) -> str:
-        return f"item {self.position} ({str(self.id)[:80]!r}): {self.message}"
+        return "".join(map(str, self.parts))
 
 
 class BatchError(CollectionError, ValueError):
@@ -126,9 +164,15 @@ class BatchError(CollectionError, ValueError):
 
     def __init__(self, errors: Sequence[ItemError], count: int) -> None:
         self.errors = list(errors)
-        shown = "; ".join(map(str, self.errors[:3]))
+        self.count = count
+        examples = [part for error in self.errors[:3] for part in ("; ", *error.parts)][1:]
         more = f"; and {len(self.errors) - 3} more" if len(self.errors) > 3 else ""
         super().__init__(
-            f"{len(self.errors)} of {count} items cannot be written, so none was: {shown}{more}. "
-            "Correct them, or pass on_error='skip' to write the others"
+            f"{len(self.errors)} of {count} items cannot be written, so none was: ",
+            *examples,
+            f"{more}. Correct them",
+            Said(", or pass on_error='skip' to write the others", ""),
         )
+
+    def __reduce__(self) -> tuple[type[BatchError], tuple[Sequence[ItemError], int]]:
+        return type(self), (self.errors, self.count)  # so that it reaches another process

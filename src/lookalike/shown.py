@@ -56,6 +56,11 @@ def brief(value: object) -> str:
     return shown(text, _MOST_OF_A_VALUE)
 
 
+def counted(count: int, noun: str) -> str:
+    """Return how many of what: 1 pair, 2,000 pairs."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def _ends(text: str, most: int | None) -> str:
     """Return the beginning and the end of a text that is too long."""
     if most is None or len(text) <= most:

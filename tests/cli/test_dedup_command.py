@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from lookalike.cli import main
+from support.refusals import refused
 
 ROWS = [
     {"id": "a", "text": "the quick brown fox jumps over the lazy dog near the old river bank"},
@@ -74,7 +75,7 @@ def test_json_for_machines(corpus: str, capsys: pytest.CaptureFixture[str]) -> N
         (["corpus.jsonl", "--keep", "max:score"], "no column 'score'"),
         (["broken.jsonl"], "broken.jsonl, line 2: is not JSON"),
         (["columns.csv"], "has the columns x, y; say which one has the text"),
-        (["corpus.jsonl", "--memory-limit", "1MB"], "memory_limit is 1,000,000 bytes"),
+        (["corpus.jsonl", "--memory-limit", "1MB"], "--memory-limit is 1,000,000 bytes"),
     ],
 )
 def test_errors_are_one_line(
@@ -82,10 +83,7 @@ def test_errors_are_one_line(
 ) -> None:
     Path("broken.jsonl").write_text('{"text": "a"}\n{"text": \n')
     Path("columns.csv").write_text("x,y\n1,2\n")
-    assert main(["dedup", *arguments]) == 1
-    error = capsys.readouterr().err
-    assert error.startswith("lookalike: ") and error.count("\n") == 1
-    assert message in error
+    assert message in refused(["dedup", *arguments], capsys)
 
 
 def test_bad_rows_can_be_skipped(corpus: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -204,8 +202,5 @@ def test_what_is_read_is_not_written_over(
 
 
 def test_an_unknown_option_is_told_by_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stop:
-        main(["dedup", "in.jsonl", "--threshhold", "0.5"])
-    assert stop.value.code == 2
-    error = capsys.readouterr().err
-    assert "usage: lookalike dedup" in error and "--threshhold 0.5" in error
+    error = refused(["dedup", "in.jsonl", "--threshhold", "0.5"], capsys)
+    assert error == "there is no option --threshhold; did you mean --threshold?"

@@ -32,10 +32,16 @@ SIGNERS: dict[str, Callable[[int], Any]] = {
 IN_WORDS = {
     "a guess", "a guess, or rows", "all cores", "by T", "by the size", "all of them",
     "as in the snapshot", "what SliceIndex chooses", "the same as expand",
+    "3, or a scan where that is quicker", "as many as there are in the file", "as in the file",
+    "some of the collection, each looked for among the others",
     "a sample of the signatures, each looked for among the others",
-    "signature, if there is one",
+    "signature, if there is one", "what the signatures estimate, jaccard or cosine",
 }  # fmt: skip
 """Defaults that are no values; what they mean has tests of its own."""
+
+
+def ngrams() -> str:
+    return f"{by_method('ngram')}; chars {DedupSettings(features='chars').ngram}"
 
 
 def by_method(name: str) -> str:
@@ -57,14 +63,14 @@ def default_of(function: Callable[..., Any], name: str) -> str:
 
 
 USED: dict[tuple[str, str], Callable[[], str]] = {
-    ("dedup", "--ngram"): lambda: by_method("ngram"),
+    ("dedup", "--ngram"): ngrams,
     ("dedup", "--bits"): lambda: by_method("bits"),
-    ("sign", "--ngram"): lambda: by_method("ngram"),
+    ("sign", "--ngram"): ngrams,
     ("sign", "--bits"): lambda: by_method("bits"),
     ("sign", "--weights"): lambda: DedupSettings(method="simhash").signer().weights.kind,  # type: ignore[union-attr]
     ("compare", "--ngram"): lambda: str(compare_texts("a b", "a c").shingles.ngram),
+    ("collection create", "--seed"): lambda: str(la.SimHash().seed),
     ("index", "--radius"): lambda: default_of(la.BlockIndex, "radius"),
-    ("search", "--expand"): lambda: default_of(la.SliceIndex.search, "expand"),
     **{
         (command, "--max-document"): lambda: f"{opened().max_document >> 20}MiB"
         for command in ("compare", "sign", "search", "collection import")

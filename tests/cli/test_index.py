@@ -10,6 +10,7 @@ import lookalike as la
 from lookalike.cli import main
 from lookalike.indexes import open_index
 from support import cli_corpus as corpus
+from support.refusals import refused
 
 GOLDEN = Path(__file__).parent.parent / "data" / "scan_v1.lookalike"
 
@@ -96,20 +97,19 @@ def test_errors_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     cases: list[tuple[list[str], str]] = [
         ([str(tmp_path / "none"), "-o", out], "none cannot be read: No such file"),
         ([str(tmp_path), "-o", out], "cannot be read: Is a directory"),
-        ([str(tmp_path / "text.txt"), "-o", out], "nor is it a .npy file"),
+        ([str(tmp_path / "text.txt"), "-o", out], "nor is it a .npy or .npz file"),
         ([str(tmp_path / "floats.npy"), "-o", out], "are float64; expected uint8"),
         ([str(tmp_path / "signer.lookalike"), "-o", out], "holds an index of kind None"),
         ([good, "-o", good], "which is read; give another name"),
         ([good, "-o", str(tmp_path / "no" / "i.lookalike")], "there is no folder"),
-        ([good, "-o", out, "--kind", "scan", "--slice-bits", "9"], "--slice-bits does not go with"),
-        ([good, "-o", out, "--slice-bits", "99"], "slice_bits is 99; expected"),
+        (
+            [good, "-o", out, "--kind", "scan", "--slice-bits", "9"],
+            "--slice-bits does nothing",
+        ),
+        ([good, "-o", out, "--slice-bits", "99"], "--slice-bits is 99; expected"),
     ]
     for arguments, message in cases:
-        assert main(["index", *arguments]) == 1, arguments
-        error = capsys.readouterr().err
-        assert error.startswith("lookalike: "), arguments
-        assert message in error, arguments
-        assert error.count("\n") == 1, arguments
+        assert message in refused(["index", *arguments], capsys), arguments
     with pytest.raises(SystemExit) as stop:
         main(["index", good, "-o", out, "--kind", "magic"])
     assert stop.value.code == 2

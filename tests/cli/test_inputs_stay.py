@@ -7,7 +7,9 @@ import os
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -237,22 +239,25 @@ def run_as_somebody(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture
-def closed(here: Path) -> Path:
-    for above in (here, *here.parents):
-        if above.stat().st_uid == os.getuid() and above != Path("/"):
-            above.chmod(above.stat().st_mode | 0o055)
-    for name in ("open", "shut", "names"):
-        Path("top", name).mkdir(parents=True)
-        Path("top", name, "one.txt").write_text(f"a document in {name}")
-    Path("top", "shut").chmod(0)
-    Path("top", "names").chmod(0o744 if os.geteuid() == 0 else 0o444)
-    return here / "top"
+def closed() -> Iterator[Path]:
+    # Not in pytest's folders: any other run of pytest closes the one above all to other users.
+    with TemporaryDirectory(prefix="lookalike-test-") as folder:
+        Path(folder).chmod(0o755)
+        top = Path(folder, "top")
+        for name in ("open", "shut", "names"):
+            (top / name).mkdir(parents=True)
+            (top / name / "one.txt").write_text(f"a document in {name}")
+        (top / "shut").chmod(0)
+        (top / "names").chmod(0o744 if os.geteuid() == 0 else 0o444)
+        yield top
+        for folder_again in (top, *top.iterdir()):
+            folder_again.chmod(0o755)
 
 
 def test_a_folder_that_cannot_be_read_is_named(closed: Path) -> None:
     done = run_as_somebody("dedup", str(closed))
     assert done.returncode == 1
-    assert f"{closed}/names/one.txt: cannot be read" in done.stderr and "skip_bad" in done.stderr
+    assert f"{closed}/names/one.txt: cannot be read" in done.stderr and "--skip-bad" in done.stderr
     done = run_as_somebody("dedup", str(closed), "--skip-bad", "--json")
     assert done.returncode == 0, done.stderr
     counts = json.loads(done.stdout)["counts"]
@@ -265,7 +270,6 @@ def test_a_folder_that_cannot_be_read_is_named(closed: Path) -> None:
     closed.chmod(0)
     done = run_as_somebody("dedup", str(closed), "--skip-bad")
     assert done.returncode == 1 and f"{closed}: cannot be read" in done.stderr
-    closed.chmod(0o755)
 
 
 def test_rows_that_are_left_out_are_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,6 +15,7 @@ from lookalike.cli import main
 from lookalike.signatures import estimated_similarity
 from support import cli_corpus as corpus
 from support import oracle
+from support.refusals import refused
 from support.strategies import collections
 
 TEXTS = corpus.many(200)
@@ -109,7 +110,7 @@ def test_collapse_and_limit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     printed = capsys.readouterr().out.splitlines()
     assert printed[1:] == [f"0\t{row}\t0" for row in range(1, 20_000)]
     assert main(["pairs", copies, "--radius", "3"]) == 1
-    assert "more than limit=100000000 pairs" in capsys.readouterr().err
+    assert "more than 100,000,000 pairs" in capsys.readouterr().err
 
 
 def test_no_pairs_have_columns_all_the_same(signatures: str, tmp_path: Path) -> None:
@@ -129,14 +130,10 @@ def test_errors_are_one_line(
         ([signatures, "--radius", "3", "-o", "pairs.txt"], "expected a name that ends in .csv"),
         ([signatures, "--radius", "3", "-o", str(tmp_path / "no" / "p.csv")], "there is no folder"),
         ([str(tmp_path / "none"), "--radius", "3"], "none cannot be read"),
-        ([signatures, "--radius", "64", "--limit", "10"], "more than limit=10 pairs"),
+        ([signatures, "--radius", "64", "--limit", "10"], "more than 10 pairs"),
     ]
     for arguments, message in cases:
-        assert main(["pairs", *arguments]) == 1, arguments
-        error = capsys.readouterr().err
-        assert error.startswith("lookalike: "), arguments
-        assert message in error, arguments
-        assert error.count("\n") == 1, arguments
+        assert message in refused(["pairs", *arguments], capsys), arguments
     with pytest.raises(SystemExit) as stop:
         main(["pairs", signatures])
     assert stop.value.code == 2

@@ -3,11 +3,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from lookalike.cli import main
 from lookalike.planning import machine as costs
 from support.planned import COSTS
+from support.refusals import refused
 
 
 @pytest.fixture(autouse=True)
@@ -59,14 +61,13 @@ def test_measuring_again(
 
 
 def test_errors_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", "--count", "10", "--bits", "64", "--radius", "99"]) == 1
-    assert capsys.readouterr().err.startswith("lookalike: radius is 99; expected")
+    error = refused(["plan", "--count", "10", "--bits", "64", "--radius", "99"], capsys)
+    assert error.startswith("--radius is 99; expected")
 
 
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["--bits", "64", "--radius", "3"],
         ["--count", "10", "--bits", "64"],
         ["--count", "10", "--bits", "64", "--radius", "3", "-k", "3"],
         ["--count", "ten", "--bits", "64", "--radius", "3"],
@@ -79,3 +80,22 @@ def test_wrong_usage(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         main(["plan", *arguments])
     assert stop.value.code == 2
+
+
+def test_signatures_to_measure_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = np.random.default_rng(0).integers(0, 256, (300, 8), dtype=np.uint8)
+    np.save(tmp_path / "rows.npy", rows)
+    np.save(tmp_path / "queries.npy", rows[:9])
+    file, asked = str(tmp_path / "rows.npy"), str(tmp_path / "queries.npy")
+    for more in ([], ["--query-signatures", asked], ["--queries", "5"]):
+        assert main(["plan", file, "--radius", "3", "--json", *more]) == 0
+        values = json.loads(capsys.readouterr().out)
+        assert (values["count"], values["bits"], values["sampled"]) == (300, 64, 300)
+    assert main(["plan", file, "-k", "3", "--count", "1M", "--recall", "0.5"]) == 0
+    assert "by 300 signatures that were looked at" in capsys.readouterr().out
+    for size in ([], ["--bits", "64"], ["--count", "10"]):
+        assert main(["plan", "--radius", "3", *size]) == 1
+        assert "are needed" in capsys.readouterr().err
+    sized = ["plan", "--radius", "3", "--count", "9", "--bits", "64"]
+    assert main([*sized, "--query-signatures", asked]) == 1
+    assert main(["plan", file, "--radius", "3", "--queries", "5", "--query-signatures", asked]) == 1

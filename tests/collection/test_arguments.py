@@ -162,5 +162,5 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
             except BaseException as error:
                 pytest.fail(f"{arguments} raise {type(error).__name__}: {error}")
     assert statuses == {0, 1, 2}
-    assert main(["collection", "create", database, "--name", "zero", "--bits", "0"]) == 1
-    assert "bits is 0" in capsys.readouterr().err
+    assert main(["collection", "create", database, "--name", "zero", "--bits", "0"]) == 2
+    assert "--bits is 0" in capsys.readouterr().err

@@ -13,6 +13,7 @@ from compare.test_shingles import texts
 from lookalike.compare import diff
 from lookalike.compare.diff import WORDS_AT_A_TIME, difference
 from lookalike.compare.shingles import shared_shingles
+from lookalike.features import Words
 
 WORD = st.text("abc", min_size=1, max_size=2)
 SPACE = st.sampled_from([" ", "  ", "\n", "\t\n  ", "\u2003"])
@@ -140,7 +141,7 @@ def test_the_work_is_bounded() -> None:
     assert not difference(a, b).complete
     assert difference("same " * 1_000_000, "same " * 1_000_000).complete
     assert difference("a" + " " * 1_000_000 + "b", "c" + " " * 1_000_000 + "b").complete
-    shared_shingles(a * 2, b * 2, 5)
+    shared_shingles(a * 2, b * 2, Words(5))
     assert time.perf_counter() - start < 60  # quadratic would be hours
 
 

@@ -10,6 +10,7 @@ import lookalike as la
 from features.test_words import SAMPLES, same_unicode
 from lookalike.compare.shingles import shared_shingles
 from lookalike.compare.spans import LONGEST_TOKEN, token_spans, word_spans
+from lookalike.features import Words
 from support import text_oracle
 
 words = st.lists(st.sampled_from("a b c d. (e) the THE 漢字 x-y, né".split()), max_size=40)
@@ -69,7 +70,7 @@ def test_tokens_are_the_same_from_the_begin_of_any_one(text: str, choice: int) -
 
 @given(texts, texts, st.integers(1, 5))
 def test_shared_shingles_make_up_the_jaccard_similarity(a: str, b: str, ngram: int) -> None:
-    found = shared_shingles(a, b, ngram, examples=100)
+    found = shared_shingles(a, b, Words(ngram), examples=100)
     total = found.shared + found.only_a + found.only_b
     assert la.jaccard(a, b, la.Words(ngram=ngram)) == (found.shared / total if total else 0)
     kind = la.Words(ngram=ngram)
@@ -88,7 +89,7 @@ def test_shared_shingles_make_up_the_jaccard_similarity(a: str, b: str, ngram: i
 
 def test_examples_are_few_and_do_not_overlap() -> None:
     a = " ".join(f"w{number}" for number in range(20))
-    found = shared_shingles(a, a, 5, examples=3)
+    found = shared_shingles(a, a, Words(5), examples=3)
     assert found.shared == 16
     assert found.examples["shared"] == [
         "w0 w1 w2 w3 w4",

@@ -127,7 +127,7 @@ def test_resumed_jobs_know_what_was_too_long(tmp_path: Path) -> None:
 def test_max_document_and_memory_limit_go_together(tmp_path: Path) -> None:
     path = tmp_path / "c.jsonl"
     write_rows(path, rows_with())
-    with pytest.raises(ArgumentError, match="a document may have 66,666,666: raise memory_limit"):
+    with pytest.raises(ArgumentError, match="a document may have 66,666,666: raise the limit to"):
         la.dedup(path, memory_limit=800_000_000, max_document=66_666_667)
     corpus = open_corpus(path)
     la.dedup(corpus, memory_limit=840_000_000)

@@ -1,14 +1,15 @@
 """Nobody goes but a near-duplicate of one that stays, and no near-duplicates stay.
 
-Everything that can come between is drawn at once: chains, hubs, templates, copies, equal
-signatures, large groups, old documents with texts and without, rules, methods.
+Everything that can come between is drawn at once: chains, hubs, templates, parts of documents,
+copies, equal signatures, large groups, old documents with texts and without, rules, methods,
+measures.
 """
 
 from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -24,7 +25,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.dedup import DedupResult, nearby, propose, settle
+from lookalike.dedup import DedupResult, nearby, propose, samples, settle
 from support import dedup_oracle
 
 CASES = int(os.environ.get("LOOKALIKE_CASES", "40"))
@@ -66,10 +67,20 @@ def template(rng: random.Random, copies: int) -> list[str]:
     return found
 
 
+def parts(rng: random.Random, count: int) -> list[str]:
+    """Stretches of one text, of any length: most are in others, and overlap with more."""
+    words = [f"p{rng.randrange(10**6)}" for _ in range(60)]
+    found = []
+    for _ in range(count):
+        begin, end = sorted(rng.sample(range(len(words) + 1), 2))
+        found.append(" ".join(words[begin:end]))
+    return found
+
+
 def documents(rng: random.Random) -> list[str]:
     found: list[str] = ["", "?!", "one", "one two"][: rng.randrange(5)]
     for _ in range(rng.choice([1, 2, 3])):
-        make = rng.choice([chain, hub, template])
+        make = rng.choice([chain, hub, template, parts])
         found += make(rng, rng.choice([2, 5, 12, 40] if make is template else [2, 5, 12]))
     found += rng.choices(found, k=rng.randrange(8))
     rng.shuffle(found)
@@ -105,11 +116,14 @@ def cases(draw: st.DrawFn, cluster: str) -> Case:
         "verify": draw(st.sampled_from([True, True, False])),
         "ngram": draw(st.sampled_from([1, 2, 3])),
         "min_features": draw(st.sampled_from([1, 1, 3])),
-        "max_cluster": draw(st.sampled_from([2, 5, 1000])),
         "cluster": cluster,
     }
     if options["verify"] and against != "signatures":
         options["exact"] = draw(st.booleans())
+        measures = ["jaccard", "cosine"] if options["exact"] else []
+        options["measure"] = draw(st.sampled_from([None, "containment", *measures]))
+    if cluster == "components":  # with stars it does nothing, and is refused
+        options["max_cluster"] = draw(st.sampled_from([2, 5, 1000]))
     return Case(rows, texts[:old], options, against, draw(st.sampled_from([2, 10, 200])))
 
 
@@ -130,6 +144,7 @@ def small_groups(most: int) -> Iterator[None]:
     with (
         patch.object(propose, "LARGEST_GROUP", most),
         patch.object(settle, "LEADERS", 2),
+        patch.multiple(samples, LARGEST_GROUP=most, LEADERS=2, SAMPLE=8, ALL_SAMPLES=400 * most),
         patch.multiple(nearby, LEADERS=2, NEAREST=2, _ROWS_AT_A_TIME=8),
     ):
         yield
@@ -140,7 +155,7 @@ class Truth:
 
     def __init__(self, case: Case, result: DedupResult) -> None:
         self.case, self.settings = case, result.settings
-        how = dedup_oracle.jaccard if self.settings.measure == "jaccard" else dedup_oracle.cosine
+        how = dedup_oracle.MEASURES[self.settings.measure]
         self.measure = partial(how, ngram=self.settings.ngram or 0)
         self.texts = [*case.old, *case.texts]
         self.old = len(case.old)
@@ -151,6 +166,20 @@ class Truth:
         found = dedup_oracle.shingles(text, self.settings.ngram or 0)
         features = len(set(found)) if self.settings.method == "minhash" else len(found)
         return features < self.settings.min_features
+
+    def size(self, document: int) -> int:
+        """How many different features decide who is the larger one; the same for all without."""
+        if self.settings.measure != "containment":
+            return 0
+        return len(set(dedup_oracle.shingles(self.texts[document], self.settings.ngram or 0)))
+
+    def deciding(self, pairs: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
+        """The pairs that make one go: a new document is no part of a smaller old one."""
+        return {
+            (left, right)
+            for left, right in pairs
+            if left >= self.old or self.size(left) >= self.size(right)
+        }
 
     def estimated(self, left: int, right: int) -> bool:
         """Only signatures can tell, of different texts or where a text is not known."""
@@ -172,7 +201,7 @@ class Truth:
         rule = self.settings.keep_rule.partition(":")[0]
         scores = [None] * self.old + [row["score"] for row in self.case.rows]
 
-        def rank(document: int) -> tuple[bool, float, int]:
+        def rank(document: int) -> tuple[bool, int, float, int]:
             length, score = len(self.texts[document].encode()), scores[document]
             value = {
                 "first": document,
@@ -182,7 +211,7 @@ class Truth:
                 "max": float("inf") if score is None else -score,
                 "min": float("inf") if score is None else score,
             }[rule]
-            return document >= self.old, value, document
+            return document >= self.old, -self.size(document), value, document
 
         return sorted(range(len(self.texts)), key=rank)
 
@@ -207,6 +236,7 @@ def check_named(result: DedupResult, truth: Truth) -> None:
         assert (own < 0) != (matched < 0)
         assert matched >= 0 or result.keep[own]
         other = matched if own < 0 else own + old
+        assert truth.size(other) >= truth.size(row + old) or result.settings.cluster != "star"
         assert result.estimated[row] == truth.estimated(other, row + old)
         assert result.similarity[row] == pytest.approx(
             truth.similarity(other, row + old), abs=1e-9 if result.estimated[row] else ROUNDING
@@ -269,11 +299,12 @@ def test_whoever_goes_is_a_near_duplicate_of_one_that_stays(case: Case) -> None:
     assert result.counts.below_threshold == 0
     # By definition: in the order of the rule, whoever is like none that stays already.
     pairs = pairs_of(result, truth)
-    stay = dedup_oracle.stay(truth.order(), _with_copies(pairs, truth), truth.old)
+    alike = truth.deciding(_with_copies(pairs, truth))
+    stay = dedup_oracle.stay(truth.order(), alike, truth.old)
     assert {row + truth.old for row in np.flatnonzero(result.keep).tolist()} == {
         document for document in stay if document >= truth.old
     }
-    for left, right in pairs:
+    for left, right in truth.deciding(pairs):
         assert not result.keep[right - truth.old] or (
             left >= truth.old and not result.keep[left - truth.old]
         )
@@ -312,7 +343,7 @@ def test_with_components_the_ends_of_chains_go_and_are_counted(case: Case) -> No
     check_named(result, truth)
     check_pairs(result, truth)
     check_counts(result)
-    pairs = _with_copies(pairs_of(result, truth), truth)
+    pairs = truth.deciding(_with_copies(pairs_of(result, truth), truth))
     labels = dedup_oracle.components(len(truth.texts), pairs)
     if not result.warnings or "grew past" not in result.warnings[-1]:
         best: dict[int, int] = {}

@@ -15,44 +15,14 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.dedup.report import samples
+from lookalike.dedup.report.all_clusters import SCRIPT
 from lookalike.dedup.report.chance import chance_of_bits, proposal_chance, similarity_of_chance
 from lookalike.dedup.report.charts import similarity_bins
 from lookalike.dedup.report.markup import compact, shown
 from lookalike.dedup.report.samples import largest_clusters, least_similar, most_similar_rejected
 from lookalike.errors import FileError
-from support.page_reader import Element, read_page
-
-VOCABULARY = [f"word{number}" for number in range(2000)]
-
-
-def text_of(rng: random.Random, words: int = 60) -> str:
-    return " ".join(rng.choices(VOCABULARY, k=words))
-
-
-def edited(rng: random.Random, text: str, words: int) -> str:
-    """Return the text with so many of its words replaced by ones that are nowhere else."""
-    found = text.split()
-    for place in rng.sample(range(len(found)), words):
-        found[place] = f"new{rng.randrange(10**9)}"
-    return " ".join(found)
-
-
-def corpus(seed: int = 0, originals: int = 60) -> list[dict[str, str]]:
-    """Return originals, exact copies, near-duplicates of all degrees, and pairs that just miss."""
-    rng = random.Random(seed)
-    found = []
-    for number in range(originals):
-        text = text_of(rng)
-        found.append(text)
-        found += [text] * (number % 3)
-        found += [edited(rng, text, words) for words in range(number % 5)]
-    rng.shuffle(found)
-    return [{"id": f"doc-{row}", "text": text} for row, text in enumerate(found)]
-
-
-def page_of(result: Any, folder: Path, name: str = "report.html") -> Element:
-    result.report(folder / name)
-    return read_page((folder / name).read_text(encoding="utf-8"))
+from support.page_reader import Element
+from support.report_pages import VOCABULARY, corpus, edited, page_of, text_of
 
 
 def tiles(page: Element) -> dict[str, str]:
@@ -84,7 +54,8 @@ def test_numbers_are_those_of_the_result(tmp_path: Path) -> None:
     assert settings_of(page) == {
         "method": "minhash", "threshold": "0.7", "ngram": "5", "permutations": "256", "seed": "0",
         "verify": "yes", "min_features": "1", "cluster": "star", "max_cluster": "1,000",
-        "keep": "first", "exact": "no", "text column": "text", "ids": "id",
+        "keep": "first", "exact": "no", "features": "words", "measure": "jaccard",
+        "text column": "text", "ids": "id",
     }  # fmt: skip
     (timing,) = page.all("table", "timing")
     rows = [[cell.text for cell in row.all("td")] for row in timing.all("tr")[1:]]
@@ -240,7 +211,8 @@ def test_hostile_texts_and_ids_are_nothing_but_text(tmp_path: Path) -> None:
     result.documents.examples.append("<b>broken</b> \x00")
     page = page_of(result, tmp_path)  # the reader refuses unknown elements and attributes
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "<script" not in text and "<img" not in text and "<!--" not in text
+    assert text.count("<script") == 1 and "<img" not in text and "<!--" not in text
+    assert [script.text for script in page.all("script")] == [SCRIPT]
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\uffff]", text)
     assert "Warning: <script>alert('warning')</script>" in page.all("div", "warning")[0].text
     assert "<b>broken</b> \u2400" in page.text
@@ -265,7 +237,8 @@ def test_shown_text_has_no_markup_and_can_be_written(text: str) -> None:
         (["only one"], "The only document stays."),
         ([""], "The only document stays."),
         (["one text here", "and another there"], "All 2 documents stay"),
-        (["the same text for all"] * 3000, "Of 3,000 documents, 1 stay"),
+        (["the same text for all"] * 3000, "Of 3,000 documents, 1 stays ("),
+        (["the same text"] * 2, "the other one is shown"),
     ],
 )
 def test_plain_corpora_give_plain_pages(source: list[str], says: str, tmp_path: Path) -> None:
@@ -386,7 +359,7 @@ def test_settings_that_miss_pairs_are_pointed_out(
 def test_same_result_same_page(tmp_path: Path) -> None:
     result = la.dedup(corpus(7))
     other = la.dedup(corpus(7), threads=1)
-    other = replace(other, seconds=result.seconds)
+    other = replace(other, seconds=result.seconds, made=result.made)
     for number, one in enumerate([result, result, other]):
         one.report(tmp_path / f"{number}.html")
     pages = {(tmp_path / f"{number}.html").read_bytes() for number in range(3)}
@@ -435,7 +408,7 @@ def test_chance_of_bits_is_that_of_signatures(bits: int, radius: int) -> None:
 
 
 def test_the_curve_is_that_of_the_bands() -> None:
-    chance, words = proposal_chance(la.dedup([]).settings)
+    chance, words = proposal_chance(la.dedup([]).settings, 0)
     bands, rows = map(int, re.findall(r"(\d+) (?:bands|MinHash)", words))
     assert chance(np.array([0.6]))[0] == pytest.approx(1 - (1 - 0.6**rows) ** bands)
     half = similarity_of_chance(chance, 0.5)
@@ -447,3 +420,18 @@ def test_counts_in_little_room() -> None:
     assert [compact(number) for number in numbers] == [
         "0", "9,999", "10k", "12.3k", "999k", "1M", "2.5M", "3,000M",
     ]  # fmt: skip
+
+
+def test_the_curve_of_containment_is_that_of_samples(tmp_path: Path) -> None:
+    """As drawing with replacement has it; the real draws are surer."""
+    settings = la.DedupSettings(measure="containment", threshold=0.5)
+    chance, words = proposal_chance(settings, 10**9)
+    at = np.array([0.0, 0.25, 0.5, 0.9, 1.0])
+    least = next(int(word) for word in words.split("one that has ")[1].split())
+    draws = np.random.default_rng(1).random((100_000, 64, 1)) < at
+    assert chance(at) == pytest.approx((draws.sum(axis=1) >= least).mean(axis=0), abs=0.01)
+    assert chance(at)[2] > 0.999
+    result = la.dedup(["one two three", "zero one two three four"], measure="containment", ngram=1)
+    result.report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert "containment of words" in page and "features of each document are looked up" in page

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 import pytest
 
 import lookalike as la
-from lookalike.evaluation import Tuning, cumulative_distance_ratio, tune
+from lookalike.evaluation import Tuning, cumulative_distance_ratio, recall_at_k, tune
 from support.clustered import clustered
 
 
@@ -15,26 +17,72 @@ def settings(tuning: Tuning) -> list[tuple[int | None, int | None, int | None, f
     return [(row.slice_bits, row.expand, row.admit, row.cdr) for row in tuning.rows]
 
 
-def test_the_choice_is_the_quickest_that_reaches_the_target() -> None:
-    tuning = tune(clustered(2000, 32), k=5, target_cdr=0.9, sample=30)
-    good = [row for row in tuning.rows[1:] if row.cdr >= 0.9]
-    assert tuning.reached
+def target(measure: str, value: float) -> dict[str, Any]:
+    return {f"target_{measure}": value}
+
+
+def cheap_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if a scan took long, which it does not for so few signatures."""
+    module = import_module("lookalike.evaluation.tune")
+    measure = module.measure_scan
+    monkeypatch.setattr(
+        module, "measure_scan", lambda *given: replace(measure(*given), milliseconds=1e6)
+    )
+
+
+@pytest.mark.parametrize("measure", ["cdr", "recall"])
+def test_the_choice_is_the_quickest_that_surely_reaches_the_target(
+    measure: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cheap_lists(monkeypatch)
+    tuning = tune(clustered(2000, 32), k=5, sample=60, **target(measure, 0.8))
+    good = [
+        row
+        for row in tuning.rows
+        if getattr(row, measure) - getattr(row, f"{measure}_error") >= 0.8
+    ]
+    assert (tuning.measure, tuning.target) == (measure, 0.8)
     assert tuning.chosen is min(good, key=lambda row: row.milliseconds)
+    assert tuning.error == getattr(tuning.chosen, f"{measure}_error") > 0
     assert len({row.slice_bits for row in good}) > 1
 
 
-def test_the_index_does_what_was_measured() -> None:
-    rows = clustered(1000, 32)
-    tuning = tune(rows[100:], queries=rows[:100], target_cdr=0.9)
-    index = tuning.build(rows[100:])
-    assert index.slice_bits == tuning.slice_bits == tuning.chosen.slice_bits
-    found = index.search(rows[:100], 10, **tuning.search_settings)
-    true = la.ScanIndex(rows[100:]).search(rows[:100], 10)
-    cdr = cumulative_distance_ratio(found.distances, true.distances).mean()
-    assert cdr == pytest.approx(tuning.chosen.cdr)
+def test_a_scan_that_is_quicker_is_what_is_built() -> None:
+    rows = clustered(300, 16)
+    tuning = tune(rows, target_recall=1, sample=20)
+    assert tuning.chosen is tuning.rows[0]
+    assert isinstance(tuning.build(rows), la.ScanIndex)
+    assert (tuning.slice_bits, tuning.search_settings, tuning.error) == (None, {}, 0)
+    assert "the scan is exact" in tuning.reason
 
 
-def test_the_table_marks_the_choice_and_says_why() -> None:
+@pytest.mark.parametrize("measure", ["cdr", "recall"])
+def test_what_it_says_holds_for_other_queries(
+    measure: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Queries that were not measured with, within the error that is stated and their own."""
+    cheap_lists(monkeypatch)
+    rows = clustered(3000, 32)
+    queries, held_out = rows[:100], rows[100:500]
+    tuning = tune(rows[500:], queries=queries, **target(measure, 0.7))
+    index: Any = tuning.build(rows[500:])
+    assert index.slice_bits == tuning.slice_bits
+    true = la.ScanIndex(rows[500:]).search(held_out, 10)
+    found = index.search(held_out, 10, **tuning.search_settings)
+    if measure == "cdr":
+        values = cumulative_distance_ratio(found.distances, true.distances)
+    else:
+        values = recall_at_k(found.ids, true.ids)
+    own = 2 * values.std() / len(values) ** 0.5
+    assert abs(values.mean() - getattr(tuning.chosen, measure)) <= tuning.error + own
+    assert values.mean() + own >= 0.7
+    again = index.search(queries, 10, **tuning.search_settings)
+    same = la.ScanIndex(rows[500:]).search(queries, 10)
+    assert recall_at_k(again.ids, same.ids).mean() == pytest.approx(tuning.chosen.recall)
+
+
+def test_the_table_marks_the_choice_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    cheap_lists(monkeypatch)
     tuning = tune(clustered(800, 16), target_cdr=0.8, sample=20)
     table, _, reason = str(tuning).partition("\n\n")
     lines = table.splitlines()
@@ -49,15 +97,19 @@ def test_the_table_marks_the_choice_and_says_why() -> None:
     assert "exhaustive scan" in reason
 
 
-def test_a_target_out_of_reach_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_target_out_of_reach_is_left_to_the_scan(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without expansion, signatures that are far apart are not found."""
     monkeypatch.setattr(import_module("lookalike.evaluation.tune"), "MOST_EXPAND", 0)
     rows = np.random.default_rng(0).integers(0, 256, (3000, 32), dtype=np.uint8)
     tuning = tune(rows, target_cdr=1, sample=10)
-    assert not tuning.reached
-    assert tuning.chosen.cdr == max(row.cdr for row in tuning.rows[1:]) < 1
-    assert tuning.reason.startswith("Nothing that was tried reaches a CDR@10 of 1. Best:")
-    assert "exact=True" in tuning.reason
+    assert max(row.cdr for row in tuning.rows[1:]) < 1
+    assert tuning.chosen is tuning.rows[0]
+    assert tuning.reason.startswith("None of 7 slices reaches a CDR@10 of 1: the scan is exact")
+
+
+def test_one_target_is_enough() -> None:
+    with pytest.raises(la.ArgumentError, match="both given"):
+        tune(clustered(10, 8), target_cdr=0.9, target_recall=0.9)
 
 
 def test_all_but_times_is_the_same_again() -> None:
@@ -102,7 +154,7 @@ def test_nothing_to_tune_on(count: int) -> None:
         tune(clustered(4, 8)[:count])
 
 
-@pytest.mark.parametrize("target", [0, -1, 1.5, float("nan"), "high", None])
+@pytest.mark.parametrize("target", [0, -1, 1.5, float("nan"), "high"])
 def test_targets_that_make_no_sense(target: float) -> None:
     with pytest.raises(la.ArgumentError, match="target_cdr is"):
         tune(clustered(10, 8), target_cdr=target)

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lookalike as la
-from support import text_oracle
+from lookalike.features import similarity, similarity_pairs
+from support import dedup_oracle, text_oracle
 
 texts = st.lists(st.sampled_from("a b c d e f".split()), max_size=9).map(" ".join)
 
@@ -30,10 +31,43 @@ def test_jaccard_equals_the_oracle(pairs: list[tuple[str, str]], ngram: int, thr
     assert found.tolist() == expected
 
 
+@given(
+    st.lists(st.tuples(texts, texts), max_size=8),
+    st.lists(st.integers(0, 400), max_size=200),
+    st.integers(1, 3),
+)
+def test_every_measure_is_that_of_python_sets_and_counters(
+    pairs: list[tuple[str, str]], numbers: list[int], ngram: int
+) -> None:
+    """Of texts alike in length, and of short ones beside a long one, in either order."""
+    long = " ".join("abcdef"[number % 6] + str(number // 6) for number in numbers)
+    few = " ".join(long.split()[::29])
+    pairs = [*pairs, (long, few), (few, long), (few, "a"), *((text, long) for text, _ in pairs)]
+    left, right = [a for a, _ in pairs], [b for _, b in pairs]
+    kind = la.Words(ngram)
+    for measure, oracle in dedup_oracle.MEASURES.items():
+        expected = [oracle(a, b, ngram) for a, b in pairs]
+        assert similarity(measure, left, right, kind).tolist() == pytest.approx(expected)
+        positions = np.arange(len(pairs))
+        found = similarity_pairs(measure, left + right, positions, positions + len(pairs), kind)
+        assert found.tolist() == pytest.approx(expected)
+        assert (found <= 1).all()
+    assert la.containment(left, right, kind).tolist() == pytest.approx(
+        [dedup_oracle.containment(a, b, ngram) for a, b in pairs]
+    )
+
+
+def test_a_measure_that_there_is_not_is_named() -> None:
+    with pytest.raises(la.ArgumentError, match="measure is 'dice'; expected one of: jaccard"):
+        similarity("dice", "a", "b")
+
+
 def test_two_documents_give_a_number() -> None:
     assert la.jaccard("a b c", "b c d") == 0.5
     assert la.cosine("a a", "a b") == pytest.approx(2**-0.5)
     assert la.jaccard("abcd", "bcde", la.Chars(2)) == 0.5
+    assert la.containment("a b", "a c d e f b") == la.containment("b c a x y z", "a b") == 1.0
+    assert la.containment("", "a") == la.containment("a", "") == 0.0
     assert la.jaccard({"x": 1, "y": 2}, ["y", "z"], la.Features()) == pytest.approx(1 / 3)
     assert la.cosine({"x": 3, "y": 4}, {"x": 1}, la.Features()) == pytest.approx(0.6)
     assert la.jaccard("same words", "Same, words!", la.Words(ngram=5)) == 1.0

@@ -15,6 +15,8 @@ from lookalike import _native
 from lookalike.indexes.slices.width import list_bytes
 from lookalike.planning.slices import share_found
 
+QUERIES = 100
+
 
 def test_lists_checked_as_in_the_draft() -> None:
     """Table 1 of the draft, for slices of 16 bits."""
@@ -62,7 +64,7 @@ def test_equal_chunks_as_they_are_known_to_be() -> None:
 @given(st.integers(0, 12), st.integers(1, 24), st.sampled_from([64, 128]))
 def test_work_within_a_radius_is_complete(radius: int, slice_bits: int, bits: int) -> None:
     """A list more, at least, for each bit of the radius; as many rows as lists hold."""
-    work = _native.expected_work(bits, slice_bits, 100_000_000, radius)
+    work = _native.expected_work(bits, slice_bits, 100_000_000, radius, QUERIES)
     if work is None:
         return  # more than a scan
     lists, postings, compared = work
@@ -78,7 +80,7 @@ def test_work_within_a_radius_is_complete(radius: int, slice_bits: int, bits: in
 
 
 def _list_cost(bits: int, entries: float) -> float:
-    return _native.USUAL_COSTS.look_up() + entries * _native.USUAL_COSTS.compare(bits // 8)
+    return _native.USUAL_COSTS.list + entries * _native.USUAL_COSTS.listed(bits // 8)
 
 
 def _cheapest(bits: int, slice_bits: int, count: int, radius: int) -> float:
@@ -106,10 +108,10 @@ def test_thresholds_are_shared_out_at_the_least_cost(
     bits: int, slice_bits: int, count: int, radius: int
 ) -> None:
     """Against all ways there are; those that cost more than a scan are none."""
-    work = _native.expected_work(bits, slice_bits, count, radius)
+    work = _native.expected_work(bits, slice_bits, count, radius, QUERIES)
     least = _cheapest(bits, slice_bits, count, radius)
     if work is None:
-        assert least > _native.USUAL_COSTS.scan(bits // 8) * count * (1 - 1e-9)
+        assert least > _native.USUAL_COSTS.scan(bits // 8 * count, QUERIES) * (1 - 1e-9)
     else:
         lists, postings, _ = work
         assert lists * _list_cost(bits, postings / lists) == pytest.approx(least)
@@ -126,7 +128,7 @@ def test_expected_work_is_what_the_index_does(width: int, radius: int, slice_bit
     index = la.SliceIndex(rows, slice_bits)
     work = index.within(rows[:200] ^ 1, radius, explain=True).explanation
     assert work is not None
-    expected = _native.expected_work(8 * width, slice_bits, len(rows), radius)
+    expected = _native.expected_work(8 * width, slice_bits, len(rows), radius, 200)
     if expected is None:
         assert not work.lists.any()
         return
@@ -138,12 +140,12 @@ def test_expected_work_is_what_the_index_does(width: int, radius: int, slice_bit
 
 
 def test_where_all_is_scanned_no_lists_are_expected() -> None:
-    assert _native.expected_work(8, 4, 1000, 10) is None
-    assert _native.expected_work(64, 8, 100, 30) is None
-    assert _native.expected_work(64, 8, 10**9, 64) is None
+    assert _native.expected_work(8, 4, 1000, 10, QUERIES) is None
+    assert _native.expected_work(64, 8, 100, 30, QUERIES) is None
+    assert _native.expected_work(64, 8, 10**9, 64, QUERIES) is None
 
 
 @pytest.mark.parametrize(("bits", "slice_bits"), [(0, 8), (64, 0), (64, 29)])
 def test_slices_that_cannot_be(bits: int, slice_bits: int) -> None:
     with pytest.raises(ValueError, match="slices have from 1 bit"):
-        _native.expected_work(bits, slice_bits, 1000, 3)
+        _native.expected_work(bits, slice_bits, 1000, 3, QUERIES)

@@ -55,6 +55,10 @@ def signers() -> dict[str, Any]:
         "TopSig 1024": la.TopSig(),
         "TopSig 256, fitted": la.TopSig(256).fit(texts),
         "MinHash 128": la.MinHash(),
+        "WeightedMinHash 32": la.WeightedMinHash(32),
+        "WeightedMinHash 32, tfidf, seed 3": la.WeightedMinHash(32, weights="tfidf", seed=3).fit(
+            texts
+        ),
         "BBitMinHash 64 x 3": la.BBitMinHash(64, 3),
     }
 

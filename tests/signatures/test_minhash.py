@@ -131,7 +131,7 @@ def test_bad_arguments_are_named() -> None:
         la.MinHash(0)
     with pytest.raises(la.ArgumentError, match="b is 17; expected .* from 1 to 16"):
         la.BBitMinHash(64, 17)
-    with pytest.raises(la.ArgumentError, match="permutations=3 of b=1 bits are 3 bits"):
+    with pytest.raises(la.ArgumentError, match="permutations is 3, of 1 bit each: 3 bits"):
         la.BBitMinHash(3, 1)
     with pytest.raises(
         la.ArgumentError, match="features is 'words' of type str; expected la.Words"

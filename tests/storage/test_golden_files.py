@@ -61,12 +61,24 @@ def runs(path: Path) -> Any:
     return [matches.offsets.tolist(), matches.ids.tolist(), each]
 
 
+def banded(path: Path) -> Any:
+    index = la.BandIndex.load(path)
+    return [
+        index.keys(),
+        [index[key].tolist() for key in index],
+        [list(map(tuple, found)) for found in index.query_many(TEXTS)],
+        None if index.signer is None else index.signer.to_dict(),
+        index.stats()["threshold"],
+    ]
+
+
 FILES: dict[str, Callable[[Path], Any]] = {
     "scan_v1.lookalike": loaded,
     "slices_v1.lookalike": loaded,
     "blocks_v1.lookalike": loaded,
     "flips_v1.lookalike": loaded,
     "signatures_v1.lookalike": signatures,
+    "bands_v1.lookalike": banded,
     "runs_v1.runs": runs,
     "runs_v2.runs": runs,
 }
@@ -88,6 +100,22 @@ def test_signatures_of_version_1_stay_readable() -> None:
     assert saved.signer == expected == la.load_signer(DATA / "signatures_v1.lookalike")
     assert np.array_equal(saved.signatures, expected.sign(TEXTS))
     assert saved.ids == [f"näme {number}" for number in range(10)]
+
+
+def test_band_indexes_of_version_1_stay_readable() -> None:
+    index = la.BandIndex.load(DATA / "bands_v1.lookalike")
+    expected = la.BandIndex(0.6, signer=la.MinHash(32, la.Words(ngram=2), seed=9))
+    keys = [*range(6), "näme", b"\xff\0", ("a", (1, None)), 2**80]
+    expected.insert_many(keys, TEXTS)
+    expected.remove(3)
+    assert (index.keys(), index.signer) == (expected.keys(), expected.signer)
+    assert all(np.array_equal(index[key], expected[key]) for key in index)
+    assert [*index.query_many(TEXTS)] == [*expected.query_many(TEXTS)]
+    assert la.load_signer(DATA / "bands_v1.lookalike") == expected.signer
+    with pytest.raises(la.FormatError, match="holds a BandIndex; la.BandIndex.load opens it"):
+        la.load_index(DATA / "bands_v1.lookalike")
+    with pytest.raises(la.FormatError, match="expected a BandIndex"):
+        la.BandIndex.load(DATA / "scan_v1.lookalike")
 
 
 @pytest.mark.parametrize("version", [1, 2])

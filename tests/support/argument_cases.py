@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import lookalike as la
 from lookalike import evaluation
@@ -27,13 +28,15 @@ OTHERS = {
 """What tests/collection and tests/dedup have bad input for."""
 
 ANSWERS = {
-    *("Evaluation", "Explanation", "FlipTuning", "Kernel", "Matches", "Measurement"),
+    *("Comparison", "Evaluation", "Explanation", "FlipTuning", "Kernel", "KeyMatch", "KeyMatches"),
+    *("Matches", "Measurement"),
     *("Neighbors", "PairClusters", "Pairs", "Plan", "SavedSignatures", "Tuning"),
 }
 """Made by the package and not by callers; only their methods are called."""
 
 INTERNAL = {
     *("FlipIndex.measured", "FlipIndex.of_sorted", "FlipIndex.within_checked"),
+    *("KeyMatches.kept",),
     *("FlipTuning.of", "FlipTuning.restored", "SliceIndex.search_settings", "SliceIndex.top"),
     *("from_container", "sources", "with_features"),
 }
@@ -71,6 +74,15 @@ def _takes_arguments(thing: Callable[..., Any]) -> bool:
     return bool(inspect.signature(thing).parameters.keys() - {"self"})
 
 
+BAND_KEYS: list[Any] = [0, "one", (2,)]
+
+
+def _bands(texts: list[str]) -> la.BandIndex:
+    index = la.BandIndex(0.8, signer=la.MinHash(16, la.Words()))
+    index.insert_many(BAND_KEYS, texts)
+    return index
+
+
 def calls(folder: Path) -> dict[str, Call]:
     """Return a function and arguments that work, by the names of `public_callables`.
 
@@ -92,11 +104,50 @@ def calls(folder: Path) -> dict[str, Call]:
     planned = la.plan(count=60, bits=64, radius=3, costs=COSTS)
     tuning = la.FlipIndex(rows)
 
+    weighted = la.WeightedMinHash(16)
+    values: NDArray[Any] = minhash.sign(texts)
+    la.BandIndex(0.8, 16).save(folder / "bands")
+
     everything: dict[str, Call] = {
         "BBitMinHash": (la.BBitMinHash, {}),
+        "BandIndex": (la.BandIndex, {"threshold": 0.8, "permutations": 16}),
+        "BandIndex.insert": (
+            lambda **given: _bands(texts).insert(**given),
+            {"key": "new", "document": texts[0]},
+        ),
+        "BandIndex.insert_many": (
+            lambda **given: _bands(texts).insert_many(**given),
+            {"keys": [7, 8, 9], "documents": texts},
+        ),
+        "BandIndex.load": (la.BandIndex.load, {"path": folder / "bands"}),
+        "BandIndex.merge": (
+            lambda **given: la.BandIndex(0.8, 16).merge(**given),
+            {"other": _bands(texts)},
+        ),
+        "BandIndex.query": (
+            _bands(texts).query,
+            {"document": texts[0], "text_of": dict(zip(BAND_KEYS, texts, strict=True))},
+        ),
+        "BandIndex.query_many": (_bands(texts).query_many, {"documents": texts}),
+        "BandIndex.remove": (lambda **given: _bands(texts).remove(**given), {"key": 0}),
+        "BandIndex.remove_many": (
+            lambda **given: _bands(texts).remove_many(**given),
+            {"keys": ["one"]},
+        ),
+        "BandIndex.save": (_bands(texts).save, {"path": folder / "saved bands"}),
+        "MinHash.count": (minhash.count, {"values": values}),
+        "MinHash.union": (minhash.union, {"a": values, "b": values}),
+        "MinHash.update": (minhash.update, {"values": values, "documents": texts}),
+        "WeightedMinHash": (la.WeightedMinHash, {}),
+        "weighted_jaccard": (la.weighted_jaccard, {"a": texts, "b": texts}),
+        "weighted_jaccard_pairs": (
+            la.weighted_jaccard_pairs,
+            {"documents": texts, "left": [0], "right": [1]},
+        ),
         "BBitMinHash.pack": (packed.pack, {"values": minhash.sign(texts)}),
         "BlockIndex": (la.BlockIndex, {"signatures": rows, "ids": ids}),
         "Chars": (la.Chars, {}),
+        "FeatureFunction": (la.FeatureFunction, {"function": str.split, "name": "split"}),
         "cluster_pairs": (
             la.cluster_pairs,
             {"pairs": [(0, 1), (1, 2)], "ids": [0, 1, 2], "keep": "max", "values": [1, 2, 3]},
@@ -158,6 +209,12 @@ def calls(folder: Path) -> dict[str, Call]:
         "Weights.fit": (la.Weights("tfidf").fit, {"documents": texts, "features": la.Words()}),
         "Weights.from_dict": (la.Weights.from_dict, {"description": learnt.weights.to_dict()}),
         "Words": (la.Words, {}),
+        "compare_texts": (la.compare_texts, {"a": texts[0], "b": texts[1]}),
+        "containment": (la.containment, {"a": texts, "b": texts}),
+        "containment_pairs": (
+            la.containment_pairs,
+            {"documents": texts, "left": [0], "right": [1]},
+        ),
         "cosine": (la.cosine, {"a": texts, "b": texts}),
         "cosine_pairs": (la.cosine_pairs, {"documents": texts, "left": [0], "right": [1]}),
         "cumulative_distance_ratio": (
@@ -168,6 +225,15 @@ def calls(folder: Path) -> dict[str, Call]:
             evaluation.evaluate,
             {"signatures": rows, "queries": queries, "k": 2, "expand": [1], "slice_bits": [4]},
         ),
+        "estimated_radius": (
+            la.estimated_radius,
+            {"signer": la.SimHash(64), "threshold": 0.8, "bits": 64},
+        ),
+        "estimated_similarity": (
+            la.estimated_similarity,
+            {"signer": la.SimHash(64), "distances": [0, 3], "bits": 64},
+        ),
+        "open_index": (la.open_index, {"path": folder / "index"}),
         "growth": (evaluation.growth, {"signatures": rows, "sizes": [20], "k": 2, "sample": 2}),
         "hamming": (la.hamming, {"a": rows, "b": rows}),
         "jaccard": (la.jaccard, {"a": texts, "b": texts}),
@@ -221,36 +287,37 @@ def calls(folder: Path) -> dict[str, Call]:
         evaluation.recall_at_k,
         {"found_ids": found.ids, "true_ids": found.ids},
     )
-    sharded = la.ShardedIndex([slices, la.ScanIndex(rows)])
     for index in (
         *(la.ScanIndex(rows), la.SliceIndex(rows, 4), la.BlockIndex(rows), la.FlipIndex(rows)),
-        sharded,
+        la.ShardedIndex([slices, la.ScanIndex(rows)]),
     ):
         kind = type(index).__name__
         everything[f"{kind}.search"] = index.search, {"queries": queries, "k": 3}
         everything[f"{kind}.within"] = index.within, {"queries": queries, "radius": 2}
         everything[f"{kind}.pairs"] = index.pairs, {"radius": 2}
         everything[f"{kind}.name"] = index.name, {"id": 3}
-        saved = la.ScanIndex(rows) if index is sharded else index  # only shards have files
-        everything[f"{kind}.save"] = saved.save, {"path": folder / kind, "notes": {"a": 1}}
+        everything[f"{kind}.save"] = index.save, {"path": folder / kind, "notes": {"a": 1}}
+        everything[f"{kind}.from_bytes"] = type(index).from_bytes, {"data": index.to_bytes()}
     everything["FlipIndex.within"][1]["weights"] = asked
-    for made in (signer, minhash, packed, la.TopSig(), la.Projection(16, 4)):
+    for made in (signer, minhash, packed, weighted, la.TopSig(), la.Projection(16, 4)):
         kind = type(made).__name__
         everything[f"{kind}.from_dict"] = type(made).from_dict, {"description": made.to_dict()}
         everything[f"{kind}.save"] = made.save, {"path": folder / kind}
+        everything[f"{kind}.from_bytes"] = type(made).from_bytes, {"data": made.to_bytes()}
         if isinstance(made, la.Projection):
             continue
         everything[f"{kind}.sign"] = made.sign, {"documents": texts}
         everything[f"{kind}.feature_counts"] = made.feature_counts, {"documents": texts}
-        if isinstance(made, la.SimHash | la.TopSig):
+        if isinstance(made, la.SimHash | la.TopSig | la.WeightedMinHash):
             everything[f"{kind}.fit"] = made.fit, {"documents": texts}
-        else:
+        if not isinstance(made, la.SimHash | la.TopSig):
             values = made.sign(texts)
             everything[f"{kind}.similarity"] = made.similarity, {"a": values, "b": values}
             everything[f"{kind}.standard_error"] = made.standard_error, {"similarity": [0.5]}
     for features, documents in (
         (la.Words(), texts),
         (la.Chars(), texts),
+        (la.FeatureFunction(str.split, name="split"), texts),
         (la.Features(), [{"a": 1}, ["b", "c"], [(3, 2.5)]]),
     ):
         kind = type(features).__name__

@@ -27,11 +27,19 @@ def jaccard(a: str, b: str, ngram: int) -> float:
     return len(one & two) / len(one | two) if one | two else 0.0
 
 
+def containment(a: str, b: str, ngram: int) -> float:
+    one, two = set(shingles(a, ngram)), set(shingles(b, ngram))
+    return len(one & two) / min(len(one), len(two)) if one and two else 0.0
+
+
 def cosine(a: str, b: str, ngram: int) -> float:
     one, two = Counter(shingles(a, ngram)), Counter(shingles(b, ngram))
     product = sum(one[shingle] * two[shingle] for shingle in one)
     lengths = math.sqrt(sum(v * v for v in one.values()) * sum(v * v for v in two.values()))
     return product / lengths if lengths else 0.0
+
+
+MEASURES = {"jaccard": jaccard, "containment": containment, "cosine": cosine}
 
 
 def similar_pairs(

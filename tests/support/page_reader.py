@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
@@ -66,11 +68,11 @@ class _Reader(HTMLParser):
 TAGS = set(
     "html head meta title style body header footer main nav section a h1 h2 h3 p div span i b em "
     "strong bdi dl dt dd ul li figure figcaption table thead tbody tr th td del ins svg rect line "
-    "text circle polygon polyline".split()
+    "text circle polygon polyline script input button".split()
 )
 ATTRIBUTES = set(
     "lang charset http-equiv content name id class dir style title role aria-label href viewbox x "
-    "y x1 x2 y1 y2 cx cy r width height points".split()
+    "y x1 x2 y1 y2 cx cy r width height points hidden type placeholder".split()
 )
 
 
@@ -90,6 +92,12 @@ def read_page(text: str) -> Element:
         assert link is None or (link[0] == "#" and link[1:] in ids)
         style = element.attributes.get("style")
         assert style is None or (style.startswith("width:") and style.endswith("%")), element
+    (policy,) = (one for one in root.all("meta") if one.attributes.get("http-equiv"))
+    allowed = policy.attributes["content"] or ""
+    for script in root.all("script"):  # the browser runs it only if this is what it finds, too
+        digest = base64.b64encode(hashlib.sha256(script.text.encode()).digest()).decode()
+        assert not script.attributes and f"script-src 'sha256-{digest}'" in allowed
+    assert allowed.startswith("default-src 'none'; ") and "unsafe-inline' '" not in allowed
     (style_sheet,) = root.all("style")
     assert "url(" not in style_sheet.text and "@import" not in style_sheet.text
     return root

@@ -13,6 +13,7 @@ COSTS = MachineCosts(
     query=80.0,
     scanned_byte=0.0125,
     nearest=80.0,
+    match=20.0,
     row=5.0,
     row_byte=0.3,
     within_list=80.0,

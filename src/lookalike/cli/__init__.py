@@ -7,15 +7,18 @@ it does (`run`). `collection`, which has actions, is a folder of them.
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 
 from lookalike import __version__
 from lookalike.cli.command import Subparsers, command
-from lookalike.cli.output import Parser, take_every_character, warn
+from lookalike.cli.output import take_every_character, warn
+from lookalike.cli.parser import WRONG_USAGE, Parser, wrong_usage
 from lookalike.cli.signals import orderly_end
 from lookalike.cli.streams import forget_standard_output
-from lookalike.errors import LookalikeError
+from lookalike.errors import ArgumentError, LookalikeError, LookalikeWarning, Said
 from lookalike.storage.unfinished import remove_unfinished
 
 __all__ = ["COMMANDS", "main"]
@@ -29,9 +32,13 @@ COMMANDS = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status: 0, or 1 for an error, 2 for wrong usage."""
     take_every_character()
-    with orderly_end() as interruption:
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    with orderly_end() as interruption, warnings.catch_warnings():
+        chosen = _Chosen()
+        warnings.showwarning = chosen.show_warning
+        warnings.simplefilter("always", LookalikeWarning)
         try:
-            _run(sys.argv[1:] if arguments is None else list(arguments))
+            _run(given, chosen)
         except BrokenPipeError:  # the reader of our output has seen enough
             forget_standard_output()
             sys.stderr.close()
@@ -41,13 +48,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 warn("interrupted", kind="")
                 return 130
             if isinstance(error, LookalikeError):
-                warn(error, kind="")
+                message = error.as_typed(chosen.options)
+                if isinstance(error, ArgumentError) and chosen.has_option(error.args[0]):
+                    wrong_usage(chosen.name, message)
+                    return WRONG_USAGE
+                warn(message, kind="")
             elif isinstance(error, MemoryError):
                 warn("out of memory; give it less to hold, or more memory", kind="")
             else:
                 raise
             return 1
     return 0
+
+
+@dataclass
+class _Chosen:
+    """The command that runs, and how its options are called."""
+
+    name: str = "lookalike"
+    options: dict[str, str] = field(default_factory=dict)
+
+    def has_option(self, part: object) -> bool:
+        """Return whether a message that begins so is about an option: about what was typed."""
+        return (
+            isinstance(part, Said)
+            and part.typed is None
+            and (part.in_python in self.options or part.in_python in self.options.values())
+        )
+
+    def show_warning(self, message: Warning | str, *place: object, **more: object) -> None:
+        """Print a warning as commands speak, without the place in a program that it is about."""
+        typed = isinstance(message, LookalikeWarning)
+        warn(message.as_typed(self.options) if typed else message)  # type: ignore[union-attr]
 
 
 def full_parser() -> Parser:
@@ -73,13 +105,15 @@ def _parser() -> tuple[Parser, Subparsers]:
     return parser, parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
 
-def _run(given: list[str]) -> None:
+def _run(given: list[str], chosen: _Chosen) -> None:
     parser, commands = _parser()
     # Only the command that is asked for is imported; the others may need much.
     for name in given[:1] if given[:1] and given[0] in COMMANDS else COMMANDS:
         _add(name, commands)
+    command = parser.parser_of(given)
+    chosen.name, chosen.options = command.prog, command.options()
     options, unknown = parser.parse_known_args(given)
-    if unknown:  # said by the command's own parser, if there is one: it shows its options
-        named = [commands.choices[name] for name in given if name in commands.choices]
-        [*named, parser][0].error(f"unrecognized arguments: {' '.join(unknown)}")
+    if unknown:
+        command.unknown(unknown)
+    options.command_line = ["lookalike", *given]
     options.run(options)

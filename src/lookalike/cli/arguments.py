@@ -17,8 +17,14 @@ from lookalike.corpora import FORMATS, Corpus, open_corpus
 from lookalike.corpora.base import MAX_DOCUMENT
 from lookalike.corpora.remote import is_address
 from lookalike.dedup import ALIASES, DedupSettings
-from lookalike.errors import ArgumentError, FileError
+from lookalike.dedup.settings import refuse_idle
+from lookalike.errors import ArgumentError, FileError, Said
+from lookalike.features.text import STOP_LISTS
+from lookalike.signatures import Signer
+from lookalike.signatures.estimates import estimated_radius, proposal_radius
 from lookalike.storage import same_file
+
+_TYPED = "typed_settings"
 
 
 def add_corpus_options(group: Group, *, or_longest: str = "") -> None:
@@ -35,18 +41,50 @@ def add_corpus_options(group: Group, *, or_longest: str = "") -> None:
     )
 
 
-def settings_fields(*, signs: bool = False) -> list[Field[Any]]:
-    """Return the settings of `dedup`; `signs`: those alone that signatures depend on."""
-    return [one for one in fields(DedupSettings) if one.metadata["signs"] or not signs]
+def settings_fields(*, signs: bool = False, only: Iterable[str] = ()) -> list[Field[Any]]:
+    """Return the settings of `dedup`; `signs`: those alone that signatures depend on; `only`: those
+    of these names.
+    """
+    chosen = set(only)
+    return [
+        one
+        for one in fields(DedupSettings)
+        if (one.metadata["signs"] or not signs) and (one.name in chosen or not chosen)
+    ]
 
 
-def add_settings(group: Group, *, signs: bool = False) -> None:
+def settings_of(
+    options: argparse.Namespace, *, signs: bool = False, only: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Return what options say of `settings_fields`, stop words as they are in their file."""
+    chosen = {
+        one.name: getattr(options, one.name) for one in settings_fields(signs=signs, only=only)
+    }
+    if chosen.get("stop_words") is not None and chosen["stop_words"] not in STOP_LISTS:
+        chosen["stop_words"] = _stop_words(Path(chosen["stop_words"]))
+    return chosen
+
+
+def _stop_words(path: Path) -> list[str]:
+    """Return the words of a file, one a line."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+        raise FileError(
+            f"--stop-words is {path}, which cannot be read: {reason}; expected "
+            f"{', '.join(STOP_LISTS)}, or a file with a word on each line"
+        ) from None
+    return [line.strip() for line in lines if line.strip()]
+
+
+def add_settings(group: Group, *, signs: bool = False, only: Iterable[str] = ()) -> None:
     """Declare options for `settings_fields`, with their defaults and what they say of themselves.
 
     A setting that is on gets an option that turns it off, one that is off an option that turns it
     on.
     """
-    for setting in settings_fields(signs=signs):
+    for setting in settings_fields(signs=signs, only=only):
         name, help = setting.name, setting.metadata["help"]
         if setting.default is True:
             group.add_argument(f"--no-{name}", dest=name, action="store_false", help=help)
@@ -58,8 +96,56 @@ def add_settings(group: Group, *, signs: bool = False) -> None:
         spelt = [f"--{one.replace('_', '-')}" for one in names]
         spelt += [f"--{one}" for one in names[1:] if "_" in one]
         group.add_argument(
-            *spelt, dest=name, default=setting.default, help=help, **setting.metadata["option"]
+            *spelt,
+            action=_Noted,
+            dest=name,
+            default=setting.default,
+            help=help,
+            **setting.metadata["option"],
         )
+
+
+def check_settings(options: argparse.Namespace) -> None:
+    """Refuse settings that were typed and do nothing, be it with their default."""
+    refuse_idle(vars(options), getattr(options, _TYPED, ()))
+
+
+class _Noted(argparse._StoreAction):
+    """Keeps a value, and that it was typed."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
+        super().__call__(parser, namespace, values, option)
+        setattr(namespace, _TYPED, {*getattr(namespace, _TYPED, ()), self.dest})
+
+
+def add_threshold(group: Group) -> None:
+    """Declare a similarity in place of a number of bits."""
+    group.add_argument(
+        "--threshold",
+        type=float,
+        metavar="T",
+        help="least similarity, as signatures estimate it, from 0 to 1",
+    )
+
+
+def radius_of(
+    options: argparse.Namespace, signer: Signer | None, bits: int, *, proposing: bool = False
+) -> int | None:
+    """Return in how many bits an answer may differ: --radius, or what --threshold comes to.
+
+    That is farther if signatures are `proposing` what is then compared.
+    """
+    if options.threshold is None:
+        if options.radius is None:
+            return None
+        return whole_number("radius", options.radius, at_least=0)
+    if signer is None:
+        raise ArgumentError(
+            Said("--threshold"),
+            " needs to know how documents were signed, which is not known here; give --radius",
+        )
+    radius = proposal_radius if proposing else estimated_radius
+    return radius(signer, options.threshold, bits)
 
 
 def add_threads(group: Group) -> None:
@@ -74,16 +160,17 @@ def corpus_of(paths: list[str], options: argparse.Namespace) -> Corpus:
     """
     if len(paths) > 1 and any(map(is_address, paths)):
         raise ArgumentError("an address such as s3://... has to be the only input; give it alone")
+    format = getattr(options, "format", None)
     if any(map(is_standard, paths)):
-        corpus = corpus_of_input(paths, options.format, getattr(options, "work", None))
+        corpus = corpus_of_input(paths, format, getattr(options, "work", None))
     else:
         source = paths[0] if len(paths) == 1 else [Path(path) for path in paths]
-        corpus = open_corpus(source, options.format)
+        corpus = open_corpus(source, format)
     for notice in corpus.notices:
         warn(notice, kind="")
     corpus.notices = ()
-    if options.max_document is not None:
-        corpus.max_document = whole_number("--max-document", options.max_document, at_least=1)
+    if getattr(options, "max_document", None) is not None:
+        corpus.max_document = whole_number("max_document", options.max_document, at_least=1)
     return corpus
 
 

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import TypeAlias
 
-from lookalike.cli.output import Parser
+from lookalike.cli.parser import Parser
 
 Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"
 
@@ -17,6 +17,11 @@ Group: TypeAlias = argparse._ArgumentGroup | argparse.ArgumentParser
 def add_switch(group: Group, name: str, help: str) -> None:
     """Declare an option that is off unless it is given."""
     group.add_argument(name, action="store_true", help=help)
+
+
+def add_json(group: Group, help: str = "print what was done as JSON") -> None:
+    """Declare that what is printed is for a program."""
+    add_switch(group, "--json", help)
 
 
 def add_number(

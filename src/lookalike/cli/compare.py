@@ -9,16 +9,24 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.checks import optional_module, whole_number
-from lookalike.cli.arguments import add_corpus_options, add_threads, corpus_of
+from lookalike.cli.arguments import (
+    add_corpus_options,
+    add_settings,
+    add_threads,
+    corpus_of,
+    settings_of,
+)
 from lookalike.cli.command import add_number, add_switch
 from lookalike.cli.output import say, say_json
 from lookalike.compare.methods import NGRAMS
 from lookalike.compare.texts import Comparison, DiffPart, MethodVerdict, WordDiff, compare_texts
 from lookalike.corpora.columns import Columns, find_columns
 from lookalike.corpora.lookup import find_documents, read_text
-from lookalike.dedup.summary import unit_text
-from lookalike.errors import ArgumentError, MissingDependencyError
+from lookalike.errors import ArgumentError, MissingDependencyError, Said
+from lookalike.features.choice import CHARS_NGRAM
 from lookalike.shown import shown, shown_lines
+
+_SETTINGS = ("features", "stop_words", "stem", "measure")
 
 _MOST_BYTES = 256 << 20
 _LONGEST_NAME = 200
@@ -29,10 +37,11 @@ DESCRIPTION = (
 )
 DETAILS = """\
 what is shown:
-  exact similarities, by the measures of `lookalike dedup` with its defaults, and what signatures
-  would have estimated; different word n-grams that both documents have, or only one of them; a
-  diff of words. On a terminal the diff is coloured; elsewhere, or with NO_COLOR in the
-  environment, deleted words are in [-...-] and inserted ones in {+...+}.
+  exact similarities, by the measures of `lookalike dedup` with its defaults (Jaccard similarity
+  and containment of sets, cosine of counts), and what signatures would have estimated; different
+  word n-grams that both documents have, or only one of them; a diff of words. On a terminal the
+  diff is coloured; elsewhere, or with NO_COLOR in the environment, deleted words are in [-...-]
+  and inserted ones in {+...+}.
 
   Similarities and counts are of whole documents of up to 256 MB. The diff stops after some 200
   changes, or a thousand words with nothing in common, and says so.
@@ -44,6 +53,7 @@ examples:
   lookalike compare old.txt new.txt
   lookalike compare --in corpus.jsonl 0704.0001 0704.0002
   lookalike compare --in corpus.parquet --rows 17 4711 --ngram 3
+  lookalike compare part.txt whole.txt --measure containment --no-diff
   lookalike compare old.txt new.txt --json | jq .methods
 """
 
@@ -57,7 +67,13 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_switch(group, "--rows", "A and B are rows, counted from 0, and not ids")
     add_corpus_options(group)
     group = parser.add_argument_group("how they are compared")
-    add_number(group, "--ngram", f"words in a shingle, for Jaccard (default {NGRAMS['minhash']})")
+    add_settings(group, only=_SETTINGS)
+    add_number(
+        group,
+        "--ngram",
+        f"words in a shingle, of sets (default {NGRAMS['minhash']}), or characters, of all "
+        f"(default {CHARS_NGRAM})",
+    )
     add_number(group, "--seed", "of signatures", default=0)
     add_threads(group)
     group = parser.add_argument_group("what is shown")
@@ -78,6 +94,7 @@ def run(options: argparse.Namespace) -> None:
     comparison = compare_texts(
         a,
         b,
+        **settings_of(options, only=_SETTINGS),
         ngram=options.ngram,
         seed=options.seed,
         examples=options.examples,
@@ -95,9 +112,11 @@ def run(options: argparse.Namespace) -> None:
 
 def _texts(options: argparse.Namespace) -> list[str]:
     if options.corpus is None:
-        for name in ("rows", "text", "id", "format"):
+        for name in ("rows", "text", "id", "format", "skip_bad", "max_document"):
             if getattr(options, name):
-                raise ArgumentError(f"--{name} goes with --in CORPUS, which is missing")
+                raise ArgumentError(
+                    Said(name), " goes with --in CORPUS, which is missing; A and B are files"
+                )
         return [read_text(Path(name), _MOST_BYTES) for name in (options.a, options.b)]
     corpus = corpus_of([options.corpus], options)
     columns = find_columns(corpus, options.text, options.id)
@@ -115,11 +134,22 @@ def _print_similarities(options: argparse.Namespace, comparison: Comparison) -> 
     say()
     if comparison.equal:
         say("The texts are equal, byte for byte.\n")
-    say(f"{'':<26}{'exact':>8}{'estimate':>10}  signatures")
-    for verdict in comparison.methods:
-        estimate = "-" if verdict.estimate is None else f"{verdict.estimate:.4f}"
-        name = f"{verdict.measure} of {unit_text(verdict.ngram)}".capitalize()
-        say(f"{name:<26}{verdict.exact:>8.4f}{estimate:>10}  {_distance(verdict)}")
+    rows = [
+        (
+            f"{verdict.measure} of {verdict.unit}",
+            verdict.exact,
+            "-" if verdict.estimate is None else f"{verdict.estimate:.4f}",
+            _distance(verdict),
+        )
+        for verdict in comparison.methods
+    ]
+    if (part := comparison.containment) is not None:
+        both = f"{part.of_a:.1%} of the first, {part.of_b:.1%} of the second are in both"
+        rows.append((f"containment of {part.unit}", part.exact, "", both))
+    wide = max(len(name) for name, *_ in rows) + 2
+    say(f"{'':<{wide}}{'exact':>6}{'estimate':>10}  signatures")
+    for name, exact, estimate, note in rows:
+        say(f"{name[:1].upper() + name[1:]:<{wide}}{exact:>.4f}{estimate:>10}  {note}")
     if 0 in comparison.words:
         say("\nA text without words is similar to nothing; its signatures mean nothing.")
 
@@ -132,7 +162,7 @@ def _distance(verdict: MethodVerdict) -> str:
 def _print_shingles(comparison: Comparison) -> None:
     shingles = comparison.shingles
     say(
-        f"\nDifferent {unit_text(shingles.ngram)}: {shingles.shared:,} in both, "
+        f"\nDifferent {shingles.unit}: {shingles.shared:,} in both, "
         f"{shingles.only_a:,} only in the first, {shingles.only_b:,} only in the second"
     )
     labels = {"shared": "both", "only_a": "first", "only_b": "second"}

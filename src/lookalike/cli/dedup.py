@@ -19,8 +19,9 @@ from lookalike.cli.arguments import (
     add_threads,
     check_folder,
     check_not_read,
+    check_settings,
     corpus_of,
-    settings_fields,
+    settings_of,
 )
 from lookalike.cli.command import add_switch
 from lookalike.cli.output import say, say_json, warn, warn_left_out
@@ -35,7 +36,7 @@ from lookalike.cli.streams import (
 from lookalike.compare.methods import NGRAMS
 from lookalike.corpora import Corpus, check_table_target, check_target, format_of, open_corpus
 from lookalike.dedup import DedupResult, dedup
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, Said
 from lookalike.shown import shown
 from lookalike.storage import check_replaceable, same_file
 
@@ -68,6 +69,8 @@ near-duplicates:
   Signatures only propose pairs. docs/deduplicating.md has the figures. With --exact they do not:
   every pair at or above the threshold is found, also where thousands are alike, and --pairs has
   each copy of a text with every other.
+  With --measure containment: a document of which that much is in a larger one, that of more
+  different features, which stays. --keep then decides between equally large ones.
 
 what is guaranteed:
   every document that is dropped was compared with one that stays (or is in OLD), and is equal to it
@@ -86,6 +89,8 @@ examples:
   lookalike dedup 'crawl/*.parquet' -o unique.parquet --text content --report report.html
   zcat crawl.jsonl.gz | lookalike dedup - -o - | gzip > unique.jsonl.gz
   lookalike dedup docs/ --threshold 0.5 --exact --pairs pairs.csv
+  lookalike dedup docs/ --measure containment --threshold 0.9 -o whole
+  lookalike dedup letters.csv --ngram 1 --stop-words greetings.txt --stem english
   lookalike dedup corpus.jsonl --annotate -o annotated.jsonl --keep longest
   lookalike dedup today.jsonl --against yesterday.jsonl -o new.jsonl
   lookalike dedup today.jsonl --against seen.lookalike --save-signatures seen.lookalike -o new.jsonl
@@ -155,13 +160,14 @@ def _add_work_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run the job, write what was asked for, print the summary."""
+    check_settings(options)
     check_read_once([*options.input, options.against])
     old = _old(options)
     corpus = corpus_of(options.input, options)
     if options.in_place and options.output is None:
         options.output = _only_file(corpus)
     _check_outputs(options, corpus, old)
-    names = [setting.name for setting in settings_fields()]
+    settings = settings_of(options)
     with progress_bars(options.quiet or options.json) as progress:
         result = dedup(
             corpus,
@@ -175,7 +181,7 @@ def run(options: argparse.Namespace) -> None:
             skip_bad=options.skip_bad,
             threads=options.threads,
             progress=progress,
-            **{name: getattr(options, name) for name in names},
+            **settings,
         )
         written, seconds = _write(options, result, progress)
     if written:
@@ -220,12 +226,12 @@ def _only_file(corpus: Corpus) -> Path:
 def _check_outputs(options: argparse.Namespace, corpus: Corpus, old: Path | Corpus | None) -> None:
     """Refuse what can be seen to fail, before the work is done."""
     if options.annotate and options.output is None:
-        raise ArgumentError("--annotate needs a file to write to: -o FILE")
+        raise ArgumentError(Said("--annotate"), " needs a file to write to: -o FILE")
     for option in ("pairs", "report", "save_signatures"):
         if is_standard(getattr(options, option)):
             raise ArgumentError(
-                f"--{option.replace('_', '-')} is -; expected a file: only the documents that stay "
-                "go to standard output"
+                Said(option),
+                " is -; expected a file: only the documents that stay go to standard output",
             )
     if options.in_place and same_file(options.output, corpus.files) is None:
         raise ArgumentError(
@@ -249,8 +255,9 @@ def _check_outputs(options: argparse.Namespace, corpus: Corpus, old: Path | Corp
             check_replaceable(path)
     if options.save_signatures is not None and options.save_signatures.suffix != _SIGNATURES:
         raise ArgumentError(
-            f"--save-signatures is {options.save_signatures}; expected a name that ends in "
-            ".lookalike, by which --against knows it"
+            Said("--save-signatures"),
+            f" is {options.save_signatures}; expected a name that ends in .lookalike, by which "
+            "--against knows it",
         )
 
 
@@ -285,7 +292,7 @@ def _write(
     )
     jobs: list[tuple[str, Path | None, Callable[[Path], object]]] = [
         ("pairs", options.pairs, result.write_pairs),
-        ("report", options.report, result.report),
+        ("report", options.report, partial(result.report, command=options.command_line)),
         # After these: in place it is the end of the input, and nobody could try again.
         (documents, options.output, partial(_write_documents, write, options.in_place)),
         # Last: documents whose output failed must not be known when the job is tried again.

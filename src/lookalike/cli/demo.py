@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> None:
     say()
     with progress_bars() as progress:
         result = dedup(files, format="files", progress=progress, skip_bad=True)
-        result.report(options.report)
+        result.report(options.report, command=options.command_line)
     say(result.summary())
     _show_clusters(result)
     say(f"\nClusters, similarities and differences side by side: {shown(options.report)}\n")

@@ -16,10 +16,10 @@ import numpy as np
 
 from lookalike import __version__
 from lookalike.checks import whole_number
-from lookalike.cli.command import add_number, add_switch
-from lookalike.cli.output import say
+from lookalike.cli.command import add_json, add_number, add_switch
+from lookalike.cli.output import say, say_json
 from lookalike.cli.sizes import byte_count
-from lookalike.errors import ArgumentError, FileError, MissingDependencyError
+from lookalike.errors import ArgumentError, FileError, MissingDependencyError, Said
 from lookalike.evaluation import (
     Evaluation,
     Measurement,
@@ -70,6 +70,7 @@ examples:
   lookalike evaluate signatures.npy
   lookalike evaluate signatures.npy --slice-bits 12,14,16 --expand 0,1,2,3 --output report
   lookalike evaluate signatures.npy --tune 0.95
+  lookalike evaluate signatures.npy --tune 0.9 --target recall
 """
 
 
@@ -116,9 +117,16 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tune",
         type=float,
-        metavar="CDR",
-        help="instead of a table of all settings, find the quickest that reaches this cumulative "
-        "distance ratio, such as 0.95",
+        metavar="TARGET",
+        help="instead of a table of all settings, find the quickest that reaches this, such as "
+        "0.95, or say that a scan is",
+    )
+    parser.add_argument(
+        "--target",
+        choices=("cdr", "recall"),
+        default="cdr",
+        help="with --tune: what is to be reached, the cumulative distance ratio or the share of "
+        "the true neighbours (default cdr)",
     )
     parser.add_argument(
         "--memory",
@@ -129,6 +137,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output", type=Path, metavar="FOLDER", help="write evaluation.json and plots there"
     )
+    add_json(parser, "print what evaluation.json holds, and no table")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -144,16 +153,16 @@ def run(options: argparse.Namespace) -> None:
     if options.tune is not None:
         tuning = tune(
             signatures,
-            target_cdr=options.tune,
             queries=queries,
             memory=options.memory,
             progress=_progress("slice widths"),
             **settings,
+            **{f"target_{options.target}": options.tune},
         )
-        say(f"{count:,} signatures of {bits} bits, {tuning.queries} queries, {threads}\n")
-        say(tuning)
-        if options.output:
-            _write_json(options.output, {"tuning": tuning.to_dict()})
+        if not options.json:
+            say(f"{count:,} signatures of {bits} bits, {tuning.queries} queries, {threads}\n")
+            say(tuning)
+        _conclude(options, {"tuning": tuning.to_dict()})
         return
     evaluation = evaluate(
         signatures,
@@ -164,16 +173,20 @@ def run(options: argparse.Namespace) -> None:
         progress=_progress("settings"),
         **settings,
     )
-    say(f"{count:,} signatures of {bits} bits, {evaluation.queries} queries, {threads}\n")
-    say(evaluation)
     series = {}
     if options.growth:
         expand = 3 if options.expand is None else max(options.expand)
         series = _growth(signatures, {**settings, "expand": expand})
-    for name, rows in series.items():
-        say(f"\n{name[0].upper()}{name[1:]}:\n\n{measurement_table(rows, options.k, sizes=True)}")
+    if not options.json:
+        say(f"{count:,} signatures of {bits} bits, {evaluation.queries} queries, {threads}\n")
+        say(evaluation)
+        for name, rows in series.items():
+            table = measurement_table(rows, options.k, sizes=True)
+            say(f"\n{name[0].upper()}{name[1:]}:\n\n{table}")
+    grown = {name: [asdict(row) for row in rows] for name, rows in series.items()}
+    _conclude(options, {**evaluation.to_dict(), "growth": grown})
     if options.output:
-        _write(options.output, evaluation, series)
+        _draw(options, evaluation, series)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -183,12 +196,17 @@ def _check(options: argparse.Namespace) -> None:
     whole_number("--threads", options.threads, at_least=1)
     if options.tune is None:
         if options.memory is not None:
-            raise ArgumentError("--memory goes with --tune only; leave it out, or add --tune 0.95")
+            raise ArgumentError(
+                Said("--memory"), " goes with --tune only; leave it out, or add --tune 0.95"
+            )
+        if options.target != "cdr":
+            raise ArgumentError(
+                Said("--target"), " goes with --tune only; leave it out, or add --tune 0.95"
+            )
         return
     for name in ("slice_bits", "expand", "admit", "growth"):
         if getattr(options, name):
-            option = name.replace("_", "-")
-            raise ArgumentError(f"--{option} does not go with --tune, which chooses by itself")
+            raise ArgumentError(Said(name), " does not go with --tune, which chooses by itself")
 
 
 def _growth(
@@ -208,10 +226,27 @@ def _make_folder(folder: Path) -> None:
         raise FileError(f"{folder} cannot be made: {error.strerror or error}") from error
 
 
-def _write(folder: Path, evaluation: Evaluation, series: dict[str, list[Measurement]]) -> None:
-    """Write JSON and plots, and say where; without matplotlib, JSON and a hint."""
-    grown = {name: [asdict(row) for row in rows] for name, rows in series.items()}
-    _write_json(folder, {**evaluation.to_dict(), "growth": grown})
+def _conclude(options: argparse.Namespace, contents: dict[str, Any]) -> None:
+    """Print and write what was found, for programs."""
+    contents = {"lookalike": __version__, **contents}
+    if options.json:
+        say_json(contents)
+    if options.output:
+        path = options.output / "evaluation.json"
+        _write_json(path, contents)
+        _say_beside(options, f"{'' if options.json else chr(10)}wrote {shown(path)}")
+
+
+def _say_beside(options: argparse.Namespace, text: str) -> None:
+    """Print what is no result, so that those who read the results as JSON do not get it."""
+    say(text, file=sys.stderr if options.json else sys.stdout)
+
+
+def _draw(
+    options: argparse.Namespace, evaluation: Evaluation, series: dict[str, list[Measurement]]
+) -> None:
+    """Write plots, and say where; without matplotlib, a hint."""
+    folder = options.output
     pictures: dict[str, Callable[[Path], None]] = {
         "trade_off.png": partial(plot_trade_off, evaluation),
         "touched.png": partial(plot_touched, evaluation),
@@ -221,19 +256,17 @@ def _write(folder: Path, evaluation: Evaluation, series: dict[str, list[Measurem
     try:
         for name, draw in pictures.items():
             draw(folder / name)
-            say(f"wrote {shown(folder / name)}")
+            _say_beside(options, f"wrote {shown(folder / name)}")
     except MissingDependencyError as error:
-        say(f"no plots: {error}")
+        _say_beside(options, f"no plots: {error}")
 
 
-def _write_json(folder: Path, contents: dict[str, Any]) -> None:
-    path = folder / "evaluation.json"
-    text = json.dumps({"lookalike": __version__, **contents}, indent=2, allow_nan=False)
+def _write_json(path: Path, contents: dict[str, Any]) -> None:
+    text = json.dumps(contents, indent=2, allow_nan=False)
     try:
         path.write_text(text + "\n", encoding="utf-8")
     except OSError as error:
         raise FileError(f"{path} cannot be written: {error.strerror or error}") from error
-    say(f"\nwrote {shown(path)}")
 
 
 def _progress(what: str) -> Progress | None:

@@ -13,7 +13,7 @@ from lookalike.cli.arguments import add_threads, check_folder, check_not_read
 from lookalike.cli.command import add_number, add_switch
 from lookalike.cli.output import say, say_json
 from lookalike.cli.sizes import byte_count
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import BlockIndex, FlipIndex, Index, ScanIndex, SliceIndex, open_index
 from lookalike.shown import shown
 from lookalike.storage import check_replaceable
@@ -62,7 +62,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "signatures",
         type=Path,
         metavar="SIGNATURES",
-        help="a file of `lookalike sign`, a .npy file, or another index",
+        help="a file of `lookalike sign`, .npy or .npz, or another index",
     )
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="FILE", help="such as index.lookalike"
@@ -85,8 +85,9 @@ def run(options: argparse.Namespace) -> None:
     kind = _KINDS[options.kind]
     for name in ("slice_bits", "memory", "radius"):
         if getattr(options, name) is not None and name not in kind.options:
-            option = name.replace("_", "-")
-            raise ArgumentError(f"--{option} does not go with --kind {options.kind}")
+            raise ArgumentError(
+                Said(name), f" does nothing with --kind {options.kind}; leave it out"
+            )
     check_folder(options.output)
     check_not_read("-o", options.output, [options.signatures])
     check_replaceable(options.output)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from lookalike.cli.output import say
+from lookalike.cli.command import add_json
+from lookalike.cli.output import say, say_json
 from lookalike.signatures import kernels
 
 PURPOSE = "list the distance kernels and say which one is in use"
@@ -16,11 +17,15 @@ DETAILS = ""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the options, of which there are none."""
+    """Declare the options."""
+    add_json(parser, "print an object for each kernel, as JSON Lines")
 
 
 def run(options: argparse.Namespace) -> None:
     """Print one line per kernel."""
     for kernel in kernels():
+        if options.json:
+            say_json(kernel._asdict())
+            continue
         state = "in use" if kernel.active else "" if kernel.supported else "not on this processor"
         say(f"{kernel.name:8}{state}".rstrip())

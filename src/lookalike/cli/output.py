@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 import sys
 from collections.abc import Sequence
-from typing import IO, Any, NoReturn
+from typing import IO, Any
 
 from lookalike.shown import shown, shown_json, shown_lines
-
-_LONGEST_MESSAGE = 2000
 
 
 def say(text: object = "", *, end: str = "\n", file: IO[str] | None = None) -> None:
@@ -25,6 +22,14 @@ def say(text: object = "", *, end: str = "\n", file: IO[str] | None = None) -> N
 def say_json(value: Any, *, file: IO[str] | None = None) -> None:
     """Print a value as JSON on one line: for machines as it is, and harmless to a terminal."""
     print(shown_json(value), file=file)
+
+
+def tell(as_json: bool, value: Any, text: object) -> None:
+    """Print what was done: a value as JSON, or a text."""
+    if as_json:
+        say_json(value)
+    else:
+        say(text)
 
 
 def warn(text: object, kind: str = "warning: ") -> None:
@@ -45,18 +50,3 @@ def take_every_character() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-
-
-class Parser(argparse.ArgumentParser):
-    """Shows arguments that it does not understand without what they could do to a terminal."""
-
-    def error(self, message: str) -> NoReturn:
-        """Say what is wrong on one line, but for passwords, and how the command is used."""
-        from lookalike.collection.stores.address import (
-            hide_passwords,  # commands need not import it
-        )
-
-        super().error(shown(hide_passwords(message), _LONGEST_MESSAGE))
-
-    def _print_message(self, message: str, file: Any = None) -> None:
-        super()._print_message(shown_lines(message), file)

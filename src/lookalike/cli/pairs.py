@@ -10,10 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lookalike.checks import thread_count, whole_number
-from lookalike.cli.arguments import add_threads, check_folder, check_not_read
-from lookalike.cli.command import add_switch
+from lookalike.cli.arguments import (
+    add_threads,
+    add_threshold,
+    check_folder,
+    check_not_read,
+    radius_of,
+)
+from lookalike.cli.command import add_number, add_switch
+from lookalike.cli.origin import Origin, add_origin
 from lookalike.cli.output import say, say_json
 from lookalike.cli.pair_clusters import (
     add_cluster_options,
@@ -25,11 +33,11 @@ from lookalike.cli.pair_clusters import (
 from lookalike.compare.methods import METHODS, Method
 from lookalike.corpora import format_of, write_table
 from lookalike.corpora.base import pa
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import Index, Pairs, open_index
 from lookalike.indexes.all_pairs import pairs_of_rows
 from lookalike.indexes.base import DEFAULT_LIMIT
-from lookalike.shown import shown
+from lookalike.shown import counted, shown
 from lookalike.signatures import estimated_similarity
 
 _AT_A_TIME = 1 << 16
@@ -43,8 +51,8 @@ _RADII = {
     for name, bits in _BITS.items()
 }
 
-PURPOSE = "find all pairs of signatures within a radius"
-DESCRIPTION = "Find every pair of signatures that differ in at most so many bits."
+PURPOSE = "find all pairs of signatures that are near each other"
+DESCRIPTION = "Find every pair of signatures that differ in few bits, or are similar."
 DETAILS = f"""\
 output:
   columns left and right (ids, or positions where the file has none), distance (bits that differ),
@@ -52,11 +60,15 @@ output:
   before right in the file. Without -o the pairs are printed, with tabs between the columns.
   The answer is complete: no pair within the radius is missing.
 
-which radius:
+how similar:
+  --threshold T finds the pairs whose estimate is at least T. With --in CORPUS, the corpus that was
+  signed, documents are compared themselves: the column similarity is exact, and --threshold goes
+  by it; signatures propose, at the cost of one pair in a hundred at the threshold.
+
+which radius a similarity is:
   of b bits and a similarity s: b/2 · (1 - s) for minhash, b/π · acos(s) for simhash and topsig.
   For {_SIMILARITY}: {", ".join(f"{_RADII[name]} of {name}'s {_BITS[name]}" for name in METHODS)}
   bits.
-  `lookalike dedup` compares the documents themselves, too; this command does not.
 
 clusters (--clusters):
   columns id, cluster (its first document, empty for one alone), stays, and duplicate_of. Clusters
@@ -74,6 +86,7 @@ examples:
   lookalike pairs corpus.lookalike --radius 10 --clusters -o clusters.csv
   lookalike pairs pairs.parquet --clusters --cluster components
   lookalike pairs signatures.npy --radius 3 --collapse -o pairs.parquet
+  lookalike pairs corpus.lookalike --threshold 0.8 --in corpus.jsonl
 """
 
 
@@ -83,12 +96,13 @@ def add(parser: argparse.ArgumentParser) -> None:
         "signatures",
         type=Path,
         metavar="SIGNATURES",
-        help="a file of `lookalike sign` or `lookalike index`, or a .npy file; with --clusters "
+        help="a file of `lookalike sign` or `lookalike index`, or .npy or .npz; with --clusters "
         "also a file of pairs",
     )
-    parser.add_argument(
-        "--radius", type=int, metavar="R", help="most bits that may differ; has to be given"
-    )
+    near = parser.add_mutually_exclusive_group()
+    add_number(near, "--radius", "most bits that may differ", metavar="R")
+    add_threshold(near)
+    add_origin(parser)
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help=".csv, .tsv, .jsonl, .json or .parquet"
     )
@@ -118,15 +132,15 @@ def run(options: argparse.Namespace) -> None:
     given = format_of(options.signatures) in _FORMATS
     if given:
         _check_given(options)
-    elif options.radius is None:
-        options.refuse("the following arguments are required: --radius")
-    radius = whole_number("--radius", 0 if given else options.radius, at_least=0)
-    limit = whole_number("--limit", options.limit, at_least=0)
+    elif options.radius is None and options.threshold is None:
+        options.refuse("one of the arguments --radius --threshold is required")
+    limit = whole_number("limit", options.limit, at_least=0)
     if options.output is not None:
         if format_of(options.output) not in _FORMATS:
             raise ArgumentError(
-                f"-o is {options.output}; expected a name that ends in .csv, .tsv, .jsonl, .json "
-                "or .parquet"
+                Said("output"),
+                f" is {options.output}; expected a name that ends in .csv, .tsv, .jsonl, .json "
+                "or .parquet",
             )
         check_folder(options.output)
         check_not_read("-o", options.output, [options.signatures])
@@ -134,6 +148,11 @@ def run(options: argparse.Namespace) -> None:
         show_clusters(clusters_of_file(options.signatures, options), options)
         return
     index = open_index(options.signatures)
+    origin = Origin.of(options, index)
+    check_not_read("-o", options.output, [] if origin is None else origin.files)
+    radius = radius_of(options, index.signer, index.bits, proposing=origin is not None)
+    if radius is None:
+        raise ArgumentError(Said("--radius"), " or --threshold is missing; give one of them")
     pairs = pairs_of_rows(
         *index.living(),
         min(radius, index.bits),
@@ -141,18 +160,23 @@ def run(options: argparse.Namespace) -> None:
         options.collapse,
         thread_count(options.threads),
     )
+    similarity = None
+    if origin is not None:
+        pairs, similarity = _compared(index, pairs, origin, options.threshold)
     if options.clusters:
         show_clusters(clusters_of_index(index, pairs, options), options)
         return
     if options.output is not None:
-        write_table(_batches(index, pairs), options.output)
+        write_table(_batches(index, pairs, similarity), options.output)
     else:
-        _print(index, pairs, options.json)
+        _print(index, pairs, similarity, options.json)
     if not options.quiet:
         where = "" if options.output is None else f": {shown(options.output)}"
+        near = f"within {radius} of {index.bits} bits"
+        if options.threshold is not None:
+            near = f"of {options.threshold:g} or more" + (" (estimated)" if origin is None else "")
         say(
-            f"{len(pairs):,} {'pair' if len(pairs) == 1 else 'pairs'} within {radius} of "
-            f"{index.bits} bits among {len(index):,} signatures{where}",
+            f"{counted(len(pairs), 'pair')} {near} among {len(index):,} signatures{where}",
             file=sys.stderr if options.output is None else sys.stdout,
         )
 
@@ -163,14 +187,29 @@ def _check_given(options: argparse.Namespace) -> None:
         raise ArgumentError(
             f"{options.signatures} is a file of pairs; add --clusters to make clusters of them"
         )
-    for name in ("radius", "collapse"):
-        if getattr(options, name) not in (None, False):
+    for name in ("radius", "threshold", "origin", "collapse"):
+        if getattr(options, name, None) not in (None, False):
             raise ArgumentError(
-                f"--{name} goes with signatures, and {options.signatures} has pairs; leave it out"
+                Said(name),
+                f" goes with signatures, and {options.signatures} has pairs; leave it out",
             )
 
 
-def _parts(index: Index, pairs: Pairs) -> Iterator[dict[str, list[Any]]]:
+def _compared(
+    index: Index, pairs: Pairs, origin: Origin, threshold: float | None
+) -> tuple[Pairs, NDArray[np.float64]]:
+    """Return the pairs whose documents are similar enough, and how similar they are."""
+    left, right = ([index.name(id) for id in ids.tolist()] for ids in (pairs.left, pairs.right))
+    origin.read({str(name) for name in (*left, *right)})
+    similarity = origin.pairs(left, right)
+    kept = np.flatnonzero(similarity >= threshold) if threshold is not None else slice(None)
+    some = Pairs(pairs.left[kept], pairs.right[kept], pairs.distances[kept], exact=False)
+    return some, similarity[kept]
+
+
+def _parts(
+    index: Index, pairs: Pairs, similarity: NDArray[np.float64] | None
+) -> Iterator[dict[str, list[Any]]]:
     """Yield the pairs some at a time, as columns, with what documents are called."""
     for begin in range(0, max(1, len(pairs)), _AT_A_TIME):
         part = slice(begin, begin + _AT_A_TIME)
@@ -182,22 +221,28 @@ def _parts(index: Index, pairs: Pairs) -> Iterator[dict[str, list[Any]]]:
         if index.signer is not None:
             estimates = estimated_similarity(index.signer, pairs.distances[part], index.bits)
             columns["estimate"] = np.round(estimates, 4).tolist()
+        if similarity is not None:
+            exact = np.round(similarity[part], 4).tolist()
+            columns["similarity"] = [None if math.isnan(value) else value for value in exact]
         yield columns
 
 
-def _batches(index: Index, pairs: Pairs) -> Iterator[Any]:
+def _batches(index: Index, pairs: Pairs, similarity: NDArray[np.float64] | None) -> Iterator[Any]:
     name = pa.int64() if index.names is None else pa.string()
     kinds = {"left": name, "right": name, "distance": pa.int32(), "estimate": pa.float64()}
-    for columns in _parts(index, pairs):
+    kinds["similarity"] = pa.float64()
+    for columns in _parts(index, pairs, similarity):
         yield pa.record_batch(
             [pa.array(values, kinds[column]) for column, values in columns.items()],
             names=list(columns),
         )
 
 
-def _print(index: Index, pairs: Pairs, as_json: bool) -> None:
+def _print(
+    index: Index, pairs: Pairs, similarity: NDArray[np.float64] | None, as_json: bool
+) -> None:
     first = not as_json
-    for columns in _parts(index, pairs):
+    for columns in _parts(index, pairs, similarity):
         if first:
             say("\t".join(columns))
             first = False
@@ -205,4 +250,4 @@ def _print(index: Index, pairs: Pairs, as_json: bool) -> None:
             if as_json:
                 say_json(dict(zip(columns, row, strict=True)))
             else:
-                say("\t".join(map(shown, row)))
+                say("\t".join("-" if value is None else shown(value) for value in row))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+from pathlib import Path
 
 from lookalike import __version__
 from lookalike.cli.command import add_number, add_switch
 from lookalike.cli.output import say
 from lookalike.cli.sizes import byte_count, number
+from lookalike.errors import ArgumentError
+from lookalike.indexes import open_index
 from lookalike.planning import plan
 from lookalike.planning.machine import machine_costs
 
@@ -16,7 +19,8 @@ PURPOSE = "say which index suits a collection, and what it will cost"
 DESCRIPTION = (
     "Weigh all indexes for a collection of a given size and a question, by what "
     "single\nsteps cost on this machine. That is measured the first time, in about a second,\n"
-    "and kept in the user's cache folder."
+    "and kept in the user's cache folder. What signatures are like is measured on those\n"
+    "that are given; without any, bits are assumed to be fair, and it says so."
 )
 DETAILS = """\
 columns of the table (* marks the choice):
@@ -31,6 +35,8 @@ columns of the table (* marks the choice):
 Numbers may end in K, M, G and T: thousands, millions and so on; sizes, too: 500MB, 8GB, 2GiB.
 
 examples:
+  lookalike plan signatures.npy --radius 3
+  lookalike plan sample.npy --count 10M --nearest 10 --recall 0.9
   lookalike plan --count 10M --bits 64 --radius 3
   lookalike plan --count 60M --bits 64 --radius 3 --recall 0.95 --memory 1GB
   lookalike plan --count 1M --bits 1024 --nearest 10 --recall 0.9
@@ -41,13 +47,26 @@ examples:
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument(
-        "--count", type=number, required=True, metavar="N", help="signatures in the collection"
+        "signatures",
+        type=Path,
+        nargs="?",
+        metavar="SIGNATURES",
+        help="all signatures of the collection, or some drawn at random, to measure on: of "
+        "`lookalike sign`, a .npy file, or a saved index",
     )
-    parser.add_argument("--bits", type=int, required=True, metavar="N", help="bits of a signature")
+    parser.add_argument(
+        "--count",
+        type=number,
+        metavar="N",
+        help="signatures in the collection (default: as many as there are in the file)",
+    )
+    parser.add_argument(
+        "--bits", type=int, metavar="N", help="bits of a signature (default: as in the file)"
+    )
     question = parser.add_mutually_exclusive_group(required=True)
     add_number(question, "--radius", "find everything within so many bits", metavar="R")
     question.add_argument(
-        "-k", "--nearest", type=int, metavar="K", help="find so many nearest neighbours"
+        "-k", "--nearest", dest="k", type=int, metavar="K", help="find so many nearest neighbours"
     )
     parser.add_argument(
         "--recall",
@@ -68,20 +87,37 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="how many queries there will be; then building counts too",
     )
+    parser.add_argument(
+        "--query-signatures",
+        type=Path,
+        metavar="FILE",
+        help="signatures that will be looked for (default: some of the collection, each looked for "
+        "among the others)",
+    )
     add_switch(parser, "--measure", "measure what steps cost on this machine again")
     add_switch(parser, "--json", "print JSON in place of a table")
 
 
 def run(options: argparse.Namespace) -> None:
     """Print the plan."""
+    if None in (options.count, options.bits) and options.signatures is None:
+        raise ArgumentError("--count and --bits are needed, or a file of signatures")
+    if options.query_signatures is not None and options.signatures is None:
+        raise ArgumentError("--query-signatures goes with a file of signatures to measure on")
+    if options.query_signatures is not None and options.queries is not None:
+        raise ArgumentError("--queries and --query-signatures: expected one of them")
+    queries = options.queries
+    if options.query_signatures is not None:
+        queries = open_index(options.query_signatures).living()[0]
     chosen = plan(
         count=options.count,
         bits=options.bits,
         radius=options.radius,
-        k=options.nearest,
+        k=options.k,
         recall=options.recall,
         memory=options.memory,
-        queries=options.queries,
+        queries=queries,
+        signatures=open_index(options.signatures).living()[0] if options.signatures else None,
         costs=machine_costs(refresh=True) if options.measure else None,
     )
     if options.json:

@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lookalike.checks import whole_number
-from lookalike.cli.arguments import add_corpus_options, add_threads, corpus_of
+from lookalike.cli.answers import LONGEST_ID, Found, Lines, Table
+from lookalike.cli.arguments import add_corpus_options, add_threads, add_threshold, radius_of
 from lookalike.cli.command import add_number, add_switch
-from lookalike.cli.output import say, say_json, warn, warn_left_out
-from lookalike.corpora import Problems
-from lookalike.corpora.columns import find_columns, id_strings, text_strings
-from lookalike.errors import ArgumentError, SignatureError
+from lookalike.cli.origin import Origin, add_origin
+from lookalike.cli.output import warn
+from lookalike.cli.queries import Queries, queries_of, take_files
+from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import Index, Matches, Neighbors, SliceIndex, open_index
 from lookalike.shown import shown
 from lookalike.signatures import estimated_similarity
-from lookalike.signatures.signer import DocumentSigner
-
-_AT_A_TIME = 1 << 12
-_LONGEST_QUERY = 40
-_LONGEST_ID = 200
-"""Characters that are shown of either; JSON has them all."""
 
 PURPOSE = "find the documents nearest to texts, in an index"
-DESCRIPTION = "Find the nearest documents, or all within a radius, of texts or signatures."
+DESCRIPTION = "Find the nearest documents, or all that are similar, of texts or signatures."
 DETAILS = """\
 columns of the table:
   query     the text (shortened), or its id in the corpus of --file
@@ -37,6 +31,12 @@ columns of the table:
   distance  bits of the signatures that differ
   estimate  the similarity that the distance suggests (Jaccard for minhash, else cosine)
   exact     whether nothing nearer (with --radius: nothing within) can be missing
+
+With --in CORPUS, the corpus that was signed, documents are compared themselves: the column
+similarity is exact, and --threshold goes by it; signatures propose, at the cost of one document in
+a hundred at the threshold. --columns shows more of what was found.
+
+A QUERY that is the name of a file stands for what is in it; - reads a text from standard input.
 
 Texts are signed as the indexed documents were. A minhash index finds texts that share runs of
 five words: copies and edited copies. To search by a few words, sign single words, in many bits,
@@ -48,6 +48,7 @@ exit status:
 examples:
   lookalike search index.lookalike "the text of a document" -k 5
   lookalike search index.lookalike --file new.jsonl --radius 100 --json
+  lookalike search index.lookalike new.jsonl --threshold 0.8 --in corpus.jsonl --columns title,url
   lookalike search index.lookalike --signatures queries.npy -k 1 --exact
 """
 
@@ -58,22 +59,33 @@ def add(parser: argparse.ArgumentParser) -> None:
         "index",
         type=Path,
         metavar="INDEX",
-        help="a file of `lookalike index` or `lookalike sign`, or a .npy file",
+        help="a file of `lookalike index` or `lookalike sign`, or .npy or .npz",
     )
-    parser.add_argument("queries", nargs="*", metavar="QUERY", help="texts to look for")
+    parser.add_argument(
+        "queries", nargs="*", default=[], metavar="QUERY", help="texts to look for, or a file"
+    )
     group = parser.add_argument_group("many queries")
     group.add_argument("--file", metavar="CORPUS", help="look for every document of this corpus")
     group.add_argument(
-        "--signatures", type=Path, metavar="FILE", help="look for these signatures; .npy too"
+        "--signatures",
+        type=Path,
+        metavar="FILE",
+        help="look for these signatures; .npy and .npz too",
     )
     add_corpus_options(group)
     group = parser.add_argument_group("what is found")
     question = group.add_mutually_exclusive_group()
     add_number(question, "-k", "so many", default=10, metavar="K")
     add_number(question, "--radius", "all that differ in R bits or less", metavar="R")
+    add_threshold(question)
+    add_origin(group)
+    group.add_argument("--columns", metavar="LIST", help="of CORPUS, to be shown: title,url")
     add_switch(group, "--exact", "of an index of slices: until the answer is proven")
     add_number(
-        group, "--expand", "of an index of slices: bits of a slice that may differ (default 3)"
+        group,
+        "--expand",
+        "of an index of slices: bits of a slice that may differ (default: 3, or a scan where that "
+        "is quicker)",
     )
     add_threads(group)
     add_switch(
@@ -82,189 +94,113 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_switch(group, "--json", "print an object for each query, as JSON Lines")
 
 
-@dataclass(frozen=True)
-class _Queries:
-    """Some queries at a time."""
-
-    labels: Sequence[str | int]
-    signatures: NDArray[np.uint8]
-    empty: list[int]
-    """Those that have no words, and so nothing to look for."""
-
-
 def run(options: argparse.Namespace) -> None:
     """Search and print."""
+    take_files(options)
     given = [bool(options.queries), options.file is not None, options.signatures is not None]
     if sum(given) != 1:
         raise ArgumentError(
-            "expected either texts to look for, or --file CORPUS, or --signatures FILE"
+            Said("queries"),
+            ": expected either texts to look for, or a file, or --file CORPUS, or --signatures "
+            "FILE",
         )
     index = open_index(options.index, verify=not options.no_verify)
-    settings = _settings(options, index)
-    show = _Lines(index) if options.json else _Table(index)
-    for queries in _queries(options, index):
-        if options.radius is None:
-            found: Neighbors | Matches = index.search(queries.signatures, **settings)
+    origin = Origin.of(options, index)
+    settings = _settings(options, index, origin)
+    compared = origin is not None and options.signatures is None
+    show = Lines() if options.json else Table(_columns(options), compared=compared)
+    answers = _answers(options, index, settings)
+    if origin is not None:
+        answers = _looked_up(list(answers), origin, options)
+    for queries, found in answers:
+        show.begin(queries.labels)
+        for number, (label, one) in enumerate(zip(queries.labels, found, strict=True)):
+            if number in queries.empty:
+                label_shown = shown(repr(label), LONGEST_ID)
+                warn(f"{label_shown} has no words; there is nothing to look for")
+                one = _Answer([], True)
+            show.query(label, one.found, one.exact)
+
+
+@dataclass(frozen=True)
+class _Answer:
+    found: list[Found]
+    exact: bool
+    """Whether nothing nearer can be missing."""
+
+
+def _answers(
+    options: argparse.Namespace, index: Index, settings: dict[str, Any]
+) -> Iterator[tuple[Queries, list[_Answer]]]:
+    """Yield what the index finds."""
+    for queries in queries_of(options, index):
+        if "radius" in settings:
+            found: Neighbors | Matches = index.within(queries.signatures, **settings)
         else:
-            found = index.within(queries.signatures, **settings)
+            found = index.search(queries.signatures, **settings)
         exact = (
             np.full(len(queries.labels), found.exact)
             if found.explanation is None
             else found.explanation.exact
         )
-        show.begin(queries.labels)
-        for number, (label, (ids, distances)) in enumerate(zip(queries.labels, found, strict=True)):
-            if number in queries.empty:
-                warn(
-                    f"{shown(repr(label), _LONGEST_ID)} has no words; there is nothing to look for"
-                )
-                ids, distances = ids[:0], distances[:0]
-            proven = bool(exact[number]) or number in queries.empty
-            show.query(label, ids.tolist(), distances, proven)
+        answers = []
+        for proven, (ids, distances) in zip(exact.tolist(), found, strict=True):
+            estimates: list[float | None] = [None] * len(ids)
+            if index.signer is not None:
+                estimates = estimated_similarity(index.signer, distances, index.bits).tolist()
+            rows = zip(ids.tolist(), distances.tolist(), estimates, strict=True)
+            documents = [Found(index.name(id), far, estimate) for id, far, estimate in rows]
+            answers.append(_Answer(documents, proven))
+        yield queries, answers
 
 
-def _settings(options: argparse.Namespace, index: Index) -> dict[str, Any]:
+def _looked_up(
+    answers: list[tuple[Queries, list[_Answer]]], origin: Origin, options: argparse.Namespace
+) -> Iterator[tuple[Queries, list[_Answer]]]:
+    """Yield the answers with what the corpus has of the documents, and exact similarities."""
+    columns = _columns(options)
+    origin.read(
+        {str(one.id) for _, some in answers for answer in some for one in answer.found}, columns
+    )
+    for queries, some in answers:
+        compared = []
+        for number, answer in enumerate(some):
+            found = [replace(one, columns=origin.columns_of(one.id)) for one in answer.found]
+            if queries.texts is not None:
+                values = origin.compared(queries.texts[number], [one.id for one in found])
+                both = zip(found, values, strict=True)
+                found = [replace(one, similarity=value) for one, value in both]
+            if options.threshold is not None and queries.texts is not None:
+                found = [one for one in found if (one.similarity or 0) >= options.threshold]
+                found.sort(key=lambda one: -(one.similarity or 0))
+                answer = replace(answer, exact=False)  # signatures may not have proposed all
+            compared.append(replace(answer, found=found))
+        yield queries, compared
+
+
+def _columns(options: argparse.Namespace) -> list[str]:
+    return [] if options.columns is None else options.columns.split(",")
+
+
+def _settings(options: argparse.Namespace, index: Index, origin: Origin | None) -> dict[str, Any]:
     """Return what the search is called with."""
     settings: dict[str, Any] = {"threads": options.threads}
-    if options.radius is not None:
-        settings["radius"] = whole_number("--radius", options.radius, at_least=0)
+    radius = radius_of(
+        options,
+        index.signer,
+        index.bits,
+        proposing=origin is not None and options.signatures is None,
+    )
+    if radius is not None:
+        settings["radius"] = radius
     else:
         # More than there are is all of them.
-        settings["k"] = min(whole_number("-k", options.k, at_least=1), max(1, len(index)))
+        settings["k"] = min(whole_number("k", options.k, at_least=1), max(1, len(index)))
     sliced = isinstance(index, SliceIndex)
-    if options.expand is not None and (not sliced or options.radius is not None):
-        raise ArgumentError("--expand goes with -k and an index of slices; leave it out")
-    if sliced and options.radius is None:
+    if options.expand is not None and (not sliced or radius is not None):
+        raise ArgumentError(Said("--expand"), " goes with -k and an index of slices; leave it out")
+    if sliced and radius is None:
         settings |= {"exact": options.exact, "explain": True}
         if options.expand is not None:
-            settings["expand"] = whole_number("--expand", options.expand, at_least=0)
+            settings["expand"] = whole_number("expand", options.expand, at_least=0)
     return settings
-
-
-def _queries(options: argparse.Namespace, index: Index) -> Iterator[_Queries]:
-    if options.signatures is not None:
-        yield from _signature_queries(options.signatures, index)
-        return
-    signer = _signer(index, options.index)
-    if options.queries:
-        for begin in range(0, len(options.queries), _AT_A_TIME):
-            texts = options.queries[begin : begin + _AT_A_TIME]
-            yield _signed(texts, texts, signer, options.threads)
-        return
-    corpus = corpus_of([options.file], options)
-    columns = find_columns(corpus, options.text, options.id)
-    row = 0
-    problems = Problems(options.skip_bad)
-    for batch in corpus.read(columns.names, problems):
-        texts = text_strings(batch.column(0), columns.text, corpus).fill_null("").to_pylist()
-        labels: Any = list(range(row, row + len(texts)))
-        if columns.id:
-            labels = id_strings(batch.column(1), row).to_pylist()
-        for begin in range(0, len(texts), _AT_A_TIME):
-            part = slice(begin, begin + _AT_A_TIME)
-            yield _signed(labels[part], texts[part], signer, options.threads)
-        row += len(texts)
-    warn_left_out(problems.bad, problems.examples)
-
-
-def _signature_queries(path: Path, index: Index) -> Iterator[_Queries]:
-    queries = open_index(path)
-    both = (queries.signer, index.signer)
-    if None not in both and both[0] != both[1]:
-        raise SignatureError(
-            f"{path} was signed by {both[0]!r}, the index holds signatures of {both[1]!r}; sign "
-            "the queries again with --like INDEX"
-        )
-    signatures, ids = queries.living()
-    for begin in range(0, len(ids), _AT_A_TIME):
-        part = slice(begin, begin + _AT_A_TIME)
-        labels: Any = [queries.name(id) for id in ids[part].tolist()]
-        yield _Queries(labels, signatures[part], [])
-
-
-def _signer(index: Index, path: Path) -> DocumentSigner:
-    signer = index.signer
-    if signer is None:
-        raise ArgumentError(
-            f"{path} does not say how its documents were signed; look for --signatures FILE, or "
-            "make it from a file of `lookalike sign`"
-        )
-    if not isinstance(signer, DocumentSigner) or not signer.features.is_document(""):
-        raise ArgumentError(
-            f"{path} was signed by {signer!r}, which takes no texts; look for --signatures FILE"
-        )
-    return signer
-
-
-def _signed(
-    labels: Sequence[str | int], texts: list[str], signer: DocumentSigner, threads: int | None
-) -> _Queries:
-    counts = signer.feature_counts(texts, threads=threads)
-    signatures = signer.sign(texts, threads=threads)
-    return _Queries(labels, signatures, np.flatnonzero(counts == 0).tolist())
-
-
-class _Lines:
-    """A JSON object for each query."""
-
-    def __init__(self, index: Index) -> None:
-        self._index = index
-
-    def begin(self, labels: Sequence[str | int]) -> None:
-        """Nothing comes before the lines."""
-
-    def query(
-        self, label: str | int, ids: list[int], distances: NDArray[np.int32], exact: bool
-    ) -> None:
-        """Print one."""
-        results: list[dict[str, Any]] = [
-            {"id": self._index.name(id), "distance": distance}
-            for id, distance in zip(ids, distances.tolist(), strict=True)
-        ]
-        if self._index.signer is not None:
-            estimates = estimated_similarity(self._index.signer, distances, self._index.bits)
-            for result, estimate in zip(results, np.round(estimates, 4).tolist(), strict=True):
-                result["estimate"] = estimate
-        say_json({"query": label, "exact": exact, "results": results})
-
-
-class _Table:
-    """A row for each result; columns are as wide as the first queries and results need."""
-
-    def __init__(self, index: Index) -> None:
-        self._index = index
-        self._query_width = self._id_width = 0
-
-    def begin(self, labels: Sequence[str | int]) -> None:
-        """Look at the queries that come next."""
-        self._query_width = self._query_width or max(len(_shortened(one)) for one in labels)
-
-    def query(
-        self, label: str | int, ids: list[int], distances: NDArray[np.int32], exact: bool
-    ) -> None:
-        """Print the results of one."""
-        query = _shortened(label)
-        names = [shown(self._index.name(id), _LONGEST_ID) for id in ids]
-        if not self._id_width:
-            self._query_width = max(5, self._query_width)
-            self._id_width = max(8, *map(len, names), 8)
-            self._row("query", "id", "distance", "estimate", "exact")
-        estimates = ["-"] * len(ids)
-        if self._index.signer is not None:
-            values = estimated_similarity(self._index.signer, distances, self._index.bits)
-            estimates = [f"{value:.2f}" for value in values.tolist()]
-        if not ids:
-            self._row(query, "-", "-", "-", "yes" if exact else "no")
-        for name, distance, estimate in zip(names, distances.tolist(), estimates, strict=True):
-            self._row(query, name, str(distance), estimate, "yes" if exact else "no")
-
-    def _row(self, query: str, name: str, distance: str, estimate: str, exact: str) -> None:
-        say(
-            f"{query:<{self._query_width}}  {name:<{self._id_width}}  {distance:>8}  "
-            f"{estimate:>8}  {exact}"
-        )
-
-
-def _shortened(label: str | int) -> str:
-    query = shown(" ".join(str(label)[:_LONGEST_ID].split()))
-    return query if len(query) <= _LONGEST_QUERY else query[: _LONGEST_QUERY - 3] + "..."

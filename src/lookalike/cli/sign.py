@@ -13,8 +13,10 @@ from lookalike.cli.arguments import (
     add_threads,
     check_folder,
     check_not_read,
+    check_settings,
     corpus_of,
     settings_fields,
+    settings_of,
 )
 from lookalike.cli.command import add_switch
 from lookalike.cli.output import say, say_json, warn_left_out
@@ -23,7 +25,7 @@ from lookalike.compare.methods import METHODS, Method
 from lookalike.corpora.columns import find_columns
 from lookalike.corpora.signing import SIGNATURE_SUFFIXES, SignedCorpus, sign_corpus
 from lookalike.dedup import DedupSettings
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, Said
 from lookalike.features import Weights
 from lookalike.features.weights import WEIGHT_KINDS
 from lookalike.shown import shown
@@ -101,8 +103,8 @@ def run(options: argparse.Namespace) -> None:
     """Sign and say what was signed."""
     if options.output.suffix not in SIGNATURE_SUFFIXES:
         raise ArgumentError(
-            f"-o is {options.output}; expected a name that ends in "
-            f"{' or '.join(SIGNATURE_SUFFIXES)}"
+            Said("output"),
+            f" is {options.output}; expected a name that ends in {' or '.join(SIGNATURE_SUFFIXES)}",
         )
     check_folder(options.output)
     signer = _signer(options)
@@ -133,20 +135,23 @@ def run(options: argparse.Namespace) -> None:
 def _signer(options: argparse.Namespace) -> DocumentSigner:
     """Return the signer that the options describe, or that of a file."""
     defaults = {setting.name: setting.default for setting in settings_fields(signs=True)}
-    given = {name: getattr(options, name) for name in defaults}
+    given = settings_of(options, signs=True)
     if options.like is not None:
         for name, value in {**given, "weights": options.weights, "fit": options.fit}.items():
             if value != defaults.get(name, False) and value is not None:
-                raise ArgumentError(f"--{name} does not go with --like, which says how to sign")
+                raise ArgumentError(Said(name), " does not go with --like, which says how to sign")
         signer = load_signer(options.like)
         if not isinstance(signer, DocumentSigner) or not signer.features.is_document(""):
-            raise ArgumentError(f"{options.like} was signed by {signer!r}, which takes no texts")
+            raise ArgumentError(
+                f"{options.like} was signed by ", signer.said(), ", which takes no texts"
+            )
         return signer
+    check_settings(options)
     if options.method == "minhash":
-        for name in ("weights", "fit", "bits"):
+        for name in ("weights", "fit"):
             if getattr(options, name):
                 raise ArgumentError(
-                    f"--{name} goes with --method simhash or topsig; minhash has --permutations"
+                    Said(name), " goes with --method simhash or topsig; leave it out"
                 )
     chosen: DocumentSigner = DedupSettings(**given).signer()
     weights = options.weights or (_LEARNT[options.method] if options.fit else None)
@@ -154,9 +159,10 @@ def _signer(options: argparse.Namespace) -> DocumentSigner:
         chosen.weights = Weights(weights)
         if chosen.weights.learns != options.fit:
             raise ArgumentError(
-                f"--weights {weights} have nothing to learn; leave --fit out"
+                Said("--weights"),
+                f" {weights} have nothing to learn; leave --fit out"
                 if options.fit
-                else f"--weights {weights} have to be learnt; add --fit, or sign --like a file"
+                else f" {weights} have to be learnt; add --fit, or sign --like a file",
             )
     return chosen
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import nested_deeper
-from lookalike.errors import ArgumentError, CollectionError, ItemError
+from lookalike.errors import ArgumentError, CollectionError, ItemError, Said
 
 MOST_ID_BYTES = 1_000
 MOST_TEXT_BYTES = 256 << 20
@@ -86,8 +86,9 @@ def now() -> int:
 def damaged(what: str) -> CollectionError:
     """Return the error for something that cannot be as it was written."""
     return CollectionError(
-        f"{what}: the database is damaged; run verify() and repair(), and restore a snapshot if "
-        "documents are lost"
+        f"{what}: the database is damaged; run ",
+        Said("verify() and repair()", "`lookalike collection verify` and `repair`"),
+        ", and restore a snapshot if documents are lost",
     )
 
 
@@ -275,7 +276,8 @@ def _encoded_text(text: object) -> bytes:
     if len(encoded) > MOST_TEXT_BYTES:
         raise ArgumentError(
             f"the text has {len(encoded)} bytes; expected at most {MOST_TEXT_BYTES}: "
-            "keep it elsewhere and open the collection with keep_text=False"
+            "keep it elsewhere, and ",
+            Said("open the collection with keep_text=False", "make the collection with --no-text"),
         )
     return encoded
 

@@ -16,9 +16,11 @@ from lookalike.collection.slicing import MOST_SLICE_BITS, Slicing, default_slice
 from lookalike.collection.stores.address import Address, parse_address
 from lookalike.collection.stores.base import Store
 from lookalike.collection.stores.state import MOST_BITS, State, signer_hash
-from lookalike.errors import ArgumentError, NotFoundError
+from lookalike.errors import ArgumentError, NotFoundError, Said
 from lookalike.signatures import MinHash, Signer
+from lookalike.signatures.signer import DocumentSigner
 from lookalike.storage import is_there
+from lookalike.suggestions import did_you_mean_file
 
 _MOST_NAME = 200
 
@@ -108,13 +110,18 @@ def open_store(
 
         if not create and not is_there(address.path):
             raise NotFoundError(
-                f"there is no file {address.shown}; to make a collection, give a signer such as "
-                "la.SimHash(bits=128), or bits"
+                f"there is no file {address.shown}", _TO_MAKE_ONE, did_you_mean_file(address.path)
             )
         return SqliteStore(address.path, timeout=timeout, durable=durable, create=create)
     from lookalike.collection.stores.postgresql import PostgresStore
 
     return PostgresStore(address.url, address.shown, timeout=timeout, durable=durable)
+
+
+_TO_MAKE_ONE = Said(
+    "; to make one, give a signer such as la.SimHash(bits=128), or bits",
+    "; `lookalike collection create` makes one",
+)
 
 
 def checked_name(name: str) -> str:
@@ -129,6 +136,8 @@ def checked_name(name: str) -> str:
 
 def describe_signer(signer: Signer | None) -> str:
     """Return the description of a signer as it is stored."""
+    if isinstance(signer, DocumentSigner):
+        signer.features.check_lasting()
     return "" if signer is None else json.dumps(signer.to_dict(), sort_keys=True)
 
 
@@ -142,11 +151,13 @@ def _wanted(
     """Return the row that a new collection would have; None if too little is known for that."""
     checked_name(name)
     if signer is not None and not isinstance(signer, Signer):
-        raise ArgumentError(f"signer is {signer!r}; expected one such as la.SimHash(bits=128)")
+        raise ArgumentError(
+            Said("signer"), f" is {signer!r}; expected one such as la.SimHash(bits=128)"
+        )
     if isinstance(signer, MinHash):
         raise ArgumentError(
-            "MinHash gives numbers and not bits, whose Hamming distance means nothing; "
-            "use la.BBitMinHash"
+            "MinHash gives numbers and not bits, whose Hamming distance means nothing; use ",
+            Said("la.BBitMinHash", "--method bbitminhash"),
         )
     keep_text = flag("keep_text", keep_text)
     slices = None
@@ -154,11 +165,13 @@ def _wanted(
         slices = whole_number("slice_bits", slice_bits, at_least=1, at_most=MOST_SLICE_BITS)
     width = None if bits is None else whole_number("bits", bits, at_least=8, at_most=MOST_BITS)
     if width is not None and width % 8:
-        raise ArgumentError(f"bits is {width}; expected a multiple of 8")
+        raise ArgumentError(Said("bits"), f" is {width}; expected a multiple of 8")
     if signer is not None:
         own = signer.bits  # type: ignore[attr-defined]
         if width not in (None, own):
-            raise ArgumentError(f"bits is {width}, but the signer gives {own}; leave bits out")
+            raise ArgumentError(
+                Said("bits"), f" is {width}, but the signer gives {own}; leave it out"
+            )
         width = whole_number("the signer's bits", own, at_least=8, at_most=MOST_BITS)
     if width is None:
         return None
@@ -178,10 +191,10 @@ def _find_or_create(
         others = [other.name for other in view.states()]
     if wanted is None or not create:
         known = f"; there are {others}" if others else ""
-        hint = "" if create else ": create=True makes one"
-        if wanted is None and create:
-            hint = ": to make one, give a signer such as la.SimHash(bits=128), or bits"
-        raise NotFoundError(f"there is no collection {name!r} at {store.shown}{known}{hint}")
+        hint = _TO_MAKE_ONE
+        if wanted is not None:
+            hint = Said("; create=True makes one", _TO_MAKE_ONE.typed)
+        raise NotFoundError(f"there is no collection {name!r} at {store.shown}{known}", hint)
     with store.writing() as writer:
         return writer.lock(name) or writer.create(wanted, describe_signer(signer))
 

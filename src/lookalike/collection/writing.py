@@ -21,7 +21,7 @@ from lookalike.collection.signing import Signing
 from lookalike.collection.slicing import digest, hashes
 from lookalike.collection.stores.base import State, Writer
 from lookalike.collection.stores.rows import Numbered, blobs
-from lookalike.errors import ArgumentError, BatchError, ItemError
+from lookalike.errors import ArgumentError, BatchError, ItemError, Said
 
 _KEPT_REMOVALS = 100_000
 
@@ -37,6 +37,9 @@ class Written:
     """Items that were left out, if that was asked for."""
     version: int = 0
     """The version of the collection that has it."""
+
+
+_TO_REPLACE = Said("use upsert()", "add --replace to replace it")
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,7 @@ class Batch:
     def without(self, known: Container[str]) -> Batch:
         """Return the batch without documents whose ids are there already, which is an error."""
         errors = [
-            ItemError(position, id, "there is a document of this id; use upsert()")
+            ItemError(position, id, "there is a document of this id", _TO_REPLACE)
             for position, id in zip(self.items.positions, self.items.ids, strict=True)
             if id in known
         ]

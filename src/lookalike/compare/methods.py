@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lookalike.features import Words
+from lookalike.features import FeatureKind
+from lookalike.features.choice import FeatureChoice, chosen_features
 from lookalike.signatures import BBitMinHash, SimHash, TopSig
 
 __all__ = ["BITS", "METHODS", "NGRAMS", "PERMUTATIONS", "VALUE_BYTES", "Method"]
@@ -29,11 +31,11 @@ BITS = {"minhash": 0, "simhash": 128, "topsig": 1024}
 class Method:
     """MinHash (Jaccard similarity of sets), SimHash or TopSig (cosine of counts), and its numbers.
 
-    Features are runs of `ngram` words. `permutations` are MinHash's, `bits` the others'.
+    `permutations` are MinHash's, `bits` the others'.
     """
 
     name: str
-    ngram: int
+    features: FeatureKind
     permutations: int
     bits: int
     seed: SupportsIndex
@@ -43,7 +45,10 @@ class Method:
         cls,
         name: str,
         *,
+        features: FeatureChoice = "words",
         ngram: int | None = None,
+        stop_words: str | Iterable[str] | None = None,
+        stem: str | None = None,
         permutations: int = PERMUTATIONS,
         bits: int | None = None,
         seed: SupportsIndex = 0,
@@ -51,7 +56,13 @@ class Method:
         """Return a method with the defaults that suit it where nothing was said."""
         return cls(
             name,
-            NGRAMS[name] if ngram is None else ngram,
+            chosen_features(
+                features,
+                ngram=ngram,
+                words_ngram=NGRAMS[name],
+                stop_words=stop_words,
+                stem=stem,
+            ),
             permutations,
             BITS[name] if bits is None else bits,
             seed,
@@ -59,21 +70,21 @@ class Method:
 
     @property
     def measure(self) -> str:
-        """What similarity means here: "jaccard" or "cosine"."""
+        """The similarity that its signatures estimate: "jaccard" or "cosine"."""
         return "jaccard" if self.name == "minhash" else "cosine"
 
-    def features(self) -> Words:
-        """Return what documents are compared by."""
-        return Words(ngram=self.ngram)
+    @property
+    def ngram(self) -> int | None:
+        """Words or characters that make a feature; None where that is the caller's matter."""
+        return getattr(self.features, "ngram", None)
 
     def signer(self) -> BBitMinHash | SimHash | TopSig:
         """Return the signer; it raises where its numbers make no sense."""
-        features = self.features()
         if self.name == "minhash":
-            return BBitMinHash(self.permutations, 8 * VALUE_BYTES, features, self.seed)
+            return BBitMinHash(self.permutations, 8 * VALUE_BYTES, self.features, self.seed)
         if self.name == "simhash":
-            return SimHash(self.bits, features, seed=self.seed)
-        return TopSig(self.bits, features=features, seed=self.seed, weights="count")
+            return SimHash(self.bits, self.features, seed=self.seed)
+        return TopSig(self.bits, features=self.features, seed=self.seed, weights="count")
 
     def estimate(self, distances: ArrayLike) -> NDArray[np.float64]:
         """Return the similarity that distances of signatures suggest.

@@ -1,4 +1,4 @@
-"""Which shingles two texts share, and what these look like."""
+"""Which features two texts share, and what these look like."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.compare.spans import word_spans
-from lookalike.features.text import Words
+from lookalike.features import FeatureKind, Words, containment
+from lookalike.features.choice import unit_text
 
 __all__ = ["SharedShingles", "shared_shingles"]
 
@@ -19,31 +20,54 @@ _MOST_CHARACTERS = 1_000_000
 
 @dataclass(frozen=True)
 class SharedShingles:
-    """Different n-grams of words: how many both texts have, and how many only one of them."""
+    """Different features, n-grams of words usually: how many both texts have, and how many only
+    one of them.
+    """
 
-    ngram: int
+    ngram: int | None
+    """Words or characters of each; None where features are something else."""
     shared: int
     only_a: int
     only_b: int
     examples: dict[str, list[str]]
-    """Some of each, by the names above, in the order of the text; they do not overlap."""
+    """Some of each, by the names above, in the order of the text; they do not overlap. Of words
+    as they stand in the text; of other features there are none.
+    """
+    unit: str = "features"
+    """What was counted, in words."""
 
 
-def shared_shingles(a: str, b: str, ngram: int, *, examples: int = 3) -> SharedShingles:
-    """Compare the sets of word n-grams of two texts; linear but for sorting their hashes."""
-    words = Words(ngram=ngram)
-    left, right = _hashes(a, words), _hashes(b, words)
+def shared_shingles(a: str, b: str, features: FeatureKind, *, examples: int = 3) -> SharedShingles:
+    """Compare the sets of features of two texts; linear but for sorting their hashes."""
+    plain = isinstance(features, Words) and features == Words(features.ngram)
+    if not isinstance(features, Words) or not plain:
+        return _only_counts(a, b, features)
+    left, right = _hashes(a, features), _hashes(b, features)
     in_b, in_a = np.isin(left, right), np.isin(right, left)
     return SharedShingles(
-        ngram,
+        features.ngram,
         shared=len(np.unique(left[in_b])),
         only_a=len(np.unique(left[~in_b])),
         only_b=len(np.unique(right[~in_a])),
         examples={
-            "shared": _examples(a, in_b, ngram, examples),
-            "only_a": _examples(a, ~in_b, ngram, examples),
-            "only_b": _examples(b, ~in_a, ngram, examples),
+            "shared": _examples(a, in_b, features.ngram, examples),
+            "only_a": _examples(a, ~in_b, features.ngram, examples),
+            "only_b": _examples(b, ~in_a, features.ngram, examples),
         },
+        unit=unit_text(features),
+    )
+
+
+def _only_counts(a: str, b: str, features: FeatureKind) -> SharedShingles:
+    one, two = features.counts([a, b], distinct=True).tolist()
+    shared = round(containment(a, b, features) * min(one, two))
+    return SharedShingles(
+        getattr(features, "ngram", None),
+        shared,
+        one - shared,
+        two - shared,
+        {"shared": [], "only_a": [], "only_b": []},
+        unit_text(features),
     )
 
 

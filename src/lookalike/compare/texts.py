@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, SupportsIndex
 
+from lookalike.checks import flag, instance, one_of, whole_number
 from lookalike.compare.diff import difference
 from lookalike.compare.methods import METHODS, VALUE_BYTES, Method
 from lookalike.compare.shingles import SharedShingles, shared_shingles
-from lookalike.features import Words, cosine, jaccard
+from lookalike.features import MEASURES, Words, similarity
+from lookalike.features.choice import FeatureChoice, unit_text
 from lookalike.signatures import BBitMinHash, hamming
 
-__all__ = ["Comparison", "DiffPart", "MethodVerdict", "WordDiff", "compare_texts", "word_diff"]
+__all__ = [
+    "Comparison",
+    "Containment",
+    "DiffPart",
+    "MethodVerdict",
+    "WordDiff",
+    "compare_texts",
+    "word_diff",
+]
 
 
 @dataclass(frozen=True)
@@ -21,15 +32,29 @@ class MethodVerdict:
     method: str
     measure: str
     """"jaccard" of sets, or "cosine" of counts."""
-    ngram: int
-    """Of words that make a feature."""
+    ngram: int | None
+    """Words or characters that make a feature; None where that is the caller's matter."""
     exact: float
     estimate: float | None
-    """By the signatures; None where a text has no words."""
+    """By the signatures; None where a text has no features."""
     distance: int
     """Values (minhash) or bits that differ."""
     size: int
     """Values or bits of a signature."""
+    unit: str = "features"
+    """What is compared, in words."""
+
+
+@dataclass(frozen=True)
+class Containment:
+    """How much of each text is in the other, by their sets of features."""
+
+    exact: float
+    """Of the one that has fewer different features in the other one."""
+    of_a: float
+    of_b: float
+    unit: str
+    """What is compared, in words."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +82,11 @@ class Comparison:
     bytes: tuple[int, int]
     words: tuple[int, int]
     methods: list[MethodVerdict]
+    """By the measure that was asked for, or by all."""
     shingles: SharedShingles
     diff: WordDiff | None
+    containment: Containment | None = None
+    """None if another measure was asked for."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return it in plain values."""
@@ -69,37 +97,65 @@ def compare_texts(
     a: str,
     b: str,
     *,
+    measure: str | None = None,
+    features: FeatureChoice = "words",
     ngram: SupportsIndex | None = None,
+    stop_words: str | Iterable[str] | None = None,
+    stem: str | None = None,
     seed: SupportsIndex = 0,
-    examples: int = 3,
+    examples: SupportsIndex = 3,
     diff: bool = True,
     threads: SupportsIndex | None = None,
 ) -> Comparison:
     """Compare two texts as `dedup` does with its defaults, by each of its methods.
 
-    `ngram` is that of the Jaccard similarity and of shingles, 5 words unless told. Similarities and
-    counts are of the whole texts; examples and the diff look at a bounded part of them.
+    `measure` is "jaccard", "cosine" (of counts) or "containment", or None for all. `features` are
+    "words" or "chars", an object such as `la.Words(...)` or a function; `stop_words` and `stem`
+    those of words. `ngram` is that of sets and shingles, 5 unless told; of characters, of all.
+    Similarities and counts are of the whole texts; examples and the diff look at a bounded part of
+    them.
     """
+    for name, text in (("a", a), ("b", b)):
+        instance(name, text, str, "a text")
+    if measure is not None:
+        one_of("measure", measure, MEASURES)
+    examples = whole_number("examples", examples, at_least=0)
+    diff = flag("diff", diff)
     words = None if ngram is None else Words(ngram).ngram
+    stop_words = Words(stopwords=stop_words).stopwords  # which may come only once
     methods = [
-        Method.of(name, ngram=words if name == "minhash" else None, seed=seed) for name in METHODS
+        Method.of(
+            name,
+            features=features,
+            ngram=words if name == "minhash" or features != "words" else None,
+            stop_words=stop_words,
+            stem=stem,
+            seed=seed,
+        )
+        for name in METHODS
     ]
+    wanted = [one for one in methods if measure in (None, one.measure)]
     counts = Words().counts([a, b], threads=threads).tolist()
+    shingles = shared_shingles(a, b, methods[0].features, examples=examples)
     return Comparison(
         equal=a == b,
         bytes=(len(a.encode()), len(b.encode())),
         words=(counts[0], counts[1]),
-        methods=[_verdict(a, b, one, min(counts) > 0, threads) for one in methods],
-        shingles=shared_shingles(a, b, methods[0].ngram, examples=examples),
+        methods=[_verdict(a, b, one, threads) for one in wanted],
+        shingles=shingles,
         diff=word_diff(a, b) if diff else None,
+        containment=_containment(shingles) if measure in (None, "containment") else None,
     )
 
 
-def _verdict(
-    a: str, b: str, method: Method, has_words: bool, threads: SupportsIndex | None
-) -> MethodVerdict:
-    compare = jaccard if method.measure == "jaccard" else cosine
-    exact = compare(a, b, method.features(), threads=threads)
+def _containment(shingles: SharedShingles) -> Containment:
+    one, two = shingles.shared + shingles.only_a, shingles.shared + shingles.only_b
+    of_a, of_b = (shingles.shared / size if size else 0.0 for size in (one, two))
+    return Containment(max(of_a, of_b), of_a, of_b, shingles.unit)
+
+
+def _verdict(a: str, b: str, method: Method, threads: SupportsIndex | None) -> MethodVerdict:
+    exact = similarity(method.measure, a, b, method.features, threads=threads)
     signer = method.signer()
     signatures = signer.sign([a, b], threads=threads)
     if isinstance(signer, BBitMinHash):
@@ -107,8 +163,17 @@ def _verdict(
         distance, size = int((values[0] != values[1]).sum()), signer.permutations
     else:
         distance, size = int(hamming(signatures[0], signatures[1])[0]), signer.bits
-    estimate = max(0.0, float(method.estimate(distance))) if has_words else None
-    return MethodVerdict(method.name, method.measure, method.ngram, exact, estimate, distance, size)
+    comparable = signer.feature_counts([a, b], threads=threads).min() > 0
+    return MethodVerdict(
+        method.name,
+        method.measure,
+        method.ngram,
+        exact,
+        max(0.0, float(method.estimate(distance))) if comparable else None,
+        distance,
+        size,
+        unit_text(method.features),
+    )
 
 
 def word_diff(a: str, b: str) -> WordDiff:

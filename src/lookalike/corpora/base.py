@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.errors import ArgumentError, DocumentError
+from lookalike.errors import ArgumentError, DocumentError, Said
 from lookalike.lazy import LazyModule
 from lookalike.shown import shown
+from lookalike.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     import pyarrow
@@ -88,7 +89,9 @@ class Problems:
         """Raise `DocumentError`, or count."""
         message = f"{where}: {reason}"
         if not self.skip_bad:
-            raise DocumentError(f"{message}; mend it, or leave such rows out with skip_bad")
+            raise DocumentError(
+                f"{message}; mend it, or leave such rows out with ", Said("skip_bad")
+            )
         self.bad += 1
         if len(self.examples) < _EXAMPLES:
             self.examples.append(shown(message, _LONGEST_EXAMPLE))
@@ -166,7 +169,7 @@ class Corpus(ABC):
             if not isinstance(given, str) or given not in columns:
                 raise ArgumentError(
                     f"{self.name} has no column {given!r} for the {purpose}; there are: "
-                    f"{', '.join(columns) or 'none'}"
+                    f"{', '.join(columns) or 'none'}{did_you_mean(given, columns)}"
                 )
             return given
         folded = {column.lower(): column for column in reversed(columns)}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lookalike.corpora.base import Corpus, Rows, compute, pa
-from lookalike.errors import ArgumentError, DocumentError
+from lookalike.errors import ArgumentError, DocumentError, Said
 
 TEXT_GUESSES = ("text", "content", "body", "document", "abstract", "description", "sentence")
 ID_GUESSES = (
@@ -46,7 +46,8 @@ def find_columns(
         if not columns:
             return Columns("text", None)  # there is nothing to read
         raise ArgumentError(
-            f"{corpus.name} has the columns {', '.join(columns)}; say which one has the text"
+            f"{corpus.name} has the columns {', '.join(columns)}; say which one has the text",
+            Said(" with text=", " with --text COLUMN"),
         )
     if order is not None:
         corpus.column_for(order, (), "choice of survivors")

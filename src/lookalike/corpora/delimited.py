@@ -30,7 +30,7 @@ from lookalike.corpora.duck import (
 )
 from lookalike.corpora.lines import LineBatch, LineCorpus, line_batches
 from lookalike.corpora.records import Records
-from lookalike.errors import DocumentError, FileError, FormatError
+from lookalike.errors import DocumentError, FileError, FormatError, Said
 from lookalike.storage.unfinished import temporary_folder
 
 _SMALLEST_BUFFER = 4 << 20
@@ -190,5 +190,6 @@ def _readable(error: Exception, part: _Part) -> DocumentError | FileError:
     reasons = [part for part in text.splitlines()[1:4] if part and not part.startswith("Possible")]
     return DocumentError(
         f"{part.where(int(record[1]))}: {'; '.join(reasons)[:500]}; mend it, or leave such "
-        "rows out with skip_bad"
+        "rows out with ",
+        Said("skip_bad"),
     )

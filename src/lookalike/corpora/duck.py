@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lookalike.checks import optional_module, thread_count
 from lookalike.corpora.base import Rows, pa
-from lookalike.errors import FileError
+from lookalike.errors import FileError, Said
 
 if TYPE_CHECKING:
     import duckdb
@@ -71,8 +71,11 @@ def connection(name: str | None = None) -> Iterator[Database]:
         raise
     except module.OutOfMemoryException as error:
         raise FileError(
-            f"{name or 'DuckDB'} needs more memory than there is ({first_line(error)}); raise "
-            "memory_limit, lower max_document, or write what is read in its own format"
+            f"{name or 'DuckDB'} needs more memory than there is ({first_line(error)}); raise ",
+            Said("memory_limit"),
+            ", lower ",
+            Said("max_document"),
+            ", or write what is read in its own format",
         ) from error
     except module.Error as error:
         if name is None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from lookalike.corpora.patterns import is_pattern, matching_paths
 from lookalike.errors import ArgumentError, FileError
 from lookalike.storage import is_there
+from lookalike.suggestions import did_you_mean_file
 
 FORMATS = ("jsonl", "json", "csv", "tsv", "parquet", "text", "files")
 """`json` is one array of objects, `text` a document a line, `files` a document a file."""
@@ -55,7 +56,10 @@ def expand_paths(paths: Sequence[str | Path]) -> list[Path]:
             continue
         matches = matching_paths(str(path)) if is_pattern(str(path)) else []
         if not matches:
-            raise FileError(f"{path}: there is no such file or folder, and no file of that pattern")
+            pattern = ", and no file of that pattern" if is_pattern(str(path)) else ""
+            raise FileError(
+                f"{path}: there is no such file or folder{pattern}{did_you_mean_file(path)}"
+            )
         found += matches
     if not found:
         raise ArgumentError("no input was given; expected a file, a folder or a pattern")

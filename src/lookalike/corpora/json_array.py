@@ -13,7 +13,7 @@ from lookalike.checks import nested_deeper
 from lookalike.corpora.base import BATCH_BYTES, BATCH_ROWS, Problems, Rows, pa
 from lookalike.corpora.files import FileCorpus
 from lookalike.corpora.lines import open_input
-from lookalike.errors import FileError, FormatError, LookalikeError
+from lookalike.errors import FileError, FormatError, LookalikeError, Said
 
 _MOST_LEVELS = 300
 """More than that, and Python's own reading and writing of JSON and Arrow may give up."""
@@ -164,8 +164,9 @@ class _Array:
             if end - self._at > self._most:
                 raise FileError(
                     f"{self._path}: has an object, or something that is not JSON, of more than "
-                    f"{self._most:,} characters, which is all that max_document (--max-document) "
-                    "lets a document have; raise that, or write JSON Lines"
+                    f"{self._most:,} characters, which is all that ",
+                    Said("max_document"),
+                    " lets a document have; raise that, or write JSON Lines",
                 )
             # A number may go on, and what looks wrong may only be cut.
             if (failed is None and end < len(self._text)) or self._at_end:

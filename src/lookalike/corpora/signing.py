@@ -16,7 +16,7 @@ from lookalike.checks import thread_count
 from lookalike.corpora.base import Corpus, Problems
 from lookalike.corpora.columns import Columns, text_strings
 from lookalike.corpora.strings import StringWriter
-from lookalike.errors import ArgumentError, FileError
+from lookalike.errors import ArgumentError, FileError, Said
 from lookalike.signatures import save_signatures
 from lookalike.signatures.signer import DocumentSigner, WeightedSigner
 from lookalike.storage import Strings, whole_file
@@ -113,7 +113,10 @@ def _fit(
     """Let the signer learn from the corpus, as if all of it had been one list."""
     if not isinstance(signer, WeightedSigner) or not signer.weights.learns:
         raise ArgumentError(
-            f"{signer!r} has nothing to learn; fit goes with the weights tfidf and log-likelihood"
+            Said(f"{signer!r}", "this method"),
+            " has nothing to learn; ",
+            Said("fit"),
+            " goes with the weights tfidf and log-likelihood",
         )
 
     def texts() -> Iterator[str]:

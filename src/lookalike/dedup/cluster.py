@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.verify import VerifiedPairs
+from lookalike.shown import counted
 
 __all__ = ["Clusters", "by_first", "cluster_documents", "stars"]
 
@@ -48,11 +49,11 @@ def cluster_documents(
         in_large = large[labels]
         labels[in_large] = stars(count, pairs[large[labels[pairs.left]]], rank)[in_large]
         warnings = (
-            f"{int(large.sum()):,} clusters grew past {settings.max_cluster:,} different documents "
+            f"{counted(int(large.sum()), 'cluster')} grew past {settings.max_cluster:,} different "
+            "documents "
             f"(the largest to {int(sizes.max()):,}): probably chains, where neighbours are alike "
             "and the ends are not. They were split, so that each document is alike to the one that "
-            "stands for it. A higher threshold makes shorter chains, cluster=star none, and "
-            "max_cluster says when to split",
+            "stands for it. A higher threshold makes shorter chains, clusters that are stars none",
         )
     return Clusters(by_first(labels[first], count), warnings)
 

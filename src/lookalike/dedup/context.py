@@ -10,7 +10,7 @@ from lookalike.corpora.base import MAX_DOCUMENT
 from lookalike.dedup.progress import JobProgress
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.work_folder import WorkFolder
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, Said
 
 __all__ = ["JobContext", "longest_document", "memory_bytes"]
 
@@ -42,9 +42,10 @@ class JobContext:
         needed = _needed(documents)
         if self.memory_limit is not None and needed > self.memory_limit:
             raise ArgumentError(
-                f"memory_limit is {self.memory_limit:,} bytes; {documents:,} documents take about "
+                Said("memory_limit"),
+                f" is {self.memory_limit:,} bytes; {documents:,} documents take about "
                 f"{needed:,}: raise it, or de-duplicate parts one after the other, each against "
-                "those before"
+                "those before",
             )
 
     def most_pairs(self, documents: int) -> int | None:
@@ -61,7 +62,8 @@ def memory_bytes(memory_limit: SupportsIndex | None) -> int | None:
     limit = whole_number("memory_limit", memory_limit, at_least=1)
     if limit < _BYTES_AT_LEAST:
         raise ArgumentError(
-            f"memory_limit is {limit:,} bytes; a job takes {_BYTES_AT_LEAST:,} at least"
+            Said("memory_limit"),
+            f" is {limit:,} bytes; a job takes {_BYTES_AT_LEAST:,} at least",
         )
     return limit
 
@@ -75,8 +77,11 @@ def longest_document(given: SupportsIndex | None, limit: int | None) -> int | No
     most = limit // _BYTES_A_BYTE
     if given is not None and given > most:
         raise ArgumentError(
-            f"max_document is {given:,} bytes; within a memory_limit of {limit:,}, a document may "
-            f"have {most:,}: raise memory_limit to {given * _BYTES_A_BYTE:,}, or lower max_document"
+            Said("max_document"),
+            f" is {given:,} bytes; within ",
+            Said("memory_limit"),
+            f" of {limit:,}, a document may have {most:,}: raise the limit to "
+            f"{given * _BYTES_A_BYTE:,}, or allow shorter documents only",
         )
     return min(most, MAX_DOCUMENT) if given is None else given
 

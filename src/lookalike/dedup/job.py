@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, SupportsIndex
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lookalike.checks import callback, file_path, flag, thread_count
 from lookalike.corpora import Corpus, format_of, open_corpus
@@ -18,6 +17,7 @@ from lookalike.dedup.choose import choose_survivors, ranks
 from lookalike.dedup.cluster import cluster_documents
 from lookalike.dedup.conclude import Outcome, conclude
 from lookalike.dedup.context import JobContext, longest_document, memory_bytes
+from lookalike.dedup.direction import best_of_equals, orders
 from lookalike.dedup.drop_groups import drop_groups
 from lookalike.dedup.join import join_documents
 from lookalike.dedup.keep_function import GroupChoices
@@ -29,10 +29,11 @@ from lookalike.dedup.result import DedupResult
 from lookalike.dedup.settings import ALIASES, DedupSettings
 from lookalike.dedup.settle import settle
 from lookalike.dedup.sign import collapse, sign_documents
-from lookalike.dedup.verify import VerifiedPairs, earlier_verdict, verify_pairs
+from lookalike.dedup.verify import earlier_verdict, verify_pairs
 from lookalike.dedup.work_folder import WorkFolder, naming
 from lookalike.errors import ArgumentError, FormatError
 from lookalike.signatures.files import load_signatures
+from lookalike.suggestions import did_you_mean
 
 __all__ = ["run_job"]
 
@@ -59,9 +60,12 @@ def run_job(
     chosen = _settings(settings)
     skip_bad = flag("skip_bad", skip_bad)
     progress = callback("progress", progress)
-    work = None if work is None else file_path("work", work)
+    if work is not None:
+        work = file_path("work", work)
+        chosen.feature_kind().check_lasting()
     if save_signatures is not None:
         save_signatures = file_path("save_signatures", save_signatures)
+        chosen.feature_kind().check_lasting()
     limit = memory_bytes(memory_limit)
     longest = longest_document(max_document, limit)
     corpus = _open(source, format, longest)
@@ -92,33 +96,28 @@ def _steps(job: JobContext, source: Source, old: Source | OldSignatures | None) 
     # Documents too short to be compared are nobody's duplicates, not even of equal ones.
     first = np.where(signed.too_short, np.arange(len(documents)), first)
     rank = ranks(documents, job.settings)
-    best = _best_of_equals(rank, first)
     choices = GroupChoices.of_job(job, source, documents, first)
     verdict = earlier_verdict(job, signed)
     if verdict is None and job.settings.exact:
         verdict = join_documents(job, documents, signed, first)
     elif verdict is None:
         with timed("propose"):
-            candidates = propose_pairs(job, signed, best[signed.positions])
+            best = best_of_equals(rank, first)[signed.positions]
+            candidates = propose_pairs(job, documents, signed, best)
         with timed("verify"):
             verdict = verify_pairs(job, documents, signed, candidates)
     with timed("cluster"):
-
-        def best_by(pairs: VerifiedPairs) -> NDArray[np.int64]:
-            return best if choices is None else _best_of_equals(choices.ranks(pairs), first)
-
-        verdict = settle(job, documents, signed, verdict, best_by)
-        pairs = verdict.accepted
-        if documents.old:
-            pairs = pairs[pairs.right >= documents.old]
-        if choices is not None:
-            rank = choices.ranks(pairs)
-            best = _best_of_equals(rank, first)
-        clusters = cluster_documents(len(documents), first, pairs, job.settings, best)
+        order_by = orders(job, documents, first, rank, choices, verdict.accepted)
+        verdict = settle(job, documents, signed, verdict, order_by)
+        order = order_by(verdict.accepted)
+        pairs = order.deciding(verdict.accepted)
+        clusters = cluster_documents(len(documents), first, pairs, job.settings, order.best)
         if job.settings.keep == "none":
             duplicate_of = drop_groups(first, documents.old, pairs)
         else:
-            duplicate_of = choose_survivors(clusters.labels, first, rank, documents.old, pairs)
+            duplicate_of = choose_survivors(
+                clusters.labels, first, order.rank, documents.old, pairs
+            )
         similarity, estimated = likeness(job, documents, signed, first, duplicate_of, pairs)
     outcome = Outcome(
         source=source,
@@ -148,6 +147,7 @@ def _settings(given: dict[str, Any]) -> DedupSettings:
     if unknown:
         raise ArgumentError(
             f"{unknown[0]!r} is no setting; expected one of {', '.join([*known, *ALIASES])}"
+            f"{did_you_mean(unknown[0], [*known, *ALIASES])}"
         )
     return DedupSettings(**named)
 
@@ -165,16 +165,20 @@ def _open_old(
     if against is None:
         return None
     if isinstance(against, str | os.PathLike) and Path(against).suffix == _LOOKALIKE_SUFFIX:
-        if settings.exact:
+        if not settings.by_signatures:
+            what = "exact=True" if settings.exact else f"measure={settings.measure!r}"
             raise ArgumentError(
-                f"exact=True compares documents, and {against} has signatures alone; give the old "
-                "corpus itself, or leave exact out"
+                f"{what} compares documents, and {against} has signatures alone; give the old "
+                "corpus itself, or leave that out"
             )
         saved = load_signatures(against)
         if saved.signer != settings.signer():
             raise FormatError(
-                f"{against} was signed by {saved.signer!r}, this job would sign by "
-                f"{settings.signer()!r}; give the same method, ngram, permutations, bits and seed"
+                f"{against} was signed by ",
+                saved.signer.said(),
+                ", this job would sign by ",
+                settings.signer().said(),
+                "; sign both in the same way",
             )
         with naming(Path(against), "read"):
             state = Path(against).stat()
@@ -186,10 +190,3 @@ def _open_old(
     known = corpus.columns()
     text, id = (name if name in known else None for name in (new.text, new.id))
     return Source(corpus, find_columns(corpus, text, id, None), corpus.identity())
-
-
-def _best_of_equals(rank: NDArray[np.int64], first: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return ranks in which the first of equal texts stands as high as the best of them."""
-    best = np.full(len(rank), len(rank), np.int64)
-    np.minimum.at(best, first, rank)
-    return np.where(best < len(rank), best, rank)

@@ -6,8 +6,6 @@ lie in memory, and pairs on disk until all are found.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,13 +13,12 @@ from lookalike import _native
 from lookalike.dedup.context import JobContext
 from lookalike.dedup.propose import check_pair_count, distances_of_rows
 from lookalike.dedup.read import DocumentTable
-from lookalike.dedup.sign import Signed
+from lookalike.dedup.sign import Signed, feature_sources
 from lookalike.dedup.verify import Verdict, complete_pairs, unrounded
 from lookalike.errors import ResultTooLargeError
 
 __all__ = ["join_documents"]
 
-_DOCUMENTS_AT_A_TIME = 1 << 15
 _PAIRS_AT_A_TIME = 1 << 20
 _BYTES_A_FEATURE = 4
 """Of text, at least; what is made ready to count them is larger by that."""
@@ -83,7 +80,7 @@ def _read_sets(job: JobContext, documents: DocumentTable, signed: Signed) -> _na
     sets = _native.FeatureSets(kind, size // _BYTES_A_FEATURE, most)
     try:
         for number, read in enumerate((sets.observe, sets.add)):
-            for source, share in _sources(job, documents, signed):
+            for source, share in feature_sources(job, documents, signed):
                 read(source, job.threads)
                 documents.texts.release()
                 job.progress.step("propose", (number + share) / 2)
@@ -94,18 +91,6 @@ def _read_sets(job: JobContext, documents: DocumentTable, signed: Signed) -> _na
             "other, each against those before"
         ) from None
     return sets
-
-
-def _sources(
-    job: JobContext, documents: DocumentTable, signed: Signed
-) -> Iterator[tuple[_native.Source, float]]:
-    """Yield documents as the core reads them, with the share of them that comes by then."""
-    features = job.settings.features()
-    count = len(signed.positions)
-    for begin in range(0, count, _DOCUMENTS_AT_A_TIME):
-        some = signed.positions[begin : begin + _DOCUMENTS_AT_A_TIME]
-        part = documents.texts.documents.take(np.ascontiguousarray(some))
-        yield features.source(part), (begin + len(some)) / count
 
 
 def _write_pairs(job: JobContext, signed: Signed, join: _native.SetJoin) -> None:

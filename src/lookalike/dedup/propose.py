@@ -14,11 +14,14 @@ from lookalike import _native
 from lookalike.compare.methods import VALUE_BYTES
 from lookalike.dedup.context import JobContext
 from lookalike.dedup.nearby import NearbyRows
+from lookalike.dedup.read import DocumentTable
+from lookalike.dedup.samples import sampled_pairs
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import Signed
 from lookalike.dedup.work_folder import release
-from lookalike.errors import ResultTooLargeError
+from lookalike.errors import ResultTooLargeError, Said
 from lookalike.indexes.bands import BandedPairs, choose_bands
+from lookalike.shown import counted
 from lookalike.signatures import hamming
 
 __all__ = [
@@ -55,7 +58,9 @@ class Candidates:
 Batch = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]
 
 
-def propose_pairs(job: JobContext, signed: Signed, rank: NDArray[np.int64]) -> Candidates:
+def propose_pairs(
+    job: JobContext, documents: DocumentTable, signed: Signed, rank: NDArray[np.int64]
+) -> Candidates:
     """Write the candidates to the files `left`, `right` and `distance`.
 
     More than there is memory for are an error. `rank` is the order in which rows are to survive.
@@ -65,13 +70,18 @@ def propose_pairs(job: JobContext, signed: Signed, rank: NDArray[np.int64]) -> C
     found = Candidates()
     work, check = job.work, check_pair_count(job, len(signed.too_short))
     work.begin("pairs")
-    batches = _by_bands if job.settings.method == "minhash" else _by_slices
+    if job.settings.measure == "containment":
+        batches = _by_samples(job, documents, signed, found)
+    elif job.settings.method == "minhash":
+        batches = _by_bands(job, signed, rank, found)
+    else:
+        batches = _by_slices(job, signed, rank, found)
     with (
         work.writer("left") as left_file,
         work.writer("right") as right_file,
         work.writer("distance") as distance_file,
     ):
-        for left, right, distances in batches(job, signed, rank, found):
+        for left, right, distances in batches:
             left_file.write(left.data)
             right_file.write(right.data)
             distance_file.write(distances.data)
@@ -87,9 +97,10 @@ def check_pair_count(job: JobContext, documents: int) -> Callable[[int], None]:
     def check(count: int) -> None:
         if most is not None and count > most:
             raise ResultTooLargeError(
-                f"more than {most:,} pairs of documents look alike, for which memory_limit "
-                "leaves no room; raise it, choose a higher threshold or a smaller radius, or "
-                "de-duplicate parts one after the other, each against those before"
+                f"more than {most:,} pairs of documents look alike, for which ",
+                Said("memory_limit"),
+                " leaves no room; raise it, choose a higher threshold or a smaller radius, or "
+                "de-duplicate parts one after the other, each against those before",
             )
 
     return check
@@ -122,11 +133,22 @@ def distances_of_rows(
 
 def promising(distances: NDArray[np.int32], settings: DedupSettings) -> NDArray[np.bool_]:
     """Return which distances of signatures make a look at the documents worth while."""
+    if not settings.by_signatures:
+        return np.ones(len(distances), bool)
     if settings.method != "minhash":
         return distances <= (settings.radius or 0)
     error = math.sqrt(settings.threshold * (1 - settings.threshold) / settings.permutations)
     least = settings.permutations * (settings.threshold - _STANDARD_ERRORS * error)
     return settings.permutations - distances >= least
+
+
+def _by_samples(
+    job: JobContext, documents: DocumentTable, signed: Signed, found: Candidates
+) -> Iterator[Batch]:
+    """Pairs of which the smaller one seems to be in the larger one."""
+    for left, right in sampled_pairs(job, documents, signed, found.warnings):
+        found.proposed += len(left)
+        yield left, right, distances_of_rows(job, signed, left, right)
 
 
 def _by_bands(
@@ -171,7 +193,8 @@ def _by_bands(
         )
     if pairs.large_groups:
         found.warnings.append(
-            f"{pairs.large_groups:,} groups of more than {LARGEST_GROUP:,} documents share a band "
+            f"{counted(pairs.large_groups, 'group')} of more than {LARGEST_GROUP:,} documents "
+            f"{'shares' if pairs.large_groups == 1 else 'share'} a band "
             f"of their signatures ({pairs.rows_in_large_groups:,} documents, some in several "
             "groups); in these each document was compared with some others, not with all; exact "
             "finds every pair"

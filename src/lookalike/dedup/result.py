@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -114,6 +115,8 @@ class DedupResult:
     signed: Signed = field(repr=False)
     first_equal: NDArray[np.int64] = field(repr=False)
     """For each document, old ones first, the first with the same text."""
+    made: datetime = field(default_factory=lambda: datetime.now(UTC), repr=False)
+    """When."""
 
     @cached_property
     def pairs(self) -> VerifiedPairs:
@@ -198,11 +201,15 @@ class DedupResult:
         """
         write_signatures(self, file_path("path", path))
 
-    def report(self, path: str | Path) -> None:
-        """Write a page that shows what was found: one HTML file that needs nothing else."""
+    def report(self, path: str | Path, *, command: Sequence[str] | None = None) -> None:
+        """Write a page that shows what was found: one HTML file that needs nothing else.
+
+        `command` is what was typed for it, word by word; without, the page says how to make it
+        again in Python.
+        """
         from lookalike.dedup.report.page import write_report
 
-        write_report(self, file_path("path", path))
+        write_report(self, file_path("path", path), command)
 
     def summary(self) -> str:
         """Return what was found in a few lines."""

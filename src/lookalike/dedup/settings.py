@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lookalike.checks import flag, whole_number
+from lookalike.checks import flag, one_of, whole_number
 from lookalike.compare.methods import BITS, METHODS, NGRAMS, PERMUTATIONS, Method
-from lookalike.errors import ArgumentError
-from lookalike.features import Words
+from lookalike.errors import ArgumentError, Said
+from lookalike.features import MEASURES, FeatureKind, Words
+from lookalike.features.choice import CHARS_NGRAM, FEATURES, FeatureChoice
 from lookalike.signatures import BBitMinHash, SimHash, TopSig
 
 __all__ = ["ALIASES", "CLUSTERINGS", "METHODS", "DedupSettings"]
@@ -30,16 +31,46 @@ many that 99% of them are found. TopSig's lie nearer than the mean.
 """
 
 
-def _setting(default: Any, help: str, *, signs: bool = False, **option: Any) -> Any:
+def _setting(
+    default: Any,
+    help: str,
+    *,
+    signs: bool = False,
+    only: tuple[str, tuple[str, ...]] | None = None,
+    **option: Any,
+) -> Any:
     """Return a field that says all there is to know of a setting, for the command line too.
 
     `help` says what it is, and its default where that is None; of one that is on, what it means to
-    turn it off. `signs`: the signatures depend on it. `option` is what an option of that name
-    takes: `type`, `metavar`, `choices`.
+    turn it off. `signs`: the signatures depend on it. `only`: another setting, and those of its
+    values without which this one does nothing. `option` is what an option of that name takes:
+    `type`, `metavar`, `choices`.
     """
     if not (default is None or isinstance(default, bool)):
         help = f"{help} (default {default})"
-    return field(default=default, metadata={"help": help, "signs": signs, "option": option})
+    about = {"help": help, "signs": signs, "only": only, "option": option}
+    return field(default=default, metadata=about)
+
+
+def refuse_idle(values: Mapping[str, Any], said: Collection[str]) -> None:
+    """Refuse settings that were `said` and do nothing beside the values of others."""
+    for setting in fields(DedupSettings):
+        if setting.name not in said or setting.metadata["only"] is None:
+            continue
+        other, allowed = setting.metadata["only"]
+        if values[other] not in allowed:
+            with_which = Said(
+                " or ".join(f"{other}={value!r}" for value in allowed),
+                f"--{other} {' or '.join(allowed)}",
+            )
+            raise ArgumentError(
+                Said(setting.name),
+                " goes with ",
+                with_which,
+                " and does nothing with ",
+                Said(f"{other}={values[other]!r}", f"--{other} {values[other]}"),
+                "; leave it out",
+            )
 
 
 def _by_method(numbers: dict[str, int]) -> str:
@@ -55,31 +86,48 @@ class DedupSettings:
     `threshold`; without `verify`, if their signatures say so. `permutations` are MinHash's, `bits`
     and `radius` (the most bits that may differ; by the threshold unless told) the others'. With
     `exact` every pair of near-duplicates is found, whatever the signatures say of it.
-    `lookalike dedup --help` says more of each. `keep` may be a function: it is given the rows of a
-    group as a list of dicts, and returns the one that stays, or its place; those alike to that one
-    go, and of the others it is asked again.
+
+    `features` are "words" or "chars", an object such as `la.Words(...)`, or a function from a text
+    to its features; `stop_words` are "english" or a list. `measure` is "jaccard" or "containment"
+    of sets of features, or "cosine" of counts; by the method unless told. Containment, how much of
+    the smaller document is in the larger one, drops those that a larger one has in it; `keep` then
+    decides between those of equally many different features.
+
+    `keep` may be a function: it is given the rows of a group as a list of dicts, and returns the
+    one that stays, or its place; those alike to that one go, and of the others it is asked again.
+    `lookalike dedup --help` says more of each.
     """
 
     method: str = _setting("minhash", "signatures", signs=True, choices=METHODS)
     threshold: float = _setting(0.8, "least similarity", type=float, metavar="T")
     ngram: int | None = _setting(
         None,
-        f"words that make a feature (default: {_by_method(NGRAMS)})",
+        f"words or characters that make a feature (default: {_by_method(NGRAMS)}; chars "
+        f"{CHARS_NGRAM})",
         signs=True,
         type=int,
         metavar="N",
     )
-    permutations: int = _setting(PERMUTATIONS, "of minhash", signs=True, type=int, metavar="N")
+    permutations: int = _setting(
+        PERMUTATIONS,
+        "of minhash",
+        signs=True,
+        only=("method", ("minhash",)),
+        type=int,
+        metavar="N",
+    )
     bits: int | None = _setting(
         None,
         f"of simhash and topsig (default: {_by_method(BITS)})",
         signs=True,
+        only=("method", ("simhash", "topsig")),
         type=int,
         metavar="N",
     )
     radius: int | None = _setting(
         None,
         "most bits in which a proposed pair of simhash or topsig differs (default: by T)",
+        only=("method", ("simhash", "topsig")),
         type=int,
         metavar="N",
     )
@@ -102,6 +150,7 @@ class DedupSettings:
     max_cluster: int = _setting(
         1000,
         "with components: split those of more different documents into stars",
+        only=("cluster", ("components",)),
         type=int,
         metavar="N",
     )
@@ -114,36 +163,72 @@ class DedupSettings:
         False,
         "find every pair at or above the threshold, not only those that signatures propose",
     )
+    features: FeatureChoice = _setting(  # noqa: RUF009  # a field
+        "words", "what documents are compared by", signs=True, choices=FEATURES
+    )
+    stop_words: Any = _setting(  # noqa: RUF009  # a field
+        None,
+        "words to leave out: english, or those in FILE, one a line",
+        signs=True,
+        metavar="FILE",
+    )
+    stem: str | None = _setting(
+        None,
+        "compare the stems of words, of a language such as english",
+        signs=True,
+        metavar="LANGUAGE",
+    )
+    measure: str = _setting(
+        None,
+        "similarity of documents; containment: how much of the smaller is in the larger, which "
+        "stays (default: what the signatures estimate, jaccard or cosine)",
+        choices=MEASURES,
+    )
 
     def __post_init__(self) -> None:
         for name, choices in (("method", METHODS), ("cluster", CLUSTERINGS)):
             value = getattr(self, name)
             if not isinstance(value, str) or value not in choices:
-                raise ArgumentError(f"{name} is {value!r}; expected one of {', '.join(choices)}")
+                raise ArgumentError(
+                    Said(name), f" is {value!r}; expected one of {', '.join(choices)}"
+                )
         for name in ("verify", "exact"):
             object.__setattr__(self, name, flag(name, getattr(self, name)))
-        self._check_exact()
         self._check_threshold()
         self._check_keep()
         method = self._method()
-        object.__setattr__(self, "ngram", method.ngram)
+        if self.measure is None:
+            object.__setattr__(self, "measure", method.measure)
+        self._check_measure(method)
+        self._keep_features(method)
         object.__setattr__(self, "bits", method.bits)
         bounds = {
-            "ngram": (1, 1024),
             "permutations": (2, 4096),
             "bits": (0 if self.method == "minhash" else 8, 1 << 16),
             "radius": (0, 1 << 16),  # what it is by default depends on the bits
             "min_features": (1, None),
             "max_cluster": (2, None),
         }
-        if self.exact:
+        if not self.by_signatures:
             del bounds["radius"]
         for name, (least, most) in bounds.items():
             if name == "radius" and self.radius is None:
                 object.__setattr__(self, "radius", self._radius())
             value = whole_number(name, getattr(self, name), at_least=least, at_most=most)
             object.__setattr__(self, name, value)
+        bound = [one for one in fields(self) if one.metadata["only"] is not None]
+        said = [one.name for one in bound if getattr(self, one.name) not in (one.default, 0)]
+        refuse_idle(vars(self), said)
         self.signer()
+
+    def _keep_features(self, method: Method) -> None:
+        """Keep what was chosen, so that it can be read more than once."""
+        if not isinstance(self.features, str):
+            object.__setattr__(self, "features", method.features)
+            return
+        object.__setattr__(self, "ngram", method.ngram)
+        if isinstance(method.features, Words):
+            object.__setattr__(self, "stop_words", method.features.stopwords)
 
     @property
     def keep_column(self) -> str | None:
@@ -161,20 +246,23 @@ class DedupSettings:
     def _method(self) -> Method:
         return Method.of(
             self.method,
+            features=self.features,
             ngram=self.ngram,
+            stop_words=self.stop_words,
+            stem=self.stem,
             permutations=self.permutations,
             bits=self.bits,
             seed=self.seed,
         )
 
     @property
-    def measure(self) -> str:
-        """What similarity means here: "jaccard" or "cosine"."""
-        return self._method().measure
+    def by_signatures(self) -> bool:
+        """Whether signatures propose pairs: not with `exact`, and not for containment."""
+        return not self.exact and self.measure != "containment"
 
-    def features(self) -> Words:
+    def feature_kind(self) -> FeatureKind:
         """Return what documents are compared by."""
-        return self._method().features()
+        return self._method().features
 
     def signer(self) -> BBitMinHash | SimHash | TopSig:
         """Return the signer; it raises where its numbers make no sense."""
@@ -198,28 +286,51 @@ class DedupSettings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all settings in plain values."""
+        plain = self.features if isinstance(self.features, str) else self.feature_kind().to_dict()
         keep = self.keep
         if not isinstance(keep, str):
             keep = f"function {getattr(keep, '__qualname__', type(keep).__qualname__)}"
-        return {**vars(self), "keep": keep}
+        return {**vars(self), "features": plain, "keep": keep}
 
     def _check_threshold(self) -> None:
         if isinstance(self.threshold, bool) or not isinstance(self.threshold, int | float):
-            raise ArgumentError(f"threshold is {self.threshold!r}; expected a number up to 1")
-        if not 0 < self.threshold <= 1:
-            raise ArgumentError(f"threshold is {self.threshold}; expected more than 0, at most 1")
-
-    def _check_exact(self) -> None:
-        """Refuse what means nothing where every pair of documents is compared."""
-        if self.exact and not self.verify:
             raise ArgumentError(
-                "exact=True compares the documents, verify=False believes the signatures; leave "
-                "one of them out"
+                Said("threshold"), f" is {self.threshold!r}; expected a number up to 1"
             )
-        if self.exact and self.radius is not None:
+        if not 0 < self.threshold <= 1:
             raise ArgumentError(
-                f"radius is {self.radius!r}, and says which pairs signatures propose; with "
-                "exact=True they propose none, every pair is found: leave one of them out"
+                Said("threshold"), f" is {self.threshold}; expected more than 0, at most 1"
+            )
+
+    def _check_measure(self, method: Method) -> None:
+        """Refuse a measure that signatures do not estimate, where they are to, and what means
+        nothing where they propose no pairs.
+        """
+        one_of("measure", self.measure, MEASURES)
+        if self.by_signatures and self.measure != method.measure:
+            raise ArgumentError(
+                Said("measure"),
+                f" is {self.measure!r}, and the signatures of {self.method} propose pairs "
+                f"by {method.measure}; choose the method "
+                f"{'minhash' if self.measure == 'jaccard' else 'simhash or topsig'}, or ",
+                Said("exact=True", "--exact"),
+            )
+        why = Said("exact=True", "--exact")
+        if not self.exact:
+            why = Said(f"measure={self.measure!r}", f"--measure {self.measure}")
+        if not self.by_signatures and not self.verify:
+            raise ArgumentError(
+                why,
+                " compares the documents, ",
+                Said("verify=False", "--no-verify"),
+                " believes the signatures; leave one of them out",
+            )
+        if not self.by_signatures and self.radius is not None:
+            raise ArgumentError(
+                Said("radius"),
+                f" is {self.radius!r}, and says which pairs signatures propose; with ",
+                why,
+                " they propose none: leave one of them out",
             )
 
     def _check_keep(self) -> None:
@@ -227,6 +338,12 @@ class DedupSettings:
         is_rule = callable(self.keep) or (isinstance(self.keep, str) and self.keep in RULES)
         if not is_rule and not (isinstance(self.keep, str) and rule in ("max", "min") and column):
             raise ArgumentError(
-                f"keep is {self.keep!r}; expected {', '.join(RULES)}, max:COLUMN or min:COLUMN, or "
-                "in Python a function"
+                Said("keep"),
+                f" is {self.keep!r}; expected {', '.join(RULES)}, max:COLUMN or min:COLUMN",
+                Said(", or a function", ""),
+            )
+        if callable(self.keep) and self.measure == "containment":
+            raise ArgumentError(
+                "keep is a function, and with measure='containment' the larger document stays; "
+                "leave one of them out"
             )

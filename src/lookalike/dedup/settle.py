@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from lookalike.dedup.cluster import stars
 from lookalike.dedup.context import JobContext
+from lookalike.dedup.direction import Direction
 from lookalike.dedup.propose import promising, signature_distances
 from lookalike.dedup.read import DocumentTable
 from lookalike.dedup.sign import Signed
@@ -41,21 +42,24 @@ def settle(
     documents: DocumentTable,
     signed: Signed,
     verdict: Verdict,
-    ranks_by: Callable[[VerifiedPairs], NDArray[np.int64]],
+    order_by: Callable[[VerifiedPairs], Direction],
 ) -> Verdict:
     """Return the verdict with the pairs added that were found among those that would stay.
 
-    `ranks_by` gives the order in which documents survive, which may depend on the pairs there are.
+    `order_by` gives the order in which documents survive, which may depend on the pairs there are.
     There is nothing to do where clusters are whatever pairs connect, or every pair is known.
     """
     if job.settings.cluster != "star" or job.settings.exact:
         return verdict
+    if job.settings.measure == "containment" and not verdict.warnings:
+        return verdict  # samples have proposed all, if they do not say otherwise
     count = len(documents)
     done: NDArray[np.int64] = np.empty(0, np.int64)
     for _ in range(ROUNDS):
-        rank = ranks_by(verdict.accepted)
-        centres = stars(count, verdict.accepted, rank)
-        unmet = _unmet(verdict.accepted, centres, rank, documents.old)
+        order = order_by(verdict.accepted)
+        deciding = order.deciding(verdict.accepted)
+        centres = stars(count, deciding, order.best)
+        unmet = _unmet(deciding, centres, order.best, documents.old)
         unmet = np.setdiff1d(unmet, done, assume_unique=True)
         done = np.union1d(done, unmet)
         left, right = np.divmod(unmet, count)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike import _native
 from lookalike.dedup.context import JobContext
 from lookalike.dedup.growing import GrowingFiles, growing_files
 from lookalike.dedup.read import DocumentTable, OldSignatures, Source
 from lookalike.dedup.work_folder import digest
 
-__all__ = ["Signed", "collapse", "sign_documents"]
+__all__ = ["Signed", "collapse", "feature_sources", "sign_documents"]
 
 _AT_A_TIME = 1 << 15
 
@@ -108,3 +110,17 @@ def _sign(
         files.mark({"documents": begin + len(part)})
         documents.texts.release()
         job.progress.step("sign", (begin + len(part)) / len(candidates))
+
+
+def feature_sources(
+    job: JobContext, documents: DocumentTable, signed: Signed
+) -> Iterator[tuple[_native.Source, float]]:
+    """Yield the documents that have signatures, as the core reads their features, with the share of
+    them that comes by then.
+    """
+    features = job.settings.feature_kind()
+    count = len(signed.positions)
+    for begin in range(0, count, _AT_A_TIME):
+        some = signed.positions[begin : begin + _AT_A_TIME]
+        part = documents.texts.documents.take(np.ascontiguousarray(some))
+        yield features.source(part), (begin + len(some)) / count

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from lookalike.features.choice import unit_text
+
 if TYPE_CHECKING:
     from lookalike.dedup.result import DedupResult
     from lookalike.dedup.settings import DedupSettings
@@ -19,7 +21,6 @@ __all__ = [
     "size_text",
     "summary_text",
     "timings",
-    "unit_text",
 ]
 
 
@@ -98,7 +99,7 @@ def exceptions(result: DedupResult) -> list[tuple[str, int, str]]:
 
 def criterion(settings: DedupSettings, how: str) -> str:
     """Return in words why documents are dropped, by "exact" or "estimated" similarity."""
-    words = f"{how} {settings.measure} of {unit_text(settings.ngram)} at least"
+    words = f"{how} {settings.measure} of {unit_text(settings.feature_kind())} at least"
     if settings.cluster == "components":
         return f"connected by pairs of {words} {settings.threshold:g}"
     return f"{words} {settings.threshold:g}"
@@ -107,11 +108,6 @@ def criterion(settings: DedupSettings, how: str) -> str:
 def similarity_text(value: float) -> str:
     """Return a similarity; what is below a round number is not shown as that number."""
     return "1" if value == 1 else f"{math.floor(value * 10_000 + 1e-9) / 10_000:.4f}"
-
-
-def unit_text(ngram: int | None) -> str:
-    """Return what documents are compared by."""
-    return "words" if ngram == 1 else f"word {ngram}-grams"
 
 
 def share_text(part: int, whole: int) -> str:
@@ -142,8 +138,8 @@ def size_text(count: int) -> str:
     value = float(count)
     for unit in ("bytes", "KB", "MB", "GB"):
         if value < 1000:
-            return (
-                f"{value:.0f} {unit}" if unit == "bytes" or value >= 100 else f"{value:.1f} {unit}"
-            )
+            if unit == "bytes":
+                return "1 byte" if count == 1 else f"{count} bytes"
+            return f"{value:.0f} {unit}" if value >= 100 else f"{value:.1f} {unit}"
         value /= 1000
     return f"{value:.1f} TB"

@@ -9,7 +9,7 @@ from typing import Any, Literal, SupportsIndex
 from numpy.typing import ArrayLike
 
 from lookalike.checks import callback, thread_count, whole_numbers
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, Said
 from lookalike.evaluation.measurement import (
     Measurement,
     measure_scan,
@@ -111,7 +111,9 @@ def setting_pairs(
         return [(most, most) for most in wide]
     if isinstance(admit, str):
         if admit != "all":
-            raise ArgumentError(f"admit is {brief(admit)}; expected numbers, 'all' or None")
+            raise ArgumentError(
+                Said("admit"), f" is {brief(admit)}; expected numbers, 'all' or None"
+            )
         return [(most, narrow) for most in wide for narrow in range(most + 1)]
     narrow_ones = whole_numbers("admit", admit, at_least=0)
     return [(most, n) for most in wide for n in sorted({min(one, most) for one in narrow_ones})]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -66,6 +67,10 @@ class Measurement:
     """Lists read for one query."""
     touched: float
     """The share of the collection that became candidates."""
+    cdr_error: float = 0.0
+    """How far the CDR of all queries of this sort may be off, 19 times out of 20."""
+    recall_error: float = 0.0
+    """The same of the recall."""
 
 
 def near_radius(bits: int) -> int:
@@ -105,6 +110,8 @@ def _measurement(questions: Questions, answers: Answers, count: int, bits: int) 
     found, truth, k = answers.neighbors, questions.truth, questions.k
     true_ids, true_distances = truth.ids[:, :k], truth.distances[:, :k]
     work = found.explanation
+    cdr = cumulative_distance_ratio(found.distances, true_distances)
+    recall = recall_at_k(found.ids, true_ids)
     return Measurement(
         count=count,
         slice_bits=None,
@@ -114,8 +121,8 @@ def _measurement(questions: Questions, answers: Answers, count: int, bits: int) 
         batch_milliseconds=1e3 * answers.batch_seconds,
         build_seconds=0.0,
         bytes_per_signature=bits / 8,
-        cdr=float(cumulative_distance_ratio(found.distances, true_distances).mean()),
-        recall=float(recall_at_k(found.ids, true_ids).mean()),
+        cdr=float(cdr.mean()),
+        recall=float(recall.mean()),
         recall_by_distance=float(recall_by_distance(found.distances, true_distances).mean()),
         nearest_hit_rate=nearest_hit_rate(found.distances, true_distances),
         near_duplicate_recall=near_duplicate_recall(found, truth, near_radius(bits)),
@@ -123,4 +130,11 @@ def _measurement(questions: Questions, answers: Answers, count: int, bits: int) 
         top_10_in_100=float(top_in_top(found.ids, truth.ids, min(k, 10), 100).mean()),
         lists=float(work.lists.mean()) if work else 0.0,
         touched=float(work.candidates.mean() / count) if work else 1.0,
+        cdr_error=_error(cdr) if work else 0.0,
+        recall_error=_error(recall) if work else 0.0,
     )
+
+
+def _error(values: NDArray[np.float64]) -> float:
+    """Return two standard errors of a mean, and what a query more or less would change."""
+    return 2 * float(values.std()) / math.sqrt(len(values)) + 1 / (1 + len(values))

@@ -1,19 +1,19 @@
-"""tune: the cheapest slices that are good enough for this collection."""
+"""tune: the quickest search that is good enough for this collection."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, SupportsFloat, SupportsIndex, TypedDict
+from typing import Any, Literal, SupportsFloat, SupportsIndex, TypedDict
 
 from numpy.typing import ArrayLike
 
 from lookalike.checks import callback, share, thread_count, whole_number
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, Said
 from lookalike.evaluation.grid import Progress, setting_pairs
 from lookalike.evaluation.measurement import Measurement, measure_scan, measure_slices
 from lookalike.evaluation.questions import Questions
 from lookalike.evaluation.tables import measurement_table
-from lookalike.indexes import SliceIndex
+from lookalike.indexes import ScanIndex, SliceIndex
 from lookalike.indexes.slices.width import MOST_SLICE_BITS, list_bytes, slice_width
 from lookalike.signatures import as_signatures
 
@@ -22,9 +22,10 @@ __all__ = ["Tuning", "tune"]
 WIDTHS_AROUND = 3
 """So many narrower and wider slices than the index's own choice are tried."""
 MOST_EXPAND = 4
+_NAMES = {"cdr": "CDR", "recall": "recall"}
 
 
-class SearchSettings(TypedDict):
+class SearchSettings(TypedDict, total=False):
     """How far a search goes, by the names of its arguments."""
 
     expand: int
@@ -38,49 +39,49 @@ class Tuning:
     count: int
     bits: int
     k: int
-    target_cdr: float
+    measure: Literal["cdr", "recall"]
+    """What the target is for."""
+    target: float
     queries: int
     """How many signatures were looked for."""
-    reached: bool
-    """Whether `chosen` reaches the target; if not, it is the best there was."""
+    error: float
+    """How far the measure may be off for other queries of the same sort, 19 times out of 20."""
     chosen: Measurement
+    """What `build` builds; slices whose measure is at least the target and the error above it, or
+    the scan, which is exact."""
     rows: tuple[Measurement, ...]
     """Everything measured; the first row is the exhaustive scan."""
 
     @property
-    def slice_bits(self) -> int:
-        """The chosen slice width."""
-        return self.chosen.slice_bits or 1
+    def slice_bits(self) -> int | None:
+        """The chosen slice width; None if a scan was chosen."""
+        return self.chosen.slice_bits
 
     @property
     def search_settings(self) -> SearchSettings:
-        """What to pass to `SliceIndex.search`: `index.search(queries, k, **search_settings)`."""
-        return {"expand": self.chosen.expand or 0, "admit": self.chosen.admit or 0}
+        """What to pass on when searching: `index.search(queries, k, **search_settings)`."""
+        if self.chosen.expand is None or self.chosen.admit is None:
+            return {}
+        return {"expand": self.chosen.expand, "admit": self.chosen.admit}
 
     @property
     def reason(self) -> str:
         """Why this was chosen, in a few lines."""
         chosen, scan = self.chosen, self.rows[0]
-        name = (
-            f"{chosen.slice_bits}-bit slices, expand={chosen.expand}, admit={chosen.admit}: "
-            f"CDR@{self.k} {chosen.cdr:.3f} in {chosen.milliseconds:.3f} ms a query"
-        )
-        if not self.reached:
-            return (
-                f"Nothing that was tried reaches a CDR@{self.k} of {self.target_cdr:g}. Best:\n"
-                f"{name}.\nsearch(..., exact=True) proves every answer; ScanIndex needs "
-                f"{scan.milliseconds:.3f} ms a query and is always exact."
-            )
-        tried = len(self.rows) - 1
-        why = f"Chosen of {tried}, the quickest that reaches {self.target_cdr:g}:\n{name}.\n"
-        if scan.milliseconds <= chosen.milliseconds:
-            return (
-                f"{why}But the exhaustive scan takes {scan.milliseconds:.3f} ms and is exact: "
-                "use ScanIndex for this collection."
-            )
+        name, tried = f"{_NAMES[self.measure]}@{self.k}", len(self.rows) - 1
+        if chosen is scan:
+            good = [row for row in self.rows[1:] if _value(row, self.measure) >= self.target]
+            why = f"None of {tried} slices reaches a {name} of {self.target:g}"
+            if good:
+                why = f"No slices that surely reach a {name} of {self.target:g} are quicker"
+            return f"{why}: the scan is exact, in {scan.milliseconds:.3f} ms a query."
         times = scan.milliseconds / chosen.milliseconds
         return (
-            f"{why}The exhaustive scan takes {scan.milliseconds:.3f} ms, {times:.1f} times as long."
+            f"Chosen of {tried}, the quickest that reaches {self.target:g}:\n"
+            f"{chosen.slice_bits}-bit slices, expand {chosen.expand}, admit {chosen.admit}: "
+            f"{name} {_value(chosen, self.measure):.3f} ± {self.error:.3f} in "
+            f"{chosen.milliseconds:.3f} ms a query.\nThe exhaustive scan takes "
+            f"{scan.milliseconds:.3f} ms, {times:.1f} times as long."
         )
 
     def __str__(self) -> str:
@@ -92,8 +93,10 @@ class Tuning:
         ids: ArrayLike | None = None,
         *,
         threads: SupportsIndex | None = None,
-    ) -> SliceIndex:
-        """Build the index with the chosen slice width."""
+    ) -> SliceIndex | ScanIndex:
+        """Build what was chosen."""
+        if self.slice_bits is None:
+            return ScanIndex(signatures, ids)
         return SliceIndex(signatures, self.slice_bits, ids, threads=threads)
 
     def to_dict(self) -> dict[str, Any]:
@@ -104,8 +107,9 @@ class Tuning:
 def tune(
     signatures: ArrayLike,
     k: SupportsIndex = 10,
-    target_cdr: SupportsFloat = 0.95,
+    target_cdr: SupportsFloat | None = None,
     *,
+    target_recall: SupportsFloat | None = None,
     queries: ArrayLike | None = None,
     sample: SupportsIndex = 100,
     threads: SupportsIndex | None = 1,
@@ -113,18 +117,26 @@ def tune(
     seed: SupportsIndex = 0,
     progress: Progress | None = None,
 ) -> Tuning:
-    """Find the quickest slice width, `expand` and `admit` whose CDR reaches the target.
+    """Find the quickest slice width, `expand` and `admit` whose CDR or recall reaches the target.
 
-    Builds an index for each width within 3 bits of the index's own choice whose lists fit into
-    `memory` bytes. With each it reads more and more lists, `expand` up to 4, until the target is
-    reached, and compares `sample` signatures' neighbours with those of an exhaustive scan. The
-    choice is the one with the shortest time for a single query. What is measured and how good it
-    is depends on data and seed alone; times, and with them the choice, on the machine.
+    A CDR of 0.95 unless told, or a recall. Builds an index for each width within 3 bits of the
+    index's own choice whose lists fit into `memory` bytes. With each it reads more and more lists,
+    `expand` up to 4, until the target is reached, and compares `sample` signatures' neighbours with
+    those of an exhaustive scan. The choice is the one with the shortest time for a single query, of
+    those that reach the target by more than the sample may be wrong; a scan is one of them. What is
+    measured and how good it is depends on data and seed alone; times, and with them the choice, on
+    the machine.
 
     Costs up to seven builds, three scans of the sample, and some dozens of searches of it.
     """
     rows = as_signatures(signatures)
-    target = share("target_cdr", target_cdr)
+    if target_cdr is not None and target_recall is not None:
+        raise ArgumentError("target_cdr and target_recall: both given; expected one of them")
+    measure: Literal["cdr", "recall"] = "cdr" if target_recall is None else "recall"
+    if target_recall is not None:
+        target = share("target_recall", target_recall)
+    else:
+        target = share("target_cdr", 0.95 if target_cdr is None else target_cdr)
     count, bits, workers = rows.shape[0], 8 * rows.shape[1], thread_count(threads)
     budget = None if memory is None else whole_number("memory", memory, at_least=0)
     hear = callback("progress", progress)
@@ -138,26 +150,37 @@ def tune(
         enough = MOST_EXPAND
         for row in measure_slices(questions, rows, width, settings):
             measured.append(row)
-            if row.cdr >= target:
+            if _surely(row, measure) >= target:
                 enough = row.expand or 0
             if row.expand == row.admit == enough:  # a larger expand reads more, so takes longer
                 break
-    good = [row for row in measured if row.cdr >= target]
-    if good:
-        chosen = min(good, key=lambda row: row.milliseconds)
-    else:
-        chosen = max(measured, key=lambda row: (row.cdr, -row.milliseconds))
     scan = measure_scan(questions, count, bits)
+    good = [scan, *(row for row in measured if _surely(row, measure) >= target)]
+    chosen = min(good, key=lambda row: row.milliseconds)
     return Tuning(
         count,
         bits,
         questions.k,
+        measure,
         target,
         len(questions.queries),
-        bool(good),
+        _error(chosen, measure),
         chosen,
         (scan, *measured),
     )
+
+
+def _value(row: Measurement, measure: Literal["cdr", "recall"]) -> float:
+    return row.cdr if measure == "cdr" else row.recall
+
+
+def _error(row: Measurement, measure: Literal["cdr", "recall"]) -> float:
+    return row.cdr_error if measure == "cdr" else row.recall_error
+
+
+def _surely(row: Measurement, measure: Literal["cdr", "recall"]) -> float:
+    """Return what is reached at least, whatever other queries there are."""
+    return _value(row, measure) - _error(row, measure)
 
 
 def _widths(count: int, bits: int, memory: int | None) -> list[int]:
@@ -177,7 +200,9 @@ def _widths(count: int, bits: int, memory: int | None) -> list[int]:
     least = list_bytes(count, bits, smallest)
     if least > memory:
         raise ArgumentError(
-            f"memory is {memory} bytes; the lists of {count} signatures of {bits} bits take at "
-            f"least {least}, with slices of {smallest} bits: allow that, or use ScanIndex"
+            Said("memory"),
+            f" is {memory} bytes; the lists of {count} signatures of {bits} bits take at "
+            f"least {least}, with slices of {smallest} bits: allow that, or use ",
+            Said("ScanIndex", "an index of --kind scan"),
         )
     return [smallest]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.checks import instance, one_of, thread_count
+from lookalike.checks import flag, instance, one_of, thread_count
 from lookalike.errors import ArgumentError
 from lookalike.features.growing import GrowingArray
 
@@ -49,14 +49,21 @@ class FeatureKind(ABC):
         """Return all documents at once."""
         return next(self.sources(documents, None))
 
-    def counts(self, documents: Any, *, threads: SupportsIndex | None = None) -> NDArray[np.int64]:
-        """Return how many features each document has, repetitions included.
+    def check_lasting(self) -> None:
+        """Raise unless equal descriptions mean equal features, now and in another program."""
+        return  # they do, unless a function of the caller's finds them
 
-        This is the plain reading pass, the least that any signer can cost.
+    def counts(
+        self, documents: Any, *, distinct: bool = False, threads: SupportsIndex | None = None
+    ) -> NDArray[np.int64]:
+        """Return how many features each document has, repetitions included unless `distinct`.
+
+        With them it is the plain reading pass, the least that any signer can cost.
         """
+        count = _native.count_distinct if flag("distinct", distinct) else _native.count_features
         counts = GrowingArray((), np.int64, documents)
         for source in self.sources(documents):
-            _native.count_features(source, thread_count(threads), counts.block(len(source)))
+            count(source, thread_count(threads), counts.block(len(source)))
         return counts.take()
 
     def to_dict(self) -> dict[str, Any]:
@@ -73,6 +80,10 @@ class FeatureKind(ABC):
         arguments = ", ".join(f"{name}={value!r}" for name, value in self.settings().items())
         return f"{type(self).__name__}({arguments})"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What the core has is made again.
+        return feature_kind_from_dict, (self.to_dict(),)
+
 
 def made_with(thing: object) -> dict[str, Any]:
     """Return the arguments that something was made with, which it has as attributes of the same
@@ -86,8 +97,16 @@ def made_with(thing: object) -> dict[str, Any]:
 
 
 def as_features(features: object) -> FeatureKind:
-    """Return features if they are some, or raise an error that says what came instead."""
-    return instance("features", features, FeatureKind, "la.Words(), la.Chars() or la.Features()")
+    """Return features if they are some, or raise an error that says what came instead.
+
+    A function is taken for one that finds them in a text.
+    """
+    if callable(features) and not isinstance(features, FeatureKind | type):
+        from lookalike.features.function import FeatureFunction  # derives from what is here
+
+        return FeatureFunction(features)
+    what = "la.Words(), la.Chars(), la.Features(), or a function from a text to its features"
+    return instance("features", features, FeatureKind, what)
 
 
 def feature_kind_from_dict(description: dict[str, Any]) -> FeatureKind:

@@ -13,7 +13,7 @@ from lookalike.errors import DocumentError
 from lookalike.features.base import BATCH, FeatureKind
 from lookalike.features.documents import list_batches
 
-__all__ = ["Features"]
+__all__ = ["Features", "ready_source"]
 
 _MOST_WEIGHT = 1e15
 
@@ -43,26 +43,28 @@ class Features(FeatureKind):
     def sources(self, documents: Any, size: int | None = BATCH) -> Iterator[_native.Source]:
         """Yield batches of documents; see `FeatureKind.sources`."""
         for position, batch in list_batches(documents, size):
-            yield _source(batch, position, self.hashed)
+            yield ready_source(batch, position, self.hashed)
 
 
-def _source(batch: list[Any], first_position: int, hashed: bool) -> _native.Source:
-    offsets = np.zeros(len(batch) + 1, np.int64)
+def ready_source(batch: Iterable[Any], first_position: int, hashed: bool) -> _native.Source:
+    """Return documents that are features, the first of which has that position."""
+    offsets = [0]
     features: list[Any] = []
     weights: list[Any] = []
-    for index, document in enumerate(batch):
+    for document in batch:
+        begin = offsets[-1]
         try:
             for feature, weight in _pairs(document):
                 features.append(feature)
                 weights.append(weight)
-            new = slice(int(offsets[index]), None)
-            features[new] = _hashes(features[new], hashed)
-            _check_weights(weights[new])
+            features[begin:] = _hashes(features[begin:], hashed)
+            _check_weights(weights[begin:])
         except (TypeError, ValueError) as error:
-            raise DocumentError(f"document {first_position + index} {error}") from None
-        offsets[index + 1] = len(features)
+            position = first_position + len(offsets) - 1
+            raise DocumentError(f"document {position} {error}") from None
+        offsets.append(len(features))
     return _native.Source.of_features(
-        offsets, np.array(features, np.uint64), np.array(weights, np.float64)
+        np.array(offsets, np.int64), np.array(features, np.uint64), np.array(weights, np.float64)
     )
 
 

@@ -14,13 +14,28 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
-from lookalike.checks import as_array, thread_count
+from lookalike.checks import as_array, one_of, thread_count
 from lookalike.errors import ArgumentError, DocumentError
 from lookalike.features.base import FeatureKind, as_features
 from lookalike.features.text import Words
 from lookalike.features.weights import Weights
 
-__all__ = ["cosine", "cosine_pairs", "jaccard", "jaccard_pairs"]
+__all__ = [
+    "MEASURES",
+    "containment",
+    "containment_pairs",
+    "cosine",
+    "cosine_pairs",
+    "jaccard",
+    "jaccard_pairs",
+    "similarity",
+    "similarity_pairs",
+    "weighted_jaccard",
+    "weighted_jaccard_pairs",
+]
+
+MEASURES = ("jaccard", "cosine", "containment")
+"""Of sets, of counts, of sets."""
 
 Compare = Callable[..., None]
 """Takes two sources, two arrays of positions in them, threads and where similarities go."""
@@ -37,6 +52,28 @@ def jaccard(
     return _paired(a, b, features, threads, _native.jaccard)
 
 
+def containment(
+    a: Any, b: Any, features: FeatureKind | None = None, *, threads: SupportsIndex | None = None
+) -> Any:
+    """Return how much of the smaller document is in the larger one, as `jaccard` does.
+
+    |A ∩ B| / min(|A|, |B|) over their sets of features.
+    """
+    return _paired(a, b, features, threads, _native.containment)
+
+
+def similarity(
+    measure: str,
+    a: Any,
+    b: Any,
+    features: FeatureKind | None = None,
+    *,
+    threads: SupportsIndex | None = None,
+) -> Any:
+    """Return what a measure says of documents, as `jaccard` does; "cosine" is that of counts."""
+    return _paired(a, b, features, threads, _by_measure(measure))
+
+
 def cosine(
     a: Any,
     b: Any,
@@ -46,7 +83,23 @@ def cosine(
     threads: SupportsIndex | None = None,
 ) -> Any:
     """Return the cosine of the weighted features of documents, as `jaccard` does."""
-    return _paired(a, b, features, threads, _cosine_with(weights))
+    return _paired(a, b, features, threads, _weighted(_native.cosine, weights))
+
+
+def weighted_jaccard(
+    a: Any,
+    b: Any,
+    features: FeatureKind | None = None,
+    weights: str | Weights = "count",
+    *,
+    threads: SupportsIndex | None = None,
+) -> Any:
+    """Return the weighted Jaccard similarity of documents, as `jaccard` does.
+
+    The sum of the lesser weights of all features over that of the greater ones: what
+    `la.WeightedMinHash` estimates. With weights that are all 1 it is `jaccard`.
+    """
+    return _paired(a, b, features, threads, _weighted(_native.weighted_jaccard, weights))
 
 
 def jaccard_pairs(
@@ -64,6 +117,31 @@ def jaccard_pairs(
     return _by_position(documents, left, right, features, threads, _native.jaccard)
 
 
+def containment_pairs(
+    documents: Any,
+    left: ArrayLike,
+    right: ArrayLike,
+    features: FeatureKind | None = None,
+    *,
+    threads: SupportsIndex | None = None,
+) -> NDArray[np.float64]:
+    """Return the containment of documents `left[i]` and `right[i]`, as `jaccard_pairs` does."""
+    return _by_position(documents, left, right, features, threads, _native.containment)
+
+
+def similarity_pairs(
+    measure: str,
+    documents: Any,
+    left: ArrayLike,
+    right: ArrayLike,
+    features: FeatureKind | None = None,
+    *,
+    threads: SupportsIndex | None = None,
+) -> NDArray[np.float64]:
+    """Return what a measure says of documents `left[i]` and `right[i]`, as `similarity` does."""
+    return _by_position(documents, left, right, features, threads, _by_measure(measure))
+
+
 def cosine_pairs(
     documents: Any,
     left: ArrayLike,
@@ -74,13 +152,37 @@ def cosine_pairs(
     threads: SupportsIndex | None = None,
 ) -> NDArray[np.float64]:
     """Return the cosine of documents `left[i]` and `right[i]`, as `jaccard_pairs` does."""
-    return _by_position(documents, left, right, features, threads, _cosine_with(weights))
+    compare = _weighted(_native.cosine, weights)
+    return _by_position(documents, left, right, features, threads, compare)
 
 
-def _cosine_with(weights: str | Weights) -> Compare:
+def weighted_jaccard_pairs(
+    documents: Any,
+    left: ArrayLike,
+    right: ArrayLike,
+    features: FeatureKind | None = None,
+    weights: str | Weights = "count",
+    *,
+    threads: SupportsIndex | None = None,
+) -> NDArray[np.float64]:
+    """Return the weighted Jaccard similarity of `left[i]` and `right[i]`, as `jaccard_pairs`."""
+    compare = _weighted(_native.weighted_jaccard, weights)
+    return _by_position(documents, left, right, features, threads, compare)
+
+
+def _by_measure(measure: str) -> Compare:
+    compare: dict[str, Callable[[], Compare]] = {
+        "jaccard": lambda: _native.jaccard,
+        "cosine": lambda: _weighted(_native.cosine, "count"),
+        "containment": lambda: _native.containment,
+    }
+    return compare[one_of("measure", measure, MEASURES)]()
+
+
+def _weighted(compare: Callable[..., None], weights: str | Weights) -> Compare:
     chosen = weights if isinstance(weights, Weights) else Weights(weights)
     kind, vocabulary = chosen.native()
-    return partial(_native.cosine, kind=kind, vocabulary=vocabulary)
+    return partial(compare, kind=kind, vocabulary=vocabulary)
 
 
 def _paired(

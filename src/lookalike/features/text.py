@@ -22,7 +22,10 @@ from lookalike.features.documents import text_batches
 from lookalike.features.stopwords import ENGLISH
 from lookalike.shown import brief
 
-__all__ = ["Chars", "Words"]
+__all__ = ["STOP_LISTS", "Chars", "Words"]
+
+STOP_LISTS = {"english": ENGLISH}
+"""Stop words by language."""
 
 _MOST_STEMS = 1 << 20
 _LONGEST_LANGUAGE = 100
@@ -98,12 +101,12 @@ class Words(_TextKind):
         if self.stopwords is None:
             return []
         if isinstance(self.stopwords, str):
-            if self.stopwords != "english":
+            if self.stopwords not in STOP_LISTS:
                 raise ArgumentError(
                     f"stopwords is {brief(self.stopwords)}; expected 'english', a list of words or "
                     "None"
                 )
-            return list(ENGLISH)
+            return list(STOP_LISTS[self.stopwords])
         if not self.lowercase:
             return self.stopwords
         return ["".join(letter.lower()[0] for letter in word) for word in self.stopwords]

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.checks import instance, instances, one_of, thread_count, whole_number
-from lookalike.errors import ArgumentError, NotFittedError
+from lookalike.errors import ArgumentError, NotFittedError, Said
 from lookalike.features.base import FeatureKind, as_features
 
 __all__ = ["Vocabulary", "Weights"]
@@ -33,7 +33,7 @@ _KINDS = {
     "tfidf": _native.WeightKind.tfidf,
     "log-likelihood": _native.WeightKind.log_likelihood,
 }
-_LEARNT = ("tfidf", "log-likelihood")
+LEARNT = ("tfidf", "log-likelihood")
 
 WEIGHT_KINDS = tuple(_KINDS)
 
@@ -109,6 +109,9 @@ class Vocabulary:
             ) from error
         return vocabulary
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Vocabulary.from_dict, (self.to_dict(),)
+
 
 class Weights:
     """One of the weightings above, with what it has learnt."""
@@ -120,13 +123,13 @@ class Weights:
         self.vocabulary = vocabulary
 
     def __repr__(self) -> str:
-        learnt = f", {self.vocabulary!r}" if self.vocabulary else ""
+        learnt = "" if self.vocabulary is None else f", {self.vocabulary!r}"
         return f"Weights({self.kind!r}{learnt})"
 
     @property
     def learns(self) -> bool:
         """Whether `fit` has to be called before these weights can be used."""
-        return self.kind in _LEARNT
+        return self.kind in LEARNT
 
     def fit(
         self,
@@ -154,14 +157,16 @@ class Weights:
             return _KINDS[self.kind], None
         if self.vocabulary is None:
             raise NotFittedError(
-                f"weights {self.kind!r} have learnt nothing yet; call fit(documents) first, or use "
-                "weights='count'"
+                f"weights {self.kind!r} have learnt nothing yet; ",
+                Said("call fit(documents) first", "let them learn with --fit"),
+                ", or use ",
+                Said("weights='count'", "--weights count"),
             )
         return _KINDS[self.kind], self.vocabulary._native
 
     def to_dict(self) -> dict[str, Any]:
         """Return a plain description; `from_dict` is its inverse."""
-        learnt = self.vocabulary.to_dict() if self.vocabulary else None
+        learnt = None if self.vocabulary is None else self.vocabulary.to_dict()
         return {"kind": self.kind, "vocabulary": learnt}
 
     @classmethod

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from lookalike.indexes.batch.match import match_batch
     from lookalike.indexes.batch.signature_file import SignatureFile
     from lookalike.indexes.files import load_index, open_index
+    from lookalike.indexes.live.index import BandIndex
+    from lookalike.indexes.live.matches import KeyMatch, KeyMatches
     from lookalike.indexes.results import Explanation, Matches, Neighbors, Pairs
     from lookalike.indexes.scan import ScanIndex
     from lookalike.indexes.sharded import ShardedIndex
@@ -21,11 +23,14 @@ if TYPE_CHECKING:
     from lookalike.indexes.tables.flips import FlipIndex
 
 __all__ = [
+    "BandIndex",
     "BlockIndex",
     "Explanation",
     "FlipIndex",
     "FlipTuning",
     "Index",
+    "KeyMatch",
+    "KeyMatches",
     "Matches",
     "Neighbors",
     "Pairs",
@@ -41,6 +46,8 @@ __all__ = [
 __getattr__ = names_from(
     globals(),
     {
+        "lookalike.indexes.live.index": ("BandIndex",),
+        "lookalike.indexes.live.matches": ("KeyMatch", "KeyMatches"),
         "lookalike.indexes.base": ("Index",),
         "lookalike.indexes.batch.match": ("match_batch",),
         "lookalike.indexes.batch.signature_file": ("SignatureFile",),

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.errors import ResultTooLargeError
+from lookalike.errors import ResultTooLargeError, Said
 from lookalike.indexes.results import NO_LIMIT, Pairs, as_int64
 
 __all__ = ["pairs_of_rows"]
@@ -166,6 +166,11 @@ def _compare(
 
 def _too_many(limit: int, radius: int, count: int) -> ResultTooLargeError:
     return ResultTooLargeError(
-        f"more than limit={limit} pairs within radius {radius} among {count} signatures; ask with "
-        "a smaller radius, pair equal signatures only once with collapse=True, or raise the limit"
+        "more than ",
+        Said(f"limit={limit}", f"{limit:,}"),
+        f" pairs within radius {radius} among {count} signatures; ask with a smaller radius, pair "
+        "equal signatures only once with ",
+        Said("collapse=True", "--collapse"),
+        ", or raise ",
+        Said("limit"),
     )

@@ -7,14 +7,15 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import copy, deepcopy
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, SupportsIndex
+from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike.checks import file_path, flag, thread_count, whole_number
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, FormatError
 from lookalike.indexes.all_pairs import pairs_of_rows
+from lookalike.indexes.among import Among
 from lookalike.indexes.results import Matches, Neighbors, Pairs
 from lookalike.shown import brief
 from lookalike.signatures import Signer
@@ -83,9 +84,18 @@ class Index(ABC):
 
     @abstractmethod
     def search(
-        self, queries: ArrayLike, k: SupportsIndex, *, threads: SupportsIndex | None = None
+        self,
+        queries: ArrayLike,
+        k: SupportsIndex,
+        *,
+        among: Among | None = None,
+        threads: SupportsIndex | None = None,
     ) -> Neighbors:
-        """Return the k nearest signatures of each query, nearest first, ties by id."""
+        """Return the k nearest signatures of each query, nearest first, ties by id.
+
+        `among`: only these are searched, as if there were no others. Ids, in any order; those that
+        are not there are passed over. Or a mask, True or False for each id from 0 to `next_id`.
+        """
 
     @abstractmethod
     def within(
@@ -94,9 +104,10 @@ class Index(ABC):
         radius: SupportsIndex,
         *,
         limit: SupportsIndex = DEFAULT_LIMIT,
+        among: Among | None = None,
         threads: SupportsIndex | None = None,
     ) -> Matches:
-        """Return every signature at distance `radius` or less from each query.
+        """Return every signature at distance `radius` or less from each query; `among`: of these.
 
         More than `limit` matches in all raise `ResultTooLargeError`: no answer is cut short.
         (`Collection.within` cuts at its limit, and says so in the answer.)
@@ -140,12 +151,8 @@ class Index(ABC):
                 vars(twin)[name] = deepcopy(value, memo)
         return twin
 
-    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
-        raise ArgumentError(
-            f"a {type(self).__name__} is not pickled: it may be larger than memory; write it with "
-            "index.save(path) and open it with la.load_index(path) wherever it is needed, which "
-            "maps the file, so that all processes share it"
-        )
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).from_bytes, (self.to_bytes(),)
 
     @property
     def memory_bytes(self) -> int:
@@ -154,12 +161,13 @@ class Index(ABC):
 
     def stats(self) -> dict[str, Any]:
         """Return what there is to know about the index, in plain values."""
+        file = self._container.path if self._container and self._container.is_file else None
         return {
             "index": self.kind,
             "signatures": len(self),
             "bits": self.bits,
             "memory_bytes": self.memory_bytes,
-            "file": str(self._container.path) if self._container else None,
+            "file": None if file is None else str(file),
         }
 
     def save(self, path: str | os.PathLike[str], *, notes: Mapping[str, Any] | None = None) -> None:
@@ -167,19 +175,51 @@ class Index(ABC):
 
         `notes`, plain values, are kept in the file and come back as `index.notes`.
         """
-        from lookalike.storage import Strings, write_container  # not needed to search
+        from lookalike.storage import write_container  # not needed to search
 
         target = file_path("path", path)
+        write_container(target, *self._saved(None if notes is None else _plain(notes)))
+
+    def to_bytes(self) -> bytes:
+        """Return what `save` writes, `notes` included; `from_bytes` is its inverse.
+
+        That is also what a pickle holds, of a mapped index all that the file has. Where processes
+        on one machine are to share a large index, save it, and open the file in each.
+        """
+        from lookalike.storage import container_bytes
+
+        return container_bytes(*self._saved(self.notes or None))
+
+    @classmethod
+    def from_bytes(cls, data: bytes | bytearray | memoryview) -> Self:
+        """Return the index that `to_bytes` wrote, its arrays within the bytes.
+
+        They are verified as a file is: damaged ones raise `CorruptIndexError`.
+        """
+        from lookalike.indexes.files import index_in  # which knows all kinds
+        from lookalike.storage import container_in
+
+        index = index_in(container_in(data))
+        if not isinstance(index, cls):
+            raise FormatError(f"the bytes hold a {type(index).__name__}; expected a {cls.__name__}")
+        return index
+
+    def _saved(
+        self, notes: dict[str, Any] | None
+    ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return what a container needs to hold the index with all that belongs to it."""
+        from lookalike.storage import Strings
+
         self._verify_rest()
         meta, arrays = self._contents()
         if notes is not None:
-            meta = {**meta, "notes": _plain(notes)}
+            meta = {**meta, "notes": notes}
         if self.signer is not None:
             description, learnt = signer_contents(self.signer)
             meta, arrays = {**meta, **description}, {**arrays, **learnt}
         if self.names is not None:
             arrays = {**arrays, **Strings.of(self.names).arrays("name")}
-        write_container(target, meta, arrays)
+        return meta, arrays
 
     @property
     def notes(self) -> dict[str, Any]:

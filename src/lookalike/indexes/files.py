@@ -9,17 +9,18 @@ from lookalike.checks import file_path, flag
 from lookalike.errors import FormatError
 from lookalike.indexes.base import Index
 from lookalike.indexes.scan import ScanIndex
+from lookalike.indexes.sharded import ShardedIndex
 from lookalike.indexes.slices.index import SliceIndex
 from lookalike.indexes.tables.blocks import BlockIndex
 from lookalike.indexes.tables.flips import FlipIndex
-from lookalike.signatures.files import is_npy, read_npy, signatures_in
+from lookalike.signatures.files import is_npy, is_npz, read_npy, read_npz, signatures_in
 
 if TYPE_CHECKING:
     from lookalike.storage import Container
 
-__all__ = ["load_index", "open_index"]
+__all__ = ["index_in", "load_index", "open_index"]
 
-_INDEXES: tuple[type[Index], ...] = (ScanIndex, SliceIndex, BlockIndex, FlipIndex)
+_INDEXES: tuple[type[Index], ...] = (ScanIndex, SliceIndex, BlockIndex, FlipIndex, ShardedIndex)
 _KINDS = {index.kind: index for index in _INDEXES}
 
 
@@ -37,11 +38,12 @@ def load_index(path: str | os.PathLike[str], *, verify: bool = True) -> Index:
     from lookalike.storage import open_container  # not needed to search, so not at import
 
     checked = flag("verify", verify)
-    return _index_in(open_container(file_path("path", path), verify=checked))
+    return index_in(open_container(file_path("path", path), verify=checked))
 
 
 def open_index(path: str | os.PathLike[str], *, verify: bool = True) -> Index:
-    """Open whatever file has signatures: a saved index, `la.save_signatures`' or `np.save`'s.
+    """Open whatever file has signatures: a saved index, `la.save_signatures`', `np.save`'s or
+    `np.savez`'s.
 
     Signatures alone become a `ScanIndex`, which has nothing to build, with the signer and the names
     of the documents where the file has them. Files are verified as `load_index` does; those of
@@ -49,15 +51,20 @@ def open_index(path: str | os.PathLike[str], *, verify: bool = True) -> Index:
     """
     from lookalike.storage import open_container
 
-    path = file_path("path", path)
+    path, verify = file_path("path", path), flag("verify", verify)
     if is_npy(path):
         return ScanIndex(read_npy(path))
+    if is_npz(path):
+        rows, ids = read_npz(path)
+        return ScanIndex(rows, ids=ids)
     try:
         container = open_container(path, verify=verify)
     except FormatError as error:
-        raise FormatError(f"{error}; nor is it a .npy file, which np.save writes") from error
+        raise FormatError(
+            f"{error}; nor is it a .npy or .npz file, which np.save and np.savez write"
+        ) from error
     if container.meta.get("kind") != "signatures":
-        return _index_in(container)
+        return index_in(container)
     saved = signatures_in(container)
     index = ScanIndex(saved.signatures)
     index._container = container
@@ -65,8 +72,11 @@ def open_index(path: str | os.PathLike[str], *, verify: bool = True) -> Index:
     return index
 
 
-def _index_in(container: Container) -> Index:
+def index_in(container: Container) -> Index:
+    """Return the index that a container holds, whichever sort it is."""
     kind = container.meta.get("index")
+    if kind == "bands":
+        raise FormatError(f"{container.path} holds a BandIndex; la.BandIndex.load opens it")
     if not isinstance(kind, str) or kind not in _KINDS:
         raise FormatError(
             f"{container.path} holds an index of kind {kind!r}; this version knows {list(_KINDS)}"

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import optional_module
-from lookalike.errors import ResultTooLargeError
+from lookalike.errors import ResultTooLargeError, Said
 
 if TYPE_CHECKING:
     import pandas
@@ -39,8 +39,11 @@ def as_int64(array: NDArray[np.int64]) -> NDArray[np.int64]:
 def too_many_matches(limit: int, radius: SupportsIndex, queries: int) -> ResultTooLargeError:
     """Return the error for more matches than the caller's limit."""
     return ResultTooLargeError(
-        f"more than limit={limit} matches within radius {radius} of {queries} queries; "
-        "ask with a smaller radius or fewer queries at once, or raise the limit"
+        "more than ",
+        Said(f"limit={limit}", f"{limit:,}"),
+        f" matches within radius {radius} of {queries} queries; ask with a smaller radius or fewer "
+        "queries at once",
+        Said(", or raise the limit", ""),
     )
 
 

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lookalike import _native
 from lookalike.checks import neighbor_count, thread_count, whole_number
+from lookalike.indexes.among import Among, Chosen, worth_copying
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
-from lookalike.indexes.merging import padded
-from lookalike.indexes.results import (
-    NO_LIMIT,
-    Matches,
-    Neighbors,
-    as_int64,
-    too_many_matches,
-)
+from lookalike.indexes.results import Matches, Neighbors
 from lookalike.indexes.rows import Rows
+from lookalike.indexes.scanning import scan_nearest, scan_within
+from lookalike.indexes.slices.segments import Segment, chosen_of
 from lookalike.signatures import as_queries
 
 if TYPE_CHECKING:
@@ -75,25 +71,21 @@ class ScanIndex(Index):
         return self._rows.signatures, self._rows.all_ids()
 
     def search(
-        self, queries: ArrayLike, k: SupportsIndex, *, threads: SupportsIndex | None = None
+        self,
+        queries: ArrayLike,
+        k: SupportsIndex,
+        *,
+        among: Among | None = None,
+        threads: SupportsIndex | None = None,
     ) -> Neighbors:
-        """Return the k nearest signatures of each query, nearest first, ties by id; exact."""
+        """Return the k nearest signatures of each query, nearest first, ties by id; exact.
+
+        `among`: only these ids are searched, or those whose place in a mask is True.
+        """
         rows = as_queries(queries, self.bits)
         wanted = neighbor_count(k, len(rows), len(self))
-        found = min(wanted, len(self))
-        ids = np.empty((len(rows), found), np.int64)
-        distances = np.empty((len(rows), found), np.int32)
-        _native.scan_nearest(
-            self._rows.signatures,
-            self._rows.ids,
-            self._rows.ascending,
-            rows,
-            found,
-            thread_count(threads),
-            ids,
-            distances,
-        )
-        return Neighbors(padded(ids, wanted), padded(distances, wanted), exact=True)
+        part = self._among(among, len(rows))
+        return scan_nearest(part, rows, wanted, thread_count(threads))
 
     def within(
         self,
@@ -101,27 +93,30 @@ class ScanIndex(Index):
         radius: SupportsIndex,
         *,
         limit: SupportsIndex = DEFAULT_LIMIT,
+        among: Among | None = None,
         threads: SupportsIndex | None = None,
     ) -> Matches:
         """Return every signature at distance `radius` or less from each query; exact.
 
-        More than `limit` matches in all raise `ResultTooLargeError`, before memory runs out.
+        `among` as for `search`. More than `limit` matches in all raise `ResultTooLargeError`,
+        before memory runs out.
         """
         rows = as_queries(queries, self.bits)
-        most = whole_number("limit", limit, at_least=0)
-        try:
-            offsets, ids, distances = _native.scan_within(
-                self._rows.signatures,
-                self._rows.ids,
-                self._rows.ascending,
-                rows,
-                self._radius(radius),
-                min(most, NO_LIMIT),
-                thread_count(threads),
-            )
-        except _native.TooManyResults:
-            raise too_many_matches(most, radius, len(rows)) from None
-        return Matches(as_int64(offsets), as_int64(ids), distances, exact=True)
+        most, near = whole_number("limit", limit, at_least=0), self._radius(radius)
+        part = self._among(among, len(rows))
+        return scan_within(part, rows, near, most, thread_count(threads), radius)
+
+    @cached_property
+    def _segment(self) -> Segment:
+        return Segment(self._rows, 1)  # without lists, so that the width does not matter
+
+    def _among(self, among: Among | None, queries: int) -> Segment:
+        """Return what is to be searched."""
+        if among is None:
+            return self._segment
+        chosen = Chosen.of(among, self.next_id)
+        (part,) = chosen_of([self._segment], chosen, worth_copying(len(self), self.bits, queries))
+        return part
 
     def _radius(self, radius: SupportsIndex) -> int:
         return min(whole_number("radius", radius, at_least=0), self.bits)

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, SupportsIndex
+from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
 from lookalike.checks import flag, instances, neighbor_count, thread_count, whole_number
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, CorruptIndexError
+from lookalike.indexes.among import Among, Chosen
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
 from lookalike.indexes.merging import merged_matches, nearest_of
 from lookalike.indexes.results import Explanation, Matches, Neighbors, too_many_matches
 from lookalike.indexes.slices.core_answer import CoreAnswer
 from lookalike.indexes.slices.index import SliceIndex
+from lookalike.indexes.slices.search import Settings
 from lookalike.signatures import as_queries
 
 if TYPE_CHECKING:
     from lookalike.storage import Container
 
 __all__ = ["ShardedIndex"]
+
+_MOST_SAVED = 1000
+"""Shards in one file, of whose 1,024 sections names and the signer need some."""
 
 
 class ShardedIndex(Index):
@@ -31,12 +36,23 @@ class ShardedIndex(Index):
     Shards whose ids are positions are numbered on, in order: the first id of a shard follows the
     last of the one before (numbers move on if a shard grows). Shards with ids of the caller's keep
     these; they must be distinct over all shards, which is checked here and not when shards change.
-    Slice indexes have to be cut alike. Files are saved shard by shard.
+    Slice indexes have to be cut alike. `save` puts all shards into one file, and holds them in
+    memory once more meanwhile; large ones are better saved one by one.
     """
 
     kind: ClassVar[str] = "sharded"
 
     def __init__(self, shards: Iterable[Index]) -> None:
+        self._take(shards)
+        own = {shard.own_ids for shard in self.shards}
+        if len(own) > 1:
+            raise ArgumentError("some shards have ids of the caller's and some do not")
+        self._own_ids = True in own  # for ever: numbers of shards must not meet later on
+        if self._own_ids:
+            self._refuse_shared_ids()
+
+    def _take(self, shards: Iterable[Index]) -> None:
+        """Keep these shards if they can be searched together, or say why not."""
         self.shards = tuple(
             instances("shards", shards, Index, "an index")  # type: ignore[type-abstract]
         )
@@ -48,12 +64,6 @@ class ShardedIndex(Index):
         cuts = {shard.slice_bits for shard in self.shards if isinstance(shard, SliceIndex)}
         if len(cuts) > 1:
             raise ArgumentError(f"shards have slices of {sorted(cuts)} bits; expected one width")
-        own = {shard.own_ids for shard in self.shards}
-        if len(own) > 1:
-            raise ArgumentError("some shards have ids of the caller's and some do not")
-        self._own_ids = True in own  # for ever: numbers of shards must not meet later on
-        if self._own_ids:
-            self._refuse_shared_ids()
 
     def __copy__(self) -> Self:
         twin = super().__copy__()
@@ -104,35 +114,36 @@ class ShardedIndex(Index):
         queries: ArrayLike,
         k: SupportsIndex,
         *,
-        expand: SupportsIndex = 3,
+        expand: SupportsIndex | None = None,
         admit: SupportsIndex | None = None,
         rerank: SupportsIndex | None = None,
         exact: bool = False,
         explain: bool = False,
+        among: Among | None = None,
         threads: SupportsIndex | None = None,
     ) -> Neighbors:
         """Return the k nearest over all shards; see `SliceIndex.search` for the settings.
 
         They are for shards that are slice indexes; others are exact anyway. Shards of slices
-        propose candidates by score, and the best of all shards together are re-ranked.
+        propose candidates by score, and the best of all shards together are re-ranked. Without
+        `expand` each shard searches as it does by itself, and the nearest of all are taken.
         """
         rows = as_queries(queries, self.bits)
         wanted = neighbor_count(k, len(rows), len(self))
         prove, tell = flag("exact", exact), flag("explain", explain)
         sliced = [shard for shard in self.shards if isinstance(shard, SliceIndex)]
-        if len(sliced) < len(self.shards) or prove:
+        if len(sliced) < len(self.shards) or prove or expand is None or among is not None:
             options: dict[str, Any] = {"expand": expand, "admit": admit, "rerank": rerank}
             options |= {"explain": tell, "exact": prove}
             for shard in sliced[:1]:
                 shard.search_settings(wanted, expand, admit, rerank)  # raises what it would for all
 
-            def ask(shard: Index, share: int) -> Neighbors:
+            def ask(shard: Index, share: int, only: Chosen | None) -> Neighbors:
                 most = min(wanted, max(1, len(shard)))
-                if isinstance(shard, SliceIndex):
-                    return shard.search(rows, most, threads=share, **options)
-                return shard.search(rows, most, threads=share)
+                own = options if isinstance(shard, SliceIndex) else {}
+                return shard.search(rows, most, among=only, threads=share, **own)
 
-            found = self._each(ask, threads)
+            found = self._each(ask, threads, self._chosen(among))
             ids = self._shifted([result.ids for result in found])
             distances = np.concatenate([result.distances for result in found], axis=1)
             ids, distances = nearest_of(ids, distances, wanted)
@@ -146,12 +157,12 @@ class ShardedIndex(Index):
         shards: list[SliceIndex],
         rows: NDArray[np.uint8],
         k: int,
-        settings: tuple[int, int, int],
+        settings: Settings,
         explain: bool,
         threads: SupportsIndex | None,
     ) -> Neighbors:
         """Gather the best candidates of each shard, keep the best of all, and take the nearest."""
-        expand, admit, rerank = settings
+        expand, admit, rerank, _ = settings
         tops: list[CoreAnswer] = self._each(
             lambda shard, share: shard.top(rows, rerank, settings, False, explain, share),
             threads,
@@ -188,13 +199,18 @@ class ShardedIndex(Index):
         radius: SupportsIndex,
         *,
         limit: SupportsIndex = DEFAULT_LIMIT,
+        among: Among | None = None,
         threads: SupportsIndex | None = None,
     ) -> Matches:
         """Return everything within the radius over all shards; exact if all shards are."""
         rows = as_queries(queries, self.bits)
         most = whole_number("limit", limit, at_least=0)
         found = self._each(
-            lambda shard, share: shard.within(rows, radius, limit=most, threads=share), threads
+            lambda shard, share, only: shard.within(
+                rows, radius, limit=most, among=only, threads=share
+            ),
+            threads,
+            self._chosen(among),
         )
         if sum(len(result.ids) for result in found) > most:
             raise too_many_matches(most, radius, len(rows))
@@ -206,6 +222,7 @@ class ShardedIndex(Index):
 
     def verify(self) -> None:
         """Verify the file behind each shard."""
+        super().verify()
         for shard in self.shards:
             shard.verify()
 
@@ -218,17 +235,29 @@ class ShardedIndex(Index):
         """How many bytes the arrays of all shards take."""
         return sum(shard.memory_bytes for shard in self.shards)
 
-    def _each(self, action: Any, threads: SupportsIndex | None) -> list[Any]:
-        """Run `action(shard, threads)` for all shards at once, sharing the threads among them."""
+    def _each(self, action: Any, threads: SupportsIndex | None, *own: Sequence[Any]) -> list[Any]:
+        """Run `action(shard, threads, *own)` for all shards at once, who share the threads."""
         count = thread_count(threads)
         workers = min(count, len(self.shards))
         share = max(1, count // workers)
         if workers == 1:
-            return [action(shard, share) for shard in self.shards]
+            return [
+                action(shard, share, *more) for shard, *more in zip(self.shards, *own, strict=True)
+            ]
         from concurrent.futures import ThreadPoolExecutor  # slow to import, and needed only here
 
         with ThreadPoolExecutor(workers) as pool:
-            return list(pool.map(lambda shard: action(shard, share), self.shards))
+            return list(
+                pool.map(lambda shard, *more: action(shard, share, *more), self.shards, *own)
+            )
+
+    def _chosen(self, among: Among | None) -> Sequence[Chosen | None]:
+        """Return which of its own ids each shard may find."""
+        if among is None:
+            return [None] * len(self.shards)
+        whole = Chosen.of(among, self.next_id)
+        shifts = zip(self.shards, self._shifts, strict=True)
+        return [whole.shifted(shift, shard.next_id) for shard, shift in shifts]
 
     def _shifted(self, ids: list[NDArray[np.int64]]) -> NDArray[np.int64]:
         moved = [
@@ -238,16 +267,32 @@ class ShardedIndex(Index):
         return np.concatenate(moved, axis=1)
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        self._one_by_one()
+        if len(self.shards) > _MOST_SAVED:
+            raise ArgumentError(
+                f"there are {len(self.shards)} shards; a file has at most {_MOST_SAVED} of them: "
+                "save each by itself"
+            )
+        return {
+            f"shard.{number}": np.frombuffer(shard.to_bytes(), np.uint8)
+            for number, shard in enumerate(self.shards)
+        }
+
+    def _meta(self) -> dict[str, Any]:
+        return {**super()._meta(), "shards": len(self.shards), "own_ids": self.own_ids}
 
     def _restore(self, container: Container) -> None:
-        self._one_by_one()
+        from lookalike.indexes.files import index_in  # which imports this file
 
-    def _one_by_one(self) -> NoReturn:
-        raise ArgumentError(
-            "a sharded index has no file of its own; save each of its shards, and put them "
-            "together with ShardedIndex([load_index(path), ...])"
-        )
+        count, own = container.meta.get("shards"), container.meta.get("own_ids")
+        try:
+            if not isinstance(count, int) or count > _MOST_SAVED or not isinstance(own, bool):
+                raise ArgumentError(f"{count!r} shards, whose ids are the caller's: {own!r}")
+            self._take(index_in(container.inner(f"shard.{at}")) for at in range(count))
+        except (ArgumentError, RecursionError) as error:
+            raise CorruptIndexError(
+                f"{container.path}: the shards cannot be used: {error}; it is damaged"
+            ) from error
+        self._own_ids = own
 
 
 def _together(results: list[Neighbors]) -> Explanation | None:

@@ -19,7 +19,7 @@ from lookalike.storage import user_cache_folder
 
 __all__ = ["FORMAT", "Access", "MachineCosts", "access_time", "machine_costs"]
 
-FORMAT = 3
+FORMAT = 4
 """To be raised when the meaning of a cost changes: older files are then measured again."""
 
 
@@ -63,6 +63,8 @@ class MachineCosts:
     """A byte of a signature, compared where many queries share the reading."""
     nearest: float
     """A neighbour that is among the k nearest so far."""
+    match: float
+    """A signature within the radius, handed out."""
     row: float
     """Comparing with a signature that lies at a place of its own."""
     row_byte: float

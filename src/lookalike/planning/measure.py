@@ -85,6 +85,7 @@ def measure_costs() -> MachineCosts:
         query=query,
         scanned_byte=scanned_byte,
         nearest=_nearest(generator, query, scanned_byte),
+        match=_match(generator),
         row=row,
         row_byte=row_byte,
         within_list=within_list,
@@ -145,17 +146,27 @@ def _nearest(generator: np.random.Generator, query: float, scanned_byte: float) 
     return max(0.0, rest) / pushes(_COUNT, k)
 
 
+def _match(generator: np.random.Generator) -> float:
+    """Time a scan within a radius in which half of all are."""
+    width = 8
+    index = ScanIndex(_uniform(generator, _COUNT // 4, width))
+    queries = _uniform(generator, _QUERIES // 4, width)
+    found = len(index.within(queries, 4 * width, threads=1).ids)
+    none = best_time(lambda: index.within(queries, 0, threads=1))
+    return max(0.0, best_time(lambda: index.within(queries, 4 * width, threads=1)) - none) / found
+
+
 def _slice_within(generator: np.random.Generator, query: float) -> list[float]:
     """Time searches within a radius: a list, a sketch, a signature and its bytes.
 
     With few lists, many lists, long lists, with sketches and without.
     """
-    cases = [(8, 12, 0), (8, 12, 5), (8, 14, 7), (8, 9, 3), (8, 7, 5), (8, 4, 1), (8, 5, 2)]
-    cases += [(16, 12, 7), (128, 12, 30), (128, 9, 60)]
+    cases = [(8, 12, 0), (8, 12, 5), (8, 14, 7), (8, 16, 6), (8, 9, 3), (8, 4, 1), (8, 5, 2)]
+    cases += [(16, 12, 7), (16, 14, 9), (32, 12, 10), (128, 12, 30), (128, 10, 40)]
     steps: list[list[float]] = []
     times: list[float] = []
     for width, slice_bits, radius in cases:
-        size = _COUNT if slice_bits < 8 else _COUNT // 4  # few lists have to be long
+        size = 64 * _COUNT // max(width, 16)  # or it would be scanned
         index = SliceIndex(_uniform(generator, size, width), slice_bits, threads=1)
         queries = _uniform(generator, _QUERIES, width)
         work = index.within(queries, radius, explain=True, threads=1).explanation

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, SupportsFloat, SupportsIndex
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from lookalike.checks import instance, share, whole_number
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, Said
 from lookalike.indexes.base import Index
 from lookalike.indexes.scan import ScanIndex
 from lookalike.indexes.slices.index import SliceIndex
@@ -17,10 +18,11 @@ from lookalike.indexes.tables.blocks import BlockIndex
 from lookalike.indexes.tables.flips import FlipIndex
 from lookalike.planning.machine import MachineCosts, machine_costs
 from lookalike.planning.question import Option, Question
+from lookalike.planning.sample import Sample
 from lookalike.planning.scan import scan_option
 from lookalike.planning.slices import slice_options
 from lookalike.planning.tables import block_options, flip_options
-from lookalike.signatures import as_signatures
+from lookalike.signatures import as_queries, as_signatures
 from lookalike.signatures.arrays import MAX_BITS
 
 __all__ = ["Plan", "plan"]
@@ -44,6 +46,8 @@ class Plan:
     chosen: Option
     options: tuple[Option, ...]
     """The best of each sort of index; `obstacle` says why one could not be chosen."""
+    sampled: int | None = None
+    """How many signatures were given to measure on; None: fair bits were assumed."""
 
     @property
     def search_settings(self) -> dict[str, Any]:
@@ -76,12 +80,28 @@ class Plan:
             if chosen.index == "flips":
                 why += "; FlipIndex.tune_flips finds out on your data how many flips that takes."
                 why += " Queries need the weights behind their bits."
+            elif self.sampled is None:
+                why += " of neighbours within a tenth of the bits."
             else:
-                why += " of neighbours within a tenth of the bits; la.tune measures that."
-        return (
-            f"{why}\nPredicted for one thread, batches of queries, and bits that are fair and "
-            "independent."
-        )
+                why += "."
+        return f"{why}\n{self.assumed}"
+
+    @property
+    def assumed(self) -> str:
+        """What the figures rest on, in words."""
+        known = "Predicted for one thread and batches of queries"
+        if self.sampled is None:
+            return (
+                f"{known}. No signatures were given: assumed that bits are fair and independent, "
+                "which\nthose of real data are not. Give some (signatures=...) to measure instead."
+            )
+        text = f"{known}, by {self.sampled:,} signatures that were looked at."
+        if self.k is not None and self.k * self.sampled < self.count:
+            text += (
+                f" Of all {self.count:,}, neighbours\nare nearer than among these, and slices find "
+                "more of them: give more signatures to know."
+            )
+        return text
 
     def __str__(self) -> str:
         headings = ["", "index", "built with", "searched with", "µs a query", "build s", "memory"]
@@ -149,27 +169,47 @@ class Plan:
 
 def plan(
     *,
-    count: SupportsIndex,
-    bits: SupportsIndex,
+    count: SupportsIndex | None = None,
+    bits: SupportsIndex | None = None,
     radius: SupportsIndex | None = None,
     k: SupportsIndex | None = None,
     recall: SupportsFloat = 1.0,
     memory: SupportsIndex | None = None,
-    queries: SupportsIndex | None = None,
+    queries: SupportsIndex | ArrayLike | None = None,
+    signatures: ArrayLike | None = None,
     costs: MachineCosts | None = None,
 ) -> Plan:
     """Weigh every sort of index for `count` signatures and choose the quickest that will do.
 
     The question is either everything within `radius` bits, or the `k` nearest. Below a `recall`
     of 1, indexes count that find so much of what there is. `memory` is what an index may take in
-    bytes, signatures included. With `queries`, the time of building and of so many queries
-    counts; otherwise that of a query alone.
+    bytes, signatures included. With a number of `queries`, the time of building and of so many
+    queries counts; otherwise that of a query alone.
+
+    With `signatures`, all of the collection or some drawn at random, what matters is measured on
+    them: how long lists and buckets will be, how far neighbours are and how many of them are found.
+    `count` and `bits` are theirs unless told. Signatures of queries may be given as `queries`; else
+    some of the collection are looked for among the others. It takes seconds. Without `signatures`,
+    bits are assumed to be fair and independent, and neighbours to be within a tenth of the bits.
 
     Costs of single steps are measured on this machine the first time, in less than a second, and
-    kept; see `machine_costs`. No signature is looked at: whether real ones are as kind as random
-    ones, `la.tune` and `lookalike evaluate` tell.
+    kept; see `machine_costs`.
     """
-    question = _question(count, bits, radius, k, recall, memory, queries)
+    rows = None if signatures is None else as_signatures(signatures)
+    given = isinstance(queries, np.ndarray | list | tuple)
+    if rows is not None:
+        count = len(rows) if count is None else count
+        bits = 8 * rows.shape[1] if bits is None else bits
+    if count is None or bits is None:
+        raise ArgumentError(
+            "count and bits are needed, or signatures that tell them: plan(count=1_000_000, "
+            "bits=64, radius=3), or plan(signatures=rows, radius=3)"
+        )
+    number: Any = None if given else queries
+    question = _question(count, bits, radius, k, recall, memory, number)
+    if rows is not None or given:
+        sample = _sample(rows, queries if given else None, question)
+        question = replace(question, sample=sample)
     if costs is not None:
         instance("costs", costs, MachineCosts, "what machine_costs() returned, or None")
     prices = machine_costs() if costs is None else costs
@@ -183,9 +223,10 @@ def plan(
     possible = [option for option in options if option.obstacle is None]
     if not possible:
         raise ArgumentError(
-            f"memory is {question.memory} bytes; {question.count} signatures of {question.bits} "
+            Said("memory"),
+            f" is {question.memory} bytes; {question.count} signatures of {question.bits} "
             f"bits take {question.signature_bytes} by themselves: allow that, or keep them in a "
-            "file and search it in parts"
+            "file and search it in parts",
         )
     chosen = min(possible, key=lambda option: option.total_seconds(question.queries))
     return Plan(
@@ -198,7 +239,34 @@ def plan(
         question.queries,
         chosen,
         tuple(options),
+        None if rows is None else len(rows),
     )
+
+
+def _sample(rows: Any, queries: Any, question: Question) -> Sample:
+    """Return what is measured on, or say what does not fit."""
+    if rows is None:
+        raise ArgumentError(
+            "queries are signatures, and there are no others to measure on: give signatures, too, "
+            "or the number of queries"
+        )
+    if 8 * rows.shape[1] != question.bits:
+        raise ArgumentError(
+            f"bits is {question.bits} and signatures have {8 * rows.shape[1]}: leave bits out"
+        )
+    asked = None if queries is None else as_queries(queries, question.bits)
+    if len(rows) < (2 if asked is None else 1) or (asked is not None and not len(asked)):
+        raise ArgumentError(
+            f"there are {len(rows)} signatures to measure on"
+            + ("" if asked is None else f" and {len(asked)} queries")
+            + "; expected some thousands, drawn at random, and a query at least"
+        )
+    if len(rows) > question.count:
+        raise ArgumentError(
+            f"count is {question.count} and {len(rows)} signatures were given; expected no more "
+            "than count: leave it out, or give some of them"
+        )
+    return Sample(rows, asked)
 
 
 def _question(
@@ -213,7 +281,7 @@ def _question(
     """Return a question that makes sense, or say what does not."""
     wide = whole_number("bits", bits, at_least=8, at_most=MAX_BITS)
     if wide % 8:
-        raise ArgumentError(f"bits is {wide}; expected a multiple of 8")
+        raise ArgumentError(Said("bits"), f" is {wide}; expected a multiple of 8")
     if (radius is None) == (k is None):
         given = "both" if k is not None else "neither"
         raise ArgumentError(

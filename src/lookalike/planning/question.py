@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lookalike.planning.sample import Sample
 
 __all__ = ["BATCH", "Option", "Question"]
 
@@ -22,6 +26,8 @@ class Question:
     recall: float
     memory: int | None = None
     queries: int | None = None
+    sample: Sample | None = None
+    """What signatures are like; None: as if their bits were fair and independent."""
 
     @property
     def width(self) -> int:

@@ -7,7 +7,7 @@ import math
 from lookalike.planning.machine import MachineCosts
 from lookalike.planning.question import Option, Question
 
-__all__ = ["pushes", "scan_cost", "scan_option"]
+__all__ = ["match_cost", "pushes", "scan_cost", "scan_option"]
 
 
 def scan_option(question: Question, costs: MachineCosts) -> Option:
@@ -21,7 +21,14 @@ def scan_cost(question: Question, costs: MachineCosts) -> float:
     cost = costs.query + question.signature_bytes * byte
     if question.k is not None:
         cost += costs.nearest * pushes(question.count, question.k)
-    return cost
+    return cost + match_cost(question, costs)
+
+
+def match_cost(question: Question, costs: MachineCosts) -> float:
+    """Return the nanoseconds of what a query finds within the radius; nothing if unknown."""
+    if question.radius is None or question.sample is None:
+        return 0.0
+    return costs.match * question.sample.matches(question, question.radius)
 
 
 def pushes(count: int, k: int) -> float:

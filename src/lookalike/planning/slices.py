@@ -6,14 +6,15 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from lookalike import _native
-from lookalike.indexes.slices.width import MOST_SLICE_BITS, list_bytes
+from lookalike.indexes.slices.width import MOST_SLICE_BITS, list_bytes, slice_width
 from lookalike.planning.machine import MachineCosts
 from lookalike.planning.question import Option, Question
-from lookalike.planning.scan import scan_cost
+from lookalike.planning.scan import match_cost, scan_cost
 
 __all__ = ["share_found", "slice_options"]
 
@@ -21,6 +22,8 @@ _SWEPT_SHARE = 1 / 128
 """Where postings are more than this share of a collection, all rows get a score."""
 _MOST_EXPAND = 4
 _RERANK = 1000
+_AROUND = 4
+"""So many narrower and wider slices than the usual ones are weighed with a sample."""
 _MOST_BITS = 2**16 - 1
 
 
@@ -33,7 +36,12 @@ def slice_options(question: Question, costs: MachineCosts) -> Iterator[Option]:
     if question.bits > _MOST_BITS:
         obstacle = f"signatures have at most {_MOST_BITS} bits there"
     widest = max(4, math.ceil(math.log2(question.count)) + 1)
-    for slice_bits in range(4, min(widest, MOST_SLICE_BITS, question.bits) + 1):
+    widest = min(widest, MOST_SLICE_BITS, question.bits)
+    least = 4
+    if question.sample is not None:  # which takes a while for each
+        usual = slice_width(question.count, question.bits)
+        least, widest = max(4, usual - _AROUND), min(widest, usual + _AROUND)
+    for slice_bits in range(min(least, widest), widest + 1):
         widths = _native.slice_widths(question.bits, slice_bits)
         memory = question.signature_bytes + list_bytes(question.count, question.bits, slice_bits)
         entry = costs.slice_build + costs.missing(4 * question.count)
@@ -49,13 +57,12 @@ def slice_options(question: Question, costs: MachineCosts) -> Iterator[Option]:
             time = _within_cost(question, question.radius, slice_bits, costs)
             yield replace(option, microseconds=1e-3 * time)
             continue
-        for expand in range(min(_MOST_EXPAND, slice_bits) + 1):
-            # Below 1 even where it is so near that it rounds to 1: nothing is proven.
-            found = min(share_found(question.bits, widths, expand, question.bits // 10), 1 - 1e-9)
+        rerank = max(_RERANK, 10 * (question.k or 1))
+        for expand, steps in enumerate(_nearest_steps(question, slice_bits, rerank)):
             yield replace(
                 option,
-                microseconds=1e-3 * _top_cost(question, widths, expand, costs),
-                recall=found,
+                microseconds=1e-3 * _top_cost(question, widths, steps, rerank, costs),
+                recall=min(steps.recall, 1 - 1e-9),  # where it rounds to 1: nothing is proven
                 settings={"expand": expand},
             )
 
@@ -63,10 +70,12 @@ def slice_options(question: Question, costs: MachineCosts) -> Iterator[Option]:
 def _within_cost(question: Question, radius: int, slice_bits: int, costs: MachineCosts) -> float:
     """Return the nanoseconds of one query within a radius: lists and their signatures."""
     scan = scan_cost(question, costs)
-    work = _native.expected_work(question.bits, slice_bits, question.count, radius)
-    if work is None:
-        return scan  # the index does, too
-    lists, entries, compared = work
+    if question.sample is None:
+        every = [
+            _native.expected_work(question.bits, slice_bits, question.count, radius, question.batch)
+        ]
+    else:
+        every = question.sample.within(question, radius, slice_bits)
     widths = _native.slice_widths(question.bits, slice_bits)
     postings = question.count * len(widths)
     looked_up = costs.within_list + costs.missing(4 * sum(1 << width for width in widths))
@@ -80,30 +89,62 @@ def _within_cost(question: Question, radius: int, slice_bits: int, costs: Machin
     else:
         looked_up += costs.missing(4 * postings)
         entry = 0.0
-    cost = costs.query + lists * looked_up + entries * entry + compared * row
-    return min(cost, scan)
+    known = costs.query + match_cost(question, costs)
+    total = 0.0
+    for work in every:  # None: the index scans, too
+        lists, entries, compared = work or (math.inf, 0.0, 0.0)
+        total += min(known + lists * looked_up + entries * entry + compared * row, scan)
+    return total / len(every)
 
 
-def _top_cost(question: Question, widths: list[int], expand: int, costs: MachineCosts) -> float:
+class _Nearest(NamedTuple):
+    """Steps of a search for nearest neighbours, and the share that it finds."""
+
+    lists: float
+    postings: float
+    candidates: float
+    recall: float
+
+
+def _nearest_steps(question: Question, slice_bits: int, rerank: int) -> list[_Nearest]:
+    """Return the steps for each number of bits that may differ, from 0 on."""
+    count, widths = question.count, _native.slice_widths(question.bits, slice_bits)
+    slices, most = Counter(widths), min(_MOST_EXPAND, slice_bits)
+    lists = [
+        sum(number * _native.lists_near(width, expand) for width, number in slices.items())
+        for expand in range(most + 1)
+    ]
+    if question.sample is not None:
+        measured = question.sample.nearest(question, slice_bits, most, rerank)
+        return [_Nearest(number, *each) for number, each in zip(lists, measured, strict=True)]
+    steps = []
+    for expand, number in enumerate(lists):
+        shares = {
+            width: min(_native.lists_near(width, expand) / 2**width, 1 - 1e-12) for width in slices
+        }
+        postings = count * sum(slices[width] * share for width, share in shares.items())
+        missed = sum(slices[width] * math.log1p(-share) for width, share in shares.items())
+        found = share_found(question.bits, widths, expand, question.bits // 10)
+        steps.append(_Nearest(number, postings, count * -math.expm1(missed), found))
+    return steps
+
+
+def _top_cost(
+    question: Question, widths: list[int], steps: _Nearest, rerank: int, costs: MachineCosts
+) -> float:
     """Return the nanoseconds of one query for nearest neighbours."""
-    count, slices = question.count, Counter(widths)
-    near = {width: _native.lists_near(width, expand) for width in slices}
-    lists = sum(number * near[width] for width, number in slices.items())
-    shares = {width: min(near[width] / 2**width, 1 - 1e-12) for width in slices}
-    postings = count * sum(slices[width] * share for width, share in shares.items())
-    missed = sum(slices[width] * math.log1p(-share) for width, share in shares.items())
-    candidates = count * -math.expm1(missed)
-    reranked = min(max(_RERANK, 10 * (question.k or 1)), candidates)
+    count = question.count
+    reranked = min(rerank, steps.candidates)
     list_memory = 4 * sum(1 << width for width in widths) + 4 * count * len(widths)
     cost: float = costs.top_query
-    cost += lists * (costs.top_list + 2 * costs.missing(list_memory))
-    cost += postings * costs.top_posting
+    cost += steps.lists * (costs.top_list + 2 * costs.missing(list_memory))
+    cost += steps.postings * costs.top_posting
     # A batch is re-ranked in the order of rows: at worst it reads all of them, once.
     fetched = reranked * question.lines * costs.missing(question.signature_bytes)
     read = costs.reading_byte * question.signature_bytes / question.batch
     cost += reranked * costs.top_candidate + min(fetched, read)
-    if postings > count * _SWEPT_SHARE:  # they are added up in a table, which is then read
-        cost += postings * costs.missing(2 * count) + costs.reading_byte * 2 * count
+    if steps.postings > count * _SWEPT_SHARE:  # they are added up in a table, which is then read
+        cost += steps.postings * costs.missing(2 * count) + costs.reading_byte * 2 * count
     return cost
 
 

@@ -10,12 +10,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from lookalike.indexes.tables.block_choice import MOST_TABLES, BlockChoice
-from lookalike.indexes.tables.flip_sets import MOST_CHOSEN
+from lookalike.indexes.tables.flip_sets import MOST_CHOSEN, upper_bits
 from lookalike.indexes.tables.flip_tuning import flips_expected
 from lookalike.indexes.tables.sorted_table import MOST_ROWS, header_width
 from lookalike.indexes.tables.steps import TableSteps
 from lookalike.planning.machine import MachineCosts
 from lookalike.planning.question import Option, Question
+from lookalike.planning.scan import match_cost, scan_cost
 
 __all__ = ["block_options", "flip_options"]
 
@@ -55,10 +56,14 @@ def _blocks(question: Question, radius: int, costs: MachineCosts) -> Iterator[Op
         if choice.tables > MOST_TABLES and lead > 1:
             return
         steps = choice.steps(count)
+        if question.sample is not None:
+            rows = question.sample.bucket_rows(question, choice.headers(count))
+            steps = replace(steps, rows=max(steps.rows, rows))
         build = choice.tables * _build_seconds(question, costs)
         for compressed in (False, True):
             memory = choice.bytes(count, compressed)
             time = _table_time(question, steps, memory, costs, scattered=compressed)
+            time = min(time + match_cost(question, costs), scan_cost(question, costs))
             parameters = {"radius": radius, "blocks": choice.blocks, "lead": lead}
             if compressed:
                 parameters["compressed"] = 1
@@ -85,9 +90,12 @@ def _flips(question: Question, radius: int, costs: MachineCosts) -> Iterator[Opt
         memory = count * (question.width + 4) + (4 << header)
         # The query's own header is looked up first; flips follow.
         steps = TableSteps.of(1 + flips, count, header)
+        if question.sample is not None:
+            own = question.sample.bucket_rows(question, [upper_bits(question.bits, header)])
+            steps = replace(steps, rows=max(steps.rows, (1 + flips) * own))
         # A few are chosen beforehand, at next to no cost; more are put in order by a heap.
         levels = math.log2(flips) if flips > MOST_CHOSEN else 0.0
-        ordered = costs.query + costs.flip_level * levels * flips
+        ordered = costs.query + match_cost(question, costs) + costs.flip_level * levels * flips
         yield Option(
             "flips",
             1e-3 * (ordered + _table_time(question, steps, memory, costs)),

@@ -2,7 +2,7 @@
 
 from lookalike.signatures.arrays import as_queries, as_signatures
 from lookalike.signatures.distance import hamming
-from lookalike.signatures.estimates import estimated_similarity
+from lookalike.signatures.estimates import estimated_radius, estimated_similarity
 from lookalike.signatures.files import SavedSignatures, load_signatures, save_signatures
 from lookalike.signatures.kernels import Kernel, kernels
 from lookalike.signatures.minhash import BBitMinHash, MinHash
@@ -10,6 +10,7 @@ from lookalike.signatures.projection import Projection
 from lookalike.signatures.signer import Signer, load_signer, signer_from_dict
 from lookalike.signatures.simhash import SimHash, quantize_weights, restore_weights
 from lookalike.signatures.topsig import TopSig
+from lookalike.signatures.weighted_minhash import WeightedMinHash
 
 __all__ = [
     "BBitMinHash",
@@ -20,8 +21,10 @@ __all__ = [
     "Signer",
     "SimHash",
     "TopSig",
+    "WeightedMinHash",
     "as_queries",
     "as_signatures",
+    "estimated_radius",
     "estimated_similarity",
     "hamming",
     "kernels",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import zipfile
+import zlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,6 +16,7 @@ from lookalike.checks import file_path, instance
 from lookalike.errors import CorruptIndexError, FileError, FormatError, SignatureError
 from lookalike.signatures.arrays import as_signatures
 from lookalike.signatures.signer import Signer, signer_contents, signer_in
+from lookalike.suggestions import did_you_mean_file
 
 if TYPE_CHECKING:
     from lookalike.storage import Container
@@ -21,13 +24,18 @@ if TYPE_CHECKING:
 __all__ = [
     "SavedSignatures",
     "is_npy",
+    "is_npz",
     "load_signatures",
     "read_npy",
+    "read_npz",
     "save_signatures",
     "signatures_in",
 ]
 
 _NPY_MAGIC = b"\x93NUMPY"
+_NPZ_MAGIC = b"PK\x03\x04"
+_NPZ_ARRAY = "signatures"
+"""What the array of an archive is called, unless it is the only one."""
 
 
 @dataclass(frozen=True)
@@ -97,11 +105,21 @@ def signatures_in(container: Container) -> SavedSignatures:
 
 def is_npy(path: str | os.PathLike[str]) -> bool:
     """Return whether a file begins as those of `np.save` do."""
+    return _begins(path, _NPY_MAGIC)
+
+
+def is_npz(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file begins as those of `np.savez` do."""
+    return _begins(path, _NPZ_MAGIC)
+
+
+def _begins(path: str | os.PathLike[str], magic: bytes) -> bool:
     try:
         with open(path, "rb") as file:
-            return file.read(len(_NPY_MAGIC)) == _NPY_MAGIC
+            return file.read(len(magic)) == magic
     except OSError as error:
-        raise FileError(f"{path} cannot be read: {error.strerror or error}") from error
+        meant = did_you_mean_file(path) if isinstance(error, FileNotFoundError) else ""
+        raise FileError(f"{path} cannot be read: {error.strerror or error}{meant}") from error
 
 
 def read_npy(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
@@ -111,3 +129,31 @@ def read_npy(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
     except (OSError, ValueError, EOFError) as error:
         raise FormatError(f"{path} is a .npy file that cannot be used: {error}") from error
     return as_signatures(array, f"the signatures in {path}")
+
+
+def read_npz(path: str | os.PathLike[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64] | None]:
+    """Return the signatures of a .npz file, and its ids if it has some. Nothing is unpickled.
+
+    They are the array "signatures", or the only one there is beside "ids".
+    """
+    try:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+            names = [name for name in archive.files if name != "ids"]
+            if _NPZ_ARRAY not in names and len(names) != 1:
+                raise FormatError(
+                    f"{path} has the arrays {', '.join(names) or 'none'}; expected one that is "
+                    f"called {_NPZ_ARRAY!r}, or a single one"
+                )
+            array = archive[_NPZ_ARRAY if _NPZ_ARRAY in names else names[0]]
+            ids = archive["ids"] if "ids" in archive.files else None
+    except (OSError, ValueError, EOFError, KeyError, zlib.error, zipfile.BadZipFile) as error:
+        raise FormatError(f"{path} is a .npz file that cannot be used: {error}") from error
+    except (MemoryError, NotImplementedError, RuntimeError) as error:  # too large, or encrypted
+        raise FormatError(f"{path} is a .npz file that cannot be used: {error!r}") from error
+    rows = as_signatures(array, f"the signatures in {path}")
+    if ids is not None and (ids.shape != (len(rows),) or ids.dtype.kind not in "iu"):
+        raise SignatureError(
+            f"the ids in {path} are {ids.dtype} of shape {ids.shape}; expected a whole number for "
+            f"each of {len(rows)} signatures"
+        )
+    return rows, None if ids is None else ids.astype(np.int64)

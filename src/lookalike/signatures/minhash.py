@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
-from lookalike.checks import as_array, real_array, thread_count, whole_number
-from lookalike.errors import ArgumentError, SignatureError
+from lookalike.checks import real_array, thread_count, whole_number
+from lookalike.errors import ArgumentError, Said, SignatureError
 from lookalike.features import FeatureKind, Words
 from lookalike.features.growing import GrowingArray
+from lookalike.shown import counted
 from lookalike.signatures.arrays import as_signatures
 from lookalike.signatures.random import random_words
+from lookalike.signatures.signed_rows import (
+    EMPTY,
+    ValueSigner,
+    check_paired,
+    marked,
+    signer_mark,
+)
 from lookalike.signatures.signer import DocumentSigner
 
 __all__ = ["BBitMinHash", "MinHash"]
 
-_EMPTY = np.uint32(2**32 - 1)
 
-
-class MinHash(DocumentSigner):
+class MinHash(ValueSigner):
     """The least value of a document's features under each of `permutations` random permutations.
 
     A feature is the upper half of its hash, x; a permutation is x -> a·x + c modulo 2**32 with a
@@ -43,46 +50,56 @@ class MinHash(DocumentSigner):
         self._factors: list[int] = (words.astype(np.uint32) | np.uint32(1)).tolist()
         self._terms: list[int] = (words >> np.uint64(32)).astype(np.uint32).tolist()
 
-    @property
-    def bits(self) -> int:
-        """How many bits a row of values has."""
-        return 32 * self.permutations
+    @cached_property
+    def mark(self) -> str:
+        """What the rows of this signer are marked with."""
+        return signer_mark(self)
 
     def sign(self, documents: Any, *, threads: SupportsIndex | None = None) -> NDArray[np.uint32]:
-        """Return the least values, `uint32[n, permutations]`."""
+        """Return the least values, `uint32[n, permutations]`.
+
+        They are marked with the settings of this signer (see `la.BandIndex`), and are an array as
+        any other.
+        """
         values = GrowingArray((self.permutations,), np.uint32, documents)
         for source in self.features.sources(documents):
             block = values.block(len(source))
             _native.minhash(source, self._factors, self._terms, thread_count(threads), block)
-        return values.take()
+        return marked(values.take(), self.mark)
 
-    def similarity(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
-        """Return the estimated Jaccard similarity of rows of `a` with rows of `b`, in turn.
+    def union(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.uint32]:
+        """Return the rows of documents that have the features of both, in turn.
 
-        A single row on either side is compared with all of the other. Where a document has no
-        features, 0.
+        The very rows that signing all their features at once would give. A single row on either
+        side is united with all of the other.
         """
         left, right = self._values(a, "the first values"), self._values(b, "the second values")
-        _expect_pairs(len(left), len(right), "rows")
-        equal = (left == right) & (left != _EMPTY)
-        shares: NDArray[np.float64] = equal.mean(axis=1)
-        return shares
+        check_paired(left, right)
+        return marked(np.minimum(left, right), self.mark)
 
-    def standard_error(self, similarity: ArrayLike) -> NDArray[np.float64]:
-        """Return the standard error of an estimate where the truth is `similarity`."""
-        truth = real_array("similarity", similarity, at_least=0, at_most=1)
-        return np.sqrt(truth * (1 - truth) / self.permutations)
+    def update(
+        self, values: ArrayLike, documents: Any, *, threads: SupportsIndex | None = None
+    ) -> NDArray[np.uint32]:
+        """Return rows with the features of `documents` added, a document to a row.
 
-    def _values(self, array: ArrayLike, name: str) -> NDArray[np.uint32]:
-        values = as_array(name, array)
-        if values.ndim == 1:
-            values = values[None]
-        if values.dtype != np.uint32 or values.ndim != 2 or values.shape[1] != self.permutations:
-            raise SignatureError(
-                f"{name} are {values.dtype} of shape {values.shape}; "
-                f"expected uint32 with {self.permutations} columns, as sign() gives"
-            )
-        return values
+        Of runs of words only those within what is added: a run that would begin in one text and
+        end in the next is in neither.
+        """
+        return self.union(values, self.sign(documents, threads=threads))
+
+    def count(self, values: ArrayLike) -> NDArray[np.float64]:
+        """Return the estimated number of distinct features behind each row.
+
+        Where u is the least of n uniform values, -ln(1 - u) is exponential with the rate n. Without
+        bias, with a standard error of n / sqrt(permutations - 2), which takes three or more.
+        """
+        rows = self._values(values, "the values")
+        shares = (rows.astype(np.float64) + 0.5) * 2.0**-32
+        counted: NDArray[np.float64] = max(1, self.permutations - 1) / -np.log1p(-shares).sum(
+            axis=1
+        )
+        counted[(rows == EMPTY).all(axis=1)] = 0.0
+        return counted
 
 
 class BBitMinHash(DocumentSigner):
@@ -107,8 +124,9 @@ class BBitMinHash(DocumentSigner):
         self.b = whole_number("b", b, at_least=1, at_most=16)
         if self.bits % 8:
             raise ArgumentError(
-                f"permutations={self.permutations} of b={self.b} bits are {self.bits} bits; "
-                "expected a multiple of 8"
+                Said("permutations"),
+                f" is {self.permutations}, of {counted(self.b, 'bit')} each: {self.bits} bits; "
+                "expected a multiple of 8",
             )
 
     @property
@@ -140,7 +158,7 @@ class BBitMinHash(DocumentSigner):
         row on either side is compared with all of the other.
         """
         left, right = self._rows(a, "the first signatures"), self._rows(b, "the second signatures")
-        _expect_pairs(len(left), len(right), "signatures")
+        check_paired(left, right, "signatures")
         left, right = (np.ascontiguousarray(side) for side in np.broadcast_arrays(left, right))
         equal = np.empty(len(left), np.int32)
         _native.equal_values(left, right, self.permutations, self.b, equal)
@@ -161,11 +179,3 @@ class BBitMinHash(DocumentSigner):
                 f"{name} have {8 * rows.shape[1]} bits, this signer gives {self.bits}"
             )
         return rows
-
-
-def _expect_pairs(left: int, right: int, what: str) -> None:
-    if left != right and 1 not in (left, right):
-        raise SignatureError(
-            f"there are {left} first {what} and {right} second ones; "
-            "pairing them needs equal numbers"
-        )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import file_path, instance, one_of, seed_number
-from lookalike.errors import ArgumentError, CorruptIndexError, FormatError
+from lookalike.errors import ArgumentError, CorruptIndexError, FormatError, Said
 from lookalike.features import FeatureKind, Weights, as_features, feature_kind_from_dict
 from lookalike.features.base import made_with
 from lookalike.features.weights import (
@@ -79,15 +79,51 @@ class Signer(ABC):
 
         write_container(file_path("path", path), *signer_contents(self))
 
+    def to_bytes(self) -> bytes:
+        """Return what `save` writes; `from_bytes` is its inverse, and what unpickling calls."""
+        from lookalike.storage import container_bytes
+
+        return container_bytes(*signer_contents(self))
+
+    @classmethod
+    def from_bytes(cls, data: bytes | bytearray | memoryview) -> Self:
+        """Return the signer that `to_bytes` wrote; damaged bytes are refused as a file is."""
+        from lookalike.storage import container_in
+
+        signer = signer_in(container_in(data))
+        if not isinstance(signer, cls):
+            found = "no signer" if signer is None else f"a {type(signer).__name__}"
+            raise FormatError(f"the bytes hold {found}; expected a {cls.__name__}")
+        return signer
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Features come along so that a function of the caller's is known there by its name.
+        return _unpickled, (type(self), getattr(self, "features", None), self.to_bytes())
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Signer) and self.to_dict() == other.to_dict()
 
     __hash__ = None  # type: ignore[assignment]  # what it has learnt may change
 
+    def said(self) -> Said:
+        """Return what the signer is called in a message; commands know it by `--method`."""
+        described = self.to_dict()
+        features = described.pop("features", {})
+        plain = {name: value for name, value in described.items() if isinstance(value, int | str)}
+        plain |= {name: features[name] for name in ("kind", "ngram") if name in features}
+        method = str(plain.pop("signer")).removeprefix("BBit").lower()
+        del plain["version"]
+        settings = ", ".join(f"{name} {value}" for name, value in plain.items())
+        return Said(repr(self), f"{method} ({settings})")
+
     def __repr__(self) -> str:
         shown = {**self.settings(), **vars(self)}
         arguments = ", ".join(f"{name}={shown[name]!r}" for name in [*self.settings(), "seed"])
         return f"{type(self).__name__}({arguments})"
+
+
+def _unpickled(kind: type[Signer], features: FeatureKind | None, data: bytes) -> Signer:
+    return kind.from_bytes(data)
 
 
 class DocumentSigner(Signer):
@@ -198,6 +234,8 @@ def signer_contents(signer: Signer) -> tuple[dict[str, Any], dict[str, NDArray[A
     What it has learnt becomes arrays.
     """
     description = instance("signer", signer, Signer, "one such as la.SimHash()").to_dict()
+    if isinstance(signer, DocumentSigner):
+        signer.features.check_lasting()
     learnt = _learnt(description)
     names = VOCABULARY_ARRAYS if learnt else ()
     arrays: dict[str, NDArray[Any]] = {

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
 from lookalike.checks import as_array, flag, thread_count, whole_number
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, Said
 from lookalike.features import FeatureKind, Weights, Words
 from lookalike.features.growing import GrowingArray
 from lookalike.shown import brief
@@ -106,5 +106,5 @@ def signature_bits(bits: SupportsIndex) -> int:
     """Return a valid number of bits, or raise."""
     number = whole_number("bits", bits, at_least=8, at_most=MAX_BITS)
     if number % 8:
-        raise ArgumentError(f"bits is {number}; expected a multiple of 8")
+        raise ArgumentError(Said("bits"), f" is {number}; expected a multiple of 8")
     return number

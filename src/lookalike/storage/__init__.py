@@ -11,6 +11,8 @@ from lookalike.storage.cache_folder import user_cache_folder
 from lookalike.storage.container import (
     Container,
     ContainerWriter,
+    container_bytes,
+    container_in,
     new_container,
     open_container,
     write_container,
@@ -24,6 +26,8 @@ __all__ = [
     "Strings",
     "check_replaceable",
     "checksums",
+    "container_bytes",
+    "container_in",
     "is_there",
     "new_container",
     "open_container",

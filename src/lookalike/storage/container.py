@@ -8,7 +8,8 @@ Layout, all numbers of the header and table little-endian:
     64 bytes each   table    per section: name, dtype, rows, columns, offset, checksum
     from there on   sections each begins on a multiple of 4096 bytes, zeros between them
 
-The first section is `meta`, a JSON object. A vector has 0 columns. Checksums are XXH64.
+The first section is `meta`, a JSON object. A vector has 0 columns. Checksums are XXH64. The same in
+memory is the same bytes: `container_bytes` returns what `write_container` writes.
 
 Writing is atomic: a new name in the same folder, synced to disk, then renamed; readers of the old
 file keep it. Opening checks the header, the table, that every section lies where it should and that
@@ -21,6 +22,7 @@ hostile until checked and Python cannot be made to read outside of them.
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import mmap
 import os
@@ -34,9 +36,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.errors import CorruptIndexError, FileError, FormatError
+from lookalike.errors import ArgumentError, CorruptIndexError, FileError, FormatError
+from lookalike.shown import brief
 from lookalike.storage.atomic import whole_file
-from lookalike.storage.mapped import checksums
+from lookalike.storage.mapped import Mapped, checksums
+from lookalike.suggestions import did_you_mean_file
 
 FORMAT_VERSION = 1
 
@@ -68,12 +72,16 @@ class _Section:
 
 
 class Container:
-    """An open container file. Arrays stay valid after the container itself is gone."""
+    """An open container, a file or bytes. Arrays stay valid after the container itself is gone."""
 
     def __init__(
-        self, path: Path, mapping: mmap.mmap, sections: dict[str, _Section], verify: bool
+        self,
+        path: Path | str,
+        mapping: Mapped,
+        sections: dict[str, _Section],
+        verify: bool,
     ) -> None:
-        self.path = path
+        self.path = path  # or, of bytes, what they are called in messages
         self._verifies = verify
         self._mapping = mapping
         self._sections = sections
@@ -82,6 +90,11 @@ class Container:
 
     def __contains__(self, name: str) -> bool:
         return name in self._sections
+
+    @property
+    def is_file(self) -> bool:
+        """Whether there is a file behind it."""
+        return isinstance(self.path, Path)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Container:
         return self  # a file that does not change is shared
@@ -108,6 +121,11 @@ class Container:
             array = array.astype(dtype)
             array.flags.writeable = False
         return array
+
+    def inner(self, name: str) -> Container:
+        """Return the container that is a section of this one, verified if this one is."""
+        data: NDArray[np.uint8] = self.array(name, np.uint8, 1)
+        return _opened(f"{self.path}, section {name!r}", data, verify=False)
 
     def verify(self) -> None:
         """Read every section and raise `CorruptIndexError` if one is damaged."""
@@ -156,14 +174,30 @@ def write_container(
     path: str | os.PathLike[str], meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
 ) -> None:
     """Write `meta` and `arrays` to `path`, whole or not at all, replacing what was there."""
-    contents = {
-        name: np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
-        for name, array in arrays.items()
-    }
-    layout = {name: (array.dtype, array.shape) for name, array in contents.items()}
-    with new_container(path, meta, layout) as writer:
-        for name, array in contents.items():
-            writer.write(name, 0, array)
+    pieces = _pieces(meta, arrays)
+    with whole_file(path) as temporary, open(temporary, "x+b") as file:
+        for piece in pieces:
+            file.write(piece)
+
+
+def container_bytes(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """Return what `write_container` would write."""
+    return b"".join(_pieces(meta, arrays))
+
+
+def _pieces(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> list[Any]:
+    """Return the bytes of a container in pieces, arrays where they are."""
+    contents: dict[str, NDArray[Any]] = {"meta": _encoded(meta)}
+    for name, array in arrays.items():
+        contents[name] = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+    sections = _laid_out({name: (array.dtype, array.shape) for name, array in contents.items()})
+    found = [_native.xxh64(_as_raw(array)) for array in contents.values()]
+    pieces: list[Any] = [_head(sections, found)]
+    end = len(pieces[0])
+    for section, array in zip(sections, contents.values(), strict=True):
+        pieces += [bytes(section.offset - end), _as_raw(array).data]
+        end = section.offset + section.nbytes
+    return pieces
 
 
 class ContainerWriter:
@@ -253,11 +287,31 @@ def open_container(path: str | os.PathLike[str], *, verify: bool = True) -> Cont
             sections = _read_table(source, file, length)
             mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except OSError as error:
-        raise FileError(f"{source} cannot be read: {error}") from error
+        meant = did_you_mean_file(source) if isinstance(error, FileNotFoundError) else ""
+        raise FileError(f"{source} cannot be read: {error.strerror or error}{meant}") from error
     return Container(source, mapping, sections, verify)
 
 
-def _read_table(source: Path, file: BinaryIO, length: int) -> dict[str, _Section]:
+def container_in(data: bytes | bytearray | memoryview) -> Container:
+    """Return the container that `container_bytes` made, checked as a file is.
+
+    `bytes` are used where they are; of anything that may change meanwhile a copy is made first.
+    """
+    try:
+        view = memoryview(data if isinstance(data, bytes) else bytes(memoryview(data)))
+    except (TypeError, ValueError):  # no buffer, or none of bytes
+        raise ArgumentError(
+            f"data is {brief(data)}; expected bytes, as to_bytes() returns them"
+        ) from None
+    return _opened("the bytes", np.frombuffer(view, np.uint8), verify=True)
+
+
+def _opened(source: str, data: NDArray[np.uint8], *, verify: bool) -> Container:
+    head = io.BytesIO(data[: _HEADER.size + _MOST_SECTIONS * _ENTRY.size].tobytes())
+    return Container(source, data, _read_table(source, head, len(data)), verify)
+
+
+def _read_table(source: Path | str, file: BinaryIO, length: int) -> dict[str, _Section]:
     header = file.read(_HEADER.size)
     if header[: len(_MAGIC)] != _MAGIC:
         raise FormatError(

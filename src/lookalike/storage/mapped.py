@@ -9,9 +9,13 @@ from collections import deque
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.checks import thread_count
+
+Mapped = mmap.mmap | NDArray[np.uint8]
+"""A file that is mapped, or bytes in memory."""
 
 _PIECE = 1 << 26
 """Bytes between two looks at whether somebody wants to stop, a few milliseconds."""
@@ -19,7 +23,7 @@ _PIECE = 1 << 26
 _WORTH_A_THREAD = 1 << 23
 
 
-def checksums(mapping: mmap.mmap, ranges: Sequence[tuple[int, int]]) -> list[int]:
+def checksums(mapping: Mapped, ranges: Sequence[tuple[int, int]]) -> list[int]:
     """Return the XXH64 of each (offset, length); ranges share the threads, one has one.
 
     Reads 5 to 10 GB/s a thread where the file is in memory, else what the disk gives.
@@ -57,7 +61,7 @@ def checksums(mapping: mmap.mmap, ranges: Sequence[tuple[int, int]]) -> list[int
     ]
 
 
-def _checksum(mapping: mmap.mmap, offset: int, length: int, stop: threading.Event) -> int:
+def _checksum(mapping: Mapped, offset: int, length: int, stop: threading.Event) -> int:
     found = _native.Xxh64()
     for begin in range(offset, offset + length, _PIECE):
         end = min(begin + _PIECE, offset + length)
@@ -68,9 +72,9 @@ def _checksum(mapping: mmap.mmap, offset: int, length: int, stop: threading.Even
     return found.value()
 
 
-def _ask_for(mapping: mmap.mmap, begin: int, end: int) -> None:
+def _ask_for(mapping: Mapped, begin: int, end: int) -> None:
     """Let the system read what comes next meanwhile: twice as fast where it is on disk."""
     first = begin // mmap.PAGESIZE * mmap.PAGESIZE
-    if begin < end and hasattr(mmap, "MADV_WILLNEED"):
+    if begin < end and isinstance(mapping, mmap.mmap) and hasattr(mmap, "MADV_WILLNEED"):
         with contextlib.suppress(OSError):
             mapping.madvise(mmap.MADV_WILLNEED, first, end - first)

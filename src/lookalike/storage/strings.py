@@ -69,6 +69,9 @@ class Strings(Sequence[str]):
             self._container.verify_rest()
         return {f"{prefix}_ends": self._ends, f"{prefix}_bytes": self._data}
 
+    def __reduce__(self) -> tuple[type[Strings], tuple[NDArray[Any], ...]]:
+        return type(self), tuple(self.arrays("").values())  # of a mapped file, what it holds
+
     def __len__(self) -> int:
         return len(self._ends)
 

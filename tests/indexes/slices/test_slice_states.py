@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import os
+import pickle
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,11 @@ EXAMPLES = int(os.environ.get("LOOKALIKE_STATES", "60"))
 
 pool = st.integers(0, 12)
 queries = collections(width=WIDTH, least=1, most=1)
+
+
+def pickled(index: la.SliceIndex) -> la.SliceIndex:
+    twin: la.SliceIndex = pickle.loads(pickle.dumps(index))
+    return twin
 
 
 class SliceIndexBesideDictionary(RuleBasedStateMachine):
@@ -156,7 +162,7 @@ class SliceIndexBesideDictionary(RuleBasedStateMachine):
         self._take(ids, rows)
 
     @rule(
-        duplicate=st.sampled_from([copy.copy, copy.deepcopy]),
+        duplicate=st.sampled_from([copy.copy, copy.deepcopy, pickled]),
         rows=collections(width=WIDTH, least=2, most=2),
     )
     def copy_it(self, duplicate: Any, rows: oracle.Signatures) -> None:

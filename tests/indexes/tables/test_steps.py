@@ -69,9 +69,9 @@ def test_the_most_flips_there_are() -> None:
 def test_usual_costs_are_those_of_the_core() -> None:
     costs = _native.USUAL_COSTS
     steps = TableSteps(3, 50)
-    assert steps.usual_cost(8) == 3 * costs.look_up() + 50 * costs.scan(8)
+    assert steps.usual_cost(8) == 3 * costs.look_up() + 50 * costs.bucket(8)
     assert steps.usual_cost(8, scattered=True) == 3 * costs.look_up() + 50 * costs.compare(8)
-    assert 0 < costs.scan(8) < costs.touch < costs.compare(8) < costs.look_up()
+    assert 0 < costs.bucket(8) < costs.touch < costs.compare(8) < costs.look_up()
 
 
 def test_headers_of_batches_weigh_flips_against_tables() -> None:

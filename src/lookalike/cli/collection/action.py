@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.cli.command import Subparsers, command
+from lookalike.cli.command import Group, Subparsers, command
 from lookalike.collection import Collection, open_collection
+from lookalike.collection.documents import MOST_TEXT_BYTES
 from lookalike.collection.stores.address import parse_address
-from lookalike.errors import ArgumentError, FileError
+from lookalike.corpora.lookup import read_text
+from lookalike.errors import ArgumentError, Said
 
 DATABASE = """\
 DATABASE is the name of an SQLite file, such as docs.db, or the address of a PostgreSQL database,
@@ -55,14 +57,27 @@ def opened(options: argparse.Namespace) -> Collection:
     return open_collection(options.database, options.name, create=False)
 
 
+def add_text(parser: argparse.ArgumentParser, meaning: Group, what: str) -> None:
+    """Declare a text: typed, through a pipe or in a file; `meaning` is what else it may be."""
+    parser.add_argument("text", nargs="?", metavar="TEXT", help=f"{what}; - reads standard input")
+    meaning.add_argument("--file", metavar="FILE", help="read the text from this file")
+
+
 def given_text(options: argparse.Namespace) -> str:
-    """Return what TEXT stands for."""
-    if not options.file:
-        return sys.stdin.read() if options.text == "-" else str(options.text)
-    try:
-        return Path(options.text).read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise FileError(f"{options.text} cannot be read: {error}") from error
+    """Return the text that was typed, or comes through standard input, or is in a file."""
+    if options.file is not None:
+        if options.text is not None:
+            raise ArgumentError(Said("--file"), " takes the place of TEXT; leave one of them out")
+        return read_text(Path(options.file), MOST_TEXT_BYTES)
+    typed = typed_text(options)
+    return sys.stdin.read() if typed == "-" else typed
+
+
+def typed_text(options: argparse.Namespace) -> str:
+    """Return TEXT, which has to be there."""
+    if options.text is None:
+        raise ArgumentError(Said("text"), " is missing; type it, or give --file FILE")
+    return str(options.text)
 
 
 def given_signature(text: str, docs: Collection) -> NDArray[np.uint8]:

@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 
 from lookalike.cli.collection.action import DATABASE, action, database_name, opened
-from lookalike.cli.command import Subparsers, add_switch, command
-from lookalike.cli.output import say, say_json
+from lookalike.cli.command import Subparsers, add_json, add_switch, command
+from lookalike.cli.output import say, say_json, tell
 from lookalike.collection import Report, list_collections, open_collection, restore_collection
 from lookalike.errors import CollectionError
 from lookalike.shown import shown
@@ -24,14 +24,15 @@ def declare(actions: Subparsers) -> None:
         actions, "verify", _verify, "recompute every slice and checksum; exit 1 if one is wrong",
         "docs.db", "postgresql://me@host/db --json",
     )  # fmt: skip
-    verify.add_argument("--json", action="store_true")
+    add_json(verify, "print what was found as JSON")
     repair = action(actions, "repair", _repair, "rebuild what is derived from documents", "docs.db")
-    repair.add_argument("--json", action="store_true")
+    add_json(repair, "print what was found as JSON")
     snapshot = action(
         actions, "snapshot", _snapshot, "write a copy to a new SQLite file, while it is in use",
         "docs.db backup.db",
     )  # fmt: skip
     snapshot.add_argument("file", type=Path, metavar="FILE")
+    add_json(snapshot)
     restore = command(
         actions,
         "restore",
@@ -45,6 +46,7 @@ def declare(actions: Subparsers) -> None:
     restore.add_argument("database", metavar="DATABASE")
     restore.add_argument("--name", help="what to call it there (default: as in the snapshot)")
     add_switch(restore, "--replace", "replace one of that name")
+    add_json(restore)
 
 
 def _stats(options: argparse.Namespace) -> None:
@@ -87,9 +89,9 @@ def _print_report(report: Report, options: argparse.Namespace) -> None:
 def _snapshot(options: argparse.Namespace) -> None:
     with opened(options) as docs:
         docs.snapshot(options.file)
-    say(f"wrote {shown(options.file)}")
+    tell(options.json, {"file": str(options.file)}, f"wrote {shown(options.file)}")
 
 
 def _restore(options: argparse.Namespace) -> None:
     name = restore_collection(options.file, options.database, options.name, replace=options.replace)
-    say(f"restored the collection {name!r}")
+    tell(options.json, {"collection": name}, f"restored the collection {name!r}")

@@ -7,22 +7,27 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from lookalike.checks import whole_number
 from lookalike.cli.collection.action import (
     action,
+    add_text,
     database_name,
     given_signature,
     given_text,
     json_object,
     opened,
+    typed_text,
 )
-from lookalike.cli.command import Subparsers, add_number, add_switch
-from lookalike.cli.output import say, warn
+from lookalike.cli.command import Subparsers, add_json, add_number, add_switch
+from lookalike.cli.output import say, tell, warn
 from lookalike.collection import Document, list_collections, open_collection
 from lookalike.compare.methods import BITS
-from lookalike.errors import ArgumentError, NotFoundError
+from lookalike.errors import ArgumentError, NotFoundError, Said
 from lookalike.features import Chars, Words
 from lookalike.shown import shown, shown_json, shown_lines
 from lookalike.signatures import BBitMinHash, Signer, SimHash, TopSig, load_signer
+from lookalike.signatures.simhash import signature_bits
+from lookalike.suggestions import did_you_mean
 
 _SIGNERS: dict[str, Callable[..., SimHash | TopSig | BBitMinHash]] = {
     "simhash": SimHash,
@@ -41,6 +46,7 @@ def declare(actions: Subparsers) -> None:
     create.add_argument(
         "--method",
         "--signer",
+        dest="method",
         default="simhash",
         help="simhash, topsig or bbitminhash, which sign texts; none: signatures are given; or a "
         "file that Signer.save wrote (default simhash)",
@@ -51,22 +57,23 @@ def declare(actions: Subparsers) -> None:
     words = ", ".join(f"{method} {one['features']['ngram']}" for method, one in described.items())
     add_number(create, "--ngram", f"words that make a feature (default: {words})")
     add_number(create, "--chars", "characters that make a feature")
-    add_number(create, "--seed", "of signatures", default=0)
+    add_number(create, "--seed", "of signatures (default 0)")
     add_switch(create, "--no-text", "do not keep texts")
+    add_json(create)
 
     insert = action(
         actions, "add", _add, "add a document",
-        'docs.db fox "The quick brown fox"', "docs.db readme README.md --file --replace",
+        'docs.db fox "The quick brown fox"', "docs.db readme --file README.md --replace",
         "docs.db page - --metadata '{\"lang\": \"en\"}' < page.txt",
         "docs.db photo 00ff00ff00ff00ff00ff00ff00ff00ff --signature",
     )  # fmt: skip
     insert.add_argument("id", metavar="ID")
-    insert.add_argument("text", metavar="TEXT", help="- reads standard input")
     meaning = insert.add_mutually_exclusive_group()
-    add_switch(meaning, "--file", "TEXT is the name of a file")
+    add_text(insert, meaning, "what it says")
     add_switch(meaning, "--signature", "TEXT is a signature, in hex")
     insert.add_argument("--metadata", type=json_object, metavar="JSON", help="an object")
     add_switch(insert, "--replace", "replace a document of this id")
+    add_json(insert)
 
     get = action(actions, "get", _get, "show documents", "docs.db fox", "docs.db fox owl --json")
     get.add_argument("ids", nargs="+", metavar="ID")
@@ -74,6 +81,7 @@ def declare(actions: Subparsers) -> None:
 
     delete = action(actions, "delete", _delete, "remove documents", "docs.db fox owl")
     delete.add_argument("ids", nargs="+", metavar="ID")
+    add_json(delete)
 
 
 def _create(options: argparse.Namespace) -> None:
@@ -88,34 +96,48 @@ def _create(options: argparse.Namespace) -> None:
     with open_collection(
         options.database, options.name, signer=signer, bits=bits, keep_text=not options.no_text
     ) as docs:
-        made = f"{docs.bits} bits" if signer is None else f"{docs.bits} bits by {signer!r}"
-        say(f"made the collection {docs.name!r} in {database_name(options)}: {made}")
+        made = f"{docs.bits} bits"
+        if signer is not None:
+            made += f" by {signer.said().typed}"
+        tell(
+            options.json,
+            {"collection": docs.name, "bits": docs.bits, "method": options.method},
+            f"made the collection {docs.name!r} in {database_name(options)}: {made}",
+        )
 
 
 def _signer(options: argparse.Namespace) -> Signer | None:
     """Return the signer that the options describe."""
     features: dict[str, Any] = {}
+    if options.method not in _SIGNERS:
+        for name in ("ngram", "chars", "seed") + (("bits",) if options.method != "none" else ()):
+            if getattr(options, name) is not None:
+                raise ArgumentError(
+                    Said(name), f" does nothing with --method {options.method}; leave it out"
+                )
     if options.ngram is not None and options.chars is not None:
-        raise ArgumentError("--ngram and --chars exclude each other; give one of them")
+        raise ArgumentError(Said("--ngram"), " and --chars exclude each other; give one of them")
     if options.ngram is not None:
         features = {"features": Words(ngram=options.ngram)}
     if options.chars is not None:
-        features = {"features": Chars(ngram=options.chars)}
+        length = whole_number("chars", options.chars, at_least=1, at_most=1024)
+        features = {"features": Chars(ngram=length)}
     if options.method in _SIGNERS:
         # One bit of each permutation is kept, so that these are as many.
-        return _SIGNERS[options.method](_bits(options), seed=options.seed, **features)
+        return _SIGNERS[options.method](_bits(options), seed=options.seed or 0, **features)
     if options.method == "none":
         return None
     if not os.path.exists(options.method):  # noqa: PTH110  # takes every name
         raise ArgumentError(
-            f"--method is {options.method!r}; expected {', '.join(_BITS)}, or a file that "
-            "Signer.save wrote"
+            Said("--method"),
+            f" is {options.method!r}; expected {', '.join(_BITS)}, or a file that Signer.save wrote"
+            f"{did_you_mean(options.method, _BITS)}",
         )
     return load_signer(options.method)
 
 
 def _bits(options: argparse.Namespace) -> int:
-    return _BITS[options.method] if options.bits is None else int(options.bits)
+    return signature_bits(_BITS[options.method] if options.bits is None else options.bits)
 
 
 def _add(options: argparse.Namespace) -> None:
@@ -124,10 +146,11 @@ def _add(options: argparse.Namespace) -> None:
         written = write(
             [options.id],
             None if options.signature else [given_text(options)],
-            signatures=given_signature(options.text, docs) if options.signature else None,
+            signatures=given_signature(typed_text(options), docs) if options.signature else None,
             metadata=None if options.metadata is None else [options.metadata],
         )
-    say("replaced" if written.updated else "added")
+    done = "replaced" if written.updated else "added"
+    tell(options.json, {"id": options.id, "done": done}, done)
 
 
 def _get(options: argparse.Namespace) -> None:
@@ -144,7 +167,8 @@ def _get(options: argparse.Namespace) -> None:
 
 def _delete(options: argparse.Namespace) -> None:
     with opened(options) as docs:
-        say(f"removed {docs.delete(options.ids).deleted} of {len(set(options.ids))}")
+        removed, wanted = docs.delete(options.ids).deleted, len(set(options.ids))
+    tell(options.json, {"removed": removed, "of": wanted}, f"removed {removed} of {wanted}")
 
 
 def _as_json(document: Document) -> str:

@@ -6,7 +6,16 @@ import argparse
 import sys
 from typing import Any
 
-from lookalike.cli.collection.action import action, given_signature, given_text, json_object, opened
+from lookalike.cli.arguments import add_threshold, radius_of
+from lookalike.cli.collection.action import (
+    action,
+    add_text,
+    given_signature,
+    given_text,
+    json_object,
+    opened,
+    typed_text,
+)
 from lookalike.cli.command import Subparsers, add_number, add_switch
 from lookalike.cli.output import say, say_json
 from lookalike.collection import Answer
@@ -19,15 +28,17 @@ def declare(actions: Subparsers) -> None:
     search = action(
         actions, "search", _search, "find the documents nearest to a text, document or signature",
         'docs.db "The quick brown fox"', "docs.db fox --like --radius 20 --explain",
+        "docs.db --file page.txt --threshold 0.8",
         "docs.db - -k 3 --where '{\"lang\": \"en\"}' --json < page.txt",
     )  # fmt: skip
-    search.add_argument("text", metavar="TEXT", help="- reads standard input")
     meaning = search.add_mutually_exclusive_group()
+    add_text(search, meaning, "what to look for")
     add_switch(meaning, "--like", "TEXT is the id of a document")
-    add_switch(meaning, "--file", "TEXT is the name of a file")
     add_switch(meaning, "--signature", "TEXT is a signature, in hex")
     search.add_argument("-k", type=int, default=10, help="how many at most (default 10)")
-    add_number(search, "--radius", "most bits that may differ")
+    near = search.add_mutually_exclusive_group()
+    add_number(near, "--radius", "most bits that may differ")
+    add_threshold(near)
     search.add_argument("--where", type=json_object, metavar="JSON", help="condition on metadata")
     search.add_argument(
         "--way",
@@ -44,17 +55,18 @@ def _search(options: argparse.Namespace) -> None:
         exclude = []
         query: Any
         if options.like:
-            document = docs.get(options.text)
+            id = typed_text(options)
+            document = docs.get(id)
             if document is None:
-                raise NotFoundError(f"there is no document {options.text[:80]!r}")
+                raise NotFoundError(f"there is no document {id[:80]!r}")
             query, exclude = document.signature, [document.id]
         elif options.signature:
-            query = given_signature(options.text, docs)
+            query = given_signature(typed_text(options), docs)
         else:
             query = given_text(options)
         answer = docs.search(
-            query, options.k, radius=options.radius, where=options.where, exclude=exclude,
-            explain=options.explain, way=options.way,
+            query, options.k, radius=radius_of(options, docs.signer, docs.bits),
+            where=options.where, exclude=exclude, explain=options.explain, way=options.way,
         )  # fmt: skip
     _print_answer(answer, options)
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from lookalike.cli.arguments import add_corpus_options, corpus_of
 from lookalike.cli.collection.action import action, json_object, opened
-from lookalike.cli.command import Subparsers, add_switch
-from lookalike.cli.output import say
+from lookalike.cli.command import Subparsers, add_json, add_switch
+from lookalike.cli.output import say, tell
 from lookalike.cli.progress import progress_bars
 from lookalike.cli.streams import is_standard, standard_output
-from lookalike.shown import shown
+from lookalike.shown import counted, shown
 from lookalike.storage.unfinished import temporary_folder
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def declare(actions: Subparsers) -> None:
     )
     add_switch(importer, "--replace", "replace documents of equal id")
     add_switch(importer, "--quiet", "no progress bar")
+    add_json(importer)
     exporter = action(
         actions, "export", _export, "write all documents to a file",
         "docs.db all.jsonl", "docs.db english.parquet --where '{\"lang\": \"en\"}'",
@@ -48,12 +49,13 @@ def declare(actions: Subparsers) -> None:
     )
     exporter.add_argument("--where", type=json_object, metavar="JSON", help="condition")
     add_switch(exporter, "--quiet", "no progress bar")
+    add_json(exporter)
 
 
 def _import(options: argparse.Namespace) -> None:
     from lookalike.collection.care.transfer import import_documents
 
-    with opened(options) as docs, progress_bars(options.quiet) as progress:
+    with opened(options) as docs, progress_bars(options.quiet or options.json) as progress:
         corpus = corpus_of(options.input, options)
         done = import_documents(
             docs,
@@ -66,7 +68,11 @@ def _import(options: argparse.Namespace) -> None:
             max_document=corpus.max_document,
             progress=progress,
         )
-    say(f"added {done.added}, replaced {done.updated}, left out {done.bad}")
+    tell(
+        options.json,
+        {"added": done.added, "replaced": done.updated, "left_out": done.bad},
+        f"added {done.added}, replaced {done.updated}, left out {done.bad}",
+    )
     for example in done.examples:
         say(f"  {shown(example)}", file=sys.stderr)
 
@@ -74,12 +80,16 @@ def _import(options: argparse.Namespace) -> None:
 def _export(options: argparse.Namespace) -> None:
     from lookalike.collection.care.transfer import export_documents
 
-    with opened(options) as docs, progress_bars(options.quiet) as progress:
+    with opened(options) as docs, progress_bars(options.quiet or options.json) as progress:
         if is_standard(options.output):
             _export_lines(docs, options, progress)
             return
         count = export_documents(docs, options.output, where=options.where, progress=progress)
-    say(f"wrote {count} documents to {shown(options.output)}")
+    tell(
+        options.json,
+        {"documents": count, "file": str(options.output)},
+        f"wrote {counted(count, 'document')} to {shown(options.output)}",
+    )
 
 
 def _export_lines(docs: Collection, options: argparse.Namespace, progress: Any) -> None:

@@ -15,7 +15,7 @@ from lookalike.collection.opening import checked_name, forget_cache, open_store
 from lookalike.collection.stores.address import parse_address
 from lookalike.collection.stores.base import StaleView, State, Store, View, Writer
 from lookalike.collection.stores.view import HIDDEN
-from lookalike.errors import ArgumentError, CollectionError, FileError, NotFoundError
+from lookalike.errors import ArgumentError, CollectionError, FileError, NotFoundError, Said
 from lookalike.storage import is_there, whole_file
 
 _BATCH = 50_000
@@ -75,8 +75,10 @@ def _restore(view: View, state: State, target: Store, name: str, replace_old: bo
     with target.reading() as there:
         if there.state(name) is not None and not replace_old:
             raise ArgumentError(
-                f"there is a collection {name!r} at {target.shown}; pass replace=True to replace "
-                "it, or another name"
+                f"there is a collection {name!r} at {target.shown}; ",
+                Said("pass replace=True", "add --replace"),
+                " to replace it, or give another ",
+                Said("name"),
             )
     remove_abandoned(target)
     with target.restoring():
@@ -158,9 +160,13 @@ def _choose(view: View, source: str | None, shown: str) -> State:
     if len(states) != 1:
         names = [state.name for state in view.states()]
         raise NotFoundError(
-            f"{shown} holds the collections {names}; say which one to restore with source="
+            f"{shown} holds the collections {names}; snapshots hold one: "
             if states
-            else f"{shown} holds no collection {source or ''!r}; there are {names}"
+            else f"{shown} holds no collection {source or ''!r}; there are {names}: ",
+            Said(
+                "say which one to restore with source=",
+                "make one with `lookalike collection snapshot`, and restore that",
+            ),
         )
     return states[0]
 

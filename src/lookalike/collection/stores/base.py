@@ -26,7 +26,7 @@ from lookalike.collection.stores.schema import MIGRATIONS, upgrade
 from lookalike.collection.stores.state import State
 from lookalike.collection.stores.view import View
 from lookalike.collection.stores.writer import Writer
-from lookalike.errors import CollectionError, NotFoundError
+from lookalike.errors import CollectionError, NotFoundError, Said
 
 __all__ = ["StaleView", "State", "Store", "View", "Writer", "maybe_written"]
 
@@ -42,7 +42,11 @@ def maybe_written(shown: str, error: Exception) -> CollectionError:
     """Return the error for a commit of which nobody can say whether it has happened."""
     return CollectionError(
         f"{shown}: this batch could not be committed ({error}): it may have been written, all of "
-        "it or nothing: look with get(), or write it again with upsert()"
+        "it or nothing: ",
+        Said(
+            "look with get(), or write it again with upsert()",
+            "look with `lookalike collection get`, or write it again with --replace",
+        ),
     )
 
 

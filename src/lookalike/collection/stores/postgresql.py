@@ -16,7 +16,7 @@ from lookalike.collection.stores.postgresql_transaction import (
     PostgresTransaction,
 )
 from lookalike.collection.stores.schema import refuse_newer
-from lookalike.errors import ArgumentError, CollectionBusyError, CollectionError
+from lookalike.errors import ArgumentError, CollectionBusyError, CollectionError, Said
 
 if TYPE_CHECKING:
     import psycopg
@@ -156,8 +156,8 @@ class PostgresStore(Store):
         except self._psycopg.errors.LockNotAvailable as error:
             raise CollectionBusyError(
                 f"{self.shown}: the collection was locked by another writer for more than "
-                f"{self._timeout:g} s; nothing was written: try again, or open the collection "
-                "with a longer timeout"
+                f"{self._timeout:g} s; nothing was written: try again",
+                Said(", or open the collection with a longer timeout", " later"),
             ) from error
         except (
             self._psycopg.errors.UndefinedTable,

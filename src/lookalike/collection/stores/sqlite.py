@@ -18,7 +18,7 @@ from lookalike.collection.stores.base import Store, maybe_written
 from lookalike.collection.stores.pool import Pool
 from lookalike.collection.stores.schema import refuse_newer
 from lookalike.collection.stores.sqlite_transaction import SQLITE, SqliteTransaction
-from lookalike.errors import CollectionBusyError, CollectionError, FormatError
+from lookalike.errors import CollectionBusyError, CollectionError, FormatError, Said
 
 _CACHE_KIB = 64 << 10
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -167,7 +167,8 @@ def _translate(error: Exception, shown: str, timeout: float) -> Exception:
     if code in _BUSY:
         return CollectionBusyError(
             f"{shown} was locked by another process for more than {timeout:g} s; nothing was "
-            "written: try again, or open the collection with a longer timeout"
+            "written: try again",
+            Said(", or open the collection with a longer timeout", " later"),
         )
     if code == sqlite3.SQLITE_NOTADB:
         return FormatError(f"{shown} is not an SQLite database; give the name of another file")
@@ -181,8 +182,9 @@ def _translate(error: Exception, shown: str, timeout: float) -> Exception:
         return damaged(f"{shown} has text that is not UTF-8, and {_UNWRITTEN}")
     if code == sqlite3.SQLITE_CORRUPT:
         return CollectionError(
-            f"{shown} is damaged ({error}), or cannot be read, and {_UNWRITTEN}: try again, then "
-            "repair(), which rebuilds what is derived, or restore a snapshot"
+            f"{shown} is damaged ({error}), or cannot be read, and {_UNWRITTEN}: try again, then ",
+            Said("repair()", "`lookalike collection repair`"),
+            ", which rebuilds what is derived, or restore a snapshot",
         )
     if code == sqlite3.SQLITE_CANTOPEN:
         return CollectionError(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike.dedup.samples import least_found, sample_size
 from lookalike.dedup.settings import DedupSettings
 from lookalike.indexes.bands import choose_bands
 
@@ -15,8 +16,15 @@ __all__ = ["chance_of_bits", "proposal_chance", "similarity_of_chance"]
 Chance = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
-def proposal_chance(settings: DedupSettings) -> tuple[Chance, str]:
-    """Return the chance by similarity, and in words what it comes from."""
+def proposal_chance(settings: DedupSettings, documents: int) -> tuple[Chance, str]:
+    """Return the chance by similarity, among so many documents, and in words what it comes from."""
+    if settings.measure == "containment":
+        size = sample_size(documents)
+        least = least_found(size, settings.threshold)
+        return (lambda similarity: _at_most(1 - similarity, size, size - least)), (
+            f"{size:,} features of each document are looked up in larger ones; one that has "
+            f"{least:,} of them is proposed (shorter documents: all features, none is missed)"
+        )
     if settings.method == "minhash":
         layout = choose_bands(settings.permutations, settings.threshold)
         values = "value" if layout.rows == 1 else "values"
@@ -49,7 +57,11 @@ def chance_of_bits(similarity: NDArray[np.float64], bits: int, radius: int) -> N
 
     Each bit differs with chance acos(similarity) / π, as if independently of the others.
     """
-    differ = np.arccos(np.clip(similarity, -1.0, 1.0)) / np.pi
+    return _at_most(np.arccos(np.clip(similarity, -1.0, 1.0)) / np.pi, bits, radius)
+
+
+def _at_most(differ: NDArray[np.float64], bits: int, radius: int) -> NDArray[np.float64]:
+    """Return the chance of at most `radius` in `bits`, each of which differs with this chance."""
     if radius >= bits:
         return np.ones_like(differ)
     logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, bits + 1)))])

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.dedup.report.markup import compact, counted, shown
+from lookalike.dedup.report.markup import compact, shown
+from lookalike.shown import counted
 
 __all__ = ["SimilarityBins", "chance_chart", "cluster_chart", "similarity_bins", "similarity_chart"]
 

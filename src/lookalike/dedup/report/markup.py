@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 
-__all__ = ["clipped", "compact", "counted", "one_line", "shown", "table"]
+__all__ = ["clipped", "compact", "one_line", "shown", "table"]
 
 
 def _stand_ins() -> dict[int, str | None]:
@@ -54,15 +54,13 @@ def compact(count: int) -> str:
     return f"{value:.1f}{unit}" if value < 100 and count % size else f"{value:,.0f}{unit}"
 
 
-def counted(count: int, noun: str) -> str:
-    """Return how many of what: 1 pair, 2,000 pairs."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-def table(heads: list[str], rows: list[list[str]], numbers: set[int], name: str) -> str:
+def table(
+    heads: list[str], rows: list[list[str]], numbers: set[int], name: str = "", *, id: str = ""
+) -> str:
     """Return a table of ready HTML; `numbers` are the columns to be set to the right."""
     align = [' class="number"' if column in numbers else "" for column in range(len(heads))]
-    lines = [f'<table class="{name}">']
+    known = [f'{key}="{value}"' for key, value in (("class", name), ("id", id)) if value]
+    lines = [f"<{' '.join(['table', *known])}>"]
     head = "".join(f"<th{a}>{text}</th>" for a, text in zip(align, heads, strict=True))
     lines.append(f"<thead><tr>{head}</tr></thead>")
     lines.append("<tbody>")

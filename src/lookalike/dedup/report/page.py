@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lookalike._native import __version__
+from lookalike.dedup.report.all_clusters import SCRIPT_HASH, all_clusters_section
+from lookalike.dedup.report.bands import bands_card
 from lookalike.dedup.report.chance import proposal_chance, similarity_of_chance
 from lookalike.dedup.report.charts import (
     chance_chart,
@@ -16,8 +18,9 @@ from lookalike.dedup.report.charts import (
     similarity_bins,
     similarity_chart,
 )
-from lookalike.dedup.report.markup import counted, shown, table
+from lookalike.dedup.report.markup import shown, table
 from lookalike.dedup.report.pairs import cluster_section, old_section, pair_sections
+from lookalike.dedup.report.remade import made_line, remade_card
 from lookalike.dedup.report.samples import cluster_sizes
 from lookalike.dedup.report.style import STYLE
 from lookalike.dedup.summary import (
@@ -28,8 +31,9 @@ from lookalike.dedup.summary import (
     share_text,
     size_text,
     timings,
-    unit_text,
 )
+from lookalike.features.choice import unit_text
+from lookalike.shown import counted
 from lookalike.storage import whole_file
 
 if TYPE_CHECKING:
@@ -41,28 +45,30 @@ MOST_WARNINGS = 50
 LIKELY = 0.9
 """The chance of a pair at the threshold below which the page says that many are missed."""
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+_POLICY = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{SCRIPT_HASH}'"
 
 
-def write_report(result: DedupResult, path: Path) -> None:
+def write_report(result: DedupResult, path: Path, command: Sequence[str] | None = None) -> None:
     """Write the page; an interrupted run leaves what was there before.
 
     The same result gives the same page. Its size is bounded, however large the corpus: it shows
-    the largest clusters and the pairs nearest to the threshold, of long documents the beginning.
+    the pairs nearest to the threshold, of clusters as many as fit, of long documents the beginning.
+    `command` is what was typed for it, to be shown there.
     """
     with whole_file(path) as temporary:
-        temporary.write_text(_page(result), encoding="utf-8", newline="\n")
+        temporary.write_text(_page(result, command), encoding="utf-8", newline="\n")
 
 
-def _page(result: DedupResult) -> str:
+def _page(result: DedupResult, command: Sequence[str] | None) -> str:
     name = shown(result.source.name)
     sections = [
         ("summary", "Summary", _summary(result)),
         ("found", "What was found", _pictures(result)),
-        ("settings", "Settings", _settings(result)),
+        ("settings", "Settings", f"{_settings(result)}\n{remade_card(result, command)}"),
         ("clusters", "Largest clusters", cluster_section(result)),
         ("old", "Already in the old corpus", old_section(result)),
         *pair_sections(result),
+        ("all", "All clusters", all_clusters_section(result)),
     ]
     sections = [section for section in sections if section[2]]
     links = "\n".join(f'<a href="#{key}">{title}</a>' for key, title, _ in sections)
@@ -77,13 +83,14 @@ def _page(result: DedupResult) -> str:
 <meta http-equiv="Content-Security-Policy" content="{_POLICY}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
-<title>{name}: duplicates</title>
+<title>Duplicates in {name}</title>
 <style>{STYLE}</style>
 </head>
 <body>
 <header>
 <p class="brand">lookalike dedup</p>
-<h1><bdi>{name}</bdi></h1>
+<h1>Duplicates in <bdi>{name}</bdi></h1>
+{made_line(result)}
 {_lead(result)}
 {_warnings(result)}
 <nav>
@@ -93,7 +100,7 @@ def _page(result: DedupResult) -> str:
 <main>
 {body}
 </main>
-<footer>Written by lookalike {shown(__version__)}. This page needs nothing but itself.</footer>
+<footer>This page needs nothing but itself.</footer>
 </body>
 </html>
 """
@@ -109,12 +116,16 @@ def _lead(result: DedupResult) -> str:
             found = "The only document stays."
     else:
         found = (
-            f"Of {counts.documents:,} documents, {counts.kept:,} stay "
+            f"Of {counts.documents:,} documents, {counts.kept:,} {_verb(counts.kept, 'stay')} "
             f"({share_text(counts.kept, counts.documents)}). "
             f"That saves {size_text(counts.bytes_saved)} of {size_text(counts.bytes)} of text."
             f"{_guarantee(result)}"
         )
     return f'<p class="lead">{found}</p>'
+
+
+def _verb(count: int, verb: str) -> str:
+    return f"{verb}s" if count == 1 else verb
 
 
 def _guarantee(result: DedupResult) -> str:
@@ -135,7 +146,8 @@ def _guarantee(result: DedupResult) -> str:
     every, first = "Every", ""
     if counts.estimated_duplicates:
         every = "Every other"
-        first = f" {counts.estimated_duplicates:,} were dropped on the word of signatures."
+        were = "was" if counts.estimated_duplicates == 1 else "were"
+        first = f" {counts.estimated_duplicates:,} {were} dropped on the word of signatures."
     other = "one that stays or is old" if result.documents.old else "one that stays"
     return (
         f"{first} {every} dropped document was compared with {other}, and is at least "
@@ -170,7 +182,7 @@ def _warnings(result: DedupResult) -> str:
 def _summary(result: DedupResult) -> str:
     """Return the counts."""
     counts = result.counts
-    largest = f"the largest has {counts.largest_cluster:,}" if counts.clusters else "none"
+    largest = f"the largest has {counts.largest_cluster:,} documents" if counts.clusters else "none"
     tiles = [
         _tile("documents", f"{counts.documents:,}", f"{size_text(counts.bytes)} of text"),
         _tile("kept", f"{counts.kept:,}", share_text(counts.kept, counts.documents), "kept"),
@@ -208,7 +220,7 @@ def _summary(result: DedupResult) -> str:
         for count, kind in bars
         if count > 0
     )
-    lines = ['<div class="tiles">', *tiles, "</div>"]
+    lines = ['<div class="tiles">', *tiles, "</div>", bands_card(result)]
     if shares:
         lines.insert(0, f'<div class="shares">{shares}</div>')
     if result.documents.examples:
@@ -272,7 +284,7 @@ def _s_curve(result: DedupResult) -> str:
     if result.complete:
         every = "Every pair at or above the threshold was found (exact), not only what signatures"
         return _figure("The chance to be found", "", f"{every} propose.")
-    chance, words = proposal_chance(settings)
+    chance, words = proposal_chance(settings, len(result.signed.positions))
     at_threshold = float(chance(np.array([settings.threshold]))[0])
     half = similarity_of_chance(chance, 0.5)
     caption = (
@@ -306,8 +318,8 @@ def _percent(share: float) -> str:
 
 def _measure(result: DedupResult) -> str:
     settings = result.settings
-    name = "Jaccard similarity" if settings.measure == "jaccard" else "cosine"
-    return f"{name} of {unit_text(settings.ngram)}"
+    name = "Jaccard similarity" if settings.measure == "jaccard" else settings.measure
+    return f"{name} of {unit_text(settings.feature_kind())}"
 
 
 def _figure(title: str, content: str, caption: str) -> str:
@@ -344,8 +356,9 @@ def _timing(result: DedupResult) -> str:
 def _settings(result: DedupResult) -> str:
     settings = result.settings.to_dict()
     unused = ("bits", "radius") if settings["method"] == "minhash" else ("permutations",)
-    if result.complete:
+    if not result.settings.by_signatures:
         unused = (*unused, "radius")
+    unused = (*unused, *(name for name, value in settings.items() if value is None))
     pairs = [(name, shown(_value(value))) for name, value in settings.items() if name not in unused]
     columns = result.columns
     pairs.append(("text column", f"<bdi>{shown(columns.text)}</bdi>"))

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from lookalike.dedup.report.diff_view import excerpt, side_by_side
-from lookalike.dedup.report.markup import clipped, counted, one_line, shown, table
+from lookalike.dedup.report.markup import clipped, one_line, shown, table
 from lookalike.dedup.report.samples import (
     Cluster,
     ShownPair,
@@ -16,6 +16,7 @@ from lookalike.dedup.report.samples import (
     most_similar_rejected,
 )
 from lookalike.dedup.summary import similarity_text, size_text
+from lookalike.shown import counted
 
 if TYPE_CHECKING:
     from lookalike.dedup.result import DedupResult
@@ -48,7 +49,10 @@ def _cluster(result: DedupResult, cluster: Cluster) -> str:
     stays = cluster.stays[0] if cluster.stays else None
     rows = [_member(result, row, stays) for row in [*cluster.stays, *cluster.others]]
     heads = ["similarity", "id", "size", "text"]
-    notes = [f"{len(cluster.others)} of {cluster.size - len(cluster.stays):,} others are shown"]
+    others = cluster.size - len(cluster.stays)
+    notes = [f"{len(cluster.others)} of {others:,} others are shown"]
+    if others == len(cluster.others):
+        notes = ["the other one is shown" if others == 1 else "all others are shown"]
     if not cluster.stays:
         none = result.settings.keep == "none"
         notes.append("none stays" if none else "documents of the old corpus stand for all")
@@ -105,17 +109,19 @@ def old_section(result: DedupResult) -> str:
     if not result.documents.old:
         return ""
     if not result.counts.in_old:
-        return (
-            f'<p class="soft">None of the documents is like one of the {result.documents.old:,} '
-            "old ones.</p>"
-        )
+        return f'<p class="soft">None of the documents is like {_one_of_old(result)}.</p>'
     pairs = matches_with_old(result)
     intro = (
-        f'<p class="soft">{counted(result.counts.in_old, "document")} dropped because of one of '
-        f"the {result.documents.old:,} old ones. {_these(len(pairs), result.counts.in_old)}, the "
+        f'<p class="soft">{counted(result.counts.in_old, "document")} dropped because of '
+        f"{_one_of_old(result)}. {_these(len(pairs), result.counts.in_old)}, the "
         "least similar first, with the old document on the left.</p>"
     )
     return "\n".join([intro, *(_pair(result, pair) for pair in pairs)])
+
+
+def _one_of_old(result: DedupResult) -> str:
+    count = result.documents.old
+    return "the old one" if count == 1 else f"one of the {count:,} old ones"
 
 
 def pair_sections(result: DedupResult) -> list[tuple[str, str, str]]:
@@ -151,7 +157,8 @@ def _pair(result: DedupResult, pair: ShownPair) -> str:
         values = f"{result.settings.permutations:,} values"
         if result.settings.method != "minhash":
             values = f"{result.settings.bits:,} bits"
-        head.append(f'<span class="soft">{pair.distance:,} of {values} differ</span>')
+        differ = "differs" if pair.distance == 1 else "differ"
+        head.append(f'<span class="soft">{pair.distance:,} of {values} {differ}</span>')
     together = not pair.old and result.clusters[pair.left] == result.clusters[pair.right]
     if together and pair.similarity < result.settings.threshold:
         head.append('<span class="badge">in the same cluster, through others</span>')

@@ -86,8 +86,27 @@ th:last-child, td:last-child { padding-right: 0; }
 tbody tr:last-child td { border-bottom: 0; }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .timing td:last-child { width: 34%; vertical-align: middle; }
-.timing .share { display: block; height: 9px; border-radius: 3px; background: var(--accepted);
-  min-width: 1px; }
+.timing th, .timing td:first-child { overflow-wrap: normal; white-space: nowrap; }
+.bands { margin: 8px 0 0; }
+.bands div { display: grid; grid-template-columns: 7.5em 5em 1fr; gap: 0 12px; align-items: center;
+  padding: 2px 0; }
+.bands dt { color: var(--soft); font-size: 14px; }
+.bands dd { margin: 0; text-align: right; font-variant-numeric: tabular-nums; }
+.typed { font: 13px/1.5 ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace;
+  overflow-wrap: anywhere; max-width: none; margin: 4px 0 0; }
+.finder { display: flex; flex-wrap: wrap; gap: 8px 10px; align-items: center; margin: 12px 0 0; }
+.finder[hidden] { display: none; }
+.finder input, .finder button { font: inherit; font-size: 14px; color: var(--text);
+  background: var(--card); border: 1px solid var(--line); border-radius: 7px; padding: 5px 10px; }
+.finder input { flex: 1 1 220px; min-width: 0; }
+.finder button:disabled { color: var(--soft); opacity: .6; }
+.every { table-layout: fixed; }
+.every th:nth-child(1) { width: 92px; } .every th:nth-child(2) { width: 74px; }
+.every th:nth-child(3) { width: 20%; } .every th:nth-child(5) { width: 30%; }
+.every .begin { color: var(--soft); font-size: 13px; unicode-bidi: isolate; }
+.every td:nth-child(3), .every th:nth-child(3) { padding-left: 8px; }
+.timing .share, .bands .share { display: block; height: 9px; border-radius: 3px;
+  background: var(--accepted); min-width: 1px; }
 .settings { display: grid; grid-template-columns: repeat(auto-fill, minmax(160px, 1fr));
   gap: 10px 18px; }
 .settings dt { color: var(--soft); font-size: 13px; }
@@ -130,6 +149,13 @@ footer { margin-top: 44px; color: var(--soft); font-size: 13px; }
   .sides { gap: 0 10px; }
   .members th:nth-child(3), .members td:nth-child(3) { display: none; }
   .members th:nth-child(2) { width: 34%; } .members th:nth-child(1) { width: 74px; }
+  .timing th, .timing td { padding-right: 8px; font-size: 13px; }
+  .timing td:last-child { width: 22%; }
+  svg text { font-size: 14px; }
+  .every th:nth-child(5), .every td:nth-child(5) { display: none; }
+  .every th:nth-child(1) { width: 76px; } .every th:nth-child(2) { width: 58px; }
+  .every th:nth-child(3) { width: 30%; }
+  .bands div { grid-template-columns: 6em 4em 1fr; }
 }
 @media print {
   :root {
@@ -140,7 +166,8 @@ footer { margin-top: 44px; color: var(--soft); font-size: 13px; }
   }
   * { -webkit-print-color-adjust: exact; print-color-adjust: exact; }
   body { max-width: none; padding: 0; font-size: 10.5pt; }
-  nav { display: none; }
+  nav, .finder { display: none; }
+  .every tr[hidden] { display: table-row; }
   h2 { break-after: avoid; }
   figure, .tile, tr, .head, .warning { break-inside: avoid; }
   del { text-decoration: line-through; } ins { text-decoration: underline; }

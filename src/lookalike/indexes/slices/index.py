@@ -26,23 +26,21 @@ from lookalike.checks import (
     whole_number,
 )
 from lookalike.errors import ArgumentError, CorruptIndexError
+from lookalike.indexes.among import Among
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
 from lookalike.indexes.merging import padded
-from lookalike.indexes.results import (
-    Matches,
-    Neighbors,
-    too_many_matches,
-)
+from lookalike.indexes.results import Matches, Neighbors, too_many_matches
 from lookalike.indexes.rows import Rows, as_ids
 from lookalike.indexes.slices.change import Segments, refuse_known, with_rows, without_ids
 from lookalike.indexes.slices.core_answer import CoreAnswer
-from lookalike.indexes.slices.search import Settings, nearest_in, search_settings, within_in
-from lookalike.indexes.slices.segments import (
-    Segment,
-    merged_segments,
-    renumbered,
-    wants_lists,
+from lookalike.indexes.slices.search import (
+    Settings,
+    nearest_in,
+    search_settings,
+    to_search,
+    within_in,
 )
+from lookalike.indexes.slices.segments import Segment, merged_segments, renumbered, wants_lists
 from lookalike.indexes.slices.width import MOST_SLICE_BITS, checked_width
 from lookalike.signatures import as_queries
 
@@ -216,11 +214,12 @@ class SliceIndex(Index):
         queries: ArrayLike,
         k: SupportsIndex,
         *,
-        expand: SupportsIndex = 3,
+        expand: SupportsIndex | None = None,
         admit: SupportsIndex | None = None,
         rerank: SupportsIndex | None = None,
         exact: bool = False,
         explain: bool = False,
+        among: Among | None = None,
         threads: SupportsIndex | None = None,
     ) -> Neighbors:
         """Return k near signatures of each query, nearest first, ties by id.
@@ -229,10 +228,13 @@ class SliceIndex(Index):
         paper's i); those beyond `admit` bits (j; `expand` unless told) raise the score of
         candidates but bring in no new ones. The `rerank` best by (score, id) get their true
         distance (the larger of 1000 and 10·k unless told); the k nearest of them are returned.
+        Without `expand`, it is 3; queries for which the lists of the index would take longer than a
+        scan are scanned instead, and what they find is exact.
 
         `exact` of the result is True if the bounds prove that these are the k nearest, ties
         included. With `exact=True` the search expands until they do, or scans where that is
-        cheaper. `explain=True` says what was read.
+        cheaper. `explain=True` says what was read. `among`: as if there were only these ids, or
+        those whose place in a mask is True; of few, all are compared.
 
         Queries of a batch share what they read, and are answered the quicker the more there are of
         them, with the same result; that takes up to some 200 MB for each thread meanwhile.
@@ -241,7 +243,8 @@ class SliceIndex(Index):
         wanted = neighbor_count(k, len(rows), len(self))
         settings = self.search_settings(wanted, expand, admit, rerank)
         prove, tell = flag("exact", exact), flag("explain", explain)
-        top = self.top(rows, wanted, settings, prove, tell, thread_count(threads))
+        segments = to_search(self._segments, among, self.next_id)
+        top = self.top(rows, wanted, settings, prove, tell, thread_count(threads), segments)
         proven = top.proven.astype(bool)
         explanation = top.explanation(self.bits, self.slice_bits, wanted) if tell else None
         ids, distances = (padded(array, wanted) for array in (top.ids, top.distances))
@@ -254,12 +257,14 @@ class SliceIndex(Index):
         *,
         limit: SupportsIndex = DEFAULT_LIMIT,
         explain: bool = False,
+        among: Among | None = None,
         threads: SupportsIndex | None = None,
     ) -> Matches:
         """Return every signature at distance `radius` or less from each query; always exact.
 
         By the general pigeonhole principle, with thresholds chosen per query by the lengths of
-        lists; scans where that is cheaper. More than `limit` matches raise `ResultTooLargeError`.
+        lists; scans where that is cheaper. `among` as for `search`. More than `limit` matches raise
+        `ResultTooLargeError`.
         """
         rows = as_queries(queries, self.bits)
         most = whole_number("limit", limit, at_least=0)
@@ -267,7 +272,8 @@ class SliceIndex(Index):
         tell = flag("explain", explain)
         workers = thread_count(threads)
         try:
-            return within_in(self._segments, self.slice_bits, rows, near, most, tell, workers)
+            segments = to_search(self._segments, among, self.next_id)
+            return within_in(segments, self.slice_bits, rows, near, most, tell, workers)
         except _native.TooManyResults:
             raise too_many_matches(most, radius, len(rows)) from None
         except _native.CorruptLists:
@@ -323,11 +329,11 @@ class SliceIndex(Index):
     def search_settings(
         self,
         k: int,
-        expand: SupportsIndex,
+        expand: SupportsIndex | None,
         admit: SupportsIndex | None,
         rerank: SupportsIndex | None,
     ) -> Settings:
-        """Return valid (expand, admit, rerank)."""
+        """Return settings that are valid here."""
         return search_settings(self.bits, self.slice_bits, k, expand, admit, rerank)
 
     def top(
@@ -338,12 +344,12 @@ class SliceIndex(Index):
         exact: bool,
         explain: bool,
         threads: int,
+        segments: Segments | None = None,
     ) -> CoreAnswer:
         """Run the search and return all that the core tells, for k or as many as there are."""
+        parts = self._segments if segments is None else segments
         try:
-            return nearest_in(
-                self._segments, self.slice_bits, rows, k, settings, exact, explain, threads
-            )
+            return nearest_in(parts, self.slice_bits, rows, k, settings, exact, explain, threads)
         except _native.CorruptLists:
             raise self._damaged() from None
 

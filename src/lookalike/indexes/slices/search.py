@@ -4,48 +4,74 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import SupportsIndex
+from typing import NamedTuple, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.checks import LARGEST, whole_number
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, Said
+from lookalike.indexes.among import Among, Chosen
 from lookalike.indexes.results import NO_LIMIT, Explanation, Matches, as_int64
 from lookalike.indexes.slices.core_answer import CoreAnswer
-from lookalike.indexes.slices.segments import Segment
+from lookalike.indexes.slices.segments import Segment, chosen_of
 
-__all__ = ["Settings", "nearest_in", "search_settings", "within_in"]
+__all__ = ["Settings", "nearest_in", "search_settings", "to_search", "within_in"]
 
 _MOST_VARIANTS = 1 << 22
 
-Settings = tuple[int, int, int]
-"""Valid (expand, admit, rerank)."""
+_COPIED, _COPIED_SHARE = 4096, 64
+"""Chosen rows that are compared one by one: so many, or this share of all; for more, lists."""
+
+_USUAL_EXPAND = 3
+
+
+class Settings(NamedTuple):
+    """How far a search goes; valid."""
+
+    expand: int
+    admit: int
+    rerank: int
+    or_scan: bool
+    """Whether queries are scanned where lists would take longer."""
 
 
 def search_settings(
     bits: int,
     slice_bits: int,
     k: int,
-    expand: SupportsIndex,
+    expand: SupportsIndex | None,
     admit: SupportsIndex | None,
     rerank: SupportsIndex | None,
 ) -> Settings:
     """Return the settings of a search for k, or say what is wrong with them."""
     widest = _native.slice_widths(bits, slice_bits)[0]
-    wide = min(whole_number("expand", expand, at_least=0), widest)
+    wide = _USUAL_EXPAND if expand is None else whole_number("expand", expand, at_least=0)
+    wide = min(wide, widest)
     lists = sum(math.comb(widest, ones) for ones in range(wide + 1))
     if lists > _MOST_VARIANTS:
         raise ArgumentError(
-            f"expand is {wide}: {lists} lists for each slice of {widest} bits; expected at "
-            f"most {_MOST_VARIANTS}: use a smaller expand, or exact=True"
+            Said("expand"),
+            f" is {wide}: {lists} lists for each slice of {widest} bits; expected at "
+            f"most {_MOST_VARIANTS}: use a smaller expand, or ",
+            Said("exact=True", "--exact"),
         )
     narrow = wide if admit is None else min(whole_number("admit", admit, at_least=0), wide)
     best = max(1000, 10 * k)
     if rerank is not None:
         best = whole_number("rerank", rerank, at_least=k)
-    return wide, narrow, min(best, LARGEST)
+    return Settings(wide, narrow, min(best, LARGEST), expand is None)
+
+
+def to_search(
+    segments: tuple[Segment, ...], among: Among | None, next_id: int
+) -> tuple[Segment, ...]:
+    """Return the segments of what may be found: few are copied and compared one by one."""
+    if among is None:
+        return segments
+    most = max(_COPIED, sum(segment.alive for segment in segments) // _COPIED_SHARE)
+    return chosen_of(segments, Chosen.of(among, next_id), most)
 
 
 def nearest_in(
@@ -61,17 +87,17 @@ def nearest_in(
     """Return all that the core tells, for k or as many as there are."""
     alive = sum(segment.alive for segment in segments)
     top = CoreAnswer(len(rows), min(k, max(1, alive)), alive)
-    expand, admit, rerank = settings
     _native.slice_nearest(
         [segment.native() for segment in segments],
         slice_bits,
         rows,
         _native.NearestSettings(
             k=top.ids.shape[1],
-            expand=expand,
-            admit=admit,
-            rerank=rerank,
+            expand=settings.expand,
+            admit=settings.admit,
+            rerank=settings.rerank,
             exact=exact,
+            or_scan=settings.or_scan,
             explain=explain,
         ),
         threads,

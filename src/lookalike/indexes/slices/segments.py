@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.errors import CorruptIndexError
+from lookalike.indexes.among import Chosen
 from lookalike.indexes.rows import Rows
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ __all__ = [
     "BUFFER",
     "Lists",
     "Segment",
+    "chosen_of",
     "extended",
     "merged_segments",
     "renumbered",
@@ -150,8 +153,25 @@ class Segment:
         """Return the rows that have not been removed."""
         if self.removed is None:
             return self.rows
-        kept = np.flatnonzero(self.removed == 0)
-        return Rows(self.rows.signatures[kept], self.rows.all_ids()[kept], self.rows.ascending)
+        return self.rows.take(np.flatnonzero(self.removed == 0))
+
+    def places(self, chosen: Chosen) -> NDArray[np.int64]:
+        """Return where the living rows are whose ids are chosen, in ascending order."""
+        found = self.find(chosen.listed())
+        return np.sort(found[found >= 0])
+
+    def only(self, chosen: Chosen) -> Segment:
+        """Return the segment as if all rows that are not chosen had been removed."""
+        removed = np.ones(len(self), np.uint8)
+        if chosen.mask is None:
+            removed[self.places(chosen)] = 0
+        elif self.rows.ids is None:
+            np.logical_not(chosen.mask[: len(self)], out=removed[: len(chosen.mask)], dtype=bool)
+        else:
+            np.logical_not(chosen.has(self.rows.ids), out=removed, dtype=bool)
+        if self.removed is not None:
+            removed |= self.removed
+        return Segment(self.rows, self.slice_bits, removed, self.lists, int(removed.sum()))
 
     def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
         """Return what has to be saved, by name."""
@@ -206,6 +226,17 @@ class Segment:
                 f"{container.path} holds slice lists of the wrong length; it is damaged"
             ) from None
         return segment
+
+
+def chosen_of(segments: Sequence[Segment], chosen: Chosen, most: int) -> tuple[Segment, ...]:
+    """Return segments of the chosen rows alone: copies of up to `most`, else with others left out.
+
+    Copies have no lists: they are compared one by one.
+    """
+    if len(chosen) > most:
+        return tuple(segment.only(chosen) for segment in segments)
+    copied = [segment.rows.take(segment.places(chosen)) for segment in segments]
+    return (Segment(_joined(copied), segments[0].slice_bits),)
 
 
 def merged_segments(segments: list[Segment], threads: int) -> Segment:

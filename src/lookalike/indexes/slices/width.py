@@ -7,7 +7,7 @@ from typing import SupportsIndex
 
 from lookalike import _native
 from lookalike.checks import whole_number
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, Said
 
 __all__ = ["MOST_SLICE_BITS", "checked_width", "list_bytes", "slice_width"]
 
@@ -34,8 +34,8 @@ def slice_width(count: int, bits: int, memory: int | None = None) -> int:
             return other
     least = min(list_bytes(count, bits, other) for other in others)
     raise ArgumentError(
-        f"memory is {memory} bytes; the lists of {count} signatures of {bits} bits take at least "
-        f"{least}"
+        Said("memory"),
+        f" is {memory} bytes; the lists of {count} signatures of {bits} bits take at least {least}",
     )
 
 

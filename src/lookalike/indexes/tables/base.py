@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
@@ -10,11 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
 from lookalike.checks import neighbor_count, thread_count
-from lookalike.errors import CorruptIndexError
+from lookalike.errors import CorruptIndexError, ResultTooLargeError
+from lookalike.indexes.among import Among, Chosen, only_chosen, worth_copying
 from lookalike.indexes.base import Index
 from lookalike.indexes.merging import MatchColumns, merged_matches, nearest_of, padded
 from lookalike.indexes.results import NO_LIMIT, Matches, Neighbors, as_int64, too_many_matches
 from lookalike.indexes.rows import Rows
+from lookalike.indexes.scanning import scan_nearest, scan_within
+from lookalike.indexes.slices.segments import Segment, chosen_of
 from lookalike.indexes.tables.sorted_table import SortedTable
 from lookalike.signatures import as_queries
 from lookalike.signatures.arrays import MAX_BITS
@@ -22,7 +27,7 @@ from lookalike.signatures.arrays import MAX_BITS
 if TYPE_CHECKING:
     from lookalike.storage import Container
 
-__all__ = ["TabledIndex"]
+__all__ = ["TabledIndex", "first_of_each"]
 
 _CHUNK = 1 << 22
 
@@ -63,7 +68,12 @@ class TabledIndex(Index):
         return signatures, np.arange(len(self)) if self._ids is None else self._ids
 
     def search(
-        self, queries: ArrayLike, k: SupportsIndex, *, threads: SupportsIndex | None = None
+        self,
+        queries: ArrayLike,
+        k: SupportsIndex,
+        *,
+        among: Among | None = None,
+        threads: SupportsIndex | None = None,
     ) -> Neighbors:
         """Return the k nearest signatures of each query, nearest first, ties by id; exact.
 
@@ -71,11 +81,16 @@ class TabledIndex(Index):
         """
         rows = as_queries(queries, self.bits)
         wanted = neighbor_count(k, len(rows), len(self))
-        return self._scan_nearest(rows, wanted, thread_count(threads))
+        chosen = None if among is None else Chosen.of(among, self.next_id)
+        return self._scan_nearest(rows, wanted, thread_count(threads), chosen)
 
     # Scanning
 
-    def _scan_nearest(self, rows: NDArray[np.uint8], k: int, threads: int) -> Neighbors:
+    def _scan_nearest(
+        self, rows: NDArray[np.uint8], k: int, threads: int, chosen: Chosen | None = None
+    ) -> Neighbors:
+        if chosen is not None:
+            return scan_nearest(self._among(chosen, len(rows)), rows, k, threads)
         ids = np.empty((len(rows), 0), np.int64)
         distances = np.empty((len(rows), 0), np.int32)
         for signatures, own in self._chunks():
@@ -104,6 +119,41 @@ class TabledIndex(Index):
             query = np.repeat(np.arange(len(rows)), np.diff(offsets))
             parts.append((query, as_int64(ids), distances))
         return merged_matches(len(rows), parts, exact=True)
+
+    def _within_among(
+        self,
+        ask: Callable[[], Matches] | None,
+        among: Among,
+        rows: NDArray[np.uint8],
+        radius: int,
+        limit: int,
+        first: bool,
+        threads: int,
+    ) -> Matches:
+        """Return those that are chosen of all matches, for which to `ask`.
+
+        Where they cannot be asked for, or all would be too many, the chosen are scanned.
+        """
+        chosen, matches = Chosen.of(among, self.next_id), None
+        if ask is not None:
+            with suppress(ResultTooLargeError):
+                matches = only_chosen(ask(), chosen)
+        if matches is None:
+            part = self._among(chosen, len(rows))
+            matches = scan_within(part, rows, radius, limit, threads, radius)
+        return first_of_each(matches) if first else matches
+
+    @cached_property
+    def _segment(self) -> Segment:
+        """The first table as rows with ids, which find places by them."""
+        rows = self._rows_of(slice(None))
+        ids = rows.astype(np.int64) if self._ids is None else self._ids[rows]
+        return Segment(Rows(self._tables[0].signatures, ids, ascending=False), 1)
+
+    def _among(self, chosen: Chosen, queries: int) -> Segment:
+        """Return what is to be scanned."""
+        (part,) = chosen_of([self._segment], chosen, worth_copying(len(self), self.bits, queries))
+        return part
 
     def _chunks(self) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int64]]]:
         """Yield signatures and their ids, some at a time; at least once."""
@@ -159,3 +209,11 @@ class TabledIndex(Index):
                     f"{container.path} holds {len(self)} signatures and {len(self._ids)} ids; "
                     "it is damaged"
                 )
+
+
+def first_of_each(matches: Matches) -> Matches:
+    """Return the nearest match of each query only."""
+    some = np.diff(matches.offsets) > 0
+    places: NDArray[np.int64] = matches.offsets[:-1][some]
+    offsets = np.concatenate([[0], np.cumsum(some)]).astype(np.int64)
+    return Matches(offsets, matches.ids[places], matches.distances[places], matches.exact)

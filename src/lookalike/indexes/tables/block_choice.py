@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate, combinations
 
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, Said
 from lookalike.indexes.tables.sorted_table import Runs, header_width
 from lookalike.indexes.tables.steps import TableSteps
 
@@ -110,8 +110,9 @@ def choose_blocks(
     """Return the choice that was asked for, or the quickest one within the memory."""
     if radius >= bits:
         raise ArgumentError(
-            f"radius is {radius} and signatures have {bits} bits: everything is within it; "
-            "expected a radius of less than the bits"
+            Said("radius"),
+            f" is {radius} and signatures have {bits} bits: everything is within it; expected a "
+            "radius of less than the bits",
         )
     choices = [
         choice
@@ -128,8 +129,9 @@ def choose_blocks(
     if not fitting:
         least = min(choice.bytes(count, compressed) for choice in choices)
         raise ArgumentError(
-            f"memory is {memory} bytes; the tables of {count} signatures of {bits} bits for a "
-            f"radius of {radius} take at least {least}"
+            Said("memory"),
+            f" is {memory} bytes; the tables of {count} signatures of {bits} bits for a "
+            f"radius of {radius} take at least {least}",
         )
     return min(fitting, key=lambda each: (each.usual_cost(count, compressed), each.tables))
 

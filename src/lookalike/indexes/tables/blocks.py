@@ -8,6 +8,7 @@ compared only with the signatures that have its own leading blocks.
 from __future__ import annotations
 
 import warnings
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
@@ -16,11 +17,14 @@ from numpy.typing import ArrayLike, NDArray
 from lookalike import _native
 from lookalike.checks import flag, neighbor_count, thread_count, whole_number
 from lookalike.errors import CorruptIndexError, LookalikeWarning, ResultTooLargeError
+from lookalike.indexes.among import Among, Chosen
 from lookalike.indexes.base import DEFAULT_LIMIT
+from lookalike.indexes.merging import merged_matches
 from lookalike.indexes.results import NO_LIMIT, Matches, Neighbors, as_int64, too_many_matches
-from lookalike.indexes.tables.base import TabledIndex
+from lookalike.indexes.tables.base import TabledIndex, first_of_each
 from lookalike.indexes.tables.block_choice import BlockChoice, choose_blocks, much_quicker
 from lookalike.indexes.tables.sorted_table import SortedTable
+from lookalike.indexes.tables.steps import TableSteps
 from lookalike.signatures import as_queries
 
 if TYPE_CHECKING:
@@ -29,6 +33,9 @@ if TYPE_CHECKING:
 __all__ = ["BlockIndex"]
 
 _WORTH_A_LOOK = 1_000_000
+_SOME = 256
+"""Signatures that tell how long buckets are."""
+_SURELY = 4
 
 
 class BlockIndex(TabledIndex):
@@ -130,43 +137,95 @@ class BlockIndex(TabledIndex):
         *,
         first: bool = False,
         limit: SupportsIndex = DEFAULT_LIMIT,
+        among: Among | None = None,
         threads: SupportsIndex | None = None,
     ) -> Matches:
         """Return every signature at distance `radius` or less from each query; always exact.
 
         The radius is that of the index unless told. A smaller one costs no more; a larger one than
-        the tables guarantee is answered by a scan over all signatures. With `first=True` each query
+        the tables guarantee is answered by a scan over all signatures, and so are queries whose
+        buckets hold so much that this is quicker. With `first=True` each query
         stops at the first match met, so that it has one if there is any at all, not necessarily the
-        nearest; which one does not depend on threads. More than `limit` matches in all raise
+        nearest; which one does not depend on threads. `among`: as if there were only these ids, or
+        those whose place in a mask is True. More than `limit` matches in all raise
         `ResultTooLargeError`.
         """
         rows = as_queries(queries, self.bits)
         most = whole_number("limit", limit, at_least=0)
         near = self.radius if radius is None else whole_number("radius", radius, at_least=0)
         one, workers = flag("first", first), thread_count(threads)
+        if among is not None:
+
+            def ask() -> Matches:
+                return self.within(rows, near, limit=most, threads=workers)
+
+            reach, tabled = min(near, self.bits), ask if near <= self.widest else None
+            return self._within_among(tabled, among, rows, reach, most, one, workers)
         if near > self.widest:
             matches = self._scan_within(rows, min(near, self.bits), most, workers)
             return first_of_each(matches) if one else matches
         # With one leading block, radius + 1 tables are enough: not all of them can differ.
-        tables = self._tables[: near + 1] if self.lead == 1 else self._tables
+        tables = [
+            table.native()
+            for table in (self._tables[: near + 1] if self.lead == 1 else self._tables)
+        ]
         try:
+            # Whoever wants the first match seldom reads a bucket to its end.
+            scanned = np.zeros(len(rows), bool) if one else self._long_buckets(tables, rows)
+            looked_up = rows[~scanned] if scanned.any() else rows
             offsets, ids, distances = _native.block_within(
-                [table.native() for table in tables],
-                self._ids,
-                rows,
-                near,
-                one,
-                min(most, NO_LIMIT),
-                workers,
+                tables, self._ids, looked_up, near, one, min(most, NO_LIMIT), workers
             )
         except _native.TooManyResults:
             raise too_many_matches(most, near, len(rows)) from None
         except _native.CorruptTable:
             raise self._damaged() from None
-        return Matches(as_int64(offsets), as_int64(ids), distances, exact=True)
+        matches = Matches(as_int64(offsets), as_int64(ids), distances, exact=True)
+        if not scanned.any():
+            return matches
+        rest = self._scan_within(rows[scanned], near, most - len(ids), workers)
+        parts = []
+        for found, places in ((matches, ~scanned), (rest, scanned)):
+            columns = found.columns()
+            query = np.flatnonzero(places)[columns["query"]]
+            parts.append((query, columns["id"], columns["distance"]))
+        return merged_matches(len(rows), parts, exact=True)
+
+    def _long_buckets(
+        self, tables: list[_native.Table], rows: NDArray[np.uint8]
+    ) -> NDArray[np.bool_]:
+        """Return which queries have so much in their buckets that a scan is quicker.
+
+        Where signatures of the collection itself do not, on average, nobody looks.
+        """
+        width, size = self.bits // 8, self.bits // 8 * len(self)
+
+        def steps(bucket_rows: float) -> TableSteps:
+            return TableSteps(len(tables), bucket_rows)
+
+        usual = steps(self._usual_rows).usual_cost(width, self.compressed)
+        scan = _native.USUAL_COSTS.scan(size, max(1, len(rows)))
+        if _SURELY * usual < scan:
+            return np.zeros(len(rows), bool)
+        every = _native.bucket_rows(tables, rows)
+        return np.array([steps(n).usual_cost(width, self.compressed) > scan for n in every], bool)
+
+    @cached_property
+    def _usual_rows(self) -> float:
+        """How many rows the buckets of a signature of the collection have, on average."""
+        if not len(self):
+            return 0.0
+        some = np.random.default_rng(0).integers(0, len(self), _SOME)
+        own = self._tables[0].signatures[some]
+        return float(_native.bucket_rows([table.native() for table in self._tables], own).mean())
 
     def search(
-        self, queries: ArrayLike, k: SupportsIndex, *, threads: SupportsIndex | None = None
+        self,
+        queries: ArrayLike,
+        k: SupportsIndex,
+        *,
+        among: Among | None = None,
+        threads: SupportsIndex | None = None,
     ) -> Neighbors:
         """Return the k nearest signatures of each query, nearest first, ties by id; exact.
 
@@ -175,17 +234,18 @@ class BlockIndex(TabledIndex):
         """
         rows = as_queries(queries, self.bits)
         wanted, workers = neighbor_count(k, len(rows), len(self)), thread_count(threads)
+        chosen = None if among is None else Chosen.of(among, self.next_id)
         try:
-            near = self.within(rows, limit=_WORTH_A_LOOK, threads=workers)
+            near = self.within(rows, limit=_WORTH_A_LOOK, among=chosen, threads=workers)
         except ResultTooLargeError:
-            return self._scan_nearest(rows, wanted, workers)
+            return self._scan_nearest(rows, wanted, workers, chosen)
         enough = np.diff(near.offsets) >= wanted
         ids = np.empty((len(rows), wanted), np.int64)
         distances = np.empty((len(rows), wanted), np.int32)
         places = near.offsets[:-1][enough][:, None] + np.arange(wanted)
         ids[enough], distances[enough] = near.ids[places], near.distances[places]
         if not enough.all():
-            rest = self._scan_nearest(rows[~enough], wanted, workers)
+            rest = self._scan_nearest(rows[~enough], wanted, workers, chosen)
             ids[~enough], distances[~enough] = rest.ids, rest.distances
         return Neighbors(ids, distances, exact=True)
 
@@ -233,11 +293,3 @@ def _slow(choice: BlockChoice, quicker: BlockChoice, count: int) -> str:
         f"led by {quicker.lead} of {quicker.blocks} blocks, it can be some {times:,.0f} times "
         f"as quick: take tables={quicker.tables}, or leave the choice to BlockIndex"
     )
-
-
-def first_of_each(matches: Matches) -> Matches:
-    """Return the nearest match of each query only."""
-    some = np.diff(matches.offsets) > 0
-    places: NDArray[np.int64] = matches.offsets[:-1][some]
-    offsets = np.concatenate([[0], np.cumsum(some)]).astype(np.int64)
-    return Matches(offsets, matches.ids[places], matches.distances[places], matches.exact)

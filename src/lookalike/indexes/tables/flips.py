@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
 from lookalike.checks import flag, share, thread_count, whole_number
-from lookalike.errors import ArgumentError, CorruptIndexError, LookalikeWarning
+from lookalike.errors import ArgumentError, CorruptIndexError, LookalikeWarning, Said
+from lookalike.indexes.among import Among
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.indexes.results import NO_LIMIT, Matches, as_int64, too_many_matches
 from lookalike.indexes.tables.base import TabledIndex
@@ -215,6 +216,7 @@ class FlipIndex(TabledIndex):
         recall: SupportsFloat = 0.95,
         first: bool = False,
         limit: SupportsIndex = DEFAULT_LIMIT,
+        among: Among | None = None,
         threads: SupportsIndex | None = None,
     ) -> Matches:
         """Return signatures at distance `radius` or less from each query, most of them.
@@ -230,7 +232,8 @@ class FlipIndex(TabledIndex):
 
         With `first=True` each query stops at the first match met. `exact` is True if all flips were
         allowed: nothing within the radius is missing, or, with `first`, a query without a match has
-        none. More than `limit` matches in all raise `ResultTooLargeError`.
+        none. `among`: as if there were only these ids, or those whose place in a mask is True. More
+        than `limit` matches in all raise `ResultTooLargeError`.
         """
         rows = as_queries(queries, self.bits)
         near = min(whole_number("radius", radius, at_least=0), self.bits)
@@ -246,11 +249,21 @@ class FlipIndex(TabledIndex):
             tries = self._flips_for(near, target, one)
         if values is None and tries < all_sets(self.header_bits, near):
             warnings.warn(
-                f"FlipIndex.within has no weights: {tries} flips are tried in the order of their "
-                "size and position, which finds less than the likeliest would; give weights, or "
-                "allow all flips",
-                LookalikeWarning,
+                LookalikeWarning(
+                    Said("FlipIndex.within has no weights", "an index of flips knows no weights"),
+                    f": {tries} flips are tried in the order of their size and position, which "
+                    "finds less than the likeliest would; ",
+                    Said(
+                        "give weights, or allow all flips",
+                        "an index of --kind blocks or slices finds everything",
+                    ),
+                ),
                 stacklevel=2,
+            )
+        if among is not None:
+            return self._within_among(
+                lambda: self.within_checked(rows, values, near, tries, False, most, workers),
+                *(among, rows, near, most, one, workers),
             )
         return self.within_checked(rows, values, near, tries, one, most, workers)
 

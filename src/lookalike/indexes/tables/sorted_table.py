@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.errors import ArgumentError, CorruptIndexError
+from lookalike.errors import ArgumentError, CorruptIndexError, Said
 from lookalike.indexes.tables.large_pages import empty_in_large_pages
 
 if TYPE_CHECKING:
@@ -54,7 +54,8 @@ class SortedTable:
         if count > MOST_ROWS:
             raise ArgumentError(
                 f"there are {count} signatures; a table takes at most {MOST_ROWS}: make several "
-                "indexes and put them together with ShardedIndex"
+                "indexes",
+                Said(" and put them together with ShardedIndex", ""),
             )
         rows = empty_in_large_pages((count,), np.uint32)
         offsets = _empty_offsets(runs)

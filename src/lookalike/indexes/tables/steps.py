@@ -34,5 +34,5 @@ class TableSteps:
         `scattered`: they are not in the table, but wherever they are in the collection.
         """
         costs = _native.USUAL_COSTS
-        row = costs.compare(width) if scattered else costs.scan(width)
+        row = costs.compare(width) if scattered else costs.bucket(width)
         return self.buckets * costs.look_up() + self.rows * row

@@ -1,0 +1,1 @@
+"""Live MinHash: rows that come and go under keys."""

@@ -1,0 +1,111 @@
+"""What `lookalike search` prints: a table for people, an object a line for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lookalike.cli.output import say, say_json
+from lookalike.shown import shown
+
+LONGEST_ID = 200
+"""Characters that are shown of an id; JSON has them all."""
+
+_LONGEST_QUERY = 40
+_LONGEST_VALUE = 60
+
+
+@dataclass(frozen=True)
+class Found:
+    """A document that was found."""
+
+    id: str | int
+    distance: int
+    estimate: float | None
+    """The similarity that the distance suggests; None: nobody knows the signer."""
+    similarity: float | None = None
+    """The exact one; None: the texts are not at hand."""
+    columns: dict[str, Any] | None = None
+    """What else the corpus has of it; None: it was not looked at."""
+
+
+class Lines:
+    """A JSON object for each query."""
+
+    def begin(self, labels: Sequence[str | int]) -> None:
+        """Nothing comes before the lines."""
+
+    def query(self, label: str | int, found: Sequence[Found], exact: bool) -> None:
+        """Print one."""
+        results = []
+        for one in found:
+            result: dict[str, Any] = {"id": one.id, "distance": one.distance}
+            if one.estimate is not None:
+                result["estimate"] = round(one.estimate, 4)
+            if one.similarity is not None:
+                result["similarity"] = round(one.similarity, 4)
+            if one.columns:
+                result["columns"] = one.columns
+            results.append(result)
+        say_json({"query": label, "exact": exact, "results": results})
+
+
+class Table:
+    """A row for each result; columns are as wide as the first queries and results need."""
+
+    def __init__(self, columns: Sequence[str], *, compared: bool) -> None:
+        self._columns = columns
+        self._compared = compared
+        self._query_width = self._id_width = 0
+        self._widths: list[int] = []
+
+    def begin(self, labels: Sequence[str | int]) -> None:
+        """Look at the queries that come next."""
+        self._query_width = self._query_width or max(len(_shortened(one)) for one in labels)
+
+    def query(self, label: str | int, found: Sequence[Found], exact: bool) -> None:
+        """Print the results of one."""
+        query, proven = _shortened(label), "yes" if exact else "no"
+        names = [shown(one.id, LONGEST_ID) for one in found]
+        values = [[_value(one.columns, name) for name in self._columns] for one in found]
+        if not self._id_width:
+            self._query_width = max(5, self._query_width)
+            self._id_width = max(8, *map(len, names), 8)
+            heads = [shown(name, _LONGEST_VALUE) for name in self._columns]
+            self._widths = [max(map(len, column)) for column in zip(heads, *values, strict=True)]
+            self._row("query", "id", "distance", "estimate", "similarity", "exact", heads)
+        if not found:
+            self._row(query, "-", "-", "-", "-", proven, ["-"] * len(self._columns))
+        for name, one, cells in zip(names, found, values, strict=True):
+            estimate = "-" if one.estimate is None else f"{one.estimate:.2f}"
+            similarity = "-" if one.similarity is None else f"{one.similarity:.4f}"
+            self._row(query, name, str(one.distance), estimate, similarity, proven, cells)
+
+    def _row(
+        self,
+        query: str,
+        name: str,
+        distance: str,
+        estimate: str,
+        similarity: str,
+        exact: str,
+        values: Sequence[str],
+    ) -> None:
+        cells = [f"{query:<{self._query_width}}", f"{name:<{self._id_width}}", f"{distance:>8}"]
+        cells.append(f"{estimate:>8}")
+        if self._compared:
+            cells.append(f"{similarity:>10}")
+        cells.append(f"{exact:<5}" if values else exact)
+        cells += [f"{one:<{width}}" for one, width in zip(values, self._widths, strict=True)]
+        say("  ".join(cells).rstrip())
+
+
+def _value(columns: dict[str, Any] | None, name: str) -> str:
+    value = None if columns is None else columns.get(name)
+    return "-" if value is None else shown(" ".join(str(value).split()), _LONGEST_VALUE)
+
+
+def _shortened(label: str | int) -> str:
+    query = shown(" ".join(str(label)[:LONGEST_ID].split()))
+    return query if len(query) <= _LONGEST_QUERY else query[: _LONGEST_QUERY - 3] + "..."

@@ -1,0 +1,139 @@
+"""The corpus that an index was made from: the documents behind what was found.
+
+An index knows signatures and ids. Texts, by which similarities are exact, and other columns are in
+the corpus, which is read once, as far as needed.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.cli.arguments import corpus_of
+from lookalike.cli.command import Group
+from lookalike.cli.output import warn
+from lookalike.corpora import Corpus, Problems
+from lookalike.corpora.base import compute, pa
+from lookalike.corpora.columns import Columns, find_columns, text_strings
+from lookalike.errors import ArgumentError, Said
+from lookalike.indexes import Index
+from lookalike.shown import counted, shown
+from lookalike.signatures.exact import exact_similarity
+from lookalike.signatures.signer import DocumentSigner
+
+
+def add_origin(group: Group) -> None:
+    """Declare the corpus."""
+    group.add_argument(
+        "--in",
+        dest="origin",
+        metavar="CORPUS",
+        help="the corpus that was signed: documents are compared themselves",
+    )
+
+
+@dataclass
+class Origin:
+    """The documents of a corpus that somebody has asked for."""
+
+    corpus: Corpus
+    columns: Columns
+    signer: DocumentSigner
+    threads: int | None
+    _texts: list[str] = field(default_factory=list)
+    _values: list[dict[str, Any]] = field(default_factory=list)
+    _places: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, options: argparse.Namespace, index: Index) -> Origin | None:
+        """Return the corpus that --in names; None if there is no such option."""
+        if options.origin is None:
+            if getattr(options, "columns", None) is not None:
+                raise ArgumentError(
+                    Said("--columns"), " needs the corpus that was signed: --in CORPUS"
+                )
+            return None
+        signer = index.signer
+        if not isinstance(signer, DocumentSigner):
+            raise ArgumentError(
+                Said("--in"), " needs to know how documents were signed; sign with `lookalike sign`"
+            )
+        corpus = corpus_of([options.origin], options)
+        known = corpus.columns()
+        # The columns that were named may be those of the queries; then these are guessed.
+        text, id = (
+            name if name in known else None
+            for name in (getattr(options, "text", None), getattr(options, "id", None))
+        )
+        columns = find_columns(corpus, text, id)
+        if index.names is None:
+            columns = Columns(columns.text, None)  # documents are known by their rows
+        return cls(corpus, columns, signer, options.threads)
+
+    @property
+    def files(self) -> Sequence[Path]:
+        """What is read."""
+        return self.corpus.files
+
+    def read(self, wanted: set[str], more: Sequence[str] = ()) -> None:
+        """Read the documents of these ids, with more columns; say how many are not there."""
+        for name in more:
+            self.corpus.column_for(name, (), "answers")
+        first, row, sought = len(self.columns.names), 0, pa.array(sorted(wanted), pa.large_string())
+        for batch in self.corpus.read([*self.columns.names, *more], Problems(True)):
+            if len(self._places) == len(wanted):
+                break
+            ids = self.columns.ids(batch, row)
+            at = compute.indices_nonzero(compute.is_in(ids, value_set=sought)).to_numpy()
+            texts = text_strings(batch.column(0), self.columns.text, self.corpus)
+            for place in at.tolist():
+                if self._places.setdefault(ids[place].as_py(), len(self._texts)) < len(self._texts):
+                    continue  # of several with one id, the first
+                self._texts.append(texts[place].as_py() or "")
+                self._values.append(
+                    {name: batch.column(first + n)[place].as_py() for n, name in enumerate(more)}
+                )
+            row += len(ids)
+        missing = len(wanted) - len(self._places)
+        if missing:
+            warn(
+                f"{counted(missing, 'document')} of the index not found in "
+                f"{shown(self.corpus.name)}; is that the corpus that was signed?"
+            )
+
+    def columns_of(self, id: str | int) -> dict[str, Any] | None:
+        """Return the other columns of a document; None if it is not there."""
+        place = self._places.get(str(id))
+        return None if place is None else self._values[place]
+
+    def compared(self, text: str, ids: Sequence[str | int]) -> list[float | None]:
+        """Return how similar documents are to a text; None for one that is not there."""
+        places = [self._places.get(str(id)) for id in ids]
+        there = [place for place in places if place is not None]
+        documents = [text, *(self._texts[place] for place in there)]
+        right = np.arange(1, len(documents))
+        values = iter(self._similarity(documents, np.zeros_like(right), right).tolist())
+        return [None if place is None else next(values) for place in places]
+
+    def pairs(self, left: Sequence[str | int], right: Sequence[str | int]) -> NDArray[np.float64]:
+        """Return how similar documents are to each other; NaN where one is not there."""
+        one, two = (
+            np.array([self._places.get(str(id), -1) for id in ids], np.int64)
+            for ids in (left, right)
+        )
+        there = np.flatnonzero((one >= 0) & (two >= 0))
+        values = np.full(len(one), np.nan)
+        if len(there):
+            values[there] = self._similarity(self._texts, one[there], two[there])
+        return values
+
+    def _similarity(
+        self, documents: list[str], left: NDArray[np.int64], right: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        return exact_similarity(self.signer, documents, left, right, threads=self.threads)

@@ -1,0 +1,120 @@
+"""What was typed, and what to say where it cannot be understood: two lines, and exit status 2.
+
+The first line says what is wrong, and what may have been meant; the second where to look it up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from lookalike.cli.output import say
+from lookalike.shown import shown, shown_lines
+from lookalike.suggestions import nearest_word
+
+WRONG_USAGE = 2
+
+_LONGEST_MESSAGE = 2000
+
+
+def wrong_usage(command: str, message: str) -> None:
+    """Print the two lines."""
+    from lookalike.collection.stores.address import (
+        hide_passwords,  # commands need not import it
+    )
+
+    say(f"{command}: {shown(hide_passwords(message), _LONGEST_MESSAGE)}", file=sys.stderr)
+    say(f"`{command} --help` says how it is used", file=sys.stderr)
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that knows what may have been meant, and shows nothing that harms a terminal.
+
+    `dest` of an option is the name of the argument that it stands for in Python, so that an error
+    that speaks of the argument can be told of the option.
+    """
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, but for passwords, and end."""
+        wrong_usage(self.prog, message.removeprefix("argument "))
+        self.exit(WRONG_USAGE)
+
+    def options(self) -> dict[str, str]:
+        """Return what is typed for each argument: its option, or what its place is called."""
+        typed = {}
+        for action in self._actions:
+            long = [one for one in action.option_strings if one.startswith("--")]
+            names = [*long, *action.option_strings]
+            typed[action.dest] = names[0] if names else str(action.metavar or action.dest)
+        return typed
+
+    def parser_of(self, words: Sequence[str]) -> Parser:
+        """Return the parser of the command, and of its action, that these words begin with."""
+        commands = self._commands()
+        if commands is None:
+            return self
+        chosen = next((word for word in words if not word.startswith("-")), None)
+        found = commands.choices.get(chosen)
+        return self if found is None else found.parser_of(words[words.index(chosen) + 1 :])
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Refuse an option that does not exist before anything is said of those that are missing.
+
+        The parser of commands leaves that to the command.
+        """
+        words = sys.argv[1:] if args is None else list(args)
+        if self._commands() is None:
+            for word in words[: words.index("--") if "--" in words else None]:
+                self._check_option(word)
+        return super().parse_known_args(args, namespace)
+
+    def _check_option(self, word: str) -> None:
+        name = word.partition("=")[0]
+        if not name.startswith("--") or " " in word:  # argparse takes the others for values
+            return
+        if any(known.startswith(name) for known in self._option_string_actions):
+            return
+        long = [known for known in self._option_string_actions if known.startswith("--")]
+        self.error(f"there is no option {name}{_asked(nearest_word(name, long))}")
+
+    def unknown(self, words: Sequence[str]) -> NoReturn:
+        """Say that nobody asked for these words, which argparse has left over."""
+        if words[0].startswith("-"):
+            self.error(f"there is no option {words[0]}")
+        self.error(f"unexpected: {' '.join(words)}; is something missing between quotes?")
+
+    def _commands(self) -> Any:
+        """Return what holds the parsers of its commands, if it has commands."""
+        found = [one for one in self._actions if isinstance(one, argparse._SubParsersAction)]
+        return found[0] if found else None
+
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        expected = {int: "a whole number", float: "a number"}.get(action.type)  # type: ignore[call-overload]
+        try:
+            return super()._get_value(action, arg_string)
+        except argparse.ArgumentError:
+            if expected is None:  # then its type has said what it expects
+                raise
+            self.error(f"{_name(action)} is {arg_string!r}; expected {expected}")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is None or value in action.choices:
+            return
+        known = [str(choice) for choice in action.choices]
+        self.error(
+            f"{_name(action)} is {value!r}; expected one of {', '.join(known)}"
+            f"{_asked(nearest_word(value, known))}"
+        )
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        super()._print_message(shown_lines(message), file)
+
+
+def _name(action: argparse.Action) -> str:
+    return "/".join(action.option_strings) or str(action.metavar or action.dest)
+
+
+def _asked(word: str | None) -> str:
+    return "" if word is None else f"; did you mean {word}?"

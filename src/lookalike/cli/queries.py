@@ -1,0 +1,140 @@
+"""What `lookalike search` looks for: texts that were typed, documents of files, signatures."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.cli.arguments import corpus_of
+from lookalike.cli.output import warn, warn_left_out
+from lookalike.corpora import Problems
+from lookalike.corpora.columns import find_columns, id_strings, text_strings
+from lookalike.errors import ArgumentError, Said, SignatureError
+from lookalike.indexes import Index, open_index
+from lookalike.shown import shown
+from lookalike.signatures.signer import DocumentSigner
+
+AT_A_TIME = 1 << 12
+
+_SIGNATURES = (".lookalike", ".npy", ".npz")
+_LONGEST_NAME = 4096
+
+
+@dataclass(frozen=True)
+class Queries:
+    """Some queries at a time."""
+
+    labels: Sequence[str | int]
+    signatures: NDArray[np.uint8]
+    texts: list[str] | None = None
+    """None where there are signatures alone."""
+    empty: frozenset[int] = frozenset()
+    """Those that have no words, and so nothing to look for."""
+
+
+def take_files(options: argparse.Namespace) -> None:
+    """Let a QUERY that is the name of a file stand for what is in it, and say so.
+
+    Nobody looks for the words of a file's name; who does may send them through standard input.
+    """
+    files = [query for query in options.queries if _is_file(query)]
+    if not files:
+        options.queries = [sys.stdin.read() if one == "-" else one for one in options.queries]
+        return
+    if len(options.queries) > 1 or options.file is not None or options.signatures is not None:
+        raise ArgumentError(
+            Said("queries"),
+            f" {files[0]} is a file, and there is something else to look for; search for one after "
+            "the other",
+        )
+    if Path(files[0]).suffix in _SIGNATURES:
+        options.signatures = Path(files[0])
+    else:
+        options.file = files[0]
+    options.queries = []
+    warn(f"{shown(files[0])} is a file: what is in it is looked for", kind="")
+
+
+def _is_file(query: str) -> bool:
+    try:
+        return len(query) < _LONGEST_NAME and Path(query).is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def queries_of(options: argparse.Namespace, index: Index) -> Iterator[Queries]:
+    """Yield what is looked for, some at a time."""
+    if options.signatures is not None:
+        yield from _signature_queries(options.signatures, index)
+        return
+    signer = text_signer(index, options.index)
+    if options.queries:
+        for begin in range(0, len(options.queries), AT_A_TIME):
+            texts = options.queries[begin : begin + AT_A_TIME]
+            yield _signed(texts, texts, signer, options.threads)
+        return
+    corpus = corpus_of([options.file], options)
+    columns = find_columns(corpus, options.text, options.id)
+    row = 0
+    problems = Problems(options.skip_bad)
+    for batch in corpus.read(columns.names, problems):
+        texts = text_strings(batch.column(0), columns.text, corpus).fill_null("").to_pylist()
+        labels: Any = list(range(row, row + len(texts)))
+        if columns.id:
+            labels = id_strings(batch.column(1), row).to_pylist()
+        for begin in range(0, len(texts), AT_A_TIME):
+            part = slice(begin, begin + AT_A_TIME)
+            yield _signed(labels[part], texts[part], signer, options.threads)
+        row += len(texts)
+    warn_left_out(problems.bad, problems.examples)
+
+
+def _signature_queries(path: Path, index: Index) -> Iterator[Queries]:
+    queries = open_index(path)
+    both = (queries.signer, index.signer)
+    if both[0] is not None and both[1] is not None and both[0] != both[1]:
+        raise SignatureError(
+            f"{path} was signed by ",
+            both[0].said(),
+            ", the index holds signatures of ",
+            both[1].said(),
+            "; sign the queries again with --like INDEX",
+        )
+    signatures, ids = queries.living()
+    for begin in range(0, len(ids), AT_A_TIME):
+        part = slice(begin, begin + AT_A_TIME)
+        labels: Any = [queries.name(id) for id in ids[part].tolist()]
+        yield Queries(labels, signatures[part])
+
+
+def text_signer(index: Index, path: Path) -> DocumentSigner:
+    """Return the signer of an index that takes texts."""
+    signer = index.signer
+    if signer is None:
+        raise ArgumentError(
+            f"{path} does not say how its documents were signed; look for --signatures FILE, or "
+            "make it from a file of `lookalike sign`"
+        )
+    if not isinstance(signer, DocumentSigner) or not signer.features.is_document(""):
+        raise ArgumentError(
+            f"{path} was signed by ",
+            signer.said(),
+            ", which takes no texts; look for --signatures FILE",
+        )
+    return signer
+
+
+def _signed(
+    labels: Sequence[str | int], texts: list[str], signer: DocumentSigner, threads: int | None
+) -> Queries:
+    counts = signer.feature_counts(texts, threads=threads)
+    signatures = signer.sign(texts, threads=threads)
+    empty = frozenset(np.flatnonzero(counts == 0).tolist())
+    return Queries(labels, signatures, texts, empty)

@@ -1,0 +1,54 @@
+"""datasketch's MinHash and LSH as its users call them.
+
+Hash values, permutations and serialized forms are the same, bit for bit: what datasketch stored can
+be read here, and the other way round. What is not here is named by an error that says what to do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lookalike.compat.datasketch.b_bit_minhash import bBitMinHash
+from lookalike.compat.datasketch.hashfunc import sha1_hash32
+from lookalike.compat.datasketch.lean_minhash import LeanMinHash
+from lookalike.compat.datasketch.lsh import MinHashLSH
+from lookalike.compat.datasketch.lshensemble import MinHashLSHEnsemble
+from lookalike.compat.datasketch.lshforest import MinHashLSHForest
+from lookalike.compat.datasketch.minhash import MinHash
+from lookalike.compat.datasketch.weighted_minhash import WeightedMinHash, WeightedMinHashGenerator
+from lookalike.errors import MissingDependencyError
+
+__all__ = [
+    "LeanMinHash",
+    "MinHash",
+    "MinHashLSH",
+    "MinHashLSHEnsemble",
+    "MinHashLSHForest",
+    "WeightedMinHash",
+    "WeightedMinHashGenerator",
+    "WeightedMinHashLSH",
+    "WeightedMinHashLSHForest",
+    "bBitMinHash",
+    "sha1_hash32",
+]
+
+WeightedMinHashLSH = MinHashLSH
+WeightedMinHashLSHForest = MinHashLSHForest
+
+_ELSEWHERE = {
+    "AsyncMinHashLSH": "MinHashLSH here is in memory and answers within microseconds; a collection "
+    "(la.open_collection) is shared by processes",
+    "HNSW": "la.plan names an index for signatures",
+    "HyperLogLog": "MinHash.count estimates how many values there are",
+    "HyperLogLogPlusPlus": "MinHash.count estimates how many values there are",
+    "MinHashLSHBloom": "MinHashLSH keeps a row and some 20 bytes a band",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ELSEWHERE:
+        raise MissingDependencyError(
+            f"lookalike.compat.datasketch has no {name}: {_ELSEWHERE[name]}; for datasketch's own, "
+            "install it: pip install datasketch"
+        )
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,90 @@
+"""The binary indexes of faiss, as they are called, over this core.
+
+    import lookalike.compat.faiss as faiss
+
+Signatures are the same arrays in both, so nothing is converted. Results have faiss' types and
+layout: `search` returns (int32 distances, int64 labels), empty places are 2147483647 and -1;
+`range_search` returns (uint64 limits, float32 distances, int64 labels) of what is nearer than the
+radius, which itself is left out. What differs:
+
+- Ties are broken by position, and results within a radius come by (distance, position); faiss
+  promises neither.
+- Files are lookalike's, checksummed; those of faiss are refused with what to do.
+- What faiss throws as `RuntimeError` or refuses by `assert` raises `FaissError`, which is both a
+  `RuntimeError` and an `la.ArgumentError`; what it would read beyond its memory for, too.
+- There are no graphs and no clusters (`BHNSW`, `BIVF`), and nothing for vectors of floats.
+"""
+
+from lookalike.compat.faiss.base import (
+    FaissError,
+    IndexBinary,
+    omp_get_max_threads,
+    omp_set_num_threads,
+    vector_to_array,
+)
+from lookalike.compat.faiss.files import (
+    clone_binary_index,
+    deserialize_index_binary,
+    downcast_IndexBinary,
+    index_binary_factory,
+    read_index_binary,
+    serialize_index_binary,
+    write_index_binary,
+)
+from lookalike.compat.faiss.flat import IndexBinaryFlat, knn_hamming
+from lookalike.compat.faiss.hashes import (
+    IndexBinaryHash,
+    IndexBinaryHashStats,
+    IndexBinaryMultiHash,
+    cvar,
+)
+from lookalike.compat.faiss.id_map import IndexBinaryIDMap, IndexBinaryIDMap2
+from lookalike.compat.faiss.selectors import (
+    IDSelector,
+    IDSelectorAll,
+    IDSelectorAnd,
+    IDSelectorArray,
+    IDSelectorBatch,
+    IDSelectorBitmap,
+    IDSelectorNot,
+    IDSelectorOr,
+    IDSelectorRange,
+    IDSelectorTranslated,
+    IDSelectorXOr,
+    SearchParameters,
+)
+
+__all__ = [
+    "FaissError",
+    "IDSelector",
+    "IDSelectorAll",
+    "IDSelectorAnd",
+    "IDSelectorArray",
+    "IDSelectorBatch",
+    "IDSelectorBitmap",
+    "IDSelectorNot",
+    "IDSelectorOr",
+    "IDSelectorRange",
+    "IDSelectorTranslated",
+    "IDSelectorXOr",
+    "IndexBinary",
+    "IndexBinaryFlat",
+    "IndexBinaryHash",
+    "IndexBinaryHashStats",
+    "IndexBinaryIDMap",
+    "IndexBinaryIDMap2",
+    "IndexBinaryMultiHash",
+    "SearchParameters",
+    "clone_binary_index",
+    "cvar",
+    "deserialize_index_binary",
+    "downcast_IndexBinary",
+    "index_binary_factory",
+    "knn_hamming",
+    "omp_get_max_threads",
+    "omp_set_num_threads",
+    "read_index_binary",
+    "serialize_index_binary",
+    "vector_to_array",
+    "write_index_binary",
+]

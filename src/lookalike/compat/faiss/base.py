@@ -1,0 +1,235 @@
+"""What all binary indexes have: the calls of faiss' Python, checked, and answered by `_...`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lookalike.checks import as_array, thread_count, whole_number
+from lookalike.compat.faiss.selectors import (
+    IDSelector,
+    IDSelectorBatch,
+    SearchParameters,
+    as_int64,
+)
+from lookalike.errors import ArgumentError
+from lookalike.indexes.results import Matches, Neighbors
+from lookalike.shown import brief
+from lookalike.signatures.simhash import signature_bits
+
+if TYPE_CHECKING:
+    from lookalike.storage import Container
+
+__all__ = [
+    "FaissError",
+    "IndexBinary",
+    "omp_get_max_threads",
+    "omp_set_num_threads",
+    "vector_to_array",
+]
+
+_FARTHEST = np.iinfo(np.int32).max
+
+State = tuple[dict[str, Any], dict[str, NDArray[Any]]]
+
+_threads: int | None = None
+
+
+class FaissError(ArgumentError, RuntimeError):
+    """What faiss throws."""
+
+
+def omp_set_num_threads(n: SupportsIndex) -> None:
+    """Let searches use so many threads from now on."""
+    global _threads
+    _threads = whole_number("n", n, at_least=1)
+
+
+def omp_get_max_threads() -> int:
+    """Return how many threads searches use."""
+    return thread_count(_threads)
+
+
+def vector_to_array(v: ArrayLike) -> NDArray[Any]:
+    """Return a copy of `index.xb` or `index.id_map`, which are arrays here already."""
+    return np.array(v)
+
+
+class IndexBinary(ABC):
+    """Signatures of `d` bits under labels, their positions unless told."""
+
+    metric_type: ClassVar[int] = 1
+    is_trained: ClassVar[bool] = True
+    thisown: ClassVar[bool] = True
+
+    def __init__(self, d: SupportsIndex) -> None:
+        try:
+            self.d = signature_bits(d)
+        except ArgumentError as error:
+            raise FaissError(f"d: {error}") from None
+        self.verbose = False
+
+    @property
+    def code_size(self) -> int:
+        """How many bytes a signature has."""
+        return self.d // 8
+
+    @property
+    @abstractmethod
+    def ntotal(self) -> int:
+        """How many signatures there are."""
+
+    def train(self, x: ArrayLike) -> None:
+        """Do nothing: these indexes have nothing to learn."""
+        self._rows("x", x)
+
+    def add(self, x: ArrayLike) -> None:
+        """Take in signatures, whose labels are the next positions."""
+        self._add(self._rows("x", x), None)
+
+    def add_with_ids(self, x: ArrayLike, ids: ArrayLike) -> None:
+        """Take in signatures with labels of the caller's, any int64, repeated or not."""
+        rows, labels = self._rows("x", x), as_int64("ids", ids)
+        if len(labels) != len(rows):
+            raise FaissError(f"there are {len(rows)} signatures and {len(labels)} ids")
+        self._add(rows, labels)
+
+    def search(
+        self, x: ArrayLike, k: SupportsIndex, *, params: SearchParameters | None = None
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Return distances and labels of the k nearest; 2147483647 and -1 where there are less."""
+        queries = self._rows("x", x)
+        found = self._search(queries, self._count("k", k), self._selector(params))
+        labels = self._labels(found.ids)
+        distances = np.where(found.ids >= 0, found.distances, np.int32(_FARTHEST))
+        return distances, labels
+
+    def assign(
+        self, x: ArrayLike, k: SupportsIndex = 1, labels: NDArray[np.int64] | None = None
+    ) -> NDArray[np.int64]:
+        """Return the labels that `search` does, in `labels` if given."""
+        found = self.search(x, k)[1]
+        if labels is None:
+            return found
+        labels[...] = found
+        return labels
+
+    def range_search(
+        self, x: ArrayLike, thresh: SupportsIndex, *, params: SearchParameters | None = None
+    ) -> tuple[NDArray[np.uint64], NDArray[np.float32], NDArray[np.int64]]:
+        """Return everything nearer than `thresh`: limits, distances and labels of each query."""
+        queries = self._rows("x", x)
+        try:
+            radius = thresh.__index__() - 1
+        except (AttributeError, TypeError):
+            raise FaissError(f"thresh is {brief(thresh)}; expected a whole number") from None
+        if radius < 0:
+            nothing = np.zeros(len(queries) + 1, np.uint64)
+            return nothing, np.empty(0, np.float32), np.empty(0, np.int64)
+        found = self._within(queries, min(radius, self.d), self._selector(params))
+        labels = self._labels(found.ids)
+        return found.offsets.astype(np.uint64), found.distances.astype(np.float32), labels
+
+    def remove_ids(self, x: IDSelector | ArrayLike) -> int:
+        """Take out the labels of an array or a selector, and return how many signatures went."""
+        selector = x if isinstance(x, IDSelector) else IDSelectorBatch(as_int64("x", x))
+        return self._remove(selector)
+
+    def reconstruct(self, key: SupportsIndex) -> NDArray[np.uint8]:
+        """Return the signature that has a label."""
+        return self._signature(self._count("key", key, at_least=None))
+
+    def reconstruct_n(
+        self, n0: SupportsIndex = 0, ni: SupportsIndex = -1, x: NDArray[np.uint8] | None = None
+    ) -> NDArray[np.uint8]:
+        """Return `ni` signatures from label `n0` on (all the rest: -1), in `x` if given."""
+        first = self._count("n0", n0, at_least=0)
+        count = self._count("ni", ni, at_least=-1)
+        last = self.ntotal if count == -1 else first + count
+        rows = [self._signature(key) for key in range(first, last)]
+        found = np.array(rows, np.uint8).reshape(-1, self.code_size)
+        if x is None:
+            return found
+        x[...] = found
+        return x
+
+    @abstractmethod
+    def reset(self) -> None:
+        """Take out everything."""
+
+    def sa_code_size(self) -> int:
+        """Return how many bytes a signature has."""
+        return self.code_size
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.ntotal} signatures of {self.d} bits)"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from lookalike.compat.faiss.files import deserialize_index_binary, serialize_index_binary
+
+        return deserialize_index_binary, (serialize_index_binary(self),)
+
+    # What each kind answers
+
+    @abstractmethod
+    def _add(self, rows: NDArray[np.uint8], labels: NDArray[np.int64] | None) -> None: ...
+
+    @abstractmethod
+    def _search(self, rows: NDArray[np.uint8], k: int, chosen: IDSelector | None) -> Neighbors:
+        """Return positions, by (distance, position)."""
+
+    @abstractmethod
+    def _within(self, rows: NDArray[np.uint8], radius: int, chosen: IDSelector | None) -> Matches:
+        """Return positions at distance `radius` or less."""
+
+    @abstractmethod
+    def _state(self) -> State:
+        """Return what a file has to hold."""
+
+    @classmethod
+    @abstractmethod
+    def _restored(cls, container: Container) -> Self:
+        """Return the index whose `_state` a file holds; raise what tells that it is none."""
+
+    def _labels(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the labels of positions; -1 stays."""
+        return positions
+
+    def _remove(self, selector: IDSelector) -> int:
+        self._cannot("remove_ids")
+
+    def _signature(self, label: int) -> NDArray[np.uint8]:
+        self._cannot("reconstruct")
+
+    def _cannot(self, call: str) -> NoReturn:
+        raise FaissError(f"{call} not implemented for {type(self).__name__}, as in faiss")
+
+    # Checks
+
+    def _rows(self, name: str, x: ArrayLike) -> NDArray[np.uint8]:
+        rows = as_array(name, x)
+        if rows.dtype != np.uint8 or rows.ndim != 2 or rows.shape[1] != self.code_size:
+            raise FaissError(
+                f"{name} is {rows.dtype} of shape {rows.shape}; expected uint8 of shape "
+                f"(count, {self.code_size}), for d={self.d}"
+            )
+        return np.ascontiguousarray(rows)
+
+    def _count(self, name: str, number: SupportsIndex, at_least: int | None = 1) -> int:
+        try:
+            value = number.__index__()
+        except (AttributeError, TypeError):
+            raise FaissError(f"{name} is {brief(number)}; expected a whole number") from None
+        if at_least is not None and value < at_least:
+            raise FaissError(f"{name} is {value}; expected {at_least} or more")
+        return value
+
+    def _selector(self, params: SearchParameters | None) -> IDSelector | None:
+        if params is None:
+            return None
+        if not isinstance(params, SearchParameters):
+            raise FaissError(f"params is {brief(params)}; expected SearchParameters")
+        return params.sel

@@ -1,0 +1,118 @@
+"""Which signatures a search may find: the ids or the mask that `among` was given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lookalike.checks import as_array
+from lookalike.errors import ArgumentError
+from lookalike.indexes.results import Matches
+from lookalike.indexes.rows import as_ids
+
+__all__ = ["Among", "Chosen", "only_chosen", "worth_copying"]
+
+_COPY, _COPIED_BYTES = 16, 1024
+"""How many comparisons copying a row costs: these, or as many as take so many bytes."""
+
+_MARKED = 32
+"""Ids are marked in a mask where it has no more places for each of them than these."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Chosen:
+    """Ids that may be found: those listed, or those whose place in a mask is True."""
+
+    ids: NDArray[np.int64] | None
+    """In ascending order, each once."""
+    mask: NDArray[np.bool_] | None
+
+    @classmethod
+    def of(cls, among: Among, next_id: int) -> Chosen:
+        """Return what `among` says, or what is wrong with it."""
+        if isinstance(among, Chosen):
+            return among
+        array = as_array("among", among)
+        if array.dtype != np.bool_:
+            try:
+                return cls._listed(as_ids(array), next_id)
+            except ArgumentError as error:
+                raise ArgumentError(f"among: {error}; or a mask of bool") from None
+        if array.shape != (next_id,):
+            raise ArgumentError(
+                f"among is a mask of shape {array.shape}; expected ({next_id},): True or False for "
+                "each id from 0 to the largest there has been. Where ids are large, list them"
+            )
+        return cls(None, array)
+
+    @classmethod
+    def _listed(cls, ids: NDArray[np.int64], next_id: int) -> Chosen:
+        if next_id <= _MARKED * len(ids):  # quicker than to sort them
+            mask = np.zeros(next_id, bool)
+            mask[ids[ids < next_id]] = True
+            return cls(None, mask)
+        ordered = np.sort(ids)
+        first = np.ones(len(ordered), bool)
+        first[1:] = ordered[1:] != ordered[:-1]
+        return cls(ordered[first], None)
+
+    def __len__(self) -> int:
+        """Return how many ids are chosen, whether they are there or not."""
+        if self.mask is not None:
+            return int(np.count_nonzero(self.mask))
+        return 0 if self.ids is None else len(self.ids)
+
+    def listed(self) -> NDArray[np.int64]:
+        """Return the chosen ids, in ascending order."""
+        if self.mask is not None:
+            return np.flatnonzero(self.mask)
+        return np.empty(0, np.int64) if self.ids is None else self.ids
+
+    def has(self, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which of these ids are chosen."""
+        found: NDArray[np.bool_] = np.zeros(len(ids), bool)
+        if self.mask is not None:
+            inside = ids < len(self.mask)
+            found[inside] = self.mask[ids[inside]]
+            return found
+        if self.ids is None or not len(self.ids):
+            return found
+        places = np.searchsorted(self.ids, ids).clip(max=len(self.ids) - 1)
+        found[:] = self.ids[places] == ids
+        return found
+
+    def shifted(self, shift: int, count: int) -> Chosen:
+        """Return the choice for a part whose ids begin at `shift`, and are `count` at most."""
+        if self.mask is not None:
+            return Chosen(None, self.mask[shift : shift + count])
+        if self.ids is None:
+            return self
+        begin, end = np.searchsorted(self.ids, [shift, shift + count])
+        return Chosen(self.ids[begin:end] - shift, None)
+
+
+Among = ArrayLike | Chosen
+"""What callers give, and what an index gives to its shards."""
+
+
+def worth_copying(count: int, bits: int, queries: int) -> int:
+    """Return how many of `count` rows are better copied, and only they compared with queries.
+
+    Where more are chosen, all are compared, and others left out.
+    """
+    return queries * count // (max(_COPY, 8 * _COPIED_BYTES // bits) + queries)
+
+
+def only_chosen(matches: Matches, chosen: Chosen) -> Matches:
+    """Return the matches whose ids are chosen."""
+    kept = chosen.has(matches.ids)
+    counts = np.concatenate([[0], np.cumsum(kept)])
+    return Matches(
+        counts[matches.offsets],
+        matches.ids[kept],
+        matches.distances[kept],
+        matches.exact,
+        matches.explanation,
+    )

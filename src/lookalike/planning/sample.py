@@ -1,0 +1,189 @@
+"""What signatures and queries are like, measured on some of them in place of assumed.
+
+A few queries are compared with a few thousand signatures, slice by slice; how many of these have a
+slice in common tells how long the lists of a whole collection will be, without building them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike import _native
+from lookalike.indexes.scan import ScanIndex
+from lookalike.indexes.tables.sorted_table import Runs
+from lookalike.planning.question import Question
+
+__all__ = ["Sample", "Work"]
+
+Signatures = NDArray[np.uint8]
+Work = tuple[float, float, float]
+"""Lists looked up, entries of them, and signatures compared."""
+
+_QUERIES = 32
+_ROWS = 8192
+_NEAREST_QUERIES = 256
+"""For the share of neighbours that is found, which differs from query to query."""
+_NEAREST_ROWS = 2048
+_SEED = 11
+
+
+class Sample:
+    """Some queries, some signatures of all that were given, and the nearest of all of them.
+
+    Queries that are not given are signatures of the sample, each looked for among the others.
+    """
+
+    def __init__(self, signatures: Signatures, queries: Signatures | None) -> None:
+        generator = np.random.default_rng(_SEED)
+        places = np.arange(0)
+        if queries is None:
+            places = generator.permutation(len(signatures))[:_NEAREST_QUERIES]
+            queries = signatures[places]
+        else:
+            queries = queries[generator.permutation(len(queries))[:_NEAREST_QUERIES]]
+        self.queries = np.ascontiguousarray(queries)
+        self.given = len(signatures) - (1 if len(places) else 0)
+        """How many signatures a query was looked for among."""
+        others = np.setdiff1d(np.arange(len(signatures)), places, assume_unique=True)
+        chosen = generator.permutation(others)[:_ROWS] if len(others) else places
+        self.part = np.ascontiguousarray(signatures[chosen])
+        self._all, self._own = signatures, places
+        self._levels: dict[tuple[int, int], tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
+
+    def matches(self, question: Question, radius: int) -> float:
+        """Return how many signatures are within a radius of a query, on average."""
+        return question.count * float((self._distances <= radius).mean())
+
+    def within(self, question: Question, radius: int, slice_bits: int) -> list[Work | None]:
+        """Return what each query takes within a radius; None where the index scans."""
+        levels, near = self._counted(slice_bits, radius)
+        widths = _native.slice_widths(question.bits, slice_bits)
+        lists = np.array(
+            [[math.comb(width, ones) for ones in range(widths[0] + 1)] for width in widths], float
+        )
+        lengths = self._at_full_size(levels, question.count) / np.maximum(lists, 1)
+        compared = near.sum(axis=0) / np.maximum(levels.sum(axis=0), 1)
+        return [
+            _native.expected_work(
+                question.bits, slice_bits, question.count, radius, question.batch, each, compared
+            )
+            for each in lengths
+        ]
+
+    def nearest(
+        self, question: Question, slice_bits: int, most: int, rerank: int
+    ) -> list[tuple[float, float, float]]:
+        """Return postings, candidates and recall of a query, on average, for 0 to `most` bits.
+
+        A neighbour is found if no more than `rerank` signatures have a better score than it has.
+        """
+        levels, _ = self._counted(slice_bits, 0)
+        postings = levels.sum(axis=1).mean(axis=0).cumsum() * question.count / len(self.part)
+        part = self.part[:_NEAREST_ROWS]
+        scale = question.count / len(part)
+        scores = _scores(part, self.queries, slice_bits, most)
+        near = self._neighbours(question)
+        pairs = np.concatenate(  # of each query with its own neighbours
+            [
+                _scores(own, query[None], slice_bits, most)
+                for own, query in zip(near, self.queries, strict=True)
+            ],
+            axis=1,
+        )
+        place = min(int(rerank / scale), len(part) - 1)
+        steps = []
+        for expand in range(most + 1):
+            every = -np.partition(-scores[expand], place, axis=1)
+            least = every[:, place, None] if rerank < question.count else np.zeros((len(every), 1))
+            # Of those with the least score that is enough, as many as there is room for.
+            above = (every > least).sum(axis=1, keepdims=True)
+            ties = (every == least).sum(axis=1, keepdims=True)
+            room = np.clip((rerank / scale - above) / np.maximum(ties, 1), 0, 1)
+            found = np.where(pairs[expand] == least, room, pairs[expand] > least)
+            found = np.where((least == 0) | (pairs[expand] == 0), pairs[expand] > 0, found)
+            recall = self._of_nearest(question, found.mean(axis=0))
+            steps.append(
+                (float(postings[expand]), question.count * float((every > 0).mean()), recall)
+            )
+        return steps
+
+    def bucket_rows(self, question: Question, headers: Iterable[Runs]) -> float:
+        """Return how many signatures agree with a query in each of these headers, all together."""
+        pairs = 0
+        for runs in headers:
+            bits = np.zeros(question.bits, np.uint8)
+            for start, width in runs:
+                bits[start : start + width] = 1
+            mask = np.packbits(bits, bitorder="little")
+            places = np.flatnonzero(mask)
+            part, queries = self.part[:, places], self.queries[:_QUERIES, places]
+            pairs += sum(
+                int((((part ^ query) & mask[places]) == 0).all(axis=1).sum()) for query in queries
+            )
+        return question.count * pairs / (len(self.queries[:_QUERIES]) * len(self.part))
+
+    @cached_property
+    def _distances(self) -> NDArray[np.int32]:
+        queries = self.queries[:_QUERIES]
+        distances = np.empty((len(queries), len(self.part)), np.int32)
+        _native.scan_all(queries, self.part, 1, distances)
+        return distances
+
+    def _of_nearest(self, question: Question, by_rank: NDArray[np.float64]) -> float:
+        """Return the mean over the k nearest, of what is known of those of the sample.
+
+        Of the whole collection, the nearest are nearer than the first of the sample; they are
+        taken to be found as often as that one.
+        """
+        wanted = np.arange(1, (question.k or 1) + 1) * min(1.0, self.given / question.count)
+        return float(np.interp(wanted, np.arange(1, len(by_rank) + 1), by_rank).mean())
+
+    def _neighbours(self, question: Question) -> NDArray[np.uint8]:
+        """Return the nearest of the sample, as many as tell of the k nearest of the collection."""
+        k = question.k or 1
+        if self.given < question.count:
+            k = math.ceil(k * self.given / question.count)
+        extra = 1 if len(self._own) else 0
+        found = ScanIndex(self._all).search(self.queries, min(k + extra, len(self._all))).ids
+        if extra:  # a query is no neighbour of its own
+            others = found != self._own[: len(found), None]
+            others[others.all(axis=1), -1] = False
+            found = found[others].reshape(len(found), -1)
+        return self._all[found]
+
+    def _counted(self, slice_bits: int, radius: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return how many differ in so many bits of each slice, and have a near sketch."""
+        if (slice_bits, radius) not in self._levels:
+            widths = _native.slice_widths(8 * self.part.shape[1], slice_bits)
+            queries = self.queries[:_QUERIES]
+            shape = len(queries), len(widths), widths[0] + 1
+            levels, near = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+            _native.slice_levels(self.part, queries, slice_bits, radius, levels, near)
+            self._levels[slice_bits, radius] = levels, near
+        return self._levels[slice_bits, radius]
+
+    def _at_full_size(self, counts: NDArray[np.int64], count: int) -> NDArray[np.float64]:
+        """Return how many there will be of a whole collection, by what is in the sample.
+
+        Of a value that few have, a sample has none or one. What it has is weighed against what
+        others of the same sort have: fully where all are alike, not at all where they differ more
+        than by chance (Poisson counts whose means have a gamma distribution).
+        """
+        scale = max(1.0, count / len(self.part))
+        mean = counts.mean(axis=(0, 1))
+        more = np.maximum(counts.var(axis=(0, 1)) - mean, 1e-9)
+        shape = np.maximum(mean, 1e-12) ** 2 / more
+        expected = (counts + shape) / (1 + shape / np.maximum(mean, 1e-12))
+        whole: NDArray[np.float64] = counts + (scale - 1) * expected
+        return whole
+
+
+def _scores(rows: Signatures, queries: Signatures, slice_bits: int, most: int) -> NDArray[np.int32]:
+    scores = np.zeros((most + 1, len(queries), len(rows)), np.int32)
+    _native.slice_scores(np.ascontiguousarray(rows), queries, slice_bits, scores)
+    return scores

@@ -1,0 +1,126 @@
+"""What is compared, as commands are told: features, stop words, stems and measures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lookalike as la
+from lookalike.cli import main
+
+PART = "the engine of a train pulls the cars along the rails"
+WHOLE = f"trains are long; {PART}, and a guard at the end closes all of the doors"
+TEXTS = [PART, WHOLE, "something else is said here, of taxes and wages in the spring"]
+
+
+@pytest.fixture
+def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    rows = [{"id": name, "text": text} for name, text in zip("abc", TEXTS, strict=True)]
+    Path("corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    Path("stop.txt").write_text("the\n\n  Of \n")
+    return "corpus.jsonl"
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert main([*arguments, "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+@pytest.mark.parametrize("exact", [[], ["--exact"]])
+@pytest.mark.parametrize("order", [["a", "b"], ["b", "a"]])
+def test_dedup_drops_what_is_in_a_longer_one(
+    exact: list[str], order: list[str], corpus: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = dict(zip("abc", TEXTS, strict=True))
+    lines = [json.dumps({"id": name, "text": texts[name]}) for name in [*order, "c"]]
+    Path(corpus).write_text("\n".join(lines))
+    assert printed(capsys, "dedup", corpus)["counts"]["kept"] == 3
+    more = ["--measure", "containment", "--pairs", "pairs.jsonl", "-o", "out.jsonl"]
+    found = printed(capsys, "dedup", corpus, *more, *exact)
+    assert found["settings"]["measure"] == "containment"
+    kept = [json.loads(line)["id"] for line in Path("out.jsonl").read_text().splitlines()]
+    assert kept == ["b", "c"]
+    (pair,) = map(json.loads, Path("pairs.jsonl").read_text().splitlines())
+    assert {pair["left"], pair["right"]} == {"a", "b"} and pair["similarity"] == 1.0
+    assert main(["dedup", corpus, "--measure", "containment"]) == 0
+    assert "exact containment of word 5-grams at least 0.8" in capsys.readouterr().out
+
+
+def test_sign_and_dedup_take_the_same_features(
+    corpus: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for options, features in [
+        (["--features", "chars", "--ngram", "3"], la.Chars(3)),
+        (["--ngram", "1", "--stop-words", "english"], la.Words(1, stopwords="english")),
+        (["--stop-words", "stop.txt"], la.Words(5, stopwords=["the", "Of"])),
+        (["--stem", "english"], la.Words(5, stem="english")),
+    ]:
+        printed(capsys, "sign", corpus, "-o", "signed.lookalike", *options)
+        signer: Any = la.load_signer("signed.lookalike")
+        assert signer.features == features
+        found = printed(capsys, "dedup", corpus, "--against", "signed.lookalike", *options)
+        assert found["counts"]["kept"] == 0
+        assert main(["sign", corpus, "-o", "more.lookalike", "--like", "x", *options]) == 1
+        assert "does not go with --like" in capsys.readouterr().err
+
+
+def test_compare_says_how_much_of_each_is_in_the_other(
+    corpus: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    two = ["compare", "--in", corpus, "a", "b"]
+    found = printed(capsys, *two)
+    assert {each["measure"] for each in found["methods"]} == {"jaccard", "cosine"}
+    part = la.jaccard(PART, WHOLE, la.Words(5))
+    assert found["containment"] == {
+        "exact": 1.0, "of_a": 1.0, "of_b": pytest.approx(part), "unit": "word 5-grams"
+    }  # fmt: skip
+    for measure in ("jaccard", "cosine", "containment"):
+        found = printed(capsys, *two, "--measure", measure)
+        assert {each["measure"] for each in found["methods"]} == {measure} - {"containment"}
+        assert (found["containment"] is None) == (measure != "containment")
+    found = printed(capsys, *two, "--features", "chars", "--ngram", "4")
+    assert {each["unit"] for each in found["methods"]} == {"character 4-grams"}
+    assert found["methods"][0]["exact"] == la.jaccard(PART, WHOLE, la.Chars(4))
+    sizes = [found["shingles"]["shared"] + found["shingles"][only] for only in ("only_a", "only_b")]
+    assert sizes == [len({text[at : at + 4] for at in range(len(text) - 3)}) for text in TEXTS[:2]]
+    found = printed(capsys, *two, "--stop-words", "stop.txt", "--ngram", "1")
+    kind = la.Words(1, stopwords=["the", "of"])
+    assert found["methods"][0]["exact"] == la.jaccard(PART, WHOLE, kind)
+    assert main([*two, "--measure", "containment", "--no-diff"]) == 0
+    out = capsys.readouterr().out
+    assert "Containment of word 5-grams 1.0000" in " ".join(out.split())
+    assert f"100.0% of the first, {part:.1%} of the second are in both" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--stop-words", "nowhere.txt"], "expected english, or a file with a word on each line"),
+        (["--features", "chars", "--stop-words", "english"], "stop_words does not go with char"),
+        (["--features", "chars", "--stem", "english"], "stem does not go with characters"),
+        (["--stem", "klingon"], "expected one of:"),
+        (["--measure", "cosine"], "choose the method simhash or topsig, or exact=True"),
+        (["--measure", "jaccard", "--method", "topsig"], "choose the method minhash, or exact"),
+        (["--measure", "containment", "--no-verify"], "leave one of them out"),
+        (["--measure", "containment", "--radius", "3"], "leave one of them out"),
+        (["--measure", "containment", "--against", "s.lookalike"], "has signatures alone"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    options: list[str], message: str, corpus: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["dedup", corpus, *options]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_stop_words_that_are_no_text_are_named(
+    corpus: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("binary").write_bytes(b"\xff\xfe\x00")
+    assert main(["dedup", corpus, "--stop-words", "binary"]) == 1
+    assert "it is no UTF-8 text" in capsys.readouterr().err

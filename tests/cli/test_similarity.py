@@ -1,0 +1,190 @@
+"""Search and pairs by similarity, and what the corpus has of the documents that were found."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lookalike as la
+from lookalike.cli import main
+from support import cli_corpus
+from support.refusals import refused
+
+TEXTS = cli_corpus.many(150, seed=2)
+SIGNERS = {
+    "minhash": la.BBitMinHash(128, 16, la.Words(ngram=2)),
+    "simhash": la.SimHash(256, la.Words()),
+    "tfidf": la.SimHash(256, la.Words(), weights="tfidf").fit(TEXTS),
+}
+
+
+@pytest.fixture(params=SIGNERS)
+def signer(request: pytest.FixtureRequest, folder: Path) -> Any:
+    chosen = SIGNERS[request.param]
+    rows = np.flatnonzero(np.arange(len(TEXTS)) % 7 != 3)  # as if some had been left out
+    texts = [TEXTS[row] for row in rows]
+    ids = [f"id {row}" for row in rows]
+    la.save_signatures("signatures.lookalike", chosen.sign(texts), chosen, ids)
+    return chosen
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        {"id": f"id {row}", "n": row, "Title": f"title of {row}", "text": text}
+        for row, text in enumerate(TEXTS)
+    ]
+    Path("corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return tmp_path
+
+
+def exact(signer: Any, one: str, two: str) -> float:
+    if isinstance(signer, la.BBitMinHash):
+        return float(la.jaccard(one, two, signer.features))
+    return float(la.cosine(one, two, signer.features, signer.weights))
+
+
+def searched(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, Any]]:
+    assert main(["search", "signatures.lookalike", *arguments, "--json"]) == 0
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+@pytest.mark.parametrize("threshold", [0.6, 0.9, 1.0])
+def test_estimates_are_at_least_the_threshold(
+    signer: Any, threshold: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    index = la.open_index("signatures.lookalike")
+    given = [TEXTS[1], TEXTS[2], TEXTS[30]]
+    found = searched(capsys, *given, "--threshold", str(threshold))
+    rows = index.living()[0]
+    for answer, query in zip(found, signer.sign(given), strict=True):
+        distances = la.hamming(np.repeat(query[None], len(rows), axis=0), rows)
+        estimates = la.estimated_similarity(signer, distances, signer.bits)
+        expected = {index.name(at) for at in np.flatnonzero(estimates >= threshold).tolist()}
+        assert {one["id"] for one in answer["results"]} == expected
+        assert answer["exact"]
+
+
+@pytest.mark.parametrize("threshold", [0.6, 0.9])
+def test_with_the_corpus_at_hand_similarities_are_exact(
+    signer: Any, threshold: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Those at the threshold may be missed, but in this corpus none is near it."""
+    given = [TEXTS[1], TEXTS[2], TEXTS[30], "nothing like it"]
+    found = searched(capsys, *given, "--threshold", str(threshold), "--in", "corpus.jsonl")
+    for query, answer in zip(given, found, strict=True):
+        truth = {f"id {row}": exact(signer, query, text) for row, text in enumerate(TEXTS)}
+        expected = [id for id, value in truth.items() if value >= threshold]
+        kept = [id for id in expected if int(id[3:]) % 7 != 3]
+        results = {one["id"]: one["similarity"] for one in answer["results"]}
+        assert sorted(results) == sorted(kept)
+        assert all(results[id] == pytest.approx(truth[id], abs=1e-4) for id in results)
+        assert list(results.values()) == sorted(results.values(), reverse=True)
+        assert not answer["exact"]
+
+
+def test_pairs_by_similarity(signer: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pairs", "signatures.lookalike", "--threshold", "0.7", "-o", "estimated.csv"]) == 0
+    assert "of 0.7 or more (estimated) among" in capsys.readouterr().out
+    with open("estimated.csv") as file:
+        estimated = list(csv.DictReader(file))
+    assert estimated and all(float(row["estimate"]) >= 0.7 for row in estimated)
+    command = ["pairs", "signatures.lookalike", "--threshold", "0.7", "--in", "corpus.jsonl"]
+    assert main([*command, "--json", "--quiet"]) == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    there = [row for row in range(len(TEXTS)) if row % 7 != 3]
+    expected = {
+        (f"id {one}", f"id {two}"): value
+        for place, one in enumerate(there)
+        for two in there[place + 1 :]
+        if (value := exact(signer, TEXTS[one], TEXTS[two])) >= 0.7
+    }
+    assert {(row["left"], row["right"]) for row in found} == set(expected)
+    for row in found:
+        assert row["similarity"] == pytest.approx(expected[row["left"], row["right"]], abs=1e-4)
+
+
+@pytest.mark.parametrize("signer", ["simhash"], indirect=True)
+def test_columns_of_what_was_found(signer: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    more = ["-k", "2", "--in", "corpus.jsonl", "--columns", "Title,n"]
+    (answer,) = searched(capsys, TEXTS[0], *more)
+    assert answer["results"][0]["id"] == "id 0"
+    assert answer["results"][0]["columns"] == {"Title": "title of 0", "n": "0"}
+    assert answer["results"][0]["similarity"] == 1
+    assert main(["search", "signatures.lookalike", TEXTS[0], *more]) == 0
+    head, first, _ = capsys.readouterr().out.splitlines()
+    assert head.split() == "query id distance estimate similarity exact Title n".split()
+    assert first.endswith("title of 0   0") and "1.0000" in first
+    error = refused(["search", "signatures.lookalike", "x", *more[:-1], "title"], capsys)
+    assert "has no column 'title' for the answers" in error and "did you mean 'Title'?" in error
+
+
+@pytest.mark.parametrize("signer", ["simhash"], indirect=True)
+def test_documents_that_the_corpus_does_not_have_are_counted(
+    signer: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = Path("corpus.jsonl").read_text().splitlines()
+    Path("part.jsonl").write_text("\n".join(lines[1:]) + "\n")
+    assert main(["search", "signatures.lookalike", TEXTS[0], "-k", "2", "--in", "part.jsonl"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.splitlines()[1].split()[-2:] == ["-", "yes"]
+    assert "1 document of the index not found in" in shown.err
+    assert main(["pairs", "signatures.lookalike", "--radius", "120", "--in", "part.jsonl"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert {line.split("\t")[-1] for line in lines if line.startswith("id 0\t")} == {"-"}
+
+
+def test_positions_are_rows(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An index that knows no ids has documents by their position, in the corpus too."""
+    chosen = SIGNERS["simhash"]
+    index = la.ScanIndex(chosen.sign(TEXTS))
+    index.signer = chosen
+    index.save("signatures.lookalike")
+    (answer,) = searched(capsys, TEXTS[5], "-k", "1", "--in", "corpus.jsonl", "--columns", "n")
+    assert answer["results"][0]["columns"] == {"n": "5"}
+
+
+@pytest.mark.parametrize("signer", ["simhash"], indirect=True)
+def test_a_file_is_what_is_in_it(
+    signer: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    explicit = searched(capsys, "--file", "corpus.jsonl", "-k", "1")
+    assert main(["search", "signatures.lookalike", "corpus.jsonl", "-k", "1", "--json"]) == 0
+    shown = capsys.readouterr()
+    assert [json.loads(line) for line in shown.out.splitlines()] == explicit
+    assert shown.err == "lookalike: corpus.jsonl is a file: what is in it is looked for\n"
+    np.savez("queries.npz", signatures=signer.sign(TEXTS[:3]))
+    found = searched(capsys, "queries.npz", "-k", "1")
+    assert [one["results"][0]["id"] for one in found] == ["id 0", "id 1", "id 2"]
+    Path("note.md").write_text(TEXTS[9])
+    (answer,) = searched(capsys, "note.md", "-k", "1")
+    assert answer["results"][0]["id"] == "id 9"
+    monkeypatch.setattr("sys.stdin", __import__("io").StringIO(TEXTS[8]))
+    (answer,) = searched(capsys, "-", "-k", "1")
+    assert answer["results"][0]["id"] == "id 8"
+
+
+def test_collections_are_searched_by_similarity(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen = SIGNERS["simhash"]
+    with la.open_collection("docs.db", signer=chosen) as docs:
+        docs.add([str(row) for row in range(60)], TEXTS[:60])
+    call = ["collection", "search", "docs.db", TEXTS[1], "-k", "60", "--json", "--threshold", "0.8"]
+    assert main(call) == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    distances = la.hamming(np.repeat(chosen.sign(TEXTS[1:2]), 60, axis=0), chosen.sign(TEXTS[:60]))
+    estimates = la.estimated_similarity(chosen, distances, 256)
+    assert {int(one["id"]) for one in found} == set(np.flatnonzero(estimates >= 0.8).tolist())
+    with la.open_collection("bare.db", bits=64) as docs:
+        docs.add(["a"], signatures=np.zeros((1, 8), np.uint8))
+    error = refused(
+        ["collection", "search", "bare.db", "00" * 8, "--signature", "--threshold", "0.8"], capsys
+    )
+    assert "--threshold needs to know how documents were signed" in error

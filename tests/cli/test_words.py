@@ -1,0 +1,235 @@
+"""The command line speaks its own language, and asks what was meant."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import lookalike as la
+from lookalike.cli import COMMANDS, full_parser, main
+from support import cli_corpus as corpus
+from support.refusals import refused
+
+PYTHONIC = re.compile(r"\bla\.|\w\(|\b\w+=['\"\dTFN]|\b[a-z]+_[a-z]")
+"""What people who type commands have never heard of."""
+
+CALLS: dict[str, list[str]] = {
+    "dedup": ["corpus.jsonl"],
+    "compare": ["a.txt", "b.txt"],
+    "sign": ["corpus.jsonl", "-o", "out.lookalike"],
+    "index": ["signatures.lookalike", "-o", "out.lookalike"],
+    "search": ["slices.lookalike", "some text"],
+    "pairs": ["signatures.lookalike"],
+    "plan": ["--count", "1000", "--bits", "64"],
+    "evaluate": ["signatures.lookalike"],
+    "collection create": ["other.db"],
+    "collection search": ["docs.db", "some text"],
+}
+"""A call of each command that takes numbers; what it lacks is what is tried."""
+
+MORE: dict[tuple[str, str], list[str]] = {
+    ("dedup", "--bits"): ["--method", "simhash"],
+    ("dedup", "--radius"): ["--method", "simhash"],
+    ("dedup", "--max-cluster"): ["--cluster", "components"],
+    ("sign", "--bits"): ["--method", "simhash"],
+    ("index", "--radius"): ["--kind", "blocks"],
+    ("pairs", "--limit"): ["--radius", "3"],
+    ("pairs", "--threads"): ["--radius", "3"],
+    ("plan", "--recall"): ["--radius", "3"],
+    ("plan", "--queries"): ["--radius", "3"],
+    ("evaluate", "--memory"): ["--tune", "0.9"],
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    corpus.write(tmp_path / "corpus.jsonl")
+    texts = [text for text in corpus.TEXTS if len(text) > 5]
+    signer = la.SimHash(64)
+    la.save_signatures("signatures.lookalike", signer.sign(texts), signer, texts)
+    index = la.SliceIndex(signer.sign(texts))
+    index.signer = signer
+    index.save("slices.lookalike")
+    Path("a.txt").write_text("one text")
+    Path("b.txt").write_text("another text")
+    with la.open_collection("docs.db", signer=la.SimHash(bits=64)) as docs:
+        docs.add(["fox"], ["The quick brown fox"])
+    return tmp_path
+
+
+def commands(
+    parser: argparse.ArgumentParser, names: tuple[str, ...] = ()
+) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    actions = [one for one in parser._actions if isinstance(one, argparse._SubParsersAction)]
+    if not actions:
+        yield " ".join(names), parser
+    for action in actions:
+        for name, chosen in action.choices.items():
+            yield from commands(chosen, (*names, name))
+
+
+def test_numbers_out_of_range_are_told_of_the_option(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each number of each command: what is wrong is the option, and usage, and no Python."""
+    tried = set()
+    for command, parser in commands(full_parser()):
+        for action in parser._actions:
+            if action.type not in (int, float):
+                continue
+            option = max(action.option_strings, key=lambda one: one.startswith("--"))
+            tried.add(command)
+            given = [*command.split(), *CALLS[command], *MORE.get((command, option), [])]
+            if command == "plan" and action.required:
+                given = ["plan", "--radius", "3", "--count", "9"]
+            message = refused([*given, option, "-7"], capsys)
+            assert message.startswith(f"{option} is -7"), (command, option, message)
+            assert "expected" in message
+            assert not PYTHONIC.search(message), message
+    assert tried == set(CALLS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("dedup corpus.jsonl --bits 64", "--bits goes with --method simhash or topsig and does"),
+        ("dedup corpus.jsonl --method simhash --permutations 128", "--permutations goes with"),
+        ("dedup corpus.jsonl --max-cluster 9", "--max-cluster goes with --cluster components"),
+        ("sign corpus.jsonl -o x.npy --method topsig --num-perm 128", "--permutations goes with"),
+        ("dedup corpus.jsonl --keep best", "--keep is 'best'; expected first, last"),
+        ("dedup corpus.jsonl --against signatures.lookalike", "was signed by simhash (bits 64,"),
+        ("dedup corpus.jsonl --max-document 1GB --memory-limit 1GB", "--max-document is 1,000,000"),
+        ("index signatures.lookalike -o x --kind scan --memory 1GB", "--memory does nothing with"),
+        ("index signatures.lookalike -o x --memory 9", "--memory is 9 bytes; the lists of"),
+        ("search signatures.lookalike text --columns a", "--columns needs the corpus"),
+        ("search signatures.lookalike --signatures docs.npy", "did you mean 'docs.db'?"),
+        ("search signatures.lookalike a.txt text", "QUERY a.txt is a file, and there is"),
+        ("pairs signatures.lookalike --threshold 0.8 --radius 3", "not allowed with"),
+        ("evaluate signatures.lookalike --tune 2", "--tune is 2.0; expected"),
+        ("collection add docs.db fox again", "there is a document of this id; add --replace"),
+        ("collection get other.db fox", "`lookalike collection create` makes one"),
+        ("collection search docs.db text --name pages", "`lookalike collection create` makes one"),
+        ("collection create x.db --method none --seed 3", "--seed does nothing with --method none"),
+        ("collection restore docs.db docs2.db --naem x", "no option --naem; did you mean --name?"),
+        ("compare a.txt b.txt --max-document 5", "--max-document goes with --in CORPUS"),
+        ("dedup corpus.jsnl", "did you mean 'corpus.jsonl'?"),
+        ("dedup corpus.jsonl --text txt", "there are: text, id; did you mean 'text'?"),
+        ("dedup corpus.jsonl --method simhsh", "did you mean simhash?"),
+        ("plan --cuont 3", "there is no option --cuont; did you mean --count?"),
+        ("collection serch docs.db", "did you mean search?"),
+        ("serach x", "did you mean search?"),
+        ("dedup", "required: INPUT"),
+        ("completion tcsh", "shell is 'tcsh'; expected one of bash, zsh, fish"),
+        ("compare a.txt b.txt c.txt", "unexpected: c.txt"),
+        ("evaluate signatures.lookalike -k ten", "-k is 'ten'; expected a whole number"),
+    ],
+)
+def test_what_is_wrong_is_said_in_the_words_of_commands(
+    arguments: str, message: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = refused(arguments.split(), capsys)
+    assert message in said
+    ours = re.sub(r"hash \(|" + re.escape(str(folder)), "", said)
+    assert not PYTHONIC.search(ours), said
+
+
+def test_usage_is_status_2_and_trouble_with_files_status_1(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["dedup", "corpus.jsonl", "--threshold", "2"]) == 2
+    assert main(["dedup", "none.jsonl"]) == 1
+    assert main(["dedup", "corpus.jsonl", "--text", "body"]) == 1
+    assert main(["dedup", "corpus.jsonl", "-o", "corpus.jsonl"]) == 1
+
+
+def test_warnings_are_lines_like_others(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lookalike.indexes.tables.flips.MOST_FLIPS", 3)
+    rows = np.random.default_rng(0).integers(0, 256, (3000, 8), np.uint8)
+    np.save("rows.npy", rows)
+    assert main(["index", "rows.npy", "-o", "flips.lookalike", "--kind", "flips", "--quiet"]) == 0
+    assert main(["search", "flips.lookalike", "--signatures", "rows.npy", "--radius", "3"]) == 0
+    error = capsys.readouterr().err
+    assert error.startswith("lookalike: warning: an index of flips knows no weights: ")
+    assert error.count("\n") == 1 and "Warning" not in error and ".py" not in error
+
+
+JSON_CALLS = {
+    "dedup": ["corpus.jsonl"],
+    "compare": ["a.txt", "b.txt"],
+    "sign": ["corpus.jsonl", "-o", "out.npy"],
+    "index": ["signatures.lookalike", "-o", "out.lookalike"],
+    "search": ["signatures.lookalike", "text"],
+    "pairs": ["signatures.lookalike", "--threshold", "0.1"],
+    "plan": ["--count", "1000", "--bits", "64", "--radius", "3"],
+    "evaluate": ["signatures.lookalike", "--sample", "2", "-k", "1", "--expand", "0"],
+    "kernels": [],
+    "collection create": ["new.db"],
+    "collection add": ["docs.db", "owl", "The quick brown owl"],
+    "collection get": ["docs.db", "fox"],
+    "collection delete": ["docs.db", "nobody"],
+    "collection search": ["docs.db", "The quick brown fox"],
+    "collection stats": ["docs.db"],
+    "collection verify": ["docs.db"],
+    "collection repair": ["docs.db"],
+    "collection snapshot": ["docs.db", "copy.db"],
+    "collection restore": ["copy.db", "restored.db"],
+    "collection import": ["docs.db", "corpus.jsonl"],
+    "collection export": ["docs.db", "all.jsonl"],
+}
+
+
+def test_every_command_that_prints_for_programs_has_json(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert set(JSON_CALLS) == {name for name, _ in commands(full_parser())} - {"demo", "completion"}
+    for command, arguments in JSON_CALLS.items():
+        assert main([*command.split(), *arguments, "--json"]) == 0, command
+        printed = capsys.readouterr().out
+        assert printed, command
+        whole = [printed] if command == "plan" else printed.splitlines()
+        assert all(isinstance(json.loads(part), dict) for part in whole), command
+
+
+def test_file_means_one_thing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever a command has by that name takes the name of the file that is read."""
+    found = [
+        (command, action)
+        for command, parser in commands(full_parser())
+        for action in parser._actions
+        if "--file" in action.option_strings
+    ]
+    assert [command for command, _ in found] == ["search", "collection add", "collection search"]
+    assert all(action.nargs is None and action.metavar for _, action in found)
+    Path("page.txt").write_text("\ufeffThe quick brown fox")
+    assert main(["collection", "add", "docs.db", "page", "--file", "page.txt"]) == 0
+    assert main(["collection", "search", "docs.db", "--file", "page.txt", "-k", "1"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split() == ["0", "fox"]
+    with la.open_collection("docs.db") as docs:
+        document = docs.get("page")
+    assert document is not None and document.text == "The quick brown fox"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_scripts_of_shells_know_every_option(
+    shell: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    for command, parser in commands(full_parser()):
+        assert command.split()[-1] in script
+        for action in parser._actions:
+            for option in action.option_strings:
+                spelt = f"-l {option[2:]}" if shell == "fish" and option[:2] == "--" else option
+                assert spelt in script or action.help is None or shell == "fish", (command, option)
+            for choice in action.choices or ():
+                assert str(choice) in script, (command, choice)
+    assert all(name in script for name in COMMANDS)

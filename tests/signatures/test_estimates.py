@@ -1,0 +1,77 @@
+"""From similarities to distances and back."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import lookalike as la
+from lookalike.signatures.estimates import proposal_radius
+from lookalike.signatures.exact import exact_similarity
+from support.report_pages import edited, text_of
+
+SIGNERS: dict[str, Any] = {
+    "simhash": la.SimHash(256, la.Words()),
+    "topsig": la.TopSig(512, features=la.Words(), weights="count"),
+    "minhash": la.BBitMinHash(64, 8, la.Words(ngram=2)),
+    "one bit": la.BBitMinHash(256, 1, la.Words(ngram=2)),
+}
+
+
+@given(st.sampled_from(sorted(SIGNERS)), st.floats(0.001, 1))
+def test_the_radius_is_the_last_whose_estimate_is_high_enough(name: str, threshold: float) -> None:
+    signer = SIGNERS[name]
+    estimates = la.estimated_similarity(signer, np.arange(signer.bits + 1), signer.bits)
+    (near,) = np.nonzero(estimates >= threshold)
+    assert la.estimated_radius(signer, threshold, signer.bits) == near[-1]
+
+
+@pytest.mark.parametrize("name", SIGNERS)
+@pytest.mark.parametrize("wrong", [0, -1, 1.01, math.nan, "much", True])
+def test_only_shares_are_thresholds(name: str, wrong: object) -> None:
+    for radius in (la.estimated_radius, proposal_radius):
+        with pytest.raises(la.ArgumentError, match="threshold is .*; expected a number above 0"):
+            radius(SIGNERS[name], wrong, 64)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", SIGNERS)
+def test_nearly_all_documents_of_a_similarity_are_within_its_radius(name: str) -> None:
+    """Of pairs of every similarity, one in a hundred may be beyond what is proposed for it."""
+    signer, rng = SIGNERS[name], random.Random(3)
+    texts = [text_of(rng) for _ in range(400)]
+    others = [edited(rng, text, 1 + place % 30) for place, text in enumerate(texts)]
+    places = np.arange(len(texts))
+    exact = exact_similarity(signer, texts + others, places, places + len(texts))
+    distances = la.hamming(signer.sign(texts), signer.sign(others))
+    within = [
+        far <= proposal_radius(signer, value, signer.bits)
+        for far, value in zip(distances.tolist(), exact.tolist(), strict=True)
+        if value > 0
+    ]
+    assert len(within) > 390
+    assert np.mean(within) > 0.975
+    halves = [
+        far <= la.estimated_radius(signer, value, signer.bits)
+        for far, value in zip(distances.tolist(), exact.tolist(), strict=True)
+        if value > 0
+    ]
+    assert np.mean(halves) < np.mean(within), "that is what the proposing radius is for"
+
+
+def test_exact_similarities_are_those_that_signatures_estimate() -> None:
+    texts = ["a b c d e", "a b c d f", "x y z"]
+    left, right = [0, 0], [1, 2]
+    jaccard = exact_similarity(la.BBitMinHash(64, 8, la.Words()), texts, left, right)
+    assert jaccard.tolist() == [4 / 6, 0]
+    cosine = exact_similarity(la.SimHash(64, la.Words()), texts, left, right)
+    assert cosine == pytest.approx([4 / 5, 0])
+    learnt = la.SimHash(64, la.Words(), weights="tfidf").fit(texts)
+    weighted = exact_similarity(learnt, texts, left, right)
+    assert weighted[0] == pytest.approx(la.cosine(texts[0], texts[1], la.Words(), learnt.weights))
+    assert weighted[0] < cosine[0], "what all have counts less"
