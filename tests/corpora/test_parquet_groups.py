@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.corpora import open_corpus, write_corpus
+from lookalike.corpora import Problems, open_corpus, write_corpus
+from lookalike.corpora.duck import limited
 from lookalike.corpora.parquet_groups import write_groups
 
 VALUES = {
@@ -108,7 +109,7 @@ def test_what_stays_is_compressed_as_the_input(given: Any, kept: str, tmp_path: 
 def test_many_groups_are_in_order_for_any_number_of_threads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lookalike.corpora.parquet._GROUP_BYTES", 100)
+    monkeypatch.setattr("lookalike.corpora.parquet._GROUP_BYTES", 20)
     monkeypatch.setattr("lookalike.corpora.parquet.BATCH_ROWS", 3)
     table = pa.table({"text": [f"row {at}" for at in range(100)], "n": range(100)})
     pa.parquet.write_table(table, tmp_path / "in.parquet", row_group_size=7)
@@ -116,7 +117,7 @@ def test_many_groups_are_in_order_for_any_number_of_threads(
     made = []
     for threads in (1, 2, 5):
         path = tmp_path / f"{threads}.parquet"
-        with la_limits(threads):
+        with limited(None, threads):
             write_corpus(open_corpus(tmp_path / "in.parquet"), path, keep=keep)
         made.append(path.read_bytes())
         assert pa.parquet.ParquetFile(path).num_row_groups > 15
@@ -124,17 +125,9 @@ def test_many_groups_are_in_order_for_any_number_of_threads(
     assert made[0] == made[1] == made[2]
 
 
-def la_limits(threads: int) -> Any:
-    from lookalike.corpora.duck import limited
-
-    return limited(None, threads)
-
-
 def test_a_dictionary_of_short_values_is_read_in_large_batches(tmp_path: Path) -> None:
     texts = [f"{at} is a text of its own" for at in range(20_000)]
     pa.parquet.write_table(pa.table({"text": texts}), tmp_path / "c.parquet")
-    from lookalike.corpora import Problems
-
     batches = list(open_corpus(tmp_path / "c.parquet").read(["text"], Problems()))
     assert len(batches) <= 4  # not hundreds, as if each text were as long as all together
     assert [text for batch in batches for text in batch.column(0).to_pylist()] == texts

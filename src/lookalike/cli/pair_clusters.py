@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from lookalike.checks import whole_number
 from lookalike.cli.command import Group, add_switch
 from lookalike.cli.output import say, say_json, warn
 from lookalike.corpora import write_table
@@ -52,6 +53,7 @@ def add_cluster_options(group: Group) -> None:
 
 def check_cluster_options(options: argparse.Namespace) -> None:
     """Refuse options that say how to make clusters where none are made."""
+    whole_number("--max-cluster", options.max_cluster, at_least=2)
     for name, default in _DEFAULTS.items():
         if getattr(options, name) != default and not options.clusters:
             option = name.replace("_", "-")

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 Added = Callable[[int, int], "dict[str, pyarrow.Array]"]
 """Columns to add to the rows from one position to another."""
 
+_ROWS_A_PIECE = 128
+
 
 @dataclass
 class KeptRows:
@@ -66,7 +68,7 @@ class KeptRows:
             chosen, added = self.next(len(batch))
             for name, values in added.items():
                 batch = batch.append_column(name, values)
-            yield batch.take(arrow_positions(chosen)) if len(chosen) < len(batch) else batch
+            yield from _only(batch, chosen)
         self.finish()
 
 
@@ -83,3 +85,13 @@ class RowsOfShard(KeptRows):
 
     def finish(self) -> None:
         """Leave it to the end of the last."""
+
+
+def _only(batch: Any, chosen: NDArray[np.int64]) -> Iterator[Any]:
+    """Yield these rows of a batch: as they lie, or copied where that would be many pieces."""
+    breaks = np.flatnonzero(np.diff(chosen) != 1) + 1
+    if not len(chosen) or len(breaks) > len(chosen) // _ROWS_A_PIECE:
+        yield batch.take(arrow_positions(chosen))
+        return
+    for run in np.split(chosen, breaks):
+        yield batch.slice(int(run[0]), len(run))
