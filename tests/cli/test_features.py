@@ -10,6 +10,7 @@ import pytest
 
 import lookalike as la
 from lookalike.cli import main
+from support.refusals import refused
 
 PART = "the engine of a train pulls the cars along the rails"
 WHOLE = f"trains are long; {PART}, and a guard at the end closes all of the doors"
@@ -65,8 +66,8 @@ def test_sign_and_dedup_take_the_same_features(
         assert signer.features == features
         found = printed(capsys, "dedup", corpus, "--against", "signed.lookalike", *options)
         assert found["counts"]["kept"] == 0
-        assert main(["sign", corpus, "-o", "more.lookalike", "--like", "x", *options]) == 1
-        assert "does not go with --like" in capsys.readouterr().err
+        like = ["sign", corpus, "-o", "more.lookalike", "--like", "x", *options]
+        assert "does not go with --like" in refused(like, capsys)
 
 
 def test_compare_says_how_much_of_each_is_in_the_other(
@@ -101,21 +102,23 @@ def test_compare_says_how_much_of_each_is_in_the_other(
     ("options", "message"),
     [
         (["--stop-words", "nowhere.txt"], "expected english, or a file with a word on each line"),
-        (["--features", "chars", "--stop-words", "english"], "stop_words does not go with char"),
-        (["--features", "chars", "--stem", "english"], "stem does not go with characters"),
+        (["--features", "chars", "--stop-words", "english"], "--stop-words does not go with char"),
+        (["--features", "chars", "--stem", "english"], "--stem does not go with characters"),
         (["--stem", "klingon"], "expected one of:"),
-        (["--measure", "cosine"], "choose the method simhash or topsig, or exact=True"),
-        (["--measure", "jaccard", "--method", "topsig"], "choose the method minhash, or exact"),
+        (["--measure", "cosine"], "choose the method simhash or topsig, or --exact"),
+        (["--measure", "jaccard", "--method", "topsig"], "choose the method minhash, or --exact"),
         (["--measure", "containment", "--no-verify"], "leave one of them out"),
-        (["--measure", "containment", "--radius", "3"], "leave one of them out"),
+        (
+            ["--measure", "containment", "--method", "simhash", "--radius", "3"],
+            "leave one of them out",
+        ),
         (["--measure", "containment", "--against", "s.lookalike"], "has signatures alone"),
     ],
 )
 def test_what_does_not_go_together_is_refused(
     options: list[str], message: str, corpus: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["dedup", corpus, *options]) == 1
-    assert message in capsys.readouterr().err
+    assert message in refused(["dedup", corpus, *options], capsys)
 
 
 def test_stop_words_that_are_no_text_are_named(

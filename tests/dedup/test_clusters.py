@@ -58,7 +58,7 @@ def test_a_long_chain_is_split_and_warned_of() -> None:
     links = {(at, at + 1) for at in range(50)}
     settings = DedupSettings(cluster="components", max_cluster=20)
     found = cluster_documents(60, np.arange(60), pairs_of(links), settings, np.arange(60))
-    assert found.warnings[0].startswith("1 clusters grew past")
+    assert found.warnings[0].startswith("1 cluster grew past")
     assert "chains" in found.warnings[0] and "51" in found.warnings[0]
     sizes = np.bincount(found.labels)
     assert sizes.max() == 2  # each is alike to the one before it, and to no other that stays

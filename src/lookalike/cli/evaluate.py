@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from lookalike import __version__
-from lookalike.checks import whole_number
+from lookalike.checks import share, whole_number
 from lookalike.cli.command import add_json, add_number, add_switch
 from lookalike.cli.output import say, say_json
 from lookalike.cli.sizes import byte_count
@@ -194,7 +194,9 @@ def _check(options: argparse.Namespace) -> None:
     whole_number("--sample", options.sample, at_least=1)
     whole_number("-k", options.k, at_least=1, at_most=_MOST_NEIGHBOURS)
     whole_number("--threads", options.threads, at_least=1)
-    if options.tune is None:
+    if options.tune is not None:
+        share("--tune", options.tune)
+    else:
         if options.memory is not None:
             raise ArgumentError(
                 Said("--memory"), " goes with --tune only; leave it out, or add --tune 0.95"

@@ -166,10 +166,10 @@ def _open_old(
         return None
     if isinstance(against, str | os.PathLike) and Path(against).suffix == _LOOKALIKE_SUFFIX:
         if not settings.by_signatures:
-            what = "exact=True" if settings.exact else f"measure={settings.measure!r}"
             raise ArgumentError(
-                f"{what} compares documents, and {against} has signatures alone; give the old "
-                "corpus itself, or leave that out"
+                settings.said_reason,
+                f" compares documents, and {against} has signatures alone; give the old corpus "
+                "itself, or leave that out",
             )
         saved = load_signatures(against)
         if saved.signer != settings.signer():

@@ -260,6 +260,13 @@ class DedupSettings:
         """Whether signatures propose pairs: not with `exact`, and not for containment."""
         return not self.exact and self.measure != "containment"
 
+    @property
+    def said_reason(self) -> Said:
+        """What was chosen that makes signatures propose nothing."""
+        if self.exact:
+            return Said("exact=True", "--exact")
+        return Said(f"measure={self.measure!r}", f"--measure {self.measure}")
+
     def feature_kind(self) -> FeatureKind:
         """Return what documents are compared by."""
         return self._method().features
@@ -315,9 +322,7 @@ class DedupSettings:
                 f"{'minhash' if self.measure == 'jaccard' else 'simhash or topsig'}, or ",
                 Said("exact=True", "--exact"),
             )
-        why = Said("exact=True", "--exact")
-        if not self.exact:
-            why = Said(f"measure={self.measure!r}", f"--measure {self.measure}")
+        why = self.said_reason
         if not self.by_signatures and not self.verify:
             raise ArgumentError(
                 why,
@@ -344,6 +349,7 @@ class DedupSettings:
             )
         if callable(self.keep) and self.measure == "containment":
             raise ArgumentError(
-                "keep is a function, and with measure='containment' the larger document stays; "
-                "leave one of them out"
+                Said("keep"),
+                " is a function, and with measure='containment' the larger document stays; leave "
+                "one of them out",
             )

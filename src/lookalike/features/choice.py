@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from lookalike.checks import one_of
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, Said
 from lookalike.features.base import FeatureKind, as_features
 from lookalike.features.text import Chars, Words
 
@@ -53,7 +53,7 @@ def chosen_features(
 def _refuse(given: dict[str, object], what: str) -> None:
     for name, value in given.items():
         if value is not None:
-            raise ArgumentError(f"{name} does not go with {what}, or leave it out")
+            raise ArgumentError(Said(name), f" does not go with {what}, or leave it out")
 
 
 def unit_text(features: FeatureKind) -> str:

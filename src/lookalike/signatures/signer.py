@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 
 from lookalike.checks import file_path, instance, one_of, seed_number
 from lookalike.errors import ArgumentError, CorruptIndexError, FormatError, Said
-from lookalike.features import FeatureKind, Weights, as_features, feature_kind_from_dict
+from lookalike.features import (
+    FeatureFunction,
+    FeatureKind,
+    Weights,
+    as_features,
+    feature_kind_from_dict,
+)
 from lookalike.features.base import made_with
 from lookalike.features.weights import (
     MOST_FEATURES,
@@ -97,8 +103,10 @@ class Signer(ABC):
         return signer
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Features come along so that a function of the caller's is known there by its name.
-        return _unpickled, (type(self), getattr(self, "features", None), self.to_bytes())
+        features = getattr(self, "features", None)
+        if isinstance(features, FeatureFunction):  # comes along, to be known there by its name
+            return _unpickled, (type(self), features, self.to_bytes())
+        return type(self).from_bytes, (self.to_bytes(),)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Signer) and self.to_dict() == other.to_dict()
@@ -122,7 +130,7 @@ class Signer(ABC):
         return f"{type(self).__name__}({arguments})"
 
 
-def _unpickled(kind: type[Signer], features: FeatureKind | None, data: bytes) -> Signer:
+def _unpickled(kind: type[Signer], features: FeatureFunction, data: bytes) -> Signer:
     return kind.from_bytes(data)
 
 
