@@ -188,3 +188,40 @@ def test_collections_are_searched_by_similarity(
         ["collection", "search", "bare.db", "00" * 8, "--signature", "--threshold", "0.8"], capsys
     )
     assert "--threshold needs to know how documents were signed" in error
+
+
+@pytest.mark.parametrize("method", ["simhash", "topsig"])
+def test_copies_are_found_at_a_similarity_of_one(
+    method: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Cosines of equal documents come out beside 1 by rounding."""
+    texts = [f"these are {number} words of a document, and {number} more" for number in range(20)]
+    Path("twice.txt").write_text("".join(f"{text}\n" for text in texts * 2))
+    assert main(["sign", "twice.txt", "--method", method, "-o", "signatures.lookalike"]) == 0
+    one = ["--threshold", "1", "--in", "twice.txt"]
+    assert main(["pairs", "signatures.lookalike", *one, "-o", "pairs.csv", "--quiet"]) == 0
+    with open("pairs.csv", newline="") as file:
+        found = [(int(row["left"]), int(row["right"])) for row in csv.DictReader(file)]
+    assert found == [(number, number + 20) for number in range(20)]
+    capsys.readouterr()
+    for number, answer in enumerate(searched(capsys, *texts, *one)):
+        assert [int(row["id"]) for row in answer["results"]] == [number, number + 20]
+
+
+def test_an_id_of_several_documents_is_not_looked_up(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first of them would be compared instead of the one that was found."""
+    other = "completely different words that have nothing in common with the others"
+    rows = [("a", TEXTS[0]), ("b", TEXTS[1]), ("b", TEXTS[1]), ("a", other), ("c", other)]
+    lines = [json.dumps({"id": id, "text": text}) for id, text in rows]
+    Path("corpus.jsonl").write_text("\n".join(lines) + "\n")
+    assert main(["sign", "corpus.jsonl", "-o", "signatures.lookalike"]) == 0
+    capsys.readouterr()
+    with_corpus = ["--threshold", "0.9", "--in", "corpus.jsonl"]
+    # Two that are equal are as good as one.
+    (answer,) = searched(capsys, TEXTS[1], *with_corpus)
+    assert [(row["id"], row["similarity"]) for row in answer["results"]] == [("b", 1), ("b", 1)]
+    for command in (["search", "signatures.lookalike", other], ["pairs", "signatures.lookalike"]):
+        assert main([*command, *with_corpus]) != 0
+        assert "'a' is that of several; sign them with --id" in capsys.readouterr().err
