@@ -289,6 +289,8 @@ def check_named(result: DedupResult, truth: Truth) -> None:
         other = matched if own < 0 else own + old
         if result.settings.cluster == "star" and not none:
             assert truth.size(other) >= truth.size(row + old)
+        if none and matched < 0:
+            assert np.count_nonzero(result.clusters == result.clusters[row]) > 1
         assert result.estimated[row] == truth.estimated(other, row + old)
         assert result.similarity[row] == pytest.approx(
             truth.similarity(other, row + old), abs=1e-9 if result.estimated[row] else ROUNDING
@@ -418,6 +420,8 @@ def test_a_chain_of_small_edits_keeps_what_is_different() -> None:
     assert joined.counts.lowest_similarity == 0
     assert "connected by pairs of exact jaccard of words at least 0.8" in joined.summary()
     assert "like none that stays" in joined.summary()
+    gone = la.dedup(texts, ngram=1, keep="none")
+    assert not gone.keep.any() and np.bincount(gone.clusters)[gone.clusters].min() > 1
 
 
 @pytest.mark.parametrize("method", ["minhash", "simhash", "topsig"])
