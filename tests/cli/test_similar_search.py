@@ -225,3 +225,42 @@ def test_an_id_of_several_documents_is_not_looked_up(
     for command in (["search", "signatures.lookalike", other], ["pairs", "signatures.lookalike"]):
         assert main([*command, *with_corpus]) != 0
         assert "'a' is that of several; sign them with --id" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("measure", ["jaccard", "cosine", "containment"])
+@pytest.mark.parametrize("threshold", ["0.3", "1"])
+def test_any_measure_of_every_document(
+    signer: Any, measure: str, threshold: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Signatures propose what they estimate; by other measures every document is compared."""
+    query = " ".join(TEXTS[30].split()[:8])
+    given = ["--threshold", threshold, "--in", "corpus.jsonl", "--measure", measure]
+    found = searched(capsys, query, TEXTS[2], *given)
+    own = "jaccard" if isinstance(signer, la.BBitMinHash) else "cosine"
+    names = la.open_index("signatures.lookalike").names or ()
+    for answer, text in zip(found, (query, TEXTS[2]), strict=True):
+        texts = {name: TEXTS[int(name.split()[1])] for name in names}
+        if measure == own:
+            true = {name: exact(signer, text, other) for name, other in texts.items()}
+        else:
+            true = {
+                name: float(getattr(la, measure)(text, other, signer.features))
+                for name, other in texts.items()
+            }
+        expected = {name for name, value in true.items() if value >= float(threshold) - 1e-12}
+        results = {row["id"]: row["similarity"] for row in answer["results"]}
+        assert results == {name: pytest.approx(true[name], abs=1e-4) for name in results}
+        assert results.keys() == expected if measure != own else results.keys() <= expected
+        assert answer["exact"] == (measure != own)
+
+
+def test_a_measure_needs_documents(
+    signer: Any, capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    command = ["search", "signatures.lookalike", "a text", "--measure", "containment"]
+    assert main(command) != 0
+    assert "--measure needs the corpus that was signed: --in CORPUS" in capsys.readouterr().err
+    given = ["--signatures", "signatures.lookalike", "--in", "corpus.jsonl"]
+    command.remove("a text")
+    assert main([*command, *given]) != 0
+    assert "--measure compares documents, and --signatures has none" in capsys.readouterr().err

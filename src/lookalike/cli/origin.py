@@ -23,10 +23,10 @@ from lookalike.corpora import Corpus, Problems
 from lookalike.corpora.base import compute, pa
 from lookalike.corpora.columns import Columns, find_columns, text_strings
 from lookalike.errors import ArgumentError, Said
-from lookalike.features import unrounded
+from lookalike.features import similarity_pairs, unrounded
 from lookalike.indexes import Index
 from lookalike.shown import counted, shown
-from lookalike.signatures.exact import exact_similarity
+from lookalike.signatures.exact import estimated_measure, exact_similarity
 from lookalike.signatures.signer import DocumentSigner
 
 
@@ -48,6 +48,8 @@ class Origin:
     columns: Columns
     index: Index
     signer: DocumentSigner
+    measure: str | None
+    """None: what the signatures estimate."""
     threshold: float | None
     threads: int | None
     _texts: list[str] = field(default_factory=list)
@@ -57,11 +59,16 @@ class Origin:
     @classmethod
     def of(cls, options: argparse.Namespace, index: Index) -> Origin | None:
         """Return the corpus that --in names; None if there is no such option."""
+        measure = getattr(options, "measure", None)
         if options.origin is None:
-            if getattr(options, "columns", None) is not None:
-                raise ArgumentError(
-                    Said("--columns"), " needs the corpus that was signed: --in CORPUS"
-                )
+            for name, value in (
+                ("columns", getattr(options, "columns", None)),
+                ("measure", measure),
+            ):
+                if value is not None:
+                    raise ArgumentError(
+                        Said(f"--{name}"), " needs the corpus that was signed: --in CORPUS"
+                    )
             return None
         signer = index.signer
         if not isinstance(signer, DocumentSigner):
@@ -78,7 +85,9 @@ class Origin:
         columns = find_columns(corpus, text, id)
         if index.names is None:
             columns = Columns(columns.text, None)  # documents are known by their rows
-        return cls(corpus, columns, index, signer, options.threshold, options.threads)
+        if measure == estimated_measure(signer):
+            measure = None
+        return cls(corpus, columns, index, signer, measure, options.threshold, options.threads)
 
     @property
     def files(self) -> Sequence[Path]:
@@ -160,5 +169,10 @@ class Origin:
     def _similarity(
         self, documents: list[str], left: NDArray[np.int64], right: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        found = exact_similarity(self.signer, documents, left, right, threads=self.threads)
+        if self.measure is None:
+            found = exact_similarity(self.signer, documents, left, right, threads=self.threads)
+        else:
+            found = similarity_pairs(
+                self.measure, documents, left, right, self.signer.features, threads=self.threads
+            )
         return unrounded(found, self.threshold)
