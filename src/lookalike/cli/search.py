@@ -85,7 +85,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--measure",
         choices=MEASURES,
-        help="similarity of documents, with --in (default: what the signatures estimate)",
+        help="similarity of documents, with --in: unless told, what the signatures estimate",
     )
     add_switch(group, "--exact", "of an index of slices: until the answer is proven")
     add_number(
