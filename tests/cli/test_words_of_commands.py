@@ -264,3 +264,10 @@ def test_words_that_have_no_place_are_refused(
         with pytest.raises(SystemExit):
             main(line.split())
         assert "unexpected: " in capsys.readouterr().err
+
+
+def test_several_formats_are_told_apart_by_an_option(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["dedup", "corpus.jsonl", "a.txt"]) == 1
+    assert "say which with --format" in capsys.readouterr().err
