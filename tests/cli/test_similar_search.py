@@ -188,3 +188,79 @@ def test_collections_are_searched_by_similarity(
         ["collection", "search", "bare.db", "00" * 8, "--signature", "--threshold", "0.8"], capsys
     )
     assert "--threshold needs to know how documents were signed" in error
+
+
+@pytest.mark.parametrize("method", ["simhash", "topsig"])
+def test_copies_are_found_at_a_similarity_of_one(
+    method: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Cosines of equal documents come out beside 1 by rounding."""
+    texts = [f"these are {number} words of a document, and {number} more" for number in range(20)]
+    Path("twice.txt").write_text("".join(f"{text}\n" for text in texts * 2))
+    assert main(["sign", "twice.txt", "--method", method, "-o", "signatures.lookalike"]) == 0
+    one = ["--threshold", "1", "--in", "twice.txt"]
+    assert main(["pairs", "signatures.lookalike", *one, "-o", "pairs.csv", "--quiet"]) == 0
+    with open("pairs.csv", newline="") as file:
+        found = [(int(row["left"]), int(row["right"])) for row in csv.DictReader(file)]
+    assert found == [(number, number + 20) for number in range(20)]
+    capsys.readouterr()
+    for number, answer in enumerate(searched(capsys, *texts, *one)):
+        assert [int(row["id"]) for row in answer["results"]] == [number, number + 20]
+
+
+def test_an_id_of_several_documents_is_not_looked_up(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first of them would be compared instead of the one that was found."""
+    other = "completely different words that have nothing in common with the others"
+    rows = [("a", TEXTS[0]), ("b", TEXTS[1]), ("b", TEXTS[1]), ("a", other), ("c", other)]
+    lines = [json.dumps({"id": id, "text": text}) for id, text in rows]
+    Path("corpus.jsonl").write_text("\n".join(lines) + "\n")
+    assert main(["sign", "corpus.jsonl", "-o", "signatures.lookalike"]) == 0
+    capsys.readouterr()
+    with_corpus = ["--threshold", "0.9", "--in", "corpus.jsonl"]
+    # Two that are equal are as good as one.
+    (answer,) = searched(capsys, TEXTS[1], *with_corpus)
+    assert [(row["id"], row["similarity"]) for row in answer["results"]] == [("b", 1), ("b", 1)]
+    for command in (["search", "signatures.lookalike", other], ["pairs", "signatures.lookalike"]):
+        assert main([*command, *with_corpus]) != 0
+        assert "'a' is that of several; sign them with --id" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("measure", ["jaccard", "cosine", "containment"])
+@pytest.mark.parametrize("threshold", ["0.3", "1"])
+def test_any_measure_of_every_document(
+    signer: Any, measure: str, threshold: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Signatures propose what they estimate; by other measures every document is compared."""
+    query = " ".join(TEXTS[30].split()[:8])
+    given = ["--threshold", threshold, "--in", "corpus.jsonl", "--measure", measure]
+    found = searched(capsys, query, TEXTS[2], *given)
+    own = "jaccard" if isinstance(signer, la.BBitMinHash) else "cosine"
+    names = la.open_index("signatures.lookalike").names or ()
+    for answer, text in zip(found, (query, TEXTS[2]), strict=True):
+        texts = {name: TEXTS[int(name.split()[1])] for name in names}
+        if measure == own:
+            true = {name: exact(signer, text, other) for name, other in texts.items()}
+        else:
+            true = {
+                name: float(getattr(la, measure)(text, other, signer.features))
+                for name, other in texts.items()
+            }
+        expected = {name for name, value in true.items() if value >= float(threshold) - 1e-12}
+        results = {row["id"]: row["similarity"] for row in answer["results"]}
+        assert results == {name: pytest.approx(true[name], abs=1e-4) for name in results}
+        assert results.keys() == expected if measure != own else results.keys() <= expected
+        assert answer["exact"] == (measure != own)
+
+
+def test_a_measure_needs_documents(
+    signer: Any, capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    command = ["search", "signatures.lookalike", "a text", "--measure", "containment"]
+    assert main(command) != 0
+    assert "--measure needs the corpus that was signed: --in CORPUS" in capsys.readouterr().err
+    given = ["--signatures", "signatures.lookalike", "--in", "corpus.jsonl"]
+    command.remove("a text")
+    assert main([*command, *given]) != 0
+    assert "--measure compares documents, and --signatures has none" in capsys.readouterr().err

@@ -233,3 +233,41 @@ def test_scripts_of_shells_know_every_option(
             for choice in action.choices or ():
                 assert str(choice) in script, (command, choice)
     assert all(name in script for name in COMMANDS)
+
+
+@pytest.mark.parametrize(
+    "words, options",
+    [
+        (["search", "slices.lookalike", "a text", "of words"], ["-k", "1"]),
+        (["collection", "search", "docs.db", "some text"], ["-k", "1"]),
+        (["dedup", "a.txt", "b.txt"], ["-o", "-", "--quiet"]),
+    ],
+)
+def test_what_is_looked_for_may_come_behind_options(
+    folder: Path, words: list[str], options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words, *options]) == 0
+    expected = capsys.readouterr().out
+    assert expected
+    for place in range(2 if words[0] == "collection" else 1, len(words)):
+        assert main([*words[:place], *options, *words[place:]]) == 0
+        assert capsys.readouterr().out == expected
+
+
+def test_words_that_have_no_place_are_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for line in (
+        "pairs signatures.lookalike --radius 3 more",
+        "collection search docs.db a -k 1 b",
+    ):
+        with pytest.raises(SystemExit):
+            main(line.split())
+        assert "unexpected: " in capsys.readouterr().err
+
+
+def test_several_formats_are_told_apart_by_an_option(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["dedup", "corpus.jsonl", "a.txt"]) == 1
+    assert "say which with --format" in capsys.readouterr().err

@@ -203,3 +203,10 @@ def test_on_the_command_line(
     with pytest.raises(SystemExit):
         main(["pairs", "s.npy", "--clusters"])
     assert "--radius --threshold is required" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("cluster", ["star", "components"])
+def test_of_those_that_go_with_all_of_a_group_none_stands_alone(cluster: str) -> None:
+    """The last of a chain is in no star of others, and goes because of one that is in one."""
+    found = la.cluster_pairs([("a", "b"), ("b", "c"), ("x", "y")], cluster=cluster, keep="none")
+    assert found.groups() == [["a", "b", "c"], ["x", "y"]] and found.survivors() == []

@@ -131,9 +131,11 @@ def test_memory_is_kept_to() -> None:
         la.dedup(texts, exact=True, memory_limit=(600 << 20) + 60_000 + 100)
     with (
         patch.object(join, "_BYTES_A_SHARED_FEATURE", 1 << 40),
-        pytest.raises(la.ResultTooLargeError, match="share more features"),
+        pytest.raises(la.ResultTooLargeError, match="share more features") as raised,
     ):
         la.dedup(texts, exact=True, memory_limit=700 << 20)
+    typed = raised.value.as_typed({"memory_limit": "--memory-limit", "exact": "--exact"})
+    assert "than --memory-limit leaves room for, and --exact keeps" in typed
 
 
 def test_the_command_says_that_pairs_are_complete(

@@ -18,6 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -29,7 +30,14 @@ from lookalike.dedup import DedupResult, nearby, propose, samples, settle
 from support import dedup_oracle
 
 CASES = int(os.environ.get("LOOKALIKE_CASES", "40"))
-RULES = ["first", "last", "longest", "shortest", "max:score", "min:score"]
+
+
+def whim(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """A choice of the caller's that no rule would make; of equal rows the first."""
+    return min(rows, key=lambda row: (crc32(row["text"].encode()) % 7, row["score"] or 0))
+
+
+RULES = ["first", "last", "longest", "shortest", "max:score", "min:score", "none", whim]
 ROUNDING = 1e-12
 
 
@@ -121,7 +129,9 @@ def cases(draw: st.DrawFn, cluster: str) -> Case:
     if options["verify"] and against != "signatures":
         options["exact"] = draw(st.booleans())
         measures = ["jaccard", "cosine"] if options["exact"] else []
-        options["measure"] = draw(st.sampled_from([None, "containment", *measures]))
+        if not callable(options["keep"]):  # the larger one stays, whatever a function says
+            measures.append("containment")
+        options["measure"] = draw(st.sampled_from([None, *measures]))
     if cluster == "components":  # with stars it does nothing, and is refused
         options["max_cluster"] = draw(st.sampled_from([2, 5, 1000]))
     return Case(rows, texts[:old], options, against, draw(st.sampled_from([2, 10, 200])))
@@ -196,6 +206,45 @@ class Truth:
             distance = int(np.unpackbits(one ^ two).sum())
         return float(self.settings.estimate(distance))
 
+    def survivors(self, alike: set[tuple[int, int]]) -> set[int]:
+        """Who stays, by definition: in the order of the rule, whoever is like none that stays
+        already; those that are like nobody at all, if none is to stay.
+        """
+        if self.settings.keep == "none":
+            return set(range(len(self.texts))) - {each for pair in alike for each in pair}
+        if callable(self.settings.keep):
+            return dedup_oracle.stay(self.asked(alike), alike, self.old)
+        return dedup_oracle.stay(self.order(), alike, self.old)
+
+    def asked(self, alike: set[tuple[int, int]]) -> list[int]:
+        """All documents, old ones first, then the choices of the function, then the others: of
+        each group it is asked until everyone is chosen or like one that is.
+        """
+        every = range(len(self.texts))
+        free = set(every[self.old :]) - {right for left, right in alike if left < self.old}
+        left = {pair for pair in alike if free.issuperset(pair)}
+        labels = dedup_oracle.components(len(every), left)
+        chosen: list[int] = []
+        for label in sorted({labels[each] for each in free}):
+            group = sorted(each for each in free if labels[each] == label)
+            different = len({self.texts[each] for each in group})
+            while len(group) > 1:
+                rows = [self.case.rows[each - self.old] for each in group]
+                wanted = whim(rows)
+                choice = group[next(at for at, row in enumerate(rows) if row is wanted)]
+                chosen.append(choice)
+                if self.settings.cluster == "components" and (
+                    different <= self.settings.max_cluster
+                ):
+                    break
+                group = [
+                    each
+                    for each in group
+                    if each != choice and (min(each, choice), max(each, choice)) not in left
+                ]
+        first = [*every[: self.old], *chosen]
+        return first + [each for each in every if each not in set(first)]
+
     def order(self) -> list[int]:
         """All documents in the order in which they are to survive."""
         rule = self.settings.keep_rule.partition(":")[0]
@@ -229,14 +278,19 @@ def pairs_of(result: DedupResult, truth: Truth) -> dict[tuple[int, int], float]:
 
 
 def check_named(result: DedupResult, truth: Truth) -> None:
-    """Each dropped row names one that stays, and how similar it is to that."""
-    old = truth.old
+    """Each dropped row names one that stays, and how similar it is to that; one that goes, too, if
+    none is to stay.
+    """
+    old, none = truth.old, result.settings.keep == "none"
     for row in np.flatnonzero(~result.keep).tolist():
         own, matched = int(result.duplicate_of[row]), int(result.matched_old[row])
         assert (own < 0) != (matched < 0)
-        assert matched >= 0 or result.keep[own]
+        assert matched >= 0 or (own != row and result.keep[own] != none)
         other = matched if own < 0 else own + old
-        assert truth.size(other) >= truth.size(row + old) or result.settings.cluster != "star"
+        if result.settings.cluster == "star" and not none:
+            assert truth.size(other) >= truth.size(row + old)
+        if none and matched < 0:
+            assert np.count_nonzero(result.clusters == result.clusters[row]) > 1
         assert result.estimated[row] == truth.estimated(other, row + old)
         assert result.similarity[row] == pytest.approx(
             truth.similarity(other, row + old), abs=1e-9 if result.estimated[row] else ROUNDING
@@ -297,10 +351,8 @@ def test_whoever_goes_is_a_near_duplicate_of_one_that_stays(case: Case) -> None:
     threshold = result.settings.threshold
     assert (result.similarity[~result.keep] >= threshold).all()
     assert result.counts.below_threshold == 0
-    # By definition: in the order of the rule, whoever is like none that stays already.
     pairs = pairs_of(result, truth)
-    alike = truth.deciding(_with_copies(pairs, truth))
-    stay = dedup_oracle.stay(truth.order(), alike, truth.old)
+    stay = truth.survivors(truth.deciding(_with_copies(pairs, truth)))
     assert {row + truth.old for row in np.flatnonzero(result.keep).tolist()} == {
         document for document in stay if document >= truth.old
     }
@@ -347,9 +399,11 @@ def test_with_components_the_ends_of_chains_go_and_are_counted(case: Case) -> No
     labels = dedup_oracle.components(len(truth.texts), pairs)
     if not result.warnings or "grew past" not in result.warnings[-1]:
         best: dict[int, int] = {}
-        for document in truth.order():
+        for document in truth.asked(pairs) if callable(case.options["keep"]) else truth.order():
             best.setdefault(labels[document], document)
         stay = {best[label] for label in labels} - set(range(truth.old))
+        if case.options["keep"] == "none":
+            stay = truth.survivors(pairs) - set(range(truth.old))
         assert {row + truth.old for row in np.flatnonzero(result.keep).tolist()} == stay
 
 
@@ -366,6 +420,8 @@ def test_a_chain_of_small_edits_keeps_what_is_different() -> None:
     assert joined.counts.lowest_similarity == 0
     assert "connected by pairs of exact jaccard of words at least 0.8" in joined.summary()
     assert "like none that stays" in joined.summary()
+    gone = la.dedup(texts, ngram=1, keep="none")
+    assert not gone.keep.any() and np.bincount(gone.clusters)[gone.clusters].min() > 1
 
 
 @pytest.mark.parametrize("method", ["minhash", "simhash", "topsig"])

@@ -113,7 +113,7 @@ def _run(given: list[str], chosen: _Chosen) -> None:
     command = parser.parser_of(given)
     chosen.name, chosen.options = command.prog, command.options()
     options, unknown = parser.parse_known_args(given)
-    if unknown:
+    if not command.take(options, unknown):
         command.unknown(unknown)
     options.command_line = ["lookalike", *given]
     options.run(options)

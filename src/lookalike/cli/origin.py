@@ -7,6 +7,7 @@ the corpus, which is read once, as far as needed.
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,9 +23,10 @@ from lookalike.corpora import Corpus, Problems
 from lookalike.corpora.base import compute, pa
 from lookalike.corpora.columns import Columns, find_columns, text_strings
 from lookalike.errors import ArgumentError, Said
+from lookalike.features import similarity_pairs, unrounded
 from lookalike.indexes import Index
 from lookalike.shown import counted, shown
-from lookalike.signatures.exact import exact_similarity
+from lookalike.signatures.exact import estimated_measure, exact_similarity
 from lookalike.signatures.signer import DocumentSigner
 
 
@@ -44,7 +46,11 @@ class Origin:
 
     corpus: Corpus
     columns: Columns
+    index: Index
     signer: DocumentSigner
+    measure: str | None
+    """None: what the signatures estimate."""
+    threshold: float | None
     threads: int | None
     _texts: list[str] = field(default_factory=list)
     _values: list[dict[str, Any]] = field(default_factory=list)
@@ -53,11 +59,16 @@ class Origin:
     @classmethod
     def of(cls, options: argparse.Namespace, index: Index) -> Origin | None:
         """Return the corpus that --in names; None if there is no such option."""
+        measure = getattr(options, "measure", None)
         if options.origin is None:
-            if getattr(options, "columns", None) is not None:
-                raise ArgumentError(
-                    Said("--columns"), " needs the corpus that was signed: --in CORPUS"
-                )
+            for name, value in (
+                ("columns", getattr(options, "columns", None)),
+                ("measure", measure),
+            ):
+                if value is not None:
+                    raise ArgumentError(
+                        Said(f"--{name}"), " needs the corpus that was signed: --in CORPUS"
+                    )
             return None
         signer = index.signer
         if not isinstance(signer, DocumentSigner):
@@ -74,7 +85,9 @@ class Origin:
         columns = find_columns(corpus, text, id)
         if index.names is None:
             columns = Columns(columns.text, None)  # documents are known by their rows
-        return cls(corpus, columns, signer, options.threads)
+        if measure == estimated_measure(signer):
+            measure = None
+        return cls(corpus, columns, index, signer, measure, options.threshold, options.threads)
 
     @property
     def files(self) -> Sequence[Path]:
@@ -82,20 +95,33 @@ class Origin:
         return self.corpus.files
 
     def read(self, wanted: set[str], more: Sequence[str] = ()) -> None:
-        """Read the documents of these ids, with more columns; say how many are not there."""
+        """Read the documents of these ids, with more columns; say how many are not there.
+
+        An id that several different documents of the index have tells nobody which is meant: it
+        is refused.
+        """
         for name in more:
             self.corpus.column_for(name, (), "answers")
         first, row, sought = len(self.columns.names), 0, pa.array(sorted(wanted), pa.large_string())
+        repeated = self._repeated(wanted)
         for batch in self.corpus.read([*self.columns.names, *more], Problems(True)):
-            if len(self._places) == len(wanted):
+            if len(self._places) == len(wanted) and not repeated:
                 break
             ids = self.columns.ids(batch, row)
             at = compute.indices_nonzero(compute.is_in(ids, value_set=sought)).to_numpy()
             texts = text_strings(batch.column(0), self.columns.text, self.corpus)
             for place in at.tolist():
-                if self._places.setdefault(ids[place].as_py(), len(self._texts)) < len(self._texts):
-                    continue  # of several with one id, the first
-                self._texts.append(texts[place].as_py() or "")
+                id, text = ids[place].as_py(), texts[place].as_py() or ""
+                known = self._places.setdefault(id, len(self._texts))
+                if known < len(self._texts):  # of several with one id, the first
+                    if id in repeated and self._texts[known] != text:
+                        raise ArgumentError(
+                            Said("--in"),
+                            f" needs ids that tell documents apart, and {shown(id)!r} is that of "
+                            "several; sign them with --id and a column of ids that are",
+                        )
+                    continue
+                self._texts.append(text)
                 self._values.append(
                     {name: batch.column(first + n)[place].as_py() for n, name in enumerate(more)}
                 )
@@ -106,6 +132,13 @@ class Origin:
                 f"{counted(missing, 'document')} of the index not found in "
                 f"{shown(self.corpus.name)}; is that the corpus that was signed?"
             )
+
+    def _repeated(self, wanted: set[str]) -> set[str]:
+        """Return those of these ids that the index has more than once."""
+        names = self.index.names or ()
+        return {
+            name for name, times in Counter(filter(wanted.__contains__, names)).items() if times > 1
+        }
 
     def columns_of(self, id: str | int) -> dict[str, Any] | None:
         """Return the other columns of a document; None if it is not there."""
@@ -136,4 +169,10 @@ class Origin:
     def _similarity(
         self, documents: list[str], left: NDArray[np.int64], right: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        return exact_similarity(self.signer, documents, left, right, threads=self.threads)
+        if self.measure is None:
+            found = exact_similarity(self.signer, documents, left, right, threads=self.threads)
+        else:
+            found = similarity_pairs(
+                self.measure, documents, left, right, self.signer.features, threads=self.threads
+            )
+        return unrounded(found, self.threshold)

@@ -79,6 +79,27 @@ class Parser(argparse.ArgumentParser):
         long = [known for known in self._option_string_actions if known.startswith("--")]
         self.error(f"there is no option {name}{_asked(nearest_word(name, long))}")
 
+    def take(self, options: argparse.Namespace, words: Sequence[str]) -> bool:
+        """Let words that came behind an option stand in the last place there is, as they would
+        before it; return whether they all may.
+
+        argparse fills all places with what comes before the first option.
+        """
+        places = [one for one in self._actions if not one.option_strings]
+        if not words or not places:
+            return not words
+        if any(word.startswith("-") and word != "-" for word in words):
+            return False
+        last = places[-1]
+        before, given = getattr(options, last.dest), [self._get_value(last, one) for one in words]
+        if last.nargs in (argparse.ZERO_OR_MORE, argparse.ONE_OR_MORE):
+            setattr(options, last.dest, [*before, *given])
+        elif last.nargs == argparse.OPTIONAL and before == last.default and len(given) == 1:
+            setattr(options, last.dest, given[0])
+        else:
+            return False
+        return True
+
     def unknown(self, words: Sequence[str]) -> NoReturn:
         """Say that nobody asked for these words, which argparse has left over."""
         if words[0].startswith("-"):

@@ -18,6 +18,7 @@ from lookalike.cli.origin import Origin, add_origin
 from lookalike.cli.output import warn
 from lookalike.cli.queries import Queries, queries_of, take_files
 from lookalike.errors import ArgumentError, Said
+from lookalike.features import MEASURES
 from lookalike.indexes import Index, Matches, Neighbors, SliceIndex, open_index
 from lookalike.shown import shown
 from lookalike.signatures import estimated_similarity
@@ -34,7 +35,8 @@ columns of the table:
 
 With --in CORPUS, the corpus that was signed, documents are compared themselves: the column
 similarity is exact, and --threshold goes by it; signatures propose, at the cost of one document in
-a hundred at the threshold. --columns shows more of what was found.
+a hundred at the threshold. --columns shows more of what was found. With a --measure that the
+signatures do not estimate, such as containment, --threshold compares every document of the index.
 
 A QUERY that is the name of a file stands for what is in it; - reads a text from standard input.
 
@@ -80,6 +82,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_threshold(question)
     add_origin(group)
     group.add_argument("--columns", metavar="LIST", help="of CORPUS, to be shown: title,url")
+    group.add_argument(
+        "--measure",
+        choices=MEASURES,
+        help="similarity of documents, with --in: unless told, what the signatures estimate",
+    )
     add_switch(group, "--exact", "of an index of slices: until the answer is proven")
     add_number(
         group,
@@ -173,7 +180,8 @@ def _looked_up(
             if options.threshold is not None and queries.texts is not None:
                 found = [one for one in found if (one.similarity or 0) >= options.threshold]
                 found.sort(key=lambda one: -(one.similarity or 0))
-                answer = replace(answer, exact=False)  # signatures may not have proposed all
+                # Signatures may not have proposed all, unless all were compared.
+                answer = replace(answer, exact=answer.exact and origin.measure is not None)
             compared.append(replace(answer, found=found))
         yield queries, compared
 
@@ -191,6 +199,12 @@ def _settings(options: argparse.Namespace, index: Index, origin: Origin | None) 
         index.bits,
         proposing=origin is not None and options.signatures is None,
     )
+    if options.measure is not None and options.signatures is not None:
+        raise ArgumentError(
+            Said("--measure"), " compares documents, and --signatures has none; leave it out"
+        )
+    if options.threshold is not None and origin is not None and origin.measure is not None:
+        radius = index.bits
     if radius is not None:
         settings["radius"] = radius
     else:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lookalike.corpora.folders import files_in
 from lookalike.corpora.formats import format_of
-from lookalike.errors import FileError, FormatError
+from lookalike.errors import FileError, FormatError, Said
 from lookalike.shown import shown
 
 SHARDS = ("jsonl", "parquet", "csv", "tsv")
@@ -65,7 +65,8 @@ def several_formats(formats: Sequence[str]) -> FormatError:
     """Return the error for an input of more than one format."""
     return FormatError(
         f"the input has files of several formats ({', '.join(sorted(formats))}); give those of "
-        "one format at a time, or say which with format"
+        "one format at a time, or say which with ",
+        Said("format"),
     )
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike.dedup.cluster import by_first
 from lookalike.dedup.verify import VerifiedPairs
 
-__all__ = ["drop_groups"]
+__all__ = ["drop_groups", "with_named"]
 
 
 def drop_groups(first: NDArray[np.int64], old: int, pairs: VerifiedPairs) -> NDArray[np.int64]:
@@ -30,3 +31,12 @@ def drop_groups(first: NDArray[np.int64], old: int, pairs: VerifiedPairs) -> NDA
     found[copies] = np.where(in_old[first[copies]], found[first[copies]], first[copies])
     found[:old] = -1
     return found
+
+
+def with_named(labels: NDArray[np.int64], named: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return clusters in which nobody that goes stands alone, but with the one that it names.
+
+    Only the centre of a star may be alone and go: all it is a pair with are in other stars.
+    """
+    alone = (np.bincount(labels, minlength=len(labels))[labels] == 1) & (named >= 0)
+    return by_first(np.where(alone, labels[named], labels), len(labels))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, SupportsIndex
 
@@ -18,7 +19,7 @@ from lookalike.dedup.cluster import cluster_documents
 from lookalike.dedup.conclude import Outcome, conclude
 from lookalike.dedup.context import JobContext, longest_document, memory_bytes
 from lookalike.dedup.direction import best_of_equals, orders
-from lookalike.dedup.drop_groups import drop_groups
+from lookalike.dedup.drop_groups import drop_groups, with_named
 from lookalike.dedup.join import join_documents
 from lookalike.dedup.keep_function import GroupChoices
 from lookalike.dedup.likeness import likeness
@@ -114,6 +115,7 @@ def _steps(job: JobContext, source: Source, old: Source | OldSignatures | None) 
         clusters = cluster_documents(len(documents), first, pairs, job.settings, order.best)
         if job.settings.keep == "none":
             duplicate_of = drop_groups(first, documents.old, pairs)
+            clusters = replace(clusters, labels=with_named(clusters.labels, duplicate_of))
         else:
             duplicate_of = choose_survivors(
                 clusters.labels, first, order.rank, documents.old, pairs

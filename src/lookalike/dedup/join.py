@@ -14,8 +14,9 @@ from lookalike.dedup.context import JobContext
 from lookalike.dedup.propose import check_pair_count, distances_of_rows
 from lookalike.dedup.read import DocumentTable
 from lookalike.dedup.sign import Signed, feature_sources
-from lookalike.dedup.verify import Verdict, complete_pairs, unrounded
-from lookalike.errors import ResultTooLargeError
+from lookalike.dedup.verify import Verdict, complete_pairs
+from lookalike.errors import ResultTooLargeError, Said
+from lookalike.features import unrounded
 
 __all__ = ["join_documents"]
 
@@ -86,9 +87,13 @@ def _read_sets(job: JobContext, documents: DocumentTable, signed: Signed) -> _na
                 job.progress.step("propose", (number + share) / 2)
     except _native.TooManyResults:
         raise ResultTooLargeError(
-            "the documents share more features than memory_limit leaves room for, and exact keeps "
-            "those in memory; raise it, leave exact out, or de-duplicate parts one after the "
-            "other, each against those before"
+            "the documents share more features than ",
+            Said("memory_limit"),
+            " leaves room for, and ",
+            Said("exact"),
+            " keeps those in memory; raise it, leave ",
+            Said("exact"),
+            " out, or de-duplicate parts one after the other, each against those before",
         ) from None
     return sets
 
@@ -107,7 +112,7 @@ def _write_pairs(job: JobContext, signed: Signed, join: _native.SetJoin) -> None
             left, right, similarity = join.next(_PAIRS_AT_A_TIME, job.threads)
             left_file.write(left.data)
             right_file.write(right.data)
-            similarity_file.write(unrounded(similarity, job.settings).data)
+            similarity_file.write(unrounded(similarity, job.settings.threshold).data)
             distance_file.write(distances_of_rows(job, signed, left, right).data)
             count += len(left)
             check(count)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from lookalike.checks import one_of, real_array, whole_number
 from lookalike.dedup.choose import choose_survivors
 from lookalike.dedup.cluster import cluster_documents
-from lookalike.dedup.drop_groups import drop_groups
+from lookalike.dedup.drop_groups import drop_groups, with_named
 from lookalike.dedup.given_pairs import GivenPairs, listed, read_pairs
 from lookalike.dedup.keep_function import GroupChoices
 from lookalike.dedup.settings import CLUSTERINGS, DedupSettings
@@ -117,6 +117,7 @@ def cluster_pairs(
     clusters = cluster_documents(count, own, given.pairs, settings, rank)
     if keep == "none":
         duplicate_of = drop_groups(own, 0, given.pairs)
+        clusters = replace(clusters, labels=with_named(clusters.labels, duplicate_of))
     else:
         duplicate_of = choose_survivors(clusters.labels, own, rank, 0, given.pairs)
     return PairClusters(given.ids, clusters.labels, duplicate_of, clusters.warnings)

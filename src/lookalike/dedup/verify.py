@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from lookalike.dedup.context import JobContext
 from lookalike.dedup.propose import Candidates
 from lookalike.dedup.read import DocumentTable
-from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import Signed
 from lookalike.dedup.work_folder import WorkFolder, digest
-from lookalike.features import similarity_pairs
+from lookalike.features import similarity_pairs, unrounded
 
 __all__ = [
     "Verdict",
@@ -28,7 +27,6 @@ __all__ = [
     "in_order",
     "most_similar",
     "only_estimated",
-    "unrounded",
     "verify_pairs",
 ]
 
@@ -37,9 +35,6 @@ _BYTES_AT_A_TIME = 96 << 20
 """Of text whose features are held, which take some four times as much."""
 
 _REJECTED = 200
-_ROUNDING = 1e-12
-"""A similarity that is the threshold exactly, or 1, may come out this much beside it."""
-
 _SORTED_AT_A_TIME = 1 << 22
 
 
@@ -171,14 +166,7 @@ def _similarities(
         )
         documents.texts.release()
         tell(part.stop / len(left))
-    return unrounded(found, job.settings)
-
-
-def unrounded(values: NDArray[np.float64], settings: DedupSettings) -> NDArray[np.float64]:
-    """Return similarities that are 1 or the threshold, but for rounding, as that."""
-    for exact in (1.0, float(settings.threshold)):
-        values = np.where(np.abs(values - exact) <= _ROUNDING, exact, values)
-    return values
+    return unrounded(found, job.settings.threshold)
 
 
 def only_estimated(
@@ -205,7 +193,7 @@ def compare_documents(
     exact = ~estimated
     similarity = np.empty(len(left))
     estimates = job.settings.estimate(distance[estimated])
-    similarity[estimated] = unrounded(estimates, job.settings)
+    similarity[estimated] = unrounded(estimates, job.settings.threshold)
     similarity[exact] = _similarities(job, documents, left[exact], right[exact], tell)
     return VerifiedPairs(left, right, similarity, distance)
 

@@ -13,6 +13,7 @@ from lookalike.features.similarity import (
     jaccard_pairs,
     similarity,
     similarity_pairs,
+    unrounded,
     weighted_jaccard,
     weighted_jaccard_pairs,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "jaccard_pairs",
     "similarity",
     "similarity_pairs",
+    "unrounded",
     "weighted_jaccard",
     "weighted_jaccard_pairs",
 ]

@@ -30,12 +30,16 @@ __all__ = [
     "jaccard_pairs",
     "similarity",
     "similarity_pairs",
+    "unrounded",
     "weighted_jaccard",
     "weighted_jaccard_pairs",
 ]
 
 MEASURES = ("jaccard", "cosine", "containment")
 """Of sets, of counts, of sets."""
+
+_ROUNDING = 1e-12
+"""A similarity that is the threshold exactly, or 1, may come out this much beside it."""
 
 Compare = Callable[..., None]
 """Takes two sources, two arrays of positions in them, threads and where similarities go."""
@@ -238,3 +242,11 @@ def _positions(name: str, values: ArrayLike, count: int) -> NDArray[np.int64]:
             f"{name} names documents {array.min()} to {array.max()}; there are 0 to {count - 1}"
         )
     return np.ascontiguousarray(array, np.int64)
+
+
+def unrounded(values: NDArray[np.float64], threshold: float | None) -> NDArray[np.float64]:
+    """Return similarities that are 1 or the threshold, but for rounding, as that."""
+    for exact in (1.0, threshold):
+        if exact is not None:
+            values = np.where(np.abs(values - exact) <= _ROUNDING, float(exact), values)
+    return values

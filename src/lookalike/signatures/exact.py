@@ -11,7 +11,12 @@ from lookalike.features.similarity import cosine_pairs, jaccard_pairs
 from lookalike.signatures.minhash import BBitMinHash, MinHash
 from lookalike.signatures.signer import DocumentSigner, WeightedSigner
 
-__all__ = ["exact_similarity"]
+__all__ = ["estimated_measure", "exact_similarity"]
+
+
+def estimated_measure(signer: DocumentSigner) -> str:
+    """Return what similarity signatures of a signer estimate: "jaccard" or "cosine"."""
+    return "jaccard" if isinstance(signer, MinHash | BBitMinHash) else "cosine"
 
 
 def exact_similarity(
@@ -27,7 +32,7 @@ def exact_similarity(
     Jaccard similarity of the signer's features for MinHash, for the others the cosine by its
     weights: nothing is estimated.
     """
-    if isinstance(signer, MinHash | BBitMinHash):
+    if estimated_measure(signer) == "jaccard":
         return jaccard_pairs(documents, left, right, signer.features, threads=threads)
     weights = signer.weights if isinstance(signer, WeightedSigner) else "count"
     return cosine_pairs(documents, left, right, signer.features, weights, threads=threads)
