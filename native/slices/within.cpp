@@ -1,12 +1,11 @@
 #include <algorithm>
 #include <atomic>
-#include <numeric>
 #include <optional>
 #include <span>
 
 #include "bits/kernels.hpp"
 #include "bits/prefetch.hpp"
-#include "bits/top_k.hpp"
+#include "scan/task_matches.hpp"
 #include "slices/query_part.hpp"
 #include "slices/score_loops.hpp"
 #include "slices/search.hpp"
@@ -15,7 +14,6 @@
 namespace lookalike::search {
 
 using bits::Kernels;
-using bits::Neighbor;
 
 namespace {
 
@@ -38,12 +36,6 @@ struct Task {
     std::span<std::int8_t> thresholds_of(std::size_t query) {
         return {thresholds.data() + query * positions, positions};
     }
-};
-
-struct Found {
-    std::uint32_t query;  // within its task
-    std::uint32_t distance;
-    std::int64_t id;
 };
 
 // Answers the queries of one task in one segment.
@@ -329,11 +321,10 @@ Matches slice_within(const Slicing& slicing, const std::vector<Segment>& segment
                      std::size_t threads, const bits::Checkpoint& checkpoint,
                      std::vector<WithinWork>& work) {
     work.assign(queries.count, {});
-    const std::size_t per_task = std::clamp<std::size_t>(
-        queries.count / std::max<std::size_t>(1, 4 * threads), 1, kQueriesPerTask);
+    const std::size_t per_task = queries_per_task(queries.count, kQueriesPerTask, threads);
     const std::size_t tasks = (queries.count + per_task - 1) / per_task;
-    std::vector<std::vector<Found>> found(tasks);
     std::atomic<std::size_t> total{0};
+    std::vector<TaskMatches> found(tasks, TaskMatches(total, limit));
     for (const Segment& segment : segments) {
         std::vector<std::vector<std::size_t>> left(tasks);
         bits::share_out(tasks, threads, checkpoint, [&](std::size_t, std::size_t task) {
@@ -343,9 +334,7 @@ Matches slice_within(const Slicing& slicing, const std::vector<Segment>& segment
             SegmentWithin(slicing, segment, radius, queries.count)
                 .search(part, work.data() + begin, left[task],
                         [&](std::uint32_t query, std::uint32_t distance, std::int64_t id) {
-                            found[task].push_back({query, distance, id});
-                            if (total.fetch_add(1, std::memory_order_relaxed) >= limit)
-                                throw TooManyResults();
+                            found[task].add(query, distance, id);
                         });
         });
         // Those for which a scan is the shorter way share the reading of it.
@@ -364,32 +353,13 @@ Matches slice_within(const Slicing& slicing, const std::vector<Segment>& segment
         for (std::size_t at = 0; at < part.places.size(); ++at)
             for (auto match = static_cast<std::size_t>(matches.offsets[at]);
                  match < static_cast<std::size_t>(matches.offsets[at + 1]); ++match)
-                found[part.places[at] / per_task].push_back(
-                    {static_cast<std::uint32_t>(part.places[at] % per_task),
-                     static_cast<std::uint32_t>(matches.distances[match]), matches.ids[match]});
-        total += matches.ids.size();
+                found[part.places[at] / per_task].add(
+                    part.places[at] % per_task,
+                    static_cast<std::uint32_t>(matches.distances[match]), matches.ids[match]);
     }
-    bits::share_out(tasks, threads, checkpoint, [&](std::size_t, std::size_t task) {
-        const auto before = [](const Found& a, const Found& b) {
-            return a.query != b.query ? a.query < b.query
-                                      : Neighbor{a.distance, a.id} < Neighbor{b.distance, b.id};
-        };
-        if (!std::is_sorted(found[task].begin(), found[task].end(), before))  // scans leave it so
-            std::sort(found[task].begin(), found[task].end(), before);
-    });
-
-    Matches matches;
-    matches.offsets.assign(queries.count + 1, 0);
-    matches.ids.reserve(total);
-    matches.distances.reserve(total);
-    for (std::size_t task = 0; task < tasks; ++task)
-        for (const Found& one : found[task]) {
-            ++matches.offsets[task * per_task + one.query + 1];
-            matches.ids.push_back(one.id);
-            matches.distances.push_back(static_cast<std::int32_t>(one.distance));
-        }
-    std::partial_sum(matches.offsets.begin(), matches.offsets.end(), matches.offsets.begin());
-    return matches;
+    bits::share_out(tasks, threads, checkpoint,
+                    [&](std::size_t, std::size_t task) { found[task].sort(); });
+    return put_together(queries.count, per_task, found, total);
 }
 
 }  // namespace lookalike::search

@@ -70,6 +70,44 @@ def test_documents_come_and_go(filled: Shell) -> None:
     assert "there is no document 'dog'" in both
 
 
+def test_documents_are_compared_themselves(
+    shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fox, owl = (
+        "The quick brown fox jumps over the lazy dog",
+        "The quick brown fox jumped over the lazy dog",
+    )
+    filled = shell
+    filled("create")
+    filled("add", "fox", fox, "--metadata", '{"n": 1}')
+    filled("add", "owl", owl, "--metadata", '{"n": 2}')
+    docs = la.open_collection(filled.database)
+    features = docs.signer.features  # type: ignore[union-attr]
+    docs.close()
+    lines = filled("search", fox, "--compare", "--columns", "n,none", "--json").splitlines()
+    found = {line["id"]: line for line in map(json.loads, lines)}
+    assert found["fox"]["similarity"] == 1
+    assert found["owl"]["similarity"] == pytest.approx(la.cosine(fox, owl, features))
+    assert found["owl"]["metadata"] == {"n": 2, "none": None}
+    near = found["owl"]["similarity"]
+    lines = filled("search", "fox", "--like", "--compare", "--measure", "containment").splitlines()
+    share = la.containment(fox, owl, features)
+    assert [line.split()[1:3] for line in lines] == [[f"{share:.4f}", "owl"]]
+    for threshold, ids in ((near - 1e-9, {"fox", "owl"}), (near + 1e-6, {"fox"})):
+        told = filled("search", fox, "--compare", "--threshold", str(threshold), "--json")
+        assert {json.loads(line)["id"] for line in told.splitlines()} == ids
+    search = ["collection", "search", filled.database, fox]
+    assert "--compare" in refused([*search, "--measure", "jaccard"], capsys)
+    assert "leave one of them out" in refused(
+        [*search, "--compare", "--measure", "jaccard", "--threshold", "0.5"], capsys
+    )
+    zero = "00" * (docs.bits // 8)
+    told = refused(
+        ["collection", "search", filled.database, zero, "--signature", "--compare"], capsys
+    )
+    assert told.startswith("--compare needs the text")
+
+
 def test_searching_for_machines(filled: Shell, tmp_path: Path) -> None:
     query = "The quick brown fox jumps over the lazy dog"
     for way in ("sql", "native"):

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import lookalike as la
 from lookalike.cli import main
 from lookalike.planning import machine as costs
 from support.planned import COSTS
@@ -26,6 +28,49 @@ def test_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert text.startswith("10,000,000 signatures of 64 bits: all within 3 bits")
     assert "µs a query" in text
     assert "\n*  " in text
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        ["--radius", "3"],
+        ["--radius", "5"],
+        ["--radius", "3", "--memory", "60kB"],
+        ["--radius", "3", "--recall", "0.9"],
+        ["-k", "3", "--recall", "0.5"],
+    ],
+)
+def test_what_the_table_says_can_be_typed(
+    question: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = np.random.default_rng(5).integers(0, 256, (2000, 8), np.uint8)
+    np.save(tmp_path / "rows.npy", rows)
+    command = ["plan", str(tmp_path / "rows.npy"), *question]
+    assert main(command) == 0
+    text = capsys.readouterr().out
+    assert "=" not in text
+    assert "()" not in text
+    table = text.split("\n\n")[1].splitlines()
+    built, searched = table[0].index("built"), table[0].index("searched")
+    assert main([*command, "--json"]) == 0
+    planned = {one["index"]: one for one in json.loads(capsys.readouterr().out)["options"]}
+    for line in table[1:]:
+        kind = line[3:built].strip()
+        how = line[built:searched].split()
+        asked = " ".join(re.findall(r"-+[a-z]+ \d+", line[searched:])).split()
+        assert asked[:2] == question[:2]
+        index = str(tmp_path / f"{kind}.lookalike")
+        assert main(["index", str(tmp_path / "rows.npy"), "-o", index, "--quiet", *how]) == 0
+        opened = la.load_index(index)
+        assert opened.kind == kind
+        for name in ("slice_bits", "radius", "blocks", "lead"):
+            if name in planned[kind]["parameters"]:
+                assert getattr(opened, name) == planned[kind]["parameters"][name]
+        assert bool(planned[kind]["parameters"].get("compressed")) == (
+            getattr(opened, "compressed", False)
+        )
+        assert main(["search", index, "--signatures", str(tmp_path / "rows.npy"), *asked]) == 0
+        capsys.readouterr()
 
 
 def test_json(capsys: pytest.CaptureFixture[str]) -> None:

@@ -110,6 +110,26 @@ def test_slices_say_what_is_proven(tmp_path: Path, capsys: pytest.CaptureFixture
     assert all("estimate" not in result for line in printed for result in line["results"])
 
 
+def test_settings_of_slices_reach_shards(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(1)
+    rows = rng.integers(0, 256, (3000, 32), np.uint8)
+    parts = [la.SliceIndex(half, slice_bits=12) for half in np.array_split(rows, 2)]
+    la.ShardedIndex(parts).save(tmp_path / "i.lookalike")
+    queries = rng.integers(0, 256, (3, 32), np.uint8)
+    np.save(tmp_path / "q.npy", queries)
+    arguments = ["search", str(tmp_path / "i.lookalike"), "--signatures", str(tmp_path / "q.npy")]
+    assert main([*arguments, "--json", "--expand", "0"]) == 0
+    assert [line["exact"] for line in lines(capsys)] == [False] * 3
+    assert main([*arguments, "--json", "--expand", "0", "--exact"]) == 0
+    found = lines(capsys)
+    assert [line["exact"] for line in found] == [True] * 3
+    nearest = la.ScanIndex(rows).search(queries, 10)
+    ids = [[result["id"] for result in line["results"]] for line in found]
+    assert ids == nearest.ids.tolist()
+
+
 def test_a_table(index: str, capsys: pytest.CaptureFixture[str]) -> None:
     long = TEXTS[0]
     assert main(["search", index, long, "  ?! ", "-k", "2", "--exact"]) == 0

@@ -39,6 +39,7 @@ MORE: dict[tuple[str, str], list[str]] = {
     ("dedup", "--max-cluster"): ["--cluster", "components"],
     ("sign", "--bits"): ["--method", "simhash"],
     ("index", "--radius"): ["--kind", "blocks"],
+    ("index", "--tables"): ["--kind", "blocks"],
     ("pairs", "--limit"): ["--radius", "3"],
     ("pairs", "--threads"): ["--radius", "3"],
     ("plan", "--recall"): ["--radius", "3"],

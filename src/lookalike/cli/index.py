@@ -29,7 +29,7 @@ class _Kind:
 
 _KINDS = {
     "slices": _Kind(SliceIndex, ("slice_bits", "memory", "threads")),
-    "blocks": _Kind(BlockIndex, ("radius", "memory", "threads")),
+    "blocks": _Kind(BlockIndex, ("radius", "tables", "memory", "compressed", "threads")),
     "flips": _Kind(FlipIndex, ("threads",)),
     "scan": _Kind(ScanIndex, ()),
 }
@@ -75,6 +75,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--memory", type=byte_count, metavar="SIZE", help="most that lists or tables take, as 2GB"
     )
     add_number(parser, "--radius", "that blocks are made for (default 3)")
+    add_number(parser, "--tables", "how many there are of blocks (default: by the size)")
+    add_switch(parser, "--compressed", "blocks in less memory: one copy of the signatures; slower")
     add_threads(parser)
     add_switch(parser, "--json", "print the summary as JSON")
     add_switch(parser, "--quiet", "no summary")
@@ -83,8 +85,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Build, save, and say what was built."""
     kind = _KINDS[options.kind]
-    for name in ("slice_bits", "memory", "radius"):
-        if getattr(options, name) is not None and name not in kind.options:
+    for name in ("slice_bits", "memory", "radius", "tables", "compressed"):
+        if getattr(options, name) not in (None, False) and name not in kind.options:
             raise ArgumentError(
                 Said(name), f" does nothing with --kind {options.kind}; leave it out"
             )

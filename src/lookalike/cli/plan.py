@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from pathlib import Path
 
 from lookalike import __version__
@@ -12,8 +13,10 @@ from lookalike.cli.output import say
 from lookalike.cli.sizes import byte_count, number
 from lookalike.errors import ArgumentError
 from lookalike.indexes import open_index
-from lookalike.planning import plan
+from lookalike.planning import Plan, plan
 from lookalike.planning.machine import machine_costs
+from lookalike.planning.question import Option
+from lookalike.planning.words import Words
 
 PURPOSE = "say which index suits a collection, and what it will cost"
 DESCRIPTION = (
@@ -24,8 +27,8 @@ DESCRIPTION = (
 )
 DETAILS = """\
 columns of the table (* marks the choice):
-  built with     what to build the index with
-  searched with  what to pass on when searching
+  built with     options of `lookalike index`
+  searched with  options of `lookalike search`
   µs a query     microseconds, one thread, queries in batches
   build s        seconds to build, one thread
   memory         signatures included
@@ -123,4 +126,32 @@ def run(options: argparse.Namespace) -> None:
     if options.json:
         say(json.dumps({"lookalike": __version__, **chosen.to_dict()}, indent=2, allow_nan=False))
     else:
-        say(chosen)
+        say(chosen.text(_words(chosen)))
+
+
+def _words(chosen: Plan) -> Words:
+    """Return how what was planned is typed; the header of flips the index chooses by itself."""
+
+    def built(option: Option) -> str:
+        typed = [f"--kind {option.index}"]
+        if "slice_bits" in option.parameters:
+            typed.append(f"--slice-bits {option.parameters['slice_bits']}")
+        if "blocks" in option.parameters:
+            tables = math.comb(option.parameters["blocks"], option.parameters["lead"])
+            typed.append(f"--radius {option.parameters['radius']} --tables {tables}")
+        if option.parameters.get("compressed"):
+            typed.append("--compressed")
+        return " ".join(typed)
+
+    def searched(option: Option) -> str:
+        asked = f"-k {chosen.k}" if chosen.radius is None else f"--radius {chosen.radius}"
+        expand = option.settings.get("expand")
+        return asked if expand is None else f"{asked} --expand {expand:g}"
+
+    return Words(
+        built,
+        searched,
+        sample="Give a file of some to measure instead.",
+        flips="that takes the weights behind the bits of queries, in Python. `lookalike search` "
+        "has none: it tries all flips, finds all, and takes longer",
+    )

@@ -19,7 +19,7 @@ from lookalike.cli.output import warn
 from lookalike.cli.queries import Queries, queries_of, take_files
 from lookalike.errors import ArgumentError, Said
 from lookalike.features import MEASURES
-from lookalike.indexes import Index, Matches, Neighbors, SliceIndex, open_index
+from lookalike.indexes import Index, Matches, Neighbors, ShardedIndex, SliceIndex, open_index
 from lookalike.shown import shown
 from lookalike.signatures import estimated_similarity
 
@@ -210,7 +210,9 @@ def _settings(options: argparse.Namespace, index: Index, origin: Origin | None) 
     else:
         # More than there are is all of them.
         settings["k"] = min(whole_number("k", options.k, at_least=1), max(1, len(index)))
-    sliced = isinstance(index, SliceIndex)
+    sliced = isinstance(index, SliceIndex) or (
+        isinstance(index, ShardedIndex) and bool(index.slice_indexes())
+    )
     if options.expand is not None and (not sliced or radius is not None):
         raise ArgumentError(Said("--expand"), " goes with -k and an index of slices; leave it out")
     if sliced and radius is None:

@@ -61,9 +61,19 @@ class ShardedIndex(Index):
         widths = sorted({shard.bits for shard in self.shards})
         if len(widths) > 1:
             raise ArgumentError(f"shards have {widths} bits; expected the same for all")
-        cuts = {shard.slice_bits for shard in self.shards if isinstance(shard, SliceIndex)}
+        cuts = {index.slice_bits for index in self.slice_indexes()}
         if len(cuts) > 1:
             raise ArgumentError(f"shards have slices of {sorted(cuts)} bits; expected one width")
+
+    def slice_indexes(self) -> list[SliceIndex]:
+        """Return those that settings of a search are for, also in shards of shards."""
+        found: list[SliceIndex] = []
+        for shard in self.shards:
+            if isinstance(shard, ShardedIndex):
+                found += shard.slice_indexes()
+            elif isinstance(shard, SliceIndex):
+                found.append(shard)
+        return found
 
     def __copy__(self) -> Self:
         twin = super().__copy__()
@@ -135,12 +145,12 @@ class ShardedIndex(Index):
         if len(sliced) < len(self.shards) or prove or expand is None or among is not None:
             options: dict[str, Any] = {"expand": expand, "admit": admit, "rerank": rerank}
             options |= {"explain": tell, "exact": prove}
-            for shard in sliced[:1]:
-                shard.search_settings(wanted, expand, admit, rerank)  # raises what it would for all
+            for one in self.slice_indexes()[:1]:
+                one.search_settings(wanted, expand, admit, rerank)  # raises what it would for all
 
             def ask(shard: Index, share: int, only: Chosen | None) -> Neighbors:
                 most = min(wanted, max(1, len(shard)))
-                own = options if isinstance(shard, SliceIndex) else {}
+                own = options if isinstance(shard, SliceIndex | ShardedIndex) else {}
                 return shard.search(rows, most, among=only, threads=share, **own)
 
             found = self._each(ask, threads, self._chosen(among))

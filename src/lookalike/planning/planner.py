@@ -22,6 +22,14 @@ from lookalike.planning.sample import Sample
 from lookalike.planning.scan import scan_option
 from lookalike.planning.slices import slice_options
 from lookalike.planning.tables import block_options, flip_options
+from lookalike.planning.words import (
+    PYTHON,
+    Words,
+    bytes_in_words,
+    number_in_words,
+    table,
+    times_in_words,
+)
 from lookalike.signatures import as_queries, as_signatures
 from lookalike.signatures.arrays import MAX_BITS
 
@@ -57,9 +65,12 @@ class Plan:
     @property
     def reason(self) -> str:
         """Why this was chosen, in a few lines."""
+        return self._reason(PYTHON)
+
+    def _reason(self, words: Words) -> str:
         chosen = self.chosen
         possible = [option for option in self.options if option.obstacle is None]
-        fits = "" if self.memory is None else f" within {_bytes(self.memory)}"
+        fits = "" if self.memory is None else f" within {bytes_in_words(self.memory)}"
         if len(possible) == 1:
             why = f"{chosen.index}: the only one that answers this{fits}."
         else:
@@ -70,7 +81,7 @@ class Plan:
         scan = next(option for option in self.options if option.index == "scan")
         if chosen.index != "scan":
             times = scan.microseconds / chosen.microseconds
-            why += f" The scan takes {_times(times)} as long a query."
+            why += f" The scan takes {times_in_words(times)} as long a query."
         elif self.queries is not None and any(
             option.microseconds < chosen.microseconds for option in possible
         ):
@@ -78,22 +89,24 @@ class Plan:
         if not chosen.exact:
             why += f" It is expected to find {chosen.recall:.1%}"
             if chosen.index == "flips":
-                why += "; FlipIndex.tune_flips finds out on your data how many flips that takes."
-                why += " Queries need the weights behind their bits."
+                why += f"; {words.flips}."
             elif self.sampled is None:
                 why += " of neighbours within a tenth of the bits."
             else:
                 why += "."
-        return f"{why}\n{self.assumed}"
+        return f"{why}\n{self._assumed(words)}"
 
     @property
     def assumed(self) -> str:
         """What the figures rest on, in words."""
+        return self._assumed(PYTHON)
+
+    def _assumed(self, words: Words) -> str:
         known = "Predicted for one thread and batches of queries"
         if self.sampled is None:
             return (
                 f"{known}. No signatures were given: assumed that bits are fair and independent, "
-                "which\nthose of real data are not. Give some (signatures=...) to measure instead."
+                f"which\nthose of real data are not. {words.sample}"
             )
         text = f"{known}, by {self.sampled:,} signatures that were looked at."
         if self.k is not None and self.k * self.sampled < self.count:
@@ -104,19 +117,24 @@ class Plan:
         return text
 
     def __str__(self) -> str:
-        headings = ["", "index", "built with", "searched with", "µs a query", "build s", "memory"]
-        lines = [[*headings, "finds", "remark"], *map(self._cells, self.options)]
-        return f"{self.title}\n\n{_table(lines)}\n\n{self.reason}"
+        return self.text()
 
-    def _cells(self, option: Option) -> list[str]:
+    def text(self, words: Words = PYTHON) -> str:
+        """Return a table, the choice marked, and why; in other words than Python's if told."""
+        headings = ["", "index", "built with", "searched with", "µs a query", "build s", "memory"]
+        lines = [[*headings, "finds", "remark"]]
+        lines += [self._cells(option, words) for option in self.options]
+        return f"{self.title}\n\n{table(lines)}\n\n{self._reason(words)}"
+
+    def _cells(self, option: Option, words: Words) -> list[str]:
         return [
             "*" if option is self.chosen else "",
             option.index,
-            _settings(option.parameters),
-            _settings(option.settings),
-            _number(option.microseconds),
-            _number(option.build_seconds),
-            _bytes(option.memory_bytes),
+            words.built(option),
+            words.searched(option),
+            number_in_words(option.microseconds),
+            number_in_words(option.build_seconds),
+            bytes_in_words(option.memory_bytes),
             "all" if option.exact else f"{min(option.recall, 0.999):.1%}",
             "; ".join(filter(None, (option.obstacle, option.remark))),
         ]
@@ -319,38 +337,3 @@ def _best(every: Sequence[Option], question: Question) -> Option:
     best = max(every, key=lambda option: (option.recall, -option.microseconds))
     lacks = "cannot promise that" if question.recall == 1 else "finds too few"
     return replace(best, obstacle=lacks)
-
-
-def _settings(settings: Any) -> str:
-    return ", ".join(f"{name}={value:g}" for name, value in settings.items())
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def _times(ratio: float) -> str:
-    return f"{_number(ratio)} times" if ratio >= 1.05 else "about"
-
-
-def _bytes(size: int) -> str:
-    value, unit = float(size), "bytes"
-    for larger in ("kB", "MB", "GB", "TB"):
-        if value < 1000:
-            break
-        value, unit = value / 1000, larger
-    return f"{value:.3g} {unit}"
-
-
-def _table(lines: list[list[str]]) -> str:
-    """Return aligned columns: words to the left, numbers to the right; empty ones left out."""
-    columns = [column for column in zip(*lines, strict=True) if any(column[1:])]
-    widths = [max(map(len, column)) for column in columns]
-    right = {"µs a query", "build s", "memory", "finds"}
-    return "\n".join(
-        "  ".join(
-            cell.rjust(width) if column[0] in right else cell.ljust(width)
-            for cell, column, width in zip(line, columns, widths, strict=True)
-        ).rstrip()
-        for line in zip(*columns, strict=True)
-    )

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
+from lookalike.errors import ArgumentError
 from lookalike.storage import Strings, write_container
 
 plain: st.SearchStrategy[Any] = st.one_of(
@@ -94,3 +95,15 @@ def test_hostile_files_are_refused(tmp_path: Path) -> None:
     for array in arrays:
         with pytest.raises(la.CorruptIndexError):
             la.BandIndex.load(saved(tmp_path, {}, array))
+
+
+def test_keys_too_long_for_a_file_are_refused(tmp_path: Path) -> None:
+    deep: object = 1
+    for _ in range(5000):
+        deep = (deep,)
+    for key in (10**5000, deep):
+        index = la.BandIndex(0.5, 64)
+        index.insert(key, la.MinHash(64).sign(["some text"])[0])
+        with pytest.raises(ArgumentError, match="cannot be put into a file"):
+            index.save(tmp_path / "index.lookalike")
+    assert not list(tmp_path.iterdir())

@@ -17,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from numpy.typing import NDArray
 
 import lookalike as la
+from lookalike.errors import ArgumentError, SignatureError
 from lookalike.indexes.bands import RECALL, choose_bands
 from lookalike.indexes.live import rows as live_rows
 from lookalike.indexes.live.layout import bands_for, least_equal
@@ -367,3 +368,23 @@ def test_bad_input_is_named(tmp_path: Path) -> None:
     with pytest.raises(la.ArgumentError, match="of type object; files hold keys"):
         index.save(tmp_path / "index")
     assert not (tmp_path / "index").exists()
+
+
+def test_only_what_is_inserted_says_what_is_taken() -> None:
+    """A question, or an insert that was refused, does not bind the index to its signer."""
+    first, other = la.MinHash(64, seed=1), la.MinHash(64, seed=2)
+    index = la.BandIndex(0.5, 64)
+    text = "one two three four five six"
+    plain = np.array(first.sign([text]).view(np.ndarray))
+    index.insert("plain", plain[0])
+    index.query(other.sign([text])[0])
+    with pytest.raises(ArgumentError, match="already"):
+        index.insert("plain", other.sign([text])[0])
+    with pytest.raises(ArgumentError, match="more than once"):
+        index.insert_many([1, 1], other.sign([text, text]))
+    assert index.signer is None
+    index.insert("marked", first.sign([text])[0])
+    assert index.signer == first
+    assert [match.key for match in index.query(text)] == ["plain", "marked"]
+    with pytest.raises(SignatureError, match="seed=2"):
+        index.query(other.sign([text])[0])

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from lookalike.cli.arguments import add_threshold, radius_of
 from lookalike.cli.collection.action import (
@@ -19,8 +22,14 @@ from lookalike.cli.collection.action import (
 from lookalike.cli.command import Subparsers, add_number, add_switch
 from lookalike.cli.output import say, say_json
 from lookalike.collection import Answer
-from lookalike.errors import NotFoundError
+from lookalike.errors import ArgumentError, NotFoundError, Said
+from lookalike.features import MEASURES, similarity_pairs
 from lookalike.shown import shown, shown_json
+from lookalike.signatures.exact import exact_similarity
+from lookalike.signatures.signer import DocumentSigner
+
+if TYPE_CHECKING:
+    from lookalike.collection import Collection
 
 
 def declare(actions: Subparsers) -> None:
@@ -46,42 +55,109 @@ def declare(actions: Subparsers) -> None:
         default="sql",
         help="in the database, or in an index in memory, which pays for many searches",
     )
+    search.add_argument(
+        "--columns", metavar="LIST", help="of the metadata, to be shown: title,url (default: all)"
+    )
+    add_switch(
+        search,
+        "--compare",
+        "compare the documents themselves, where texts are kept: exact similarities, by which "
+        "--threshold goes",
+    )
+    search.add_argument(
+        "--measure",
+        choices=MEASURES,
+        help="with --compare: of what (default: what the signatures estimate)",
+    )
     add_switch(search, "--explain", "say which bits differ, and why")
     add_switch(search, "--json", "one JSON object a line")
 
 
 def _search(options: argparse.Namespace) -> None:
+    if options.measure is not None and not options.compare:
+        raise ArgumentError(Said("--measure"), " goes with --compare; add it, or leave this out")
+    if options.measure is not None and options.threshold is not None:
+        raise ArgumentError(
+            Said("--measure"),
+            " shows another similarity than the one by which signatures propose at a --threshold; "
+            "leave one of them out",
+        )
     with opened(options) as docs:
         exclude = []
         query: Any
+        text: str | None = None
         if options.like:
             id = typed_text(options)
             document = docs.get(id)
             if document is None:
                 raise NotFoundError(f"there is no document {id[:80]!r}")
-            query, exclude = document.signature, [document.id]
+            query, exclude, text = document.signature, [document.id], document.text
         elif options.signature:
             query = given_signature(typed_text(options), docs)
         else:
-            query = given_text(options)
+            query = text = given_text(options)
         answer = docs.search(
-            query, options.k, radius=radius_of(options, docs.signer, docs.bits),
-            where=options.where, exclude=exclude, explain=options.explain, way=options.way,
+            query, options.k,
+            radius=radius_of(options, docs.signer, docs.bits, proposing=options.compare),
+            where=options.where, exclude=exclude, explain=options.explain, text=options.compare,
+            way=options.way,
         )  # fmt: skip
-    _print_answer(answer, options)
+        similar = _compared(docs, text, answer, options) if options.compare else None
+    _print_answer(answer, similar, options)
 
 
-def _print_answer(answer: Answer, options: argparse.Namespace) -> None:
-    for match in answer:
+def _compared(
+    docs: Collection, text: str | None, answer: Answer, options: argparse.Namespace
+) -> list[float | None]:
+    """Return how similar what was found is to what was looked for; None where no text is kept."""
+    if text is None or not isinstance(docs.signer, DocumentSigner):
+        raise ArgumentError(
+            Said("--compare"),
+            " needs the text that is looked for, and a collection that signs texts; leave it out",
+        )
+    places = [place for place, match in enumerate(answer) if match.text is not None]
+    documents = [text, *(match.text for match in answer if match.text is not None)]
+    right = np.arange(1, len(documents))
+    left = np.zeros_like(right)
+    if options.measure is None:
+        values = exact_similarity(docs.signer, documents, left, right)
+    else:
+        values = similarity_pairs(options.measure, documents, left, right, docs.signer.features)
+    found: list[float | None] = [None] * len(answer)
+    for place, value in zip(places, values.tolist(), strict=True):
+        found[place] = value
+    return found
+
+
+def _chosen(metadata: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
+    """Return what is to be shown of the metadata; what a document does not have is null."""
+    if options.columns is None:
+        return metadata
+    return {name: metadata.get(name) for name in options.columns.split(",")}
+
+
+def _print_answer(
+    answer: Answer, similar: Sequence[float | None] | None, options: argparse.Namespace
+) -> None:
+    for place, match in enumerate(answer):
+        if similar is not None and (similar[place] or 0) < (options.threshold or 0):
+            continue
+        chosen = _chosen(match.metadata, options)
         if options.json:
-            line = {"id": match.id, "distance": match.distance, "metadata": match.metadata}
+            line = {"id": match.id, "distance": match.distance, "metadata": chosen}
+            if similar is not None:
+                line["similarity"] = similar[place]
             if options.explain:
                 line |= {"differing_bits": match.differing_bits, "slices": match.slices}
                 line |= {"slice_distances": match.slice_distances}
             say_json(line)
             continue
-        metadata = shown_json(match.metadata) if match.metadata else ""
-        say(f"{match.distance:5}  {shown(match.id)}  {metadata}".rstrip())
+        metadata = shown_json(chosen) if chosen else ""
+        near = f"{match.distance:5}"
+        if similar is not None:
+            value = similar[place]
+            near += f"  {'-' if value is None else format(value, '.4f'):>6}"
+        say(f"{near}  {shown(match.id)}  {metadata}".rstrip())
         if options.explain:
             say(f"       bits {list(match.differing_bits or ())}")
     if options.explain and answer.work is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any, Self, SupportsFloat, SupportsIndex
 
@@ -74,6 +75,7 @@ class BandIndex:
         self.recall = share("recall", recall)
         self.signer: ValueSigner | None = None
         self._mark: str | None = None
+        self._adopting = threading.Lock()
         if signer is not None:
             self.signer = _value_signer(signer)
             self._mark = self.signer.mark
@@ -122,7 +124,7 @@ class BandIndex:
 
         A key that is there already is refused, unless `replace`: then its row goes.
         """
-        self._rows.insert([key], self._as_row(document), flag("replace", replace))
+        self._insert([key], self._one(document), flag("replace", replace), 1)
 
     def insert_many(
         self,
@@ -133,8 +135,7 @@ class BandIndex:
         threads: SupportsIndex | None = None,
     ) -> None:
         """Insert many at once, all or none: rows `uint32[n, permutations]`, or documents."""
-        rows = self._as_rows(documents, threads)
-        self._rows.insert(as_keys(keys), rows, flag("replace", replace))
+        self._insert(as_keys(keys), documents, flag("replace", replace), threads)
 
     def remove(self, key: Hashable) -> None:
         """Remove the row under this key, which may be used again."""
@@ -156,7 +157,7 @@ class BandIndex:
         As `query_many` does, for one.
         """
         if text_of is None:
-            return self._found(self._as_row(document), at_least, DEFAULT_LIMIT, 1)[0]
+            return self._found(self._as_rows(self._one(document), 1), at_least, DEFAULT_LIMIT, 1)[0]
         return self.query_many([document], at_least=at_least, text_of=text_of, threads=1)[0]
 
     def query_many(
@@ -194,7 +195,7 @@ class BandIndex:
         """Insert everything that another index has, all or nothing."""
         instance("other", other, BandIndex, "a BandIndex")
         keys, values = other._rows.contents()
-        self._rows.insert(keys, self._as_rows(marked(values, other._mark), 1))
+        self._insert(keys, marked(values, other._mark), False, 1)
 
     @property
     def memory_bytes(self) -> int:
@@ -287,28 +288,49 @@ class BandIndex:
 
     def _adopt(self, mark: str, signer: object = None) -> None:
         """Take only rows of that mark from now on, and documents if the signer can be had."""
+        self.signer, self._mark = self._signer_of(mark, signer), mark
+
+    def _signer_of(self, mark: str, signer: object = None) -> ValueSigner | None:
+        """Return what made rows of that mark, if it can be had."""
         description = json.loads(mark)
         vocabulary = (description.get("weights") or {}).get("vocabulary")
         if signer is None and vocabulary is None:
             signer = signer_from_dict(description)
-        if signer is not None:
-            self.signer = _value_signer(signer)
-            if self.signer.mark != mark or self.signer.permutations != self.permutations:
-                raise ArgumentError("the signer is not that of the rows")
-        self._mark = mark
+        if signer is None:
+            return None
+        known = _value_signer(signer)
+        if known.mark != mark or known.permutations != self.permutations:
+            raise ArgumentError("the signer is not that of the rows")
+        return known
 
-    def _as_row(self, document: Any) -> NDArray[np.uint32]:
-        if isinstance(document, np.ndarray):
-            if document.ndim != 1:
-                raise SignatureError(
-                    f"one row has shape {document.shape}; expected ({self.permutations},); "
-                    "insert_many and query_many take several"
-                )
-            return self._as_rows(document[None], 1)
-        return self._as_rows([document], 1)
+    def _insert(self, keys: list[Any], documents: Any, replace: bool, threads: Any) -> None:
+        """Insert rows; the first with a mark say what is taken from now on, once they are in."""
+        mark = mark_of(values := self._values(documents, threads))
+        if mark is None or self._mark is not None:
+            self._rows.insert(keys, self._comparable(values), replace)
+            return
+        with self._adopting:
+            rows = self._comparable(values)  # somebody may have been before us
+            signer = self._signer_of(mark) if self._mark is None else self.signer
+            self._rows.insert(keys, rows, replace)
+            self.signer, self._mark = signer, mark
+
+    def _one(self, document: Any) -> Any:
+        """Return one row, or document, as several."""
+        if not isinstance(document, np.ndarray):
+            return [document]
+        if document.ndim != 1:
+            raise SignatureError(
+                f"one row has shape {document.shape}; expected ({self.permutations},); "
+                "insert_many and query_many take several"
+            )
+        return document[None]
 
     def _as_rows(self, documents: Any, threads: SupportsIndex | None) -> NDArray[np.uint32]:
-        """Return rows that may be compared with those that are there."""
+        return self._comparable(self._values(documents, threads))
+
+    def _values(self, documents: Any, threads: SupportsIndex | None) -> NDArray[np.uint32]:
+        """Return rows as long as those that are there."""
         if not isinstance(documents, np.ndarray):
             if self.signer is None:
                 raise SignatureError(
@@ -317,20 +339,17 @@ class BandIndex:
                     "la.BandIndex(..., signer=la.MinHash())"
                 )
             documents = self.signer.sign(documents, threads=threads)
-        if (
-            documents.ndim != 2
-            or documents.dtype != np.uint32
-            or documents.shape[1] != self.permutations
-        ):
+        if documents.dtype != np.uint32 or documents.shape[1:] != (self.permutations,):
             raise SignatureError(
                 f"rows are {documents.dtype} of shape {documents.shape}; expected uint32 with "
                 f"{self.permutations} columns"
             )
-        mark = mark_of(documents)
-        if mark is not None and self._mark is None:
-            self._adopt(mark)
-        same_mark(self._mark, mark)
-        return np.ascontiguousarray(as_array("rows", documents))
+        return np.asanyarray(documents, np.uint32)
+
+    def _comparable(self, values: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """Return rows as the core takes them, which may be compared with those that are there."""
+        same_mark(self._mark, mark_of(values))
+        return np.ascontiguousarray(as_array("rows", values))
 
     def _found(
         self, queries: NDArray[np.uint32], at_least: SupportsFloat | None, limit: int, threads: int

@@ -38,7 +38,7 @@ def key_arrays(keys: Sequence[Hashable]) -> dict[str, NDArray[Any]]:
             return Strings.of(keys).arrays(_STRINGS)  # type: ignore[arg-type]
         except ArgumentError:  # half a character
             pass
-    return Strings.of(json.dumps(_plain(key)) for key in keys).arrays(_VALUES)
+    return Strings.of(map(_in_json, keys)).arrays(_VALUES)
 
 
 def restored_keys(container: Container) -> list[Any]:
@@ -57,6 +57,18 @@ def restored_keys(container: Container) -> list[Any]:
     except (ValueError, TypeError, KeyError, RecursionError, binascii.Error) as error:
         raise CorruptIndexError(
             f"{container.path} holds keys that cannot be read ({error}); it is damaged"
+        ) from error
+
+
+def _in_json(key: Hashable) -> str:
+    try:
+        return json.dumps(_plain(key))
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, ArgumentError):
+            raise
+        raise ArgumentError(
+            f"a key of type {type(key).__name__} cannot be put into a file ({error}); expected "
+            "numbers of some thousand digits at most, and tuples that are not so deep"
         ) from error
 
 

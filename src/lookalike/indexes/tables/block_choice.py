@@ -120,7 +120,7 @@ def choose_blocks(
         if tables is None or choice.tables == tables
     ]
     if not choices:
-        raise ArgumentError(_impossible(bits, radius, tables, blocks, lead))
+        raise ArgumentError(*_impossible(bits, radius, tables, blocks, lead))
     if tables is None and blocks is None:
         choices = [each for each in choices if each.tables <= _MOST_UNASKED] or choices
     fitting = [
@@ -157,22 +157,23 @@ def _choices(bits: int, radius: int, blocks: int | None, lead: int | None) -> It
 
 def _impossible(
     bits: int, radius: int, tables: int | None, blocks: int | None, lead: int | None
-) -> str:
+) -> tuple[str | Said, ...]:
     if blocks is not None and blocks <= radius:
         return (
             f"radius is {radius} and blocks is {blocks}: every block may have a difference; "
-            f"expected at least {radius + 1} blocks"
+            f"expected at least {radius + 1} blocks",
         )
     if blocks is not None and blocks > bits:
-        return f"blocks is {blocks} and signatures have {bits} bits; expected at most {bits}"
+        return (f"blocks is {blocks} and signatures have {bits} bits; expected at most {bits}",)
     if lead is not None and blocks is not None and lead > blocks - radius:
         return (
             f"lead is {lead} of {blocks} blocks: only {blocks - radius} are sure to be without a "
-            f"difference within radius {radius}; expected at most that many"
+            f"difference within radius {radius}; expected at most that many",
         )
     possible = sorted({choice.tables for choice in _choices(bits, radius, None, None)})
-    asked = f"tables is {tables}" if tables is not None else f"blocks is {blocks}, lead is {lead}"
+    asked = (f"blocks is {blocks}, lead is {lead}",)
     return (
-        f"{asked}: with radius {radius} there are C(blocks, lead) tables, lead <= blocks - "
-        f"{radius}, and at most {MOST_TABLES}; expected {', '.join(map(str, possible[:6]))} ..."
+        *(asked if tables is None else (Said("tables"), f" is {tables}")),
+        f": with radius {radius} there are C(blocks, lead) tables, lead <= blocks - "
+        f"{radius}, and at most {MOST_TABLES}; expected {', '.join(map(str, possible[:6]))} ...",
     )

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
 from lookalike.checks import flag, neighbor_count, thread_count, whole_number
-from lookalike.errors import CorruptIndexError, LookalikeWarning, ResultTooLargeError
+from lookalike.errors import CorruptIndexError, LookalikeWarning, ResultTooLargeError, Said
 from lookalike.indexes.among import Among, Chosen
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.indexes.merging import merged_matches
@@ -85,7 +85,7 @@ class BlockIndex(TabledIndex):
         )
         # Whoever says how many blocks there are knows what they do.
         if blocks is None and (quicker := much_quicker(self._choice, len(rows), self.radius)):
-            warnings.warn(_slow(self._choice, quicker, len(rows)), LookalikeWarning, stacklevel=2)
+            warnings.warn(_slow(self._choice, quicker, len(rows)), stacklevel=2)
         workers = thread_count(threads)
         self._tables = tuple(
             SortedTable.build(rows, runs, workers, small)
@@ -283,13 +283,15 @@ class BlockIndex(TabledIndex):
             )
 
 
-def _slow(choice: BlockChoice, quicker: BlockChoice, count: int) -> str:
+def _slow(choice: BlockChoice, quicker: BlockChoice, count: int) -> LookalikeWarning:
     """Return what a choice costs, and what to do."""
     times = choice.usual_cost(count) / quicker.usual_cost(count)
-    return (
+    return LookalikeWarning(
         f"BlockIndex has {choice.tables} tables, each led by {choice.lead} of {choice.blocks} "
         f"blocks: {choice.header_bits(count)} bits, so that the buckets of a query hold "
         f"{choice.steps(count).rows:,.0f} of {count:,} signatures; with {quicker.tables} tables, "
         f"led by {quicker.lead} of {quicker.blocks} blocks, it can be some {times:,.0f} times "
-        f"as quick: take tables={quicker.tables}, or leave the choice to BlockIndex"
+        "as quick: take ",
+        Said(f"tables={quicker.tables}", f"--tables {quicker.tables}"),
+        ", or leave the choice to BlockIndex",
     )
