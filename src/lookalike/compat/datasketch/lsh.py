@@ -51,7 +51,7 @@ class MinHashLSH:
                 f"no more than num_perm={num_perm}"
             )
         if self.b < 2:
-            raise ArgumentError(f"there would be {self.b} bands; expected 2 or more")
+            raise ArgumentError(f"b is {self.b}; expected 2 bands or more")
         self.prepickle = bool(prepickle)
         self.hashfunc = hashfunc
         self.buffer_size = 50000
