@@ -57,7 +57,7 @@ def test_every_pair_of_hundreds_that_share_all_their_bands() -> None:
     expected = truth(texts, 0.7)
     with patch.object(propose, "LARGEST_GROUP", 20):
         in_part = la.dedup(texts, threshold=0.7)
-    assert "exact finds every pair" in in_part.warnings[0]
+    assert "--exact (in Python exact=True) finds every pair" in in_part.warnings[0]
     assert len(pairs_of(in_part.pairs)) < 0.9 * len(expected)
     result = la.dedup(texts, threshold=0.7, exact=True)
     assert pairs_of(result.pairs) == expected

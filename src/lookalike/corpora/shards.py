@@ -109,7 +109,7 @@ def _as_documents(shards: Sequence[Path]) -> str:
 def _left(chosen: set[Path], left: Sequence[Path], kind: str) -> str:
     return (
         f"took the rows of {len(chosen):,} {kind} {'file' if len(chosen) == 1 else 'files'} and "
-        f'left {_some(left)}; for a document a file, say format="files" (--format files)'
+        f'left {_some(left)}; for a document a file, say --format files (in Python format="files")'
     )
 
 
