@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lookalike.corpora.folders import files_in
-from lookalike.corpora.formats import format_of
+from lookalike.corpora.formats.names import format_of
 from lookalike.errors import FileError, FormatError
 from lookalike.shown import shown
 

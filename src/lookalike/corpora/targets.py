@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
 from lookalike.corpora.base import Corpus
-from lookalike.corpora.formats import compression_of, format_of, unknown_suffix
+from lookalike.corpora.formats.names import compression_of, format_of, unknown_suffix
 from lookalike.errors import ArgumentError, FileError, Said
 from lookalike.storage import check_replaceable, is_there, same_file
 

@@ -12,7 +12,7 @@ import numpy as np
 from lookalike.checks import callback, file_path, flag, thread_count
 from lookalike.corpora import Corpus, format_of, open_corpus
 from lookalike.corpora.columns import Columns, find_columns
-from lookalike.corpora.duck import limited
+from lookalike.corpora.formats.duck import limited
 from lookalike.dedup.choose import choose_survivors, ranks
 from lookalike.dedup.cluster import cluster_documents
 from lookalike.dedup.conclude import Outcome, conclude

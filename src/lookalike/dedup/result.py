@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from lookalike.checks import file_path, flag, whole_number
 from lookalike.corpora import Corpus
 from lookalike.corpora.columns import Columns
-from lookalike.corpora.tables import TableCorpus
+from lookalike.corpora.formats.tables import TableCorpus
 from lookalike.dedup.copies import every_pair, with_copies
 from lookalike.dedup.read import DocumentTable
 from lookalike.dedup.settings import DedupSettings

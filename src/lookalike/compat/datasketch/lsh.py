@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.compat.datasketch.lsh_params import best_params, check_threshold, check_weights
+from lookalike.compat.datasketch.lsh_tables import HashTable, Keys
 from lookalike.compat.datasketch.schemes import check_same_scheme
 from lookalike.errors import ArgumentError
 
@@ -328,75 +329,6 @@ class MinHashLSHDeletionSession:
     def remove(self, key: Hashable) -> None:
         """Remove what is under a key."""
         self.lsh.remove(key)
-
-
-class _View:
-    """A table of datasketch's, as it would be: computed when it is asked for."""
-
-    def _contents(self) -> dict[Any, Any]:
-        raise NotImplementedError
-
-    def __getitem__(self, key: Any) -> Any:
-        return self.get(key)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._contents())
-
-    def __len__(self) -> int:
-        return len(self._contents())
-
-    def __contains__(self, key: Any) -> bool:
-        return key in self._contents()
-
-    has_key = __contains__
-    size = __len__
-
-    def get(self, key: Any) -> Any:
-        """Return what is under a key."""
-        return self._contents().get(key, [])
-
-    def getmany(self, *keys: Any) -> list[Any]:
-        """Return what is under each key."""
-        return [self.get(key) for key in keys]
-
-    def keys(self) -> list[Any]:
-        """Return all keys."""
-        return list(self)
-
-    def itemcounts(self) -> dict[Any, int]:
-        """Return how much is under each key."""
-        return {key: len(values) for key, values in self._contents().items()}
-
-
-class Keys(_View):
-    """The bands of each key, as bytes."""
-
-    def __init__(self, lsh: MinHashLSH) -> None:
-        self._lsh = lsh
-
-    def _contents(self) -> dict[Any, Any]:
-        return self._lsh._rows
-
-    def get(self, key: Any) -> list[bytes]:
-        """Return the bands under a key."""
-        rows = self._lsh._rows.get(key, [])
-        return [band for bands in self._lsh._bands(rows) for band in bands]
-
-
-class HashTable(_View):
-    """The keys of each band's values."""
-
-    def __init__(self, lsh: MinHashLSH, band: int) -> None:
-        self._lsh = lsh
-        self._band = band
-
-    def _contents(self) -> dict[Any, Any]:
-        return self._lsh._tables()[self._band]
-
-    def get(self, key: Any) -> set[Any]:
-        """Return the keys that have these values."""
-        found: set[Any] = self._contents().get(key, set())
-        return found
 
 
 def check_storage(config: dict[str, Any] | None) -> None:
