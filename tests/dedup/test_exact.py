@@ -19,9 +19,10 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.cli import main
-from lookalike.dedup import copies, join, propose
-from lookalike.dedup.nearby import NearbyRows
-from lookalike.dedup.verify import VerifiedPairs
+from lookalike.dedup import copies
+from lookalike.dedup.pairs import join, propose
+from lookalike.dedup.pairs.nearby import NearbyRows
+from lookalike.dedup.pairs.verify import VerifiedPairs
 from support import dedup_oracle, oracle
 
 
@@ -203,7 +204,11 @@ def test_the_best_and_the_nearest_of_too_many_neighbours(
         rows, rank, radius, most=most, limit=1 if limited else None, threads=threads
     )
     with patch.multiple(
-        "lookalike.dedup.nearby", LEADERS=2, NEAREST=3, _ROWS_AT_A_TIME=8, _MATCHES_AT_A_TIME=16
+        "lookalike.dedup.pairs.nearby",
+        LEADERS=2,
+        NEAREST=3,
+        _ROWS_AT_A_TIME=8,
+        _MATCHES_AT_A_TIME=16,
     ):
         found = {
             (better, worse): distance

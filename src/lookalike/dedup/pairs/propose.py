@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.compare.methods import VALUE_BYTES
 from lookalike.dedup.context import JobContext
-from lookalike.dedup.nearby import NearbyRows
+from lookalike.dedup.pairs.nearby import NearbyRows
+from lookalike.dedup.pairs.samples import sampled_pairs
 from lookalike.dedup.read import DocumentTable
-from lookalike.dedup.samples import sampled_pairs
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import Signed
 from lookalike.dedup.work_folder import release

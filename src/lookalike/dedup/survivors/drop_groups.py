@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.dedup.verify import VerifiedPairs
+from lookalike.dedup.pairs.verify import VerifiedPairs
 
 __all__ = ["drop_groups"]
 
