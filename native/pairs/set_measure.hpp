@@ -73,7 +73,7 @@ class SetMeasure {
     double least_share_of_squares() const { return bound_ * bound_ * (1 - kSlack); }
 
   private:
-    static constexpr double kRounding = 1e-12;  // as in dedup/verify.py
+    static constexpr double kRounding = 1e-12;  // as in dedup/pairs/verify.py
     static constexpr double kSlack = 1e-9;      // more than the errors of the formulas above
 
     static std::uint32_t at_least(double number) {

@@ -82,8 +82,8 @@ def test_an_error_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 def test_no_command_is_wrong_usage() -> None:
     result = subprocess.run([sys.executable, "-m", "lookalike.cli"], capture_output=True, text=True)
-    assert result.returncode == 2
-    assert "COMMAND" in result.stderr
+    assert result.returncode == 2 and not result.stdout
+    assert all(f"\n    {name}" in result.stderr for name in COMMANDS)  # and shows what there is
 
 
 def test_shells_complete_commands_and_options(tmp_path: Path) -> None:

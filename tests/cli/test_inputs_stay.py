@@ -15,7 +15,7 @@ import pytest
 
 import lookalike as la
 from lookalike.cli import main
-from lookalike.corpora import json_lines
+from lookalike.corpora.formats import json_lines
 from lookalike.errors import ArgumentError, DocumentError
 
 LINE = '{"id": 1, "text": "a document of several words"}\n'

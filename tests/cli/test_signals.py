@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from lookalike.cli import main
-from lookalike.corpora.duck import connection, interrupt_queries
+from lookalike.corpora.formats.duck import connection, interrupt_queries
 from lookalike.dedup.work_folder import WorkFolder
 from lookalike.storage import unfinished
 
@@ -76,7 +76,7 @@ def test_nothing_is_left_by_a_command_that_is_told_to_end(
 INTERRUPTED = """
 import os, signal, sys, threading, time
 from lookalike.cli import kernels, main
-from lookalike.corpora.delimited import DelimitedCorpus
+from lookalike.corpora.formats.delimited import DelimitedCorpus
 from lookalike.errors import FileError
 
 def interrupt_soon():

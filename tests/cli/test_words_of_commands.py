@@ -127,7 +127,7 @@ def test_numbers_out_of_range_are_told_of_the_option(
         ("collection serch docs.db", "did you mean search?"),
         ("serach x", "did you mean search?"),
         ("dedup", "required: INPUT"),
-        ("completion tcsh", "shell is 'tcsh'; expected one of bash, zsh, fish"),
+        ("completion tcsh", "SHELL is 'tcsh'; expected one of bash, zsh, fish"),
         ("compare a.txt b.txt c.txt", "unexpected: c.txt"),
         ("evaluate signatures.lookalike -k ten", "-k is 'ten'; expected a whole number"),
     ],

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lookalike import _native
-from lookalike.corpora import Problems, json_lines, open_corpus
+from lookalike.corpora import Problems, open_corpus
+from lookalike.corpora.formats import json_lines
 
 KEYS = ["text", "id", "größe"]
 

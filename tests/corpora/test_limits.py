@@ -21,12 +21,13 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.cli import main
-from lookalike.corpora import Problems, json_array, lines, open_corpus, parquet
-from lookalike.corpora.delimited import DelimitedCorpus
-from lookalike.corpora.duck import limited
-from lookalike.corpora.json_array import JsonArrayCorpus
-from lookalike.corpora.parquet_pages import measure_pages
-from lookalike.corpora.records import Records
+from lookalike.corpora import Problems, open_corpus
+from lookalike.corpora.formats import json_array, lines, parquet
+from lookalike.corpora.formats.delimited import DelimitedCorpus
+from lookalike.corpora.formats.duck import limited
+from lookalike.corpora.formats.json_array import JsonArrayCorpus
+from lookalike.corpora.formats.parquet_pages import measure_pages
+from lookalike.corpora.formats.records import Records
 from lookalike.dedup import context
 from lookalike.dedup import read as reading
 from lookalike.errors import ArgumentError, DocumentError, FileError

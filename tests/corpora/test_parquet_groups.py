@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.corpora import Problems, open_corpus, write_corpus
-from lookalike.corpora.duck import limited
-from lookalike.corpora.parquet_groups import write_groups
+from lookalike.corpora.formats.duck import limited
+from lookalike.corpora.formats.parquet_groups import write_groups
 
 VALUES = {
     "text": st.none() | st.text(max_size=20),
@@ -109,8 +109,8 @@ def test_what_stays_is_compressed_as_the_input(given: Any, kept: str, tmp_path: 
 def test_many_groups_are_in_order_for_any_number_of_threads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lookalike.corpora.parquet._GROUP_BYTES", 20)
-    monkeypatch.setattr("lookalike.corpora.parquet.BATCH_ROWS", 3)
+    monkeypatch.setattr("lookalike.corpora.formats.parquet._GROUP_BYTES", 20)
+    monkeypatch.setattr("lookalike.corpora.formats.parquet.BATCH_ROWS", 3)
     table = pa.table({"text": [f"row {at}" for at in range(100)], "n": range(100)})
     pa.parquet.write_table(table, tmp_path / "in.parquet", row_group_size=7)
     keep = np.arange(100) % 5 != 0

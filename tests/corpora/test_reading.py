@@ -24,16 +24,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.corpora import (
-    Problems,
-    format_of,
-    json_lines,
-    lines,
-    open_corpus,
-    parquet,
-    tables,
-    write_corpus,
-)
+from lookalike.corpora import Problems, format_of, open_corpus, write_corpus
+from lookalike.corpora.formats import json_lines, lines, parquet, tables
 
 Rows = list[dict[str, Any]]
 ROWS: Rows = [

@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.corpora import Problems, open_corpus, parquet, write_corpus, write_table
+from lookalike.corpora import Problems, open_corpus, write_corpus, write_table
+from lookalike.corpora.formats import parquet
 
 LINES = [
     '{"id":1,  "text": "one", "when": "2020-01-01T00:00:00Z", "x": 1.0}',

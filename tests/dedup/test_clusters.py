@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookalike.dedup.cluster import cluster_documents
+from lookalike.dedup.pairs.verify import VerifiedPairs
 from lookalike.dedup.settings import DedupSettings
-from lookalike.dedup.verify import VerifiedPairs
+from lookalike.dedup.survivors.cluster import cluster_documents
 from support import dedup_oracle
 
 COMPONENTS = DedupSettings(cluster="components")

@@ -19,9 +19,10 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.cli import main
-from lookalike.dedup import copies, join, propose
-from lookalike.dedup.nearby import NearbyRows
-from lookalike.dedup.verify import VerifiedPairs
+from lookalike.dedup import copies
+from lookalike.dedup.pairs import join, propose
+from lookalike.dedup.pairs.nearby import NearbyRows
+from lookalike.dedup.pairs.verify import VerifiedPairs
 from support import dedup_oracle, oracle
 
 
@@ -57,7 +58,7 @@ def test_every_pair_of_hundreds_that_share_all_their_bands() -> None:
     expected = truth(texts, 0.7)
     with patch.object(propose, "LARGEST_GROUP", 20):
         in_part = la.dedup(texts, threshold=0.7)
-    assert "exact finds every pair" in in_part.warnings[0]
+    assert "--exact (in Python exact=True) finds every pair" in in_part.warnings[0]
     assert len(pairs_of(in_part.pairs)) < 0.9 * len(expected)
     result = la.dedup(texts, threshold=0.7, exact=True)
     assert pairs_of(result.pairs) == expected
@@ -205,7 +206,11 @@ def test_the_best_and_the_nearest_of_too_many_neighbours(
         rows, rank, radius, most=most, limit=1 if limited else None, threads=threads
     )
     with patch.multiple(
-        "lookalike.dedup.nearby", LEADERS=2, NEAREST=3, _ROWS_AT_A_TIME=8, _MATCHES_AT_A_TIME=16
+        "lookalike.dedup.pairs.nearby",
+        LEADERS=2,
+        NEAREST=3,
+        _ROWS_AT_A_TIME=8,
+        _MATCHES_AT_A_TIME=16,
     ):
         found = {
             (better, worse): distance

@@ -26,7 +26,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.dedup import DedupResult, nearby, propose, samples, settle
+from lookalike.dedup import DedupResult
+from lookalike.dedup.pairs import nearby, propose, samples, settle
 from support import dedup_oracle
 
 CASES = int(os.environ.get("LOOKALIKE_CASES", "40"))

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike import _native
-from lookalike.dedup import samples
-from lookalike.dedup.samples import LARGEST_SAMPLE, SAMPLE, least_found, sample_size
+from lookalike.dedup.pairs import samples
+from lookalike.dedup.pairs.samples import LARGEST_SAMPLE, SAMPLE, least_found, sample_size
 
 MANY = 1 << 20
 Sets = Sequence[set[int]]

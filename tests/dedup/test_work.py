@@ -31,10 +31,10 @@ def source(tmp_path: Path) -> Path:
 KILLED = """
 import os, signal, sys
 import lookalike as la
-import lookalike.corpora.lines, lookalike.dedup.sign, lookalike.dedup.verify
-sys.modules["lookalike.corpora.lines"].BATCH_BYTES = 20_000
+import lookalike.corpora.formats.lines, lookalike.dedup.sign, lookalike.dedup.pairs.verify
+sys.modules["lookalike.corpora.formats.lines"].BATCH_BYTES = 20_000
 sys.modules["lookalike.dedup.sign"]._AT_A_TIME = 64
-sys.modules["lookalike.dedup.verify"]._PAIRS_AT_A_TIME = 16
+sys.modules["lookalike.dedup.pairs.verify"]._PAIRS_AT_A_TIME = 16
 left = int(sys.argv[3])
 
 def progress(step, share):

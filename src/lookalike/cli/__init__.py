@@ -110,6 +110,9 @@ def _run(given: list[str], chosen: _Chosen) -> None:
     # Only the command that is asked for is imported; the others may need much.
     for name in given[:1] if given[:1] and given[0] in COMMANDS else COMMANDS:
         _add(name, commands)
+    if not given:  # somebody's first try
+        parser.print_help(sys.stderr)
+        parser.exit(WRONG_USAGE)
     command = parser.parser_of(given)
     chosen.name, chosen.options = command.prog, command.options()
     options, unknown = parser.parse_known_args(given)

@@ -24,9 +24,10 @@ from lookalike.corpora.columns import Columns, find_columns
 from lookalike.corpora.lookup import find_documents, read_text
 from lookalike.errors import ArgumentError, MissingDependencyError, Said
 from lookalike.features.choice import CHARS_NGRAM
+from lookalike.features.similarity import MEASURES
 from lookalike.shown import shown, shown_lines
 
-_SETTINGS = ("features", "stop_words", "stem", "measure")
+_SETTINGS = ("features", "stop_words", "stem")
 
 _MOST_BYTES = 256 << 20
 _LONGEST_NAME = 200
@@ -68,6 +69,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_corpus_options(group)
     group = parser.add_argument_group("how they are compared")
     add_settings(group, only=_SETTINGS)
+    group.add_argument(
+        "--measure",
+        choices=MEASURES,
+        help="only this similarity; containment: how much of the smaller is in the larger "
+        "(default: all of them)",
+    )
     add_number(
         group,
         "--ngram",
@@ -95,6 +102,7 @@ def run(options: argparse.Namespace) -> None:
         a,
         b,
         **settings_of(options, only=_SETTINGS),
+        measure=options.measure,
         ngram=options.ngram,
         seed=options.seed,
         examples=options.examples,

@@ -23,7 +23,9 @@ examples:
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("shell", choices=SHELLS, help="the shell that is to know them")
+    parser.add_argument(
+        "shell", metavar="SHELL", choices=SHELLS, help=f"the shell: {', '.join(SHELLS)}"
+    )
 
 
 def run(options: argparse.Namespace) -> None:

@@ -80,8 +80,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         "signatures",
         type=Path,
         metavar="SIGNATURES",
-        help="signatures of `lookalike sign`, a .npy file (uint8[n, bits // 8] or uint64[n, "
-        "bits // 64]), or a saved index, whose signatures are taken",
+        help="signatures of `lookalike sign`, a .npy or .npz file (uint8[n, bits // 8] or "
+        "uint64[n, bits // 64]), or a saved index, whose signatures are taken",
     )
     parser.add_argument(
         "--queries",

@@ -55,7 +55,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         metavar="SIGNATURES",
         help="all signatures of the collection, or some drawn at random, to measure on: of "
-        "`lookalike sign`, a .npy file, or a saved index",
+        "`lookalike sign`, a .npy or .npz file, or a saved index",
     )
     parser.add_argument(
         "--count",

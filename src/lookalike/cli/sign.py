@@ -41,7 +41,7 @@ DESCRIPTION = "Sign every document of a corpus, and write signatures, ids and si
 DETAILS = f"""\
 input:
   what `lookalike dedup` reads: JSON Lines, JSON, CSV, TSV, Parquet, text (a document a line),
-  folders (a document a file); .gz and .zst too. It may be larger than memory.
+  folders; .gz and .zst too. It may be larger than memory.
 
 output (-o):
   NAME.lookalike holds signatures, ids (or row numbers) and the signer, for `lookalike index`,

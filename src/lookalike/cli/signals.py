@@ -73,7 +73,7 @@ def _end_when_told(reader: int) -> None:
     """
     while numbers := _read(reader):
         for number in numbers:
-            reading = sys.modules.get("lookalike.corpora.duck")
+            reading = sys.modules.get("lookalike.corpora.formats.duck")
             if number == signal.SIGINT and reading is not None:
                 reading.interrupt_queries()
             if number in _ENDING:

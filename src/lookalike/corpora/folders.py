@@ -19,7 +19,7 @@ from lookalike.corpora.base import (
     chosen_columns,
     pa,
 )
-from lookalike.corpora.files import check_plain
+from lookalike.corpora.formats.files import check_plain
 from lookalike.errors import FileError
 
 _BEGINNING = 8192

@@ -9,17 +9,17 @@ from typing import Any
 
 from lookalike.checks import file_path, one_of
 from lookalike.corpora.base import Corpus
-from lookalike.corpora.delimited import DelimitedCorpus
 from lookalike.corpora.folders import FolderCorpus
-from lookalike.corpora.formats import FORMATS, expand_paths, format_of
-from lookalike.corpora.json_array import JsonArrayCorpus
-from lookalike.corpora.json_lines import JsonLinesCorpus
-from lookalike.corpora.parquet import ParquetCorpus
+from lookalike.corpora.formats.delimited import DelimitedCorpus
+from lookalike.corpora.formats.json_array import JsonArrayCorpus
+from lookalike.corpora.formats.json_lines import JsonLinesCorpus
+from lookalike.corpora.formats.names import FORMATS, expand_paths, format_of
+from lookalike.corpora.formats.parquet import ParquetCorpus
+from lookalike.corpora.formats.tables import TableCorpus
+from lookalike.corpora.formats.text_lines import TextLinesCorpus
 from lookalike.corpora.remote import copy_files, is_address, keep_copies
 from lookalike.corpora.shards import several_formats, take_files
 from lookalike.corpora.splits import SplitsCorpus, is_splits
-from lookalike.corpora.tables import TableCorpus
-from lookalike.corpora.text_lines import TextLinesCorpus
 
 
 def open_corpus(source: Any, format: str | None = None) -> Corpus:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.corpora.base import Corpus, Problems, arrow_positions
-from lookalike.corpora.json_array import JsonArrayCorpus
-from lookalike.corpora.json_lines import JsonLinesCorpus
+from lookalike.corpora.formats.json_array import JsonArrayCorpus
+from lookalike.corpora.formats.json_lines import JsonLinesCorpus
 from lookalike.errors import DocumentError
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lookalike.corpora.folders import files_in
-from lookalike.corpora.formats import format_of
+from lookalike.corpora.formats.names import format_of
 from lookalike.errors import FileError, FormatError, Said
 from lookalike.shown import shown
 
@@ -110,7 +110,7 @@ def _as_documents(shards: Sequence[Path]) -> str:
 def _left(chosen: set[Path], left: Sequence[Path], kind: str) -> str:
     return (
         f"took the rows of {len(chosen):,} {kind} {'file' if len(chosen) == 1 else 'files'} and "
-        f'left {_some(left)}; for a document a file, say format="files" (--format files)'
+        f'left {_some(left)}; for a document a file, say --format files (in Python format="files")'
     )
 
 

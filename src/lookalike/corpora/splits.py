@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.corpora.base import pa
-from lookalike.corpora.tables import TableCorpus, as_table
+from lookalike.corpora.formats.tables import TableCorpus, as_table
 from lookalike.errors import DocumentError
 
 _SPLIT = "split"

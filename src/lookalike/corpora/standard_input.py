@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from lookalike.corpora.base import Corpus
-from lookalike.corpora.formats import FORMATS
+from lookalike.corpora.formats.names import FORMATS
 from lookalike.corpora.opening import open_corpus
 from lookalike.corpora.spool import Spool, some_of
 from lookalike.errors import ArgumentError, FileError

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
 from lookalike.corpora.base import Corpus
-from lookalike.corpora.formats import compression_of, format_of, unknown_suffix
-from lookalike.errors import ArgumentError, FileError
+from lookalike.corpora.formats.names import compression_of, format_of, unknown_suffix
+from lookalike.errors import ArgumentError, FileError, Said
 from lookalike.storage import check_replaceable, is_there, same_file
 
 Target: TypeAlias = Path | BinaryIO
@@ -43,8 +43,9 @@ def check_target(corpus: Corpus, path: Target, *, annotated: bool, in_place: boo
     if read is not None and not in_place:
         also = "" if read == path else f" as {read}"
         raise ArgumentError(
-            f"{path} is read{also}, and would be written over; give another name, or say "
-            "--in-place (in Python in_place=True) if it is to be replaced"
+            f"{path} is read{also}, and would be written over; give another name, or say ",
+            Said("in_place=True", "--in-place"),
+            " if it is to be replaced",
         )
     if read is not None and target != corpus.format:
         raise ArgumentError(

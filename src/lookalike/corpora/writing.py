@@ -14,15 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.corpora.base import Corpus, Problems, Rows, arrow_positions, pa
-from lookalike.corpora.delimited import DelimitedCorpus
-from lookalike.corpora.duck import connection, duckdb_errors, first_line, quoted, streamed
 from lookalike.corpora.folders import FolderCorpus
-from lookalike.corpora.formats import compression_of, format_of
-from lookalike.corpora.json_array import JsonArrayCorpus
-from lookalike.corpora.json_lines import JsonLinesCorpus
+from lookalike.corpora.formats.delimited import DelimitedCorpus
+from lookalike.corpora.formats.duck import connection, duckdb_errors, first_line, quoted, streamed
+from lookalike.corpora.formats.json_array import JsonArrayCorpus
+from lookalike.corpora.formats.json_lines import JsonLinesCorpus
+from lookalike.corpora.formats.names import compression_of, format_of
+from lookalike.corpora.formats.parquet import ParquetCorpus, write_parquet
+from lookalike.corpora.formats.text_lines import TextLinesCorpus
 from lookalike.corpora.kept_rows import Added, KeptRows, RowsOfShard
 from lookalike.corpora.opening import corpus_of_files
-from lookalike.corpora.parquet import ParquetCorpus, write_parquet
 from lookalike.corpora.targets import (
     Target,
     check_table_target,
@@ -30,7 +31,6 @@ from lookalike.corpora.targets import (
     is_folder_of_shards,
     target_format,
 )
-from lookalike.corpora.text_lines import TextLinesCorpus
 from lookalike.errors import FileError
 from lookalike.storage import whole_file, whole_folder
 from lookalike.storage.unfinished import temporary_folder

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 from lookalike.lazy import names_from
 
 if TYPE_CHECKING:
-    from lookalike.dedup.pair_clusters import PairClusters, cluster_pairs
+    from lookalike.dedup.pairs.verify import VerifiedPairs
     from lookalike.dedup.progress import STEPS
     from lookalike.dedup.result import DedupCounts, DedupResult
     from lookalike.dedup.settings import ALIASES, CLUSTERINGS, METHODS, DedupSettings
-    from lookalike.dedup.verify import VerifiedPairs
+    from lookalike.dedup.survivors.pair_clusters import PairClusters, cluster_pairs
 
 __all__ = [
     "ALIASES",
@@ -36,11 +36,11 @@ __all__ = [
 __getattr__ = names_from(
     globals(),
     {
-        "lookalike.dedup.pair_clusters": ("PairClusters", "cluster_pairs"),
+        "lookalike.dedup.survivors.pair_clusters": ("PairClusters", "cluster_pairs"),
         "lookalike.dedup.progress": ("STEPS",),
         "lookalike.dedup.result": ("DedupCounts", "DedupResult"),
         "lookalike.dedup.settings": ("ALIASES", "CLUSTERINGS", "METHODS", "DedupSettings"),
-        "lookalike.dedup.verify": ("VerifiedPairs",),
+        "lookalike.dedup.pairs.verify": ("VerifiedPairs",),
     },
 )
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.dedup.cluster import Clusters, by_first
 from lookalike.dedup.context import JobContext
 from lookalike.dedup.copies import count_every_pair
+from lookalike.dedup.pairs.verify import Verdict, only_estimated
 from lookalike.dedup.read import DocumentTable, Source
 from lookalike.dedup.result import DedupCounts, DedupResult
 from lookalike.dedup.sign import Signed
-from lookalike.dedup.verify import Verdict, only_estimated
+from lookalike.dedup.survivors.cluster import Clusters, by_first
 
 __all__ = ["Outcome", "conclude"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.dedup.verify import VerifiedPairs, in_order
+from lookalike.dedup.pairs.verify import VerifiedPairs, in_order
 
 __all__ = ["count_every_pair", "every_pair", "with_copies"]
 

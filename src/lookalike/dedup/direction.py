@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.dedup.context import JobContext
-from lookalike.dedup.keep_function import GroupChoices
+from lookalike.dedup.pairs.verify import VerifiedPairs
 from lookalike.dedup.read import DocumentTable
-from lookalike.dedup.verify import VerifiedPairs
+from lookalike.dedup.survivors.keep_function import GroupChoices
 
 __all__ = ["Direction", "best_of_equals", "direction", "orders"]
 

@@ -13,24 +13,24 @@ import numpy as np
 from lookalike.checks import callback, file_path, flag, thread_count
 from lookalike.corpora import Corpus, format_of, open_corpus
 from lookalike.corpora.columns import Columns, find_columns
-from lookalike.corpora.duck import limited
-from lookalike.dedup.choose import choose_survivors, ranks
-from lookalike.dedup.cluster import cluster_documents
+from lookalike.corpora.formats.duck import limited
 from lookalike.dedup.conclude import Outcome, conclude
 from lookalike.dedup.context import JobContext, longest_document, memory_bytes
 from lookalike.dedup.direction import best_of_equals, orders
-from lookalike.dedup.drop_groups import drop_groups, with_named
-from lookalike.dedup.join import join_documents
-from lookalike.dedup.keep_function import GroupChoices
-from lookalike.dedup.likeness import likeness
+from lookalike.dedup.pairs.join import join_documents
+from lookalike.dedup.pairs.propose import propose_pairs
+from lookalike.dedup.pairs.settle import settle
+from lookalike.dedup.pairs.verify import earlier_verdict, verify_pairs
 from lookalike.dedup.progress import JobProgress
-from lookalike.dedup.propose import propose_pairs
 from lookalike.dedup.read import OldSignatures, Source, read_documents
 from lookalike.dedup.result import DedupResult
 from lookalike.dedup.settings import ALIASES, DedupSettings
-from lookalike.dedup.settle import settle
 from lookalike.dedup.sign import collapse, sign_documents
-from lookalike.dedup.verify import earlier_verdict, verify_pairs
+from lookalike.dedup.survivors.choose import choose_survivors, ranks
+from lookalike.dedup.survivors.cluster import cluster_documents
+from lookalike.dedup.survivors.drop_groups import drop_groups, with_named
+from lookalike.dedup.survivors.keep_function import GroupChoices
+from lookalike.dedup.survivors.likeness import likeness
 from lookalike.dedup.work_folder import WorkFolder, naming
 from lookalike.errors import ArgumentError, FormatError
 from lookalike.signatures.files import load_signatures

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from lookalike.checks import file_path, flag, whole_number
 from lookalike.corpora import Corpus
 from lookalike.corpora.columns import Columns
-from lookalike.corpora.tables import TableCorpus
+from lookalike.corpora.formats.tables import TableCorpus
 from lookalike.dedup.copies import every_pair, with_copies
+from lookalike.dedup.pairs.verify import VerifiedPairs, concatenated
 from lookalike.dedup.read import DocumentTable
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import Signed
 from lookalike.dedup.summary import summary_text
-from lookalike.dedup.verify import VerifiedPairs, concatenated
 from lookalike.dedup.write import (
     survivors_table,
     write_annotated,

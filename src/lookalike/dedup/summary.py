@@ -27,17 +27,15 @@ __all__ = [
 def summary_text(result: DedupResult) -> str:
     """Return counts and times, a line each."""
     counts = result.counts
+    share = share_text(counts.kept, counts.documents)
+    largest = f"the largest has {counts.largest_cluster:,}"
     lines = [
         ("documents", f"{counts.documents:,}", ""),
         ("exact duplicates", f"{counts.exact_duplicates:,}", "the same text, byte for byte"),
         ("near-duplicates", f"{counts.near_duplicates:,}", criterion(result.settings, "exact")),
         *about_dropped(result),
-        (
-            "kept",
-            f"{counts.kept:,}",
-            f"{share_text(counts.kept, counts.documents)} of the documents",
-        ),
-        ("clusters", f"{counts.clusters:,}", f"the largest has {counts.largest_cluster:,}"),
+        ("kept", f"{counts.kept:,}", f"{share} of the documents" if counts.documents else ""),
+        ("clusters", f"{counts.clusters:,}", largest if counts.clusters else ""),
         *about_pairs(result),
         *((name, f"{count:,}", note) for name, count, note in exceptions(result) if count),
     ]

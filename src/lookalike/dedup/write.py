@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from lookalike.corpora import Problems, write_corpus, write_table
 from lookalike.corpora.base import BATCH_ROWS, arrow, arrow_positions
-from lookalike.corpora.duck import limited
+from lookalike.corpora.formats.duck import limited
 from lookalike.corpora.targets import Target
-from lookalike.dedup.verify import VerifiedPairs
+from lookalike.dedup.pairs.verify import VerifiedPairs
 from lookalike.signatures import save_signatures
 
 if TYPE_CHECKING:

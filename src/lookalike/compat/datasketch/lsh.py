@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.compat.datasketch.lsh_params import best_params, check_threshold, check_weights
-from lookalike.compat.datasketch.lsh_views import HashTable, Keys
+from lookalike.compat.datasketch.lsh_tables import HashTable, Keys
 from lookalike.compat.datasketch.schemes import check_same_scheme
 from lookalike.errors import ArgumentError
 

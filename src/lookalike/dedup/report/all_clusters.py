@@ -33,11 +33,13 @@ SCRIPT = """
   var box = document.getElementById("find"), told = document.getElementById("told");
   var back = document.getElementById("back"), on = document.getElementById("on");
   var size = 50, page = 0, found = rows;
+  function counted(number) { return number.toLocaleString("en"); }
   function show() {
     rows.forEach(function (row) { row.hidden = true; });
     found.slice(page * size, (page + 1) * size).forEach(function (row) { row.hidden = false; });
     var last = Math.min(found.length, (page + 1) * size);
-    told.textContent = found.length ? page * size + 1 + " to " + last + " of " + found.length
+    told.textContent = found.length
+      ? counted(page * size + 1) + " to " + counted(last) + " of " + counted(found.length)
       : "none has this";
     back.disabled = page === 0;
     on.disabled = last === found.length;
@@ -86,7 +88,7 @@ def all_clusters_section(result: DedupResult) -> str:
     rest = (
         ""
         if len(rows) == count
-        else " The others are left out, to keep this page small; annotated documents have all."
+        else " The others are left out, to keep this page small; annotated output has all."
     )
     intro = (
         f'<p class="soft">{which}, with the first {MOST_IDS} ids of each and the beginning of the '

@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from lookalike._native import __version__
-from lookalike.corpora.tables import TableCorpus
+from lookalike.corpora.formats.tables import TableCorpus
 from lookalike.dedup.report.markup import clipped, shown
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from lookalike.dedup.pairs.verify import VerifiedPairs
     from lookalike.dedup.result import DedupResult
-    from lookalike.dedup.verify import VerifiedPairs
 
 __all__ = [
     "Cluster",

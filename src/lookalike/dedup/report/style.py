@@ -46,7 +46,7 @@ a:hover { text-decoration: underline; }
   background: var(--card); border: 1px solid var(--line); border-radius: 10px;
   padding: 16px 18px; margin: 14px 0 0; overflow: hidden;
 }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(165px, 1fr)); gap: 12px;
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(148px, 1fr)); gap: 12px;
   margin: 18px 0 0; }
 .tile { background: var(--card); border: 1px solid var(--line); border-radius: 10px;
   padding: 12px 14px; }
@@ -103,6 +103,7 @@ tbody tr:last-child td { border-bottom: 0; }
 .every { table-layout: fixed; }
 .every th:nth-child(1) { width: 92px; } .every th:nth-child(2) { width: 74px; }
 .every th:nth-child(3) { width: 20%; } .every th:nth-child(5) { width: 30%; }
+.every .id { display: inline-block; max-width: 100%; }
 .every .begin { color: var(--soft); font-size: 13px; unicode-bidi: isolate; }
 .every td:nth-child(3), .every th:nth-child(3) { padding-left: 8px; }
 .timing .share, .bands .share { display: block; height: 9px; border-radius: 3px;
@@ -152,10 +153,24 @@ footer { margin-top: 44px; color: var(--soft); font-size: 13px; }
   .timing th, .timing td { padding-right: 8px; font-size: 13px; }
   .timing td:last-child { width: 22%; }
   svg text { font-size: 14px; }
-  .every th:nth-child(5), .every td:nth-child(5) { display: none; }
-  .every th:nth-child(1) { width: 76px; } .every th:nth-child(2) { width: 58px; }
-  .every th:nth-child(3) { width: 30%; }
   .bands div { grid-template-columns: 6em 4em 1fr; }
+  .settings { grid-template-columns: repeat(auto-fill, minmax(130px, 1fr)); }
+}
+@media screen and (max-width: 640px) {
+  .every, .every tbody { display: block; }
+  .every thead { display: none; }
+  .every tr:not([hidden]) { display: grid; grid-template-columns: auto 1fr; gap: 2px 14px;
+    padding: 8px 0; border-bottom: 1px solid var(--line); }
+  .every tbody tr:last-child { border-bottom: 0; }
+  .every td { border: 0; padding: 0; }
+  .every td.number { text-align: left; }
+  .every td:nth-child(1) { font-weight: 600; }
+  .every td:nth-child(n + 3) { grid-column: 1 / -1; padding: 0; }
+  .every td:nth-child(1)::after { content: " documents"; }
+  .every td:nth-child(2)::before { content: "lowest "; }
+  .every td:nth-child(3)::before { content: "stays "; }
+  .every td:nth-child(4)::before { content: "dropped "; }
+  .every td::before { color: var(--soft); font-size: 13px; }
 }
 @media print {
   :root {

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.dedup.context import JobContext
-from lookalike.dedup.propose import Candidates
+from lookalike.dedup.pairs.propose import Candidates
 from lookalike.dedup.read import DocumentTable
 from lookalike.dedup.sign import Signed
 from lookalike.dedup.work_folder import WorkFolder, digest

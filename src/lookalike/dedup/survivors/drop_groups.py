@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.dedup.cluster import by_first
-from lookalike.dedup.verify import VerifiedPairs
+from lookalike.dedup.pairs.verify import VerifiedPairs
+from lookalike.dedup.survivors.cluster import by_first
 
 __all__ = ["drop_groups", "with_named"]
 

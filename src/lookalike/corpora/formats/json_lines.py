@@ -19,7 +19,7 @@ import numpy as np
 
 from lookalike import _native
 from lookalike.corpora.base import BATCH_ROWS, Problems, Rows, compute, pa
-from lookalike.corpora.duck import (
+from lookalike.corpora.formats.duck import (
     Database,
     connection,
     connection_threads,
@@ -30,7 +30,7 @@ from lookalike.corpora.duck import (
     quoted_strings,
     streamed,
 )
-from lookalike.corpora.lines import LineBatch, LineCorpus, line_batches
+from lookalike.corpora.formats.lines import LineBatch, LineCorpus, line_batches
 from lookalike.errors import FormatError
 
 _LINES_FOR_COLUMNS = 100

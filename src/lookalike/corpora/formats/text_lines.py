@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.corpora.base import Problems, Rows, chosen_columns, compute, pa
-from lookalike.corpora.lines import LineCorpus
+from lookalike.corpora.formats.lines import LineCorpus
 
 
 class TextLinesCorpus(LineCorpus):

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.compare.methods import VALUE_BYTES
 from lookalike.dedup.context import JobContext
-from lookalike.dedup.nearby import NearbyRows
+from lookalike.dedup.pairs.nearby import NearbyRows
+from lookalike.dedup.pairs.samples import sampled_pairs
 from lookalike.dedup.read import DocumentTable
-from lookalike.dedup.samples import sampled_pairs
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import Signed
 from lookalike.dedup.work_folder import release
@@ -38,6 +38,8 @@ LARGEST_GROUP = 200
 
 _GOOD_CHANCE = 0.99
 """Of proposing a pair at the threshold; below it, people are told."""
+
+_REMEDY = "; --exact (in Python exact=True) finds every pair"
 
 _AT_A_TIME = 1 << 16
 
@@ -196,8 +198,7 @@ def _by_bands(
             f"{counted(pairs.large_groups, 'group')} of more than {LARGEST_GROUP:,} documents "
             f"{'shares' if pairs.large_groups == 1 else 'share'} a band "
             f"of their signatures ({pairs.rows_in_large_groups:,} documents, some in several "
-            "groups); in these each document was compared with some others, not with all; exact "
-            "finds every pair"
+            f"groups); in these each document was compared with some others, not with all{_REMEDY}"
         )
 
 
@@ -223,5 +224,5 @@ def _by_slices(
         found.warnings.append(
             f"the signatures of {rows.crowded:,} documents are within {radius} bits of those of "
             f"more than {LARGEST_GROUP:,} others; each of these was compared with some of them, "
-            "not with all; exact finds every pair"
+            f"not with all{_REMEDY}"
         )

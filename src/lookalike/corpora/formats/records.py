@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.corpora.lines import LineBatch, Lines, count_newlines
+from lookalike.corpora.formats.lines import LineBatch, Lines, count_newlines
 
 _QUOTE, _NEWLINE, _RETURN = b'"\n\r'
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike.dedup.pairs.verify import VerifiedPairs
 from lookalike.dedup.read import DocumentTable
 from lookalike.dedup.settings import DedupSettings
-from lookalike.dedup.verify import VerifiedPairs
 
 __all__ = ["choose_survivors", "ranks"]
 

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.dedup.context import JobContext
-from lookalike.dedup.propose import signature_distances
+from lookalike.dedup.pairs.propose import signature_distances
+from lookalike.dedup.pairs.verify import VerifiedPairs, compare_documents, only_estimated
 from lookalike.dedup.read import DocumentTable
 from lookalike.dedup.sign import Signed
-from lookalike.dedup.verify import VerifiedPairs, compare_documents, only_estimated
 
 __all__ = ["likeness"]
 

@@ -18,7 +18,7 @@ from lookalike.corpora.base import (
     pa,
     read_ahead,
 )
-from lookalike.corpora.duck import (
+from lookalike.corpora.formats.duck import (
     Database,
     connection,
     duckdb_errors,
@@ -28,8 +28,8 @@ from lookalike.corpora.duck import (
     quoted_paths,
     record_batches,
 )
-from lookalike.corpora.lines import LineBatch, LineCorpus, line_batches
-from lookalike.corpora.records import Records
+from lookalike.corpora.formats.lines import LineBatch, LineCorpus, line_batches
+from lookalike.corpora.formats.records import Records
 from lookalike.errors import DocumentError, FileError, FormatError, Said
 from lookalike.storage.unfinished import temporary_folder
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from lookalike.checks import nested_deeper
 from lookalike.corpora.base import BATCH_BYTES, BATCH_ROWS, Problems, Rows, pa
-from lookalike.corpora.files import FileCorpus
-from lookalike.corpora.lines import open_input
+from lookalike.corpora.formats.files import FileCorpus
+from lookalike.corpora.formats.lines import open_input
 from lookalike.errors import FileError, FormatError, LookalikeError, Said
 
 _MOST_LEVELS = 300

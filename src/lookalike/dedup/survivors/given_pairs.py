@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.corpora import Corpus, Problems, open_corpus
-from lookalike.corpora.tables import TableCorpus
-from lookalike.dedup.verify import VerifiedPairs, in_order
+from lookalike.corpora.formats.tables import TableCorpus
+from lookalike.dedup.pairs.verify import VerifiedPairs, in_order
 from lookalike.errors import ArgumentError, DocumentError
 from lookalike.indexes.results import Pairs
 from lookalike.shown import brief

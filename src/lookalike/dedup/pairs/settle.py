@@ -14,19 +14,19 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.dedup.cluster import stars
 from lookalike.dedup.context import JobContext
 from lookalike.dedup.direction import Direction
-from lookalike.dedup.propose import promising, signature_distances
-from lookalike.dedup.read import DocumentTable
-from lookalike.dedup.sign import Signed
-from lookalike.dedup.verify import (
+from lookalike.dedup.pairs.propose import promising, signature_distances
+from lookalike.dedup.pairs.verify import (
     Verdict,
     VerifiedPairs,
     compare_documents,
     in_order,
     most_similar,
 )
+from lookalike.dedup.read import DocumentTable
+from lookalike.dedup.sign import Signed
+from lookalike.dedup.survivors.cluster import stars
 
 __all__ = ["settle"]
 

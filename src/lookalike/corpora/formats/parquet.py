@@ -22,7 +22,7 @@ from lookalike.corpora.base import (
     pa,
     read_ahead,
 )
-from lookalike.corpora.duck import (
+from lookalike.corpora.formats.duck import (
     connection,
     connection_threads,
     duckdb_errors,
@@ -32,9 +32,9 @@ from lookalike.corpora.duck import (
     quoted_paths,
     record_batches,
 )
-from lookalike.corpora.files import FileCorpus
-from lookalike.corpora.parquet_groups import write_groups
-from lookalike.corpora.parquet_pages import Pages, measure_pages
+from lookalike.corpora.formats.files import FileCorpus
+from lookalike.corpora.formats.parquet_groups import write_groups
+from lookalike.corpora.formats.parquet_pages import Pages, measure_pages
 from lookalike.errors import FileError
 from lookalike.lazy import LazyModule
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
+from lookalike.dedup.pairs.verify import VerifiedPairs
 from lookalike.dedup.settings import DedupSettings
-from lookalike.dedup.verify import VerifiedPairs
 from lookalike.shown import counted
 
 __all__ = ["Clusters", "by_first", "cluster_documents", "stars"]

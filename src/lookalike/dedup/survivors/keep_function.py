@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.corpora.selection import rows_at
 from lookalike.dedup.context import JobContext
+from lookalike.dedup.pairs.verify import VerifiedPairs
 from lookalike.dedup.read import DocumentTable, Source
 from lookalike.dedup.settings import DedupSettings
-from lookalike.dedup.verify import VerifiedPairs
 from lookalike.errors import ArgumentError
 from lookalike.shown import brief
 

@@ -1,4 +1,4 @@
-"""What is in an index, as datasketch shows it: keys with their bands, and bands with their keys."""
+"""The tables of a `MinHashLSH`, which datasketch keeps and people read."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lookalike.compat.datasketch.lsh import MinHashLSH
+
+__all__ = ["HashTable", "Keys"]
 
 
 class _View:

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import one_of, real_array, whole_number
-from lookalike.dedup.choose import choose_survivors
-from lookalike.dedup.cluster import cluster_documents
-from lookalike.dedup.drop_groups import drop_groups, with_named
-from lookalike.dedup.given_pairs import GivenPairs, listed, read_pairs
-from lookalike.dedup.keep_function import GroupChoices
 from lookalike.dedup.settings import CLUSTERINGS, DedupSettings
+from lookalike.dedup.survivors.choose import choose_survivors
+from lookalike.dedup.survivors.cluster import cluster_documents
+from lookalike.dedup.survivors.drop_groups import drop_groups, with_named
+from lookalike.dedup.survivors.given_pairs import GivenPairs, listed, read_pairs
+from lookalike.dedup.survivors.keep_function import GroupChoices
 from lookalike.errors import ArgumentError
 from lookalike.indexes.results import Result
 from lookalike.shown import brief

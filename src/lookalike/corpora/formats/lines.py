@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.corpora.base import BATCH_BYTES, Problems, pa
-from lookalike.corpora.files import FileCorpus
-from lookalike.corpora.formats import compression_of
+from lookalike.corpora.formats.files import FileCorpus
+from lookalike.corpora.formats.names import compression_of
 from lookalike.errors import FileError
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"

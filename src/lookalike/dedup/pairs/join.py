@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.dedup.context import JobContext
-from lookalike.dedup.propose import check_pair_count, distances_of_rows
+from lookalike.dedup.pairs.propose import check_pair_count, distances_of_rows
+from lookalike.dedup.pairs.verify import Verdict, complete_pairs
 from lookalike.dedup.read import DocumentTable
 from lookalike.dedup.sign import Signed, feature_sources
-from lookalike.dedup.verify import Verdict, complete_pairs
 from lookalike.errors import ResultTooLargeError, Said
 from lookalike.features import unrounded
 

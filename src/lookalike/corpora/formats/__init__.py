@@ -1,0 +1,1 @@
+"""One file per format that rows are read from and written to, and what these share."""

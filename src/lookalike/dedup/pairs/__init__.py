@@ -1,0 +1,1 @@
+"""Which documents are near-duplicates: pairs are proposed and compared."""
