@@ -84,7 +84,7 @@ def test_batches_and_threads_change_nothing(
     source = corpus.write(tmp_path / "corpus.jsonl", texts, ids)
     contents = []
     for threads, batch_bytes in ((1, 1 << 24), (3, 1 << 24), (2, 5000)):
-        for module in ("base", "lines"):
+        for module in ("base", "formats.lines"):
             monkeypatch.setattr(f"lookalike.corpora.{module}.BATCH_BYTES", batch_bytes)
         file = tmp_path / f"{threads}-{batch_bytes}.lookalike"
         command = ["sign", source, "-o", str(file), "--threads", str(threads), "--quiet"]

@@ -15,6 +15,7 @@ from lookalike.errors import ArgumentError
 from lookalike.indexes import open_index
 from lookalike.planning import Plan, plan
 from lookalike.planning.machine import machine_costs
+from lookalike.planning.planner import plan_text
 from lookalike.planning.question import Option
 from lookalike.planning.words import Words
 
@@ -126,7 +127,7 @@ def run(options: argparse.Namespace) -> None:
     if options.json:
         say(json.dumps({"lookalike": __version__, **chosen.to_dict()}, indent=2, allow_nan=False))
     else:
-        say(chosen.text(_words(chosen)))
+        say(plan_text(chosen, _words(chosen)))
 
 
 def _words(chosen: Plan) -> Words:

@@ -117,27 +117,7 @@ class Plan:
         return text
 
     def __str__(self) -> str:
-        return self.text()
-
-    def text(self, words: Words = PYTHON) -> str:
-        """Return a table, the choice marked, and why; in other words than Python's if told."""
-        headings = ["", "index", "built with", "searched with", "µs a query", "build s", "memory"]
-        lines = [[*headings, "finds", "remark"]]
-        lines += [self._cells(option, words) for option in self.options]
-        return f"{self.title}\n\n{table(lines)}\n\n{self._reason(words)}"
-
-    def _cells(self, option: Option, words: Words) -> list[str]:
-        return [
-            "*" if option is self.chosen else "",
-            option.index,
-            words.built(option),
-            words.searched(option),
-            number_in_words(option.microseconds),
-            number_in_words(option.build_seconds),
-            bytes_in_words(option.memory_bytes),
-            "all" if option.exact else f"{min(option.recall, 0.999):.1%}",
-            "; ".join(filter(None, (option.obstacle, option.remark))),
-        ]
+        return plan_text(self, PYTHON)
 
     @property
     def title(self) -> str:
@@ -183,6 +163,21 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         """Return everything in plain values, fit for JSON."""
         return {**asdict(self), "search_settings": self.search_settings, "reason": self.reason}
+
+
+def plan_text(plan: Plan, words: Words) -> str:
+    """Return a table, the choice marked, and why: what to build in Python, or what to type."""
+    headings = ["", "index", "built with", "searched with", "µs a query", "build s", "memory"]
+    lines = [[*headings, "finds", "remark"]]
+    for option in plan.options:
+        cells = ["*" if option is plan.chosen else "", option.index]
+        cells += [words.built(option), words.searched(option)]
+        cells += map(number_in_words, (option.microseconds, option.build_seconds))
+        cells.append(bytes_in_words(option.memory_bytes))
+        cells.append("all" if option.exact else f"{min(option.recall, 0.999):.1%}")
+        cells.append("; ".join(filter(None, (option.obstacle, option.remark))))
+        lines.append(cells)
+    return f"{plan.title}\n\n{table(lines)}\n\n{plan._reason(words)}"
 
 
 def plan(

@@ -55,9 +55,7 @@ def declare(actions: Subparsers) -> None:
         default="sql",
         help="in the database, or in an index in memory, which pays for many searches",
     )
-    search.add_argument(
-        "--columns", metavar="LIST", help="of the metadata, to be shown: title,url (default: all)"
-    )
+    search.add_argument("--columns", metavar="LIST", help="of the metadata, to be shown: title,url")
     add_switch(
         search,
         "--compare",
@@ -67,7 +65,7 @@ def declare(actions: Subparsers) -> None:
     search.add_argument(
         "--measure",
         choices=MEASURES,
-        help="with --compare: of what (default: what the signatures estimate)",
+        help="with --compare: of what (default: what the signatures estimate, jaccard or cosine)",
     )
     add_switch(search, "--explain", "say which bits differ, and why")
     add_switch(search, "--json", "one JSON object a line")
