@@ -57,6 +57,24 @@ def _path(folder: Path) -> Path:
     return folder / "file.lookalike"
 
 
+# Rows under keys
+
+_SIGNER = la.MinHash(permutations=16, features=la.Words(1))
+
+
+def _make_bands(folder: Path) -> None:
+    bands = la.BandIndex(threshold=0.5, permutations=16)
+    bands.insert_many(["a", 2, b"c", ("d", 4)], _SIGNER.sign(_TEXTS))
+    bands.remove(2)
+    bands.save(_path(folder))
+
+
+def _ask_bands(folder: Path) -> Any:
+    bands = la.BandIndex.load(_path(folder))
+    found = bands.query_many(_SIGNER.sign(_TEXTS))
+    return list(bands.keys()), [[repr(match) for match in one] for one in found]
+
+
 # Signatures and signers
 
 
@@ -143,6 +161,11 @@ def _make_blocks(folder: Path) -> None:
 
 def _make_compressed_blocks(folder: Path) -> None:
     _save(la.BlockIndex(_ROWS, 2, ids=_IDS, compressed=True), _path(folder))
+
+
+def _make_sharded(folder: Path) -> None:
+    parts = [la.SliceIndex(_ROWS[:10], 4, _IDS[:10]), la.ScanIndex(_ROWS[10:], _IDS[10:])]
+    la.ShardedIndex(parts).save(_path(folder))
 
 
 def _make_flips(folder: Path) -> None:
@@ -312,6 +335,8 @@ KINDS = {
     "compressed blocks": Kind(_make_compressed_blocks, _ask_index),
     "flips": Kind(_make_flips, _ask_index),
     "shards": Kind(_make_shards, _ask_shards, ("one.lookalike", "two.lookalike")),
+    "bands": Kind(_make_bands, _ask_bands),
+    "shards in one file": Kind(_make_sharded, _ask_index),
     "runs": Kind(_make_runs, _ask_runs),
     "cache": Kind(_make_collection, _ask_cache, ("cache/*",), _cache_used),
     "snapshot": Kind(_make_snapshot, _ask_snapshot),
