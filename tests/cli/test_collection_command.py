@@ -93,7 +93,7 @@ def test_documents_are_compared_themselves(
     lines = filled("search", "fox", "--like", "--compare", "--measure", "containment").splitlines()
     share = la.containment(fox, owl, features)
     assert [line.split()[1:3] for line in lines] == [[f"{share:.4f}", "owl"]]
-    for threshold, ids in ((near - 1e-9, {"fox", "owl"}), (near + 1e-6, {"fox"})):
+    for threshold, ids in ((near, {"fox", "owl"}), (near + 1e-6, {"fox"}), (1, {"fox"})):
         told = filled("search", fox, "--compare", "--threshold", str(threshold), "--json")
         assert {json.loads(line)["id"] for line in told.splitlines()} == ids
     search = ["collection", "search", filled.database, fox]
@@ -106,6 +106,12 @@ def test_documents_are_compared_themselves(
         ["collection", "search", filled.database, zero, "--signature", "--compare"], capsys
     )
     assert told.startswith("--compare needs the text")
+    mute = str(Path(filled.database).with_name("mute.db"))
+    assert main(["collection", "create", mute, "--no-text"]) == 0
+    assert main(["collection", "add", mute, "fox", fox]) == 0
+    capsys.readouterr()
+    told = refused(["collection", "search", mute, fox, "--compare"], capsys)
+    assert told.startswith("--compare needs texts, and what was found has none")
 
 
 def test_searching_for_machines(filled: Shell, tmp_path: Path) -> None:

@@ -169,10 +169,22 @@ class Origin:
     def _similarity(
         self, documents: list[str], left: NDArray[np.int64], right: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        if self.measure is None:
-            found = exact_similarity(self.signer, documents, left, right, threads=self.threads)
-        else:
-            found = similarity_pairs(
-                self.measure, documents, left, right, self.signer.features, threads=self.threads
-            )
+        found = similarity_by(
+            self.measure, self.signer, documents, left, right, threads=self.threads
+        )
         return unrounded(found, self.threshold)
+
+
+def similarity_by(
+    measure: str | None,
+    signer: DocumentSigner,
+    documents: list[str],
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    *,
+    threads: int | None = None,
+) -> NDArray[np.float64]:
+    """Return how similar documents are, by what a signer's signatures estimate unless told."""
+    if measure in (None, estimated_measure(signer)):
+        return exact_similarity(signer, documents, left, right, threads=threads)
+    return similarity_pairs(measure, documents, left, right, signer.features, threads=threads)

@@ -42,16 +42,6 @@ compute = LazyModule("pyarrow.compute", "reading and writing corpora")
 """Importing it takes so long that only those do who need it."""
 
 
-def arrow() -> Any:
-    """Return pyarrow."""
-    return pa
-
-
-def arrow_compute() -> Any:
-    """Return `pyarrow.compute`."""
-    return compute
-
-
 def arrow_positions(positions: NDArray[np.int64]) -> Any:
     """Return positions as Arrow, over the same memory; `pyarrow.array` would import pandas."""
     return pa.Array.from_buffers(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.corpora import Corpus, Problems
-from lookalike.corpora.base import arrow, arrow_compute
+from lookalike.corpora.base import compute, pa
 from lookalike.corpora.columns import Columns, id_strings, text_strings, undictionaried
 from lookalike.dedup.context import JobContext
 from lookalike.dedup.strings_on_disk import StringsOnDisk, TextWriter
@@ -153,7 +153,6 @@ def _read(
     job: JobContext, source: Source, texts: TextWriter, ids: TextWriter | None, problems: Problems
 ) -> None:
     """Append the documents of one corpus."""
-    pa = arrow()
     corpus, columns = source.corpus, source.columns
     row = 0
     order: list[Any] = []
@@ -189,12 +188,11 @@ def _check_expansion(corpus: Corpus, size: int) -> None:
 
 def _comparable(column: Any) -> Any:
     """Return a column in a type that Arrow can rank, where it is but another form of one."""
-    pa = arrow()
     column = undictionaried(column)
     if pa.types.is_string_view(column.type):
         return column.cast(pa.large_string())
     if pa.types.is_floating(column.type):  # what is not a number is no value
-        return arrow_compute().if_else(arrow_compute().is_nan(column), None, column)
+        return compute.if_else(compute.is_nan(column), None, column)
     return column
 
 
@@ -203,7 +201,6 @@ def _ranks(work: WorkFolder, old: int, count: int) -> NDArray[np.int64]:
 
     Values are numbers if every one is, else text. Those that are missing rank above all: -1.
     """
-    pa = arrow()
     ranks = np.full(old + count, -1, np.int64)
     if count == 0:
         return ranks
@@ -220,7 +217,7 @@ def _ranks(work: WorkFolder, old: int, count: int) -> NDArray[np.int64]:
                 except pa.ArrowInvalid:
                     pass
         try:
-            dense = arrow_compute().rank(values, tiebreaker="dense")
+            dense = compute.rank(values, tiebreaker="dense")
         except pa.ArrowNotImplementedError as error:
             raise ArgumentError(
                 f"the column to keep by is of type {values.type}, which has no order"

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.corpora.base import arrow
+from lookalike.corpora.base import pa
 from lookalike.corpora.strings import StringWriter
 from lookalike.dedup.work_folder import WorkFolder, release
 from lookalike.errors import CorruptIndexError
@@ -73,7 +73,6 @@ class StringsOnDisk:
     def documents(self) -> _native.Documents:
         """All of them, as the core reads documents."""
         if self._documents is None:
-            pa = arrow()
             buffers = [None, pa.py_buffer(self.offsets), pa.py_buffer(self._data)]
             strings = pa.Array.from_buffers(pa.large_string(), len(self), buffers)
             stream = pa.chunked_array([strings]).__arrow_c_stream__()

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.corpora import Problems, write_corpus, write_table
-from lookalike.corpora.base import BATCH_ROWS, arrow, arrow_positions
+from lookalike.corpora.base import BATCH_ROWS, arrow_positions, pa
 from lookalike.corpora.formats.duck import limited
 from lookalike.corpora.targets import Target
 from lookalike.dedup.pairs.verify import VerifiedPairs
@@ -43,7 +43,6 @@ def write_annotated(result: DedupResult, path: Target, *, in_place: bool = False
     sizes = np.bincount(result.clusters, minlength=len(result.clusters))
 
     def added(begin: int, end: int) -> dict[str, Any]:
-        pa = arrow()
         rows = slice(begin, end)
         labels = result.clusters[rows]
         alone = sizes[labels] < 2
@@ -78,7 +77,6 @@ def write_signatures(result: DedupResult, path: Path) -> None:
 def survivors_table(result: DedupResult) -> Any:
     """Return the rows that stay as an Arrow table."""
     result.source.check_identity(result.source_identity)
-    pa = arrow()
     batches, begin = [], 0
     for batch in result.source.rows(Problems(result.skip_bad)):
         chosen = np.flatnonzero(result.keep[begin : begin + len(batch)])
@@ -108,7 +106,6 @@ def _write(result: DedupResult, path: Target, in_place: bool, **rows: Any) -> in
 
 def _ids(result: DedupResult, rows: NDArray[np.int64], missing: NDArray[np.bool_]) -> Any:
     """Return ids of rows as Arrow, null where they are missing."""
-    pa = arrow()
     if result.documents.ids is None:
         return pa.array(rows, pa.int64(), mask=missing)
     return pa.array(
@@ -125,12 +122,12 @@ def _representatives(result: DedupResult, begin: int, end: int) -> Any:
     own, old = result.duplicate_of[begin:end], result.matched_old[begin:end]
     if result.documents.old == 0:
         return _ids(result, own, own < 0)
-    return arrow().array(
+    return pa.array(
         [
             str(result.old_id(other)) if other >= 0 else str(result.id(row)) if row >= 0 else None
             for row, other in zip(own.tolist(), old.tolist(), strict=True)
         ],
-        arrow().string(),
+        pa.string(),
     )
 
 
@@ -144,7 +141,6 @@ def _pair_batches(result: DedupResult) -> Iterator[Any]:
 
 
 def _pair_batch(result: DedupResult, pairs: VerifiedPairs, is_old: bool, has_old: bool) -> Any:
-    pa = arrow()
     left_id = result.old_id if is_old else result.id
     kind = pa.int64() if result.documents.ids is None and not has_old else pa.string()
     as_is = str if has_old or result.documents.ids is not None else int

@@ -20,12 +20,12 @@ from lookalike.cli.collection.action import (
     typed_text,
 )
 from lookalike.cli.command import Subparsers, add_number, add_switch
+from lookalike.cli.origin import similarity_by
 from lookalike.cli.output import say, say_json
 from lookalike.collection import Answer
 from lookalike.errors import ArgumentError, NotFoundError, Said
-from lookalike.features import MEASURES, similarity_pairs
+from lookalike.features import MEASURES, unrounded
 from lookalike.shown import shown, shown_json
-from lookalike.signatures.exact import exact_similarity
 from lookalike.signatures.signer import DocumentSigner
 
 if TYPE_CHECKING:
@@ -117,10 +117,12 @@ def _compared(
     documents = [text, *(match.text for match in answer if match.text is not None)]
     right = np.arange(1, len(documents))
     left = np.zeros_like(right)
-    if options.measure is None:
-        values = exact_similarity(docs.signer, documents, left, right)
-    else:
-        values = similarity_pairs(options.measure, documents, left, right, docs.signer.features)
+    if len(answer) and not places:
+        raise ArgumentError(
+            Said("--compare"), " needs texts, and what was found has none; leave it out"
+        )
+    values = similarity_by(options.measure, docs.signer, documents, left, right)
+    values = unrounded(values, options.threshold)
     found: list[float | None] = [None] * len(answer)
     for place, value in zip(places, values.tolist(), strict=True):
         found[place] = value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,11 @@ if TYPE_CHECKING:
 __all__ = ["HashTable", "Keys"]
 
 
-class _View:
+class _View(ABC):
     """A table of datasketch's, as it would be: computed when it is asked for."""
 
-    def _contents(self) -> dict[Any, Any]:
-        raise NotImplementedError
+    @abstractmethod
+    def _contents(self) -> dict[Any, Any]: ...
 
     def __getitem__(self, key: Any) -> Any:
         return self.get(key)
