@@ -1,5 +1,6 @@
 #include "bindings/text.hpp"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -9,6 +10,7 @@
 #include "bindings/module.hpp"
 #include "text/equal_texts.hpp"
 #include "text/json_lines.hpp"
+#include "text/prefixed_values.hpp"
 #include "text/unicode.hpp"
 
 namespace lookalike::bindings {
@@ -173,6 +175,12 @@ void bind_text(nb::module_& module) {
         "text"_a.noconvert());
     module.def("json_columns", &json_columns, "text"_a.noconvert(), "ends"_a.noconvert(), "keys"_a,
                "threads"_a);
+    module.def(
+        "longest_prefixed",
+        [](const ByteArray& data) {
+            return without_gil([&] { return text::longest_prefixed(view_of(data)); });
+        },
+        "data"_a.noconvert());
 
     nb::class_<TextFeatures>(module, "TextFeatures")
         .def(

@@ -6,6 +6,7 @@ it does (`run`). `collection`, which has actions, is a folder of them.
 
 from __future__ import annotations
 
+import gc
 import sys
 import warnings
 from collections.abc import Sequence
@@ -21,12 +22,19 @@ from lookalike.cli.streams import forget_standard_output
 from lookalike.errors import ArgumentError, LookalikeError, LookalikeWarning, Said
 from lookalike.storage.unfinished import remove_unfinished
 
-__all__ = ["COMMANDS", "main"]
+__all__ = ["COMMANDS", "command_line", "main"]
 
 COMMANDS = (
     "dedup", "compare", "sign", "index", "search", "pairs", "collection", "plan", "demo",
     "evaluate", "kernels", "completion",
 )  # fmt: skip
+
+
+def command_line() -> int:
+    """Run the command that was typed, in a process that ends with it."""
+    status = main()
+    gc.freeze()  # or the interpreter looks for garbage in all modules before it ends
+    return status
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -2,6 +2,6 @@
 
 import sys
 
-from lookalike.cli import main
+from lookalike.cli import command_line
 
-sys.exit(main())
+sys.exit(command_line())

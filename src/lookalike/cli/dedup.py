@@ -96,6 +96,9 @@ examples:
   lookalike dedup today.jsonl --against seen.lookalike --save-signatures seen.lookalike -o new.jsonl
 """
 
+_HELD_BYTES, _HELD_SHARE = 128 << 20, 64
+"""Of rows that will be written, held since they were read; and the share of a memory limit."""
+
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
@@ -167,6 +170,8 @@ def run(options: argparse.Namespace) -> None:
     if options.in_place and options.output is None:
         options.output = _only_file(corpus)
     _check_outputs(options, corpus, old)
+    if options.output is not None:
+        corpus.room = min(_HELD_BYTES, (options.memory_limit or sys.maxsize) // _HELD_SHARE)
     settings = settings_of(options)
     with progress_bars(options.quiet or options.json) as progress:
         result = dedup(

@@ -120,6 +120,10 @@ class Corpus(ABC):
     """What people should know of how it was opened."""
     max_document: int = MAX_DOCUMENT
     """Bytes that a row of a file may have; may be set before the corpus is first read."""
+    room: int = 0
+    """Bytes of rows that may be held for the next reading, where that spares decoding them again;
+    may be set before the corpus is first read.
+    """
 
     @abstractmethod
     def columns(self) -> list[str]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.dedup.context import JobContext
+from lookalike.dedup.distinct import distinct
 from lookalike.dedup.pairs.verify import VerifiedPairs
 from lookalike.dedup.read import DocumentTable
 from lookalike.dedup.survivors.keep_function import GroupChoices
@@ -88,7 +89,7 @@ def direction(
         return Direction(rank, best_of_equals(rank, first), documents.old, None)
     sizes = np.zeros(len(documents), np.int64)
     features = job.settings.feature_kind()
-    paired = np.unique(np.concatenate([pairs.left, pairs.right]))
+    paired = distinct(np.concatenate([pairs.left, pairs.right]))
     for begin in range(0, len(paired), _AT_A_TIME):
         some = paired[begin : begin + _AT_A_TIME]
         texts = documents.texts.documents.take(some)

@@ -33,6 +33,7 @@ from lookalike.corpora.formats.duck import (
     record_batches,
 )
 from lookalike.corpora.formats.files import FileCorpus
+from lookalike.corpora.formats.held_rows import HeldRows
 from lookalike.corpora.formats.parquet_groups import write_groups
 from lookalike.corpora.formats.parquet_pages import Pages, measure_pages
 from lookalike.errors import FileError
@@ -58,12 +59,14 @@ class ParquetCorpus(FileCorpus):
 
     def __init__(self, paths: Sequence[Path]) -> None:
         super().__init__(paths, "parquet")
-        self._count = 0
+        self._count = self._decoded_bytes = 0
+        self._held: HeldRows | None = None
         schemas: list[Any] = []
         codecs: Counter[str] = Counter()
         for path in self.paths:
             with _opened(path) as file:
                 self._count += file.metadata.num_rows
+                self._decoded_bytes += _decoded_bytes(file.metadata)
                 codecs += _codecs(file.metadata)
                 if not any(schema.equals(file.schema_arrow) for schema in schemas):
                     schemas.append(file.schema_arrow)
@@ -88,6 +91,19 @@ class ParquetCorpus(FileCorpus):
 
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
         """Yield batches of these columns, with their types."""
+        if self._held is not None and self._held.held(self):
+            whole = iter(self._held)
+            self.done = 1.0
+        elif self._united is None and self._decoded_bytes <= self.room:
+            self._held = HeldRows(self.room)
+            whole = self._held.holding(self, self._read(self._columns, problems), problems)
+        else:
+            yield from self._read(columns, problems)
+            return
+        for batch in whole:
+            yield _only_columns(batch, columns)
+
+    def _read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
         # If some are to be left out, all texts are looked at: each reading finds the same rows bad.
         wanted = [*columns, *(self._texts if problems.skip_bad else ())]
         present = [column for column in dict.fromkeys(wanted) if column in self._columns]
@@ -101,9 +117,9 @@ class ParquetCorpus(FileCorpus):
             batches, errors = _numbered(self._by_duckdb(present)), (duckdb_errors(),)
         try:
             for row, batch in batches:
+                batch.validate(full=True)  # a file may say that anything is UTF-8
                 for part in self._of_good_length(batch, row, problems):
-                    whole = part.schema.names == list(columns)
-                    yield part if whole else chosen_columns(part, columns)
+                    yield _only_columns(part, columns)
                 row += len(batch)
                 self.done = row / max(1, self._count)
         except errors as error:
@@ -132,7 +148,6 @@ class ParquetCorpus(FileCorpus):
                     rows = pages.rows_within(BATCH_BYTES, BATCH_ROWS)
                     some = file.iter_batches(rows, row_groups=[group], columns=columns)
                     for batch in _gathered(some):
-                        batch.validate(full=True)  # a file may say that anything is UTF-8
                         yield row, batch
                         row += len(batch)
 
@@ -180,6 +195,10 @@ class ParquetCorpus(FileCorpus):
             )
 
 
+def _only_columns(batch: Any, columns: Sequence[str]) -> Any:
+    return batch if batch.schema.names == list(columns) else chosen_columns(batch, columns)
+
+
 def _numbered(batches: Iterator[Any]) -> Iterator[tuple[int, Any]]:
     """Yield batches, and the number of the first row of each."""
     row = 0
@@ -209,6 +228,12 @@ def _groups(batches: Iterator[Rows]) -> Iterator[Any]:
             gathered, rows, size = [], 0, 0
     if rows:
         yield pa.Table.from_batches(gathered)
+
+
+def _decoded_bytes(metadata: Any) -> int:
+    """Return the bytes of a file's values; more where a dictionary has long ones for many rows."""
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    return sum(group.total_byte_size for group in groups)
 
 
 def _codecs(metadata: Any) -> Counter[str]:

@@ -8,12 +8,14 @@ Thrift's compact protocol).
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
+
+from lookalike import _native
 from lookalike.corpora.base import pa
 from lookalike.errors import FileError
 
@@ -32,7 +34,6 @@ _CODECS = {
 }
 """As pyarrow calls them."""
 _LOOKED_INTO = 8 << 20
-_LENGTH = struct.Struct("<I").unpack_from
 
 Fields = dict[int, Any]
 
@@ -119,14 +120,10 @@ def _longest_value(file: BinaryIO, packed: int, size: int, codec: str) -> int:
     try:
         if name:
             data = pa.decompress(data, size, name, asbytes=True)
-        at = longest = 0
-        while at < size:  # each value comes after its length
-            (length,) = _LENGTH(data, at)
-            longest = max(longest, length)
-            at += 4 + length
-    except (OSError, pa.ArrowException, struct.error):
+    except (OSError, pa.ArrowException):
         return size  # whoever reads it will say what is wrong
-    return longest if at == size else size
+    longest = _native.longest_prefixed(np.frombuffer(data, np.uint8))
+    return size if longest is None or len(data) != size else longest
 
 
 def _page_header(file: BinaryIO, position: int) -> tuple[Fields, int]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from lookalike.dedup.context import JobContext
 from lookalike.dedup.direction import Direction
+from lookalike.dedup.distinct import distinct
 from lookalike.dedup.pairs.propose import promising, signature_distances
 from lookalike.dedup.pairs.verify import (
     Verdict,
@@ -116,4 +117,4 @@ def _unmet(
     right = staying[np.repeat(np.arange(len(staying)), partners) + 1 + step]
     left, right = np.minimum(left, right), np.maximum(left, right)
     wanted = right >= old
-    return np.unique(left[wanted] * count + right[wanted])
+    return distinct(left[wanted] * count + right[wanted])

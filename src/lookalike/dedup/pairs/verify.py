@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.dedup.context import JobContext
+from lookalike.dedup.distinct import distinct
 from lookalike.dedup.pairs.propose import Candidates
 from lookalike.dedup.read import DocumentTable
 from lookalike.dedup.sign import Signed
@@ -282,7 +283,7 @@ def _bytes_read(
 ) -> int:
     """Return how many bytes of text `_parts` reads, of pairs in this order."""
     return sum(
-        int(lengths[np.unique(np.concatenate([left[part], right[part]]))].sum())
+        int(lengths[distinct(np.concatenate([left[part], right[part]]))].sum())
         for part in _parts(lengths, left, right)
     )
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
+from lookalike.dedup.distinct import distinct
 from lookalike.dedup.pairs.verify import VerifiedPairs
 from lookalike.dedup.settings import DedupSettings
 from lookalike.shown import counted
@@ -41,7 +42,7 @@ def cluster_documents(
         return Clusters(by_first(stars(count, pairs, rank)[first], count))
     labels = np.empty(count, np.int64)
     _native.components(pairs.left, pairs.right, labels)
-    members = np.unique(np.concatenate([pairs.left, pairs.right]))
+    members = distinct(np.concatenate([pairs.left, pairs.right]))
     sizes = np.bincount(labels[members], minlength=count) if len(members) else np.zeros(count, int)
     large = sizes > settings.max_cluster
     warnings: tuple[str, ...] = ()

@@ -1,0 +1,15 @@
+"""Numbers without those that are there twice."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def distinct(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return them ascending, each once, as `np.unique` does.
+
+    That imports `numpy.ma`, which takes as long as the rest of a small job.
+    """
+    ascending = np.sort(numbers)
+    return ascending[np.append(True, ascending[1:] != ascending[:-1])[: len(ascending)]]
