@@ -4,12 +4,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
 #include <utility>
 
 #include "bands/lists.hpp"
-#include "bits/pool.hpp"
+#include "bits/zeroed_memory.hpp"
 
 namespace lookalike::search {
 
@@ -38,12 +36,12 @@ class KeySlots {
     }
 
     [[gnu::always_inline]] void prefetch(std::uint32_t key) const {
-        __builtin_prefetch(slots_.get() + place(key), 0, 2);
+        __builtin_prefetch(slots_ + place(key), 0, 3);
     }
 
     RowReference find(std::uint32_t key) const {
         for (std::size_t at = place(key);; at = next(at)) {
-            const Slot& slot = slots_.get()[at];
+            const Slot& slot = slots_[at];
             if (slot.rows.none() || slot.key == key)
                 return slot.rows;
         }
@@ -52,9 +50,9 @@ class KeySlots {
     // There has to be room.
     void insert(std::uint32_t key, std::uint32_t row, RowLists& lists) {
         std::size_t at = place(key);
-        while (!slots_.get()[at].rows.none() && slots_.get()[at].key != key)
+        while (!slots_[at].rows.none() && slots_[at].key != key)
             at = next(at);
-        Slot& slot = slots_.get()[at];
+        Slot& slot = slots_[at];
         if (slot.rows.none()) {
             slot = {key, RowReference::to_row(row)};
             ++keys_;
@@ -73,9 +71,6 @@ class KeySlots {
         std::uint32_t key;
         RowReference rows;
     };
-    struct Free {
-        void operator()(Slot* slots) const { std::free(slots); }
-    };
 
     std::size_t place(std::uint32_t key) const {
         return static_cast<std::size_t>(std::uint64_t{key} * capacity_ >> 32);
@@ -83,25 +78,23 @@ class KeySlots {
     std::size_t next(std::size_t at) const { return at + 1 == capacity_ ? 0 : at + 1; }
 
     void grow(std::size_t capacity) {
-        // Zeros: fresh memory of the system's has them already, and is not written twice.
-        std::unique_ptr<Slot, Free> before(static_cast<Slot*>(std::calloc(capacity, sizeof(Slot))));
-        if (before == nullptr)
-            throw std::bad_alloc();
-        bits::advise_huge_pages(before.get(), capacity * sizeof(Slot));
-        before.swap(slots_);
+        bits::ZeroedMemory larger(capacity * sizeof(Slot));
+        const Slot* const before = std::exchange(slots_, static_cast<Slot*>(larger.get()));
         const std::size_t slots = std::exchange(capacity_, capacity);
         for (std::size_t index = 0; index < slots; ++index) {
-            const Slot slot = before.get()[index];
+            const Slot slot = before[index];
             if (slot.rows.none())
                 continue;
             std::size_t at = place(slot.key);
-            while (!slots_.get()[at].rows.none())
+            while (!slots_[at].rows.none())
                 at = next(at);
-            slots_.get()[at] = slot;
+            slots_[at] = slot;
         }
+        memory_ = std::move(larger);
     }
 
-    std::unique_ptr<Slot, Free> slots_;
+    bits::ZeroedMemory memory_;
+    Slot* slots_ = nullptr;  // in it
     std::size_t capacity_ = 0, keys_ = 0;
 };
 

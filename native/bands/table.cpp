@@ -142,18 +142,18 @@ void BandTable::insert_block(const std::uint32_t* rows, std::size_t count, std::
             keys[band * count + index] = key(values, band);
         whole = whole && (empty_counts_ || !any_empty(values, shape_.values));
     }
-    const std::size_t total = count * shape_.bands;
-    std::size_t ahead = 0, band_ahead = 0, at = 0;
-    for (std::size_t band = 0; band < shape_.bands; ++band)
-        for (std::size_t index = 0; index < count; ++index, ++at) {
-            for (; ahead < std::min(total, at + kAhead); ++ahead) {
-                if (ahead == (band_ahead + 1) * count)
-                    ++band_ahead;
-                slots_[band_ahead].prefetch(keys[ahead]);
-            }
+    for (std::size_t band = 0; band < shape_.bands; ++band) {
+        KeySlots& slots = slots_[band];
+        const std::uint32_t* const of_band = keys.data() + band * count;
+        for (std::size_t index = 0; index < std::min(kAhead, count); ++index)
+            slots.prefetch(of_band[index]);
+        for (std::size_t index = 0; index < count; ++index) {
+            if (index + kAhead < count)
+                slots.prefetch(of_band[index + kAhead]);
             if (whole || has(rows + index * shape_.values, band))
-                slots_[band].insert(keys[at], static_cast<std::uint32_t>(first + index), lists_);
+                slots.insert(of_band[index], static_cast<std::uint32_t>(first + index), lists_);
         }
+    }
 }
 
 void BandTable::check(const std::int64_t* rows, std::size_t count) const {

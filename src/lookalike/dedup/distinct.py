@@ -12,4 +12,6 @@ def distinct(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     That imports `numpy.ma`, which takes as long as the rest of a small job.
     """
     ascending = np.sort(numbers)
-    return ascending[np.append(True, ascending[1:] != ascending[:-1])[: len(ascending)]]
+    is_first = np.append(True, ascending[1:] != ascending[:-1])[: len(ascending)]
+    found: NDArray[np.int64] = ascending[is_first]
+    return found

@@ -17,6 +17,7 @@ from lookalike.corpora.formats.duck import limited
 from lookalike.dedup.conclude import Outcome, conclude
 from lookalike.dedup.context import JobContext, longest_document, memory_bytes
 from lookalike.dedup.direction import best_of_equals, orders
+from lookalike.dedup.early import early_signatures
 from lookalike.dedup.pairs.join import join_documents
 from lookalike.dedup.pairs.propose import propose_pairs
 from lookalike.dedup.pairs.settle import settle
@@ -88,12 +89,13 @@ def run_job(
 def _steps(job: JobContext, source: Source, old: Source | OldSignatures | None) -> DedupResult:
     """Take the steps, one after the other."""
     timed = job.progress.timed
-    with timed("read"):
-        documents = read_documents(job, source, old)
-    with timed("collapse"):
-        first = collapse(job, documents)
-    with timed("sign"):
-        signed = sign_documents(job, documents, first, old)
+    with early_signatures(job) as early:
+        with timed("read"):
+            documents = read_documents(job, source, old, early)
+        with timed("collapse"):
+            first = collapse(job, documents)
+        with timed("sign"):
+            signed = sign_documents(job, documents, first, old, early)
     # Documents too short to be compared are nobody's duplicates, not even of equal ones.
     first = np.where(signed.too_short, np.arange(len(documents)), first)
     rank = ranks(documents, job.settings)

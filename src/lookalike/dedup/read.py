@@ -14,6 +14,7 @@ from lookalike.corpora import Corpus, Problems
 from lookalike.corpora.base import compute, pa
 from lookalike.corpora.columns import Columns, id_strings, text_strings, undictionaried
 from lookalike.dedup.context import JobContext
+from lookalike.dedup.early import EarlySignatures
 from lookalike.dedup.strings_on_disk import StringsOnDisk, TextWriter
 from lookalike.dedup.work_folder import WorkFolder, digest, naming
 from lookalike.errors import ArgumentError, DocumentError
@@ -76,12 +77,15 @@ class DocumentTable:
 
 
 def read_documents(
-    job: JobContext, source: Source, old: Source | OldSignatures | None
+    job: JobContext,
+    source: Source,
+    old: Source | OldSignatures | None,
+    early: EarlySignatures | None,
 ) -> DocumentTable:
     """Read an old corpus, if there is one, and the one to be de-duplicated.
 
     Documents known only by their signatures come before all others, without text. More than there
-    is memory for are refused as soon as that is seen.
+    is memory for are refused as soon as that is seen. What signs early gets those with text.
     """
     work = job.work
     signatures = old if isinstance(old, OldSignatures) else None
@@ -99,7 +103,7 @@ def read_documents(
         job.progress.reuse("read")
     else:
         work.begin("read")
-        facts = _read_all(job, sources, without_text)
+        facts = _read_all(job, sources, without_text, early)
         names = ["texts", *(f"ids{at}" for at, one in enumerate(sources) if one.columns.id)]
         made = [f"{name}.{part}" for name in names for part in ("bytes", "ends")]
         ordered = ["order.arrow"] if source.columns.order and facts["counts"][-1] else []
@@ -126,7 +130,9 @@ def read_documents(
     )
 
 
-def _read_all(job: JobContext, sources: Sequence[Source], without_text: int) -> dict[str, Any]:
+def _read_all(
+    job: JobContext, sources: Sequence[Source], without_text: int, early: EarlySignatures | None
+) -> dict[str, Any]:
     """Write texts and ids to disk, first so many empty ones; return what is to be known of them."""
     problems = Problems(job.skip_bad)
     counts = []
@@ -138,7 +144,7 @@ def _read_all(job: JobContext, sources: Sequence[Source], without_text: int) -> 
             ids = None
             if source.columns.id:
                 ids = files.enter_context(TextWriter.open(job.work, f"ids{number}"))
-            _read(job, source, texts, ids, problems)
+            _read(job, source, texts, ids, early, problems)
             source.corpus.check_identity(source.identity)
             counts.append(texts.count - begin)
     return {
@@ -150,14 +156,22 @@ def _read_all(job: JobContext, sources: Sequence[Source], without_text: int) -> 
 
 
 def _read(
-    job: JobContext, source: Source, texts: TextWriter, ids: TextWriter | None, problems: Problems
+    job: JobContext,
+    source: Source,
+    texts: TextWriter,
+    ids: TextWriter | None,
+    early: EarlySignatures | None,
+    problems: Problems,
 ) -> None:
     """Append the documents of one corpus."""
     corpus, columns = source.corpus, source.columns
     row = 0
     order: list[Any] = []
     for batch in corpus.read(columns.names, problems):
-        texts.append(text_strings(batch.column(0), columns.text, corpus))
+        strings = text_strings(batch.column(0), columns.text, corpus)
+        if early is not None:
+            early.add(strings)
+        texts.append(strings)
         if ids is not None:
             ids.append(id_strings(batch.column(1), row))
         if columns.order:

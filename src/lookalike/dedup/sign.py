@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.dedup.context import JobContext
+from lookalike.dedup.early import EarlySignatures
 from lookalike.dedup.growing import GrowingFiles, growing_files
 from lookalike.dedup.read import DocumentTable, OldSignatures, Source
 from lookalike.dedup.work_folder import digest
@@ -52,10 +53,11 @@ def sign_documents(
     documents: DocumentTable,
     first: NDArray[np.int64],
     old: Source | OldSignatures | None,
+    early: EarlySignatures | None,
 ) -> Signed:
     """Sign the different documents, or take up where an interrupted run has stopped.
 
-    If `old` documents are `OldSignatures`, these come first.
+    If `old` documents are `OldSignatures`, these come first. Those that are made `early` are taken.
     """
     work, settings = job.work, job.settings
     old_signatures = old.signatures if isinstance(old, OldSignatures) else None
@@ -69,7 +71,7 @@ def sign_documents(
     else:
         work.begin("sign")
         with growing_files(work, "signing", key, ("signatures", "enough")) as files:
-            _sign(job, files, documents, candidates, old_signatures)
+            _sign(job, files, documents, candidates, old_signatures, early)
         work.complete("sign", key, {}, ["signatures", "enough"])
         work.begin("signing")
     enough: NDArray[np.bool_] = np.asarray(work.array("enough", np.uint8), bool)
@@ -88,6 +90,7 @@ def _sign(
     documents: DocumentTable,
     candidates: NDArray[np.int64],
     old_signatures: NDArray[np.uint8] | None,
+    early: EarlySignatures | None,
 ) -> None:
     """Append signatures, old ones first, and whether each document has enough features for one."""
     signer = job.settings.signer()
@@ -99,17 +102,38 @@ def _sign(
         if old_signatures is not None:
             for begin in range(0, len(old_signatures), _AT_A_TIME):
                 files.write("signatures", old_signatures[begin : begin + _AT_A_TIME])
-    for begin in range(done, len(candidates), _AT_A_TIME):
-        part = documents.texts.documents.take(candidates[begin : begin + _AT_A_TIME])
-        signatures = signer.sign(part, threads=job.threads)
+    for which, signatures in _parts(documents, candidates, done, early):
+        part = documents.texts.documents.take(which)
+        if signatures is None:
+            signatures = signer.sign(part, threads=job.threads)
         enough = signer.with_features(
             part, signatures, least=job.settings.min_features, threads=job.threads
         )
         files.write("signatures", signatures if enough.all() else signatures[enough])
         files.write("enough", enough)
-        files.mark({"documents": begin + len(part)})
+        done += len(which)
+        files.mark({"documents": done})
         documents.texts.release()
-        job.progress.step("sign", (begin + len(part)) / len(candidates))
+        job.progress.step("sign", done / len(candidates))
+
+
+def _parts(
+    documents: DocumentTable,
+    candidates: NDArray[np.int64],
+    done: int,
+    early: EarlySignatures | None,
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint8] | None]]:
+    """Yield the documents that are left to do, some at a time, with those signatures there are."""
+    position = documents.signatures_only
+    for made in () if early is None else early.taken():
+        end = int(np.searchsorted(candidates, position + len(made)))
+        if done < end:
+            which = candidates[done:end]
+            yield which, made[which - position]
+            done = end
+        position += len(made)
+    for begin in range(done, len(candidates), _AT_A_TIME):
+        yield candidates[begin : begin + _AT_A_TIME], None
 
 
 def feature_sources(

@@ -1,7 +1,8 @@
-"""Rows that stay in memory from one reading to the next, if there is room for them."""
+"""Rows that stay in memory from the first reading to the next, if there is room for them."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,8 +26,11 @@ class HeldRows:
         """Return whether these are all rows of it, as it is now."""
         return self._identity is not None and self._identity == corpus.identity()
 
-    def __iter__(self) -> Iterator[Rows]:
-        return iter(self._batches)
+    def given_up(self) -> Iterator[Rows]:
+        """Yield them, and hold none any more: memory is free as soon as they were worked on."""
+        batches, self._batches, self._identity = deque(self._batches), [], None
+        while batches:
+            yield batches.popleft()
 
     def holding(
         self, corpus: Corpus, batches: Iterator[Rows], problems: Problems

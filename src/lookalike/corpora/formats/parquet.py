@@ -92,9 +92,9 @@ class ParquetCorpus(FileCorpus):
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
         """Yield batches of these columns, with their types."""
         if self._held is not None and self._held.held(self):
-            whole = iter(self._held)
+            whole = self._held.given_up()
             self.done = 1.0
-        elif self._united is None and self._decoded_bytes <= self.room:
+        elif self._held is None and self._united is None and self._decoded_bytes <= self.room:
             self._held = HeldRows(self.room)
             whole = self._held.holding(self, self._read(self._columns, problems), problems)
         else:
