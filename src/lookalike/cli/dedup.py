@@ -35,6 +35,7 @@ from lookalike.cli.streams import (
 )
 from lookalike.compare.methods import NGRAMS
 from lookalike.corpora import Corpus, check_table_target, check_target, format_of, open_corpus
+from lookalike.corpora.targets import check_outside
 from lookalike.dedup import DedupResult, dedup
 from lookalike.errors import ArgumentError, Said
 from lookalike.shown import shown
@@ -247,6 +248,8 @@ def _check_outputs(options: argparse.Namespace, corpus: Corpus, old: Path | Corp
     paths = [path for path in outputs if path is not None and not is_standard(path)]
     for path in paths:
         check_folder(path)
+        if path is not options.output:
+            check_outside(corpus, path)
     if any(_are_same(*two) for two in combinations(paths, 2)):
         raise ArgumentError("two outputs have the same name; give each its own")
     _check_inputs_stay(options, corpus, old)

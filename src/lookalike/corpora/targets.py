@@ -52,6 +52,8 @@ def check_target(corpus: Corpus, path: Target, *, annotated: bool, in_place: boo
             f"{path} is read as {corpus.format!r} and would be written as {target!r}; give "
             "another name"
         )
+    if read is None:
+        check_outside(corpus, path)
     suffix = unknown_suffix(path)
     if suffix and target != "files" and suffix not in {file.suffix for file in corpus.files}:
         raise ArgumentError(
@@ -69,6 +71,18 @@ def check_target(corpus: Corpus, path: Target, *, annotated: bool, in_place: boo
         raise FileError(f"{path} is there already; name a folder that is not, or remove it")
     if target != "files":
         check_replaceable(path)
+
+
+def check_outside(corpus: Corpus, path: Path) -> None:
+    """Refuse a name in the folder that is read: whoever reads it again would find it there."""
+    if corpus.root is None:
+        return
+    folder = corpus.root.resolve()
+    if folder in (path.parent.resolve() / path.name).parents:
+        raise ArgumentError(
+            f"{path} lies in {corpus.root}, all of which is read, and the next run would read it, "
+            "too; write to a place outside"
+        )
 
 
 def _check_stream(target: str, annotated: bool) -> None:

@@ -162,7 +162,8 @@ def _slice_within(generator: np.random.Generator, query: float) -> list[float]:
     With few lists, many lists, long lists, with sketches and without.
     """
     cases = [(8, 12, 0), (8, 12, 5), (8, 14, 7), (8, 16, 6), (8, 9, 3), (8, 4, 1), (8, 5, 2)]
-    cases += [(16, 12, 7), (16, 14, 9), (32, 12, 10), (128, 12, 30), (128, 10, 40)]
+    cases += [(16, 12, 7), (16, 14, 9), (32, 12, 10), (32, 8, 1), (128, 12, 30), (128, 10, 40)]
+    cases += [(128, 6, 1), (128, 7, 2)]
     steps: list[list[float]] = []
     times: list[float] = []
     for width, slice_bits, radius in cases:

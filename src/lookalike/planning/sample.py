@@ -30,6 +30,8 @@ _NEAREST_QUERIES = 256
 """For the share of neighbours that is found, which differs from query to query."""
 _NEAREST_ROWS = 2048
 _SEED = 11
+_ALIKE = 8
+"""So many lists on either side of one, in order of how dense it is around them, are like it."""
 
 
 class Sample:
@@ -171,16 +173,34 @@ class Sample:
         """Return how many there will be of a whole collection, by what is in the sample.
 
         Of a value that few have, a sample has none or one. What it has is weighed against what
-        others of the same sort have: fully where all are alike, not at all where they differ more
-        than by chance (Poisson counts whose means have a gamma distribution).
+        lists have that lie in as dense a place: fully where these are alike, not at all where they
+        differ more than by chance (Poisson counts whose means have a gamma distribution). How
+        dense it is, values one bit farther away tell, which are many times as many.
         """
         scale = max(1.0, count / len(self.part))
-        mean = counts.mean(axis=(0, 1))
-        more = np.maximum(counts.var(axis=(0, 1)) - mean, 1e-9)
-        shape = np.maximum(mean, 1e-12) ** 2 / more
-        expected = (counts + shape) / (1 + shape / np.maximum(mean, 1e-12))
-        whole: NDArray[np.float64] = counts + (scale - 1) * expected
+        whole = counts.astype(np.float64)
+        for level in range(counts.shape[2]):
+            own, around = counts[..., level], counts[..., min(level + 1, counts.shape[2] - 1)]
+            mean, variance = _of_alike(own.ravel(), around.ravel())
+            shape = mean**2 / np.maximum(variance - mean, 1e-9)
+            expected = (own.ravel() + shape) / (1 + shape / mean)
+            whole[..., level] += (scale - 1) * expected.reshape(own.shape)
         return whole
+
+
+def _of_alike(
+    counts: NDArray[np.int64], by: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return for each count the mean and variance of those that are next to it in order of `by`."""
+    order = np.argsort(by, kind="stable")
+    sums = np.cumsum(np.stack([counts[order], counts[order] ** 2]), axis=1, dtype=np.float64)
+    sums = np.concatenate([np.zeros((2, 1)), sums], axis=1)
+    places = by[order]
+    # All that are equal, and some more on both sides.
+    first = np.maximum(np.searchsorted(places, by) - _ALIKE, 0)
+    last = np.minimum(np.searchsorted(places, by, "right") + _ALIKE, len(places))
+    mean, square = (sums[:, last] - sums[:, first]) / (last - first)
+    return np.maximum(mean, 1e-12), square - mean**2
 
 
 def _scores(rows: Signatures, queries: Signatures, slice_bits: int, most: int) -> NDArray[np.int32]:

@@ -60,7 +60,7 @@ def declare(actions: Subparsers) -> None:
         search,
         "--compare",
         "compare the documents themselves, where texts are kept: exact similarities, by which "
-        "--threshold goes",
+        "--threshold goes, and then the order",
     )
     search.add_argument(
         "--measure",
@@ -94,12 +94,16 @@ def _search(options: argparse.Namespace) -> None:
             query = given_signature(typed_text(options), docs)
         else:
             query = text = given_text(options)
-        answer = docs.search(
-            query, options.k,
-            radius=radius_of(options, docs.signer, docs.bits, proposing=options.compare),
-            where=options.where, exclude=exclude, explain=options.explain, text=options.compare,
-            way=options.way,
-        )  # fmt: skip
+        radius = radius_of(options, docs.signer, docs.bits, proposing=options.compare)
+        asked: dict[str, Any] = {
+            "where": options.where, "exclude": exclude, "explain": options.explain,
+            "text": options.compare, "way": options.way,
+        }  # fmt: skip
+        if options.compare and options.threshold is not None and radius is not None:
+            # The nearest signatures need not be those of the most similar documents.
+            answer = docs.within(query, radius, **asked)
+        else:
+            answer = docs.search(query, options.k, radius=radius, **asked)
         similar = _compared(docs, text, answer, options) if options.compare else None
     _print_answer(answer, similar, options)
 
@@ -136,12 +140,23 @@ def _chosen(metadata: dict[str, Any], options: argparse.Namespace) -> dict[str, 
     return {name: metadata.get(name) for name in options.columns.split(",")}
 
 
+def _printed(
+    answer: Answer, similar: Sequence[float | None] | None, options: argparse.Namespace
+) -> list[int]:
+    """Return which of an answer are told: with a threshold, the k most similar that reach it."""
+    places = list(range(len(answer)))
+    if similar is None or options.threshold is None:
+        return places
+    likeness = {place: similar[place] or 0.0 for place in places}
+    reached = [place for place in places if likeness[place] >= options.threshold]
+    return sorted(reached, key=lambda place: -likeness[place])[: options.k]
+
+
 def _print_answer(
     answer: Answer, similar: Sequence[float | None] | None, options: argparse.Namespace
 ) -> None:
-    for place, match in enumerate(answer):
-        if similar is not None and (similar[place] or 0) < (options.threshold or 0):
-            continue
+    for place in _printed(answer, similar, options):
+        match = answer[place]
         chosen = _chosen(match.metadata, options)
         if options.json:
             line = {"id": match.id, "distance": match.distance, "metadata": chosen}

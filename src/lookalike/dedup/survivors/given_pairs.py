@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.corpora import Corpus, Problems, open_corpus
+from lookalike.corpora.columns import ID_GUESSES, TEXT_GUESSES
 from lookalike.corpora.formats.tables import TableCorpus
 from lookalike.dedup.pairs.verify import VerifiedPairs, in_order
 from lookalike.errors import ArgumentError, DocumentError
@@ -103,12 +104,12 @@ def _of_tuples(given: Any) -> tuple[list[Any], list[Any], NDArray[np.float64]]:
 
 
 def _of_corpus(corpus: Corpus) -> tuple[list[Any], list[Any], NDArray[np.float64]]:
-    """Read the columns `left` and `right`, or the only two, or the first two."""
+    """Read the columns `left` and `right`, or the only two that may be ids."""
     names = corpus.columns()
-    wanted = ["left", "right"] if {"left", "right"} <= set(names) else names[:2]
-    if len(wanted) < 2:
-        if not names:
-            return [], [], np.zeros(0)
+    if not names:
+        return [], [], np.zeros(0)
+    wanted = ["left", "right"] if {"left", "right"} <= set(names) else _only_ids(names)
+    if len(wanted) != 2:
         raise ArgumentError(
             f"{corpus.name} has the columns {', '.join(names)}; expected left and right, the ids "
             "of each pair"
@@ -126,6 +127,13 @@ def _of_corpus(corpus: Corpus) -> tuple[list[Any], list[Any], NDArray[np.float64
     if not isinstance(corpus, TableCorpus) and corpus.format != "parquet":
         left, right = _as_numbers(left, right)
     return left, right, sign * np.array(similarity, float)
+
+
+def _only_ids(names: Sequence[str]) -> list[str]:
+    """Return the columns beside similarities; none if one is what documents have, not pairs."""
+    left = [name for name in names if name not in (*_SIMILARITIES, *_DISTANCES)]
+    of_documents = {*TEXT_GUESSES, *ID_GUESSES}
+    return [] if any(name.lower() in of_documents for name in left) else left
 
 
 def _number(value: Any) -> float:
