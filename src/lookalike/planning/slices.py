@@ -69,7 +69,8 @@ def slice_options(question: Question, costs: MachineCosts) -> Iterator[Option]:
 
 def _within_cost(question: Question, radius: int, slice_bits: int, costs: MachineCosts) -> float:
     """Return the nanoseconds of one query within a radius: lists and their signatures."""
-    scan = scan_cost(question, costs)
+    matches = match_cost(question, costs)
+    scan = scan_cost(question, costs) + matches  # which are put to those that lists have found
     if question.sample is None:
         every = [
             _native.expected_work(question.bits, slice_bits, question.count, radius, question.batch)
@@ -89,7 +90,7 @@ def _within_cost(question: Question, radius: int, slice_bits: int, costs: Machin
     else:
         looked_up += costs.missing(4 * postings)
         entry = 0.0
-    known = costs.query + match_cost(question, costs)
+    known = costs.query + matches
     total = 0.0
     for work in every:  # None: the index scans, too
         lists, entries, compared = work or (math.inf, 0.0, 0.0)
