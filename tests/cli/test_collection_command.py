@@ -70,6 +70,20 @@ def test_documents_come_and_go(filled: Shell) -> None:
     assert "there is no document 'dog'" in both
 
 
+def test_a_threshold_is_judged_of_all_that_signatures_propose(shell: Shell) -> None:
+    words = "one two three four five six seven eight nine ten eleven twelve".split()
+    shell("create")
+    for at in range(len(words)):
+        shell("add", f"{at:02}", " ".join([*words[:at], "other", *words[at + 1 :]]))
+    query = " ".join(words)
+    told = shell("search", query, "--compare", "--threshold", "0.3", "-k", "100", "--json")
+    every = [json.loads(line) for line in told.splitlines()]
+    likeness = [line["similarity"] for line in every]
+    assert len(every) > 3 and likeness == sorted(likeness, reverse=True)
+    best = shell("search", query, "--compare", "--threshold", "0.3", "-k", "2", "--json")
+    assert [json.loads(line) for line in best.splitlines()] == every[:2]
+
+
 def test_documents_are_compared_themselves(
     shell: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -207,3 +207,21 @@ def test_parquet_is_not_packed_once_more(tmp_path: Path) -> None:
     for write in (result.write, result.write_pairs):
         with pytest.raises(ArgumentError, match="compressed within"):
             write(tmp_path / "x.parquet.gz")
+
+
+@pytest.mark.parametrize("name", ["shards/out.jsonl", "shards/inner/out.parquet", "link/out.jsonl"])
+def test_nothing_is_written_into_a_folder_that_is_read(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shards = tmp_path / "shards"
+    (shards / "inner").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(shards)
+    (shards / "a.jsonl").write_text('{"text": "one"}\n{"text": "one"}\n')
+    for option in ("-o", "--pairs"):
+        assert main(["dedup", str(shards), option, str(tmp_path / name)]) != 0
+        assert "all of which is read" in capsys.readouterr().err
+    assert not (tmp_path / name).exists()
+    with pytest.raises(la.ArgumentError, match="all of which is read"):
+        la.dedup(shards).write(tmp_path / name)
+    assert main(["dedup", str(shards), "--in-place"]) == 0  # its only file
+    assert main(["dedup", str(shards), "-o", str(tmp_path / "shards.jsonl")]) == 0

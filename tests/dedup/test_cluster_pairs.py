@@ -153,11 +153,20 @@ def test_ids_may_be_anything_that_can_be_looked_up() -> None:
         ([("a", "b")], {"ids": "ab", "values": [1], "keep": "max"}, "a number for each of 2 ids"),
         ([("a", "b")], {"keep": lambda ids: "c"}, "keep returned 'c' for a group of 2"),
         (pa.table({"left": ["a"]}), {}, "expected left and right"),
+        (pa.table({"id": ["a"], "text": ["b"]}), {}, "columns id, text; expected left and right"),
+        (pa.table({"Text": ["a"], "b": ["b"]}), {}, "columns Text, b; expected left and right"),
+        (pa.table({"a": [1], "b": [2], "c": [3]}), {}, "columns a, b, c; expected left and right"),
     ],
 )
 def test_what_cannot_be_understood_is_refused(pairs: Any, options: Any, message: str) -> None:
     with pytest.raises((la.ArgumentError, la.DocumentError), match=message):
         la.cluster_pairs(pairs, **options)
+
+
+def test_the_only_two_columns_are_the_ids() -> None:
+    for more in ({}, {"similarity": [0.9]}, {"distance": [3]}):
+        found = la.cluster_pairs(pa.table({"one": ["a"], "two": ["b"], **more}))
+        assert found.groups() == [["a", "b"]]
 
 
 def test_no_pairs_are_no_clusters() -> None:

@@ -216,3 +216,12 @@ def test_none_on_the_command_line(
     assert "nothing stands for them" in page and "none stays" in page
     assert main(["dedup", "c.txt", "--keep", "nobody"]) == 2
     assert "shortest, none, max:COLUMN" in capsys.readouterr().err
+
+
+def test_what_goes_with_its_whole_group_is_known_next_time(tmp_path: Path) -> None:
+    seen = tmp_path / "seen.lookalike"
+    text, other = "a text that has a few words more than others", "quite another text of its own"
+    la.dedup([text, text, other], keep="none", save_signatures=seen)
+    again = la.dedup([text, "something nobody has ever written before"], against=seen)
+    assert again.keep.tolist() == [False, True]
+    assert len(la.load_signatures(seen).signatures) == 2

@@ -63,9 +63,15 @@ def write_pairs(result: DedupResult, path: Path) -> int:
 
 
 def write_signatures(result: DedupResult, path: Path) -> None:
-    """Write the signatures of old documents and of those that stay, with their ids."""
+    """Write the signatures of old documents and of those that stay, with their ids.
+
+    If none of a group stays, all are written: who is like them is to go next time, too.
+    """
     documents, signed = result.documents, result.signed
-    stays = np.concatenate([np.ones(documents.old, bool), result.keep])
+    keep = result.keep
+    if result.settings.keep == "none":
+        keep = (result.first_equal == np.arange(len(documents)))[documents.old :]
+    stays = np.concatenate([np.ones(documents.old, bool), keep])
     # The signature is that of the first of equal texts; whoever of them stays gives the id.
     staying = np.flatnonzero(stays & ~signed.too_short)
     rows = np.searchsorted(signed.positions, result.first_equal[staying])
