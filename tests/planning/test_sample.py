@@ -13,6 +13,7 @@ from lookalike import _native
 from lookalike.evaluation import recall_at_k
 from lookalike.indexes.tables.block_choice import BlockChoice
 from lookalike.planning import plan
+from lookalike.planning import sample as sample_module
 from lookalike.planning.question import Question
 from lookalike.planning.sample import Sample
 from support.planned import COSTS
@@ -178,3 +179,19 @@ def test_few_signatures_and_copies_will_do(count: int) -> None:
         assert made.chosen.obstacle is None
         assert made.build(rows).search(rows[:1], 1).ids.tolist() == [[0]]
     assert plan(signatures=rows, queries=rows[:1], radius=3, costs=COSTS).sampled == count
+
+
+@given(
+    counts=st.lists(st.integers(0, 50), min_size=1, max_size=60),
+    seed=st.integers(0, 9),
+)
+def test_lists_are_judged_by_those_in_as_dense_a_place(counts: list[int], seed: int) -> None:
+    by = np.random.default_rng(seed).integers(0, 6, len(counts))
+    mean, variance = sample_module._of_alike(np.array(counts), by)
+    order = sorted(range(len(counts)), key=lambda at: by[at])
+    for at in range(len(counts)):
+        same = [place for place, one in enumerate(order) if by[one] == by[at]]
+        most = sample_module._ALIKE
+        alike = [counts[one] for one in order[max(0, same[0] - most) : same[-1] + 1 + most]]
+        assert mean[at] == pytest.approx(max(np.mean(alike), 1e-12))
+        assert variance[at] == pytest.approx(np.var(alike), abs=1e-6)
