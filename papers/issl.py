@@ -113,12 +113,15 @@ def settings(world: World) -> Iterator[Section]:
             for (i, j), (ms, cdr) in TABLE_1.items()
         ],
         verdict=Verdict.of(
-            [rises, printed[last][1] >= 0.99],
+            [rises and near < 0.1, printed[4, 0][0] < 0.8 * printed[last][0]],
             f"With k = 30 re-ranked as printed, the CDR goes from {printed[first][1]:.3f} to "
             f"{printed[last][1]:.3f} with i and j (paper {TABLE_1[first][1]:.3f} to "
             f"{TABLE_1[last][1]:.3f}; no line is off by more than {near:.3f}), and from "
             f"{printed[first][1]:.3f} to {printed[4, 0][1]:.3f} with i alone (paper "
-            f"{TABLE_1[4, 0][1]:.3f}).",
+            f"{TABLE_1[4, 0][1]:.3f}); what a smaller j saves is {printed[4, 0][0]:.1f} in place "
+            f"of {printed[last][0]:.1f} ms (paper {TABLE_1[4, 0][0]:.1f} and "
+            f"{TABLE_1[last][0]:.1f}): to pass over what is no candidate takes as long as to count "
+            "it.",
         ),
     )
 

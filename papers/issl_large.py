@@ -114,7 +114,7 @@ def model(count: int, slice_bits: int, costs: MachineCosts) -> tuple[Option, Opt
 
 def run(world: World) -> Iterator[Section]:
     """Build what fits, and tell the rest by the model."""
-    bases = world.wide[0][:_BASES]
+    bases = world.topsig.sign(world.abstracts.first(_BASES).texts)
     with tempfile.TemporaryDirectory() as folder:
         free = shutil.disk_usage(folder).free
         largest = as_many_as_fit(world.scale.built, free)
@@ -146,8 +146,8 @@ def run(world: World) -> Iterator[Section]:
         f"and independent; measured times are {ratios[0]:.1f} and {ratios[1]:.1f} times the "
         "model's. Memory is computed, and exact: of the paper's, 92 GB are signatures (64 GB of "
         f"bits) and 84 GB lists; of ours {PAPER_COUNT * BITS // 8 / 1e9:.0f} GB and "
-        f"{memory / 1e3 - PAPER_COUNT * BITS // 8 / 1e9:.0f} GB. The paper has 20 threads; how "
-        "large its CDR is depends on its collection, as ours on how signatures were made.",
+        f"{memory / 1e3 - PAPER_COUNT * BITS // 8 / 1e9:.0f} GB. How large the "
+        "paper's CDR is depends on its collection, as ours on how signatures were made.",
         (
             "signatures, slice bits",
             "MB",

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from lookalike.storage import whole_file
 
@@ -17,9 +17,10 @@ __all__ = ["Page", "Section", "Verdict", "markdown_table", "section_name"]
 
 Row = Sequence[str]
 Claim = Literal["Holds", "Holds in part", "Does not hold"]
+_CLAIMS = get_args(Claim)
 
 _ANCHOR = re.compile(r'^<a id="([a-z0-9-]+)"></a>$', re.MULTILINE)
-_VERDICT = re.compile(r"^\*\*(Holds|Holds in part|Does not hold)\.\*\* (.+)$", re.MULTILINE)
+_VERDICT = re.compile(rf"^\*\*({'|'.join(_CLAIMS)})\.\*\* (.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,7 @@ class Page:
                 body.append(f'<a id="{name}"></a>\n\n{text}')
                 first += self._verdict(name, text, title)
         top, _, rest = introduction.partition("\n\n")
+        first.sort(key=lambda line: _CLAIMS.index(line.split("**")[1].rstrip(".")))
         parts = [top, "\n".join(first), rest, *body]
         with whole_file(self.path) as page:
             page.write_text("\n\n".join(part for part in parts if part) + "\n", encoding="utf-8")
