@@ -27,7 +27,7 @@ crash: $(VENV)/package $(VENV)/test
 check: $(VENV)/package $(VENV)/check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/clang-format --dry-run --Werror $(filter %pp,$(NATIVE))
+	$(BIN)/clang-format --dry-run --Werror $(filter %pp,$(NATIVE)) papers/*.cpp
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/check_version.py
@@ -46,7 +46,7 @@ wheel: $(VENV)/build $(VENV)/wheel
 format: $(VENV)/check
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i $(filter %pp,$(NATIVE))
+	$(BIN)/clang-format -i $(filter %pp,$(NATIVE)) papers/*.cpp
 
 clean:
 	rm -rf $(VENV) build

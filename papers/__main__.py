@@ -6,52 +6,104 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from time import perf_counter
 
 from lookalike.errors import LookalikeError
-from lookalike.storage import whole_file
 from papers import (
     draft,
     issl,
+    issl_large,
     matchcode,
     psm_batch,
+    psm_lookups,
     psm_search,
     psm_texts,
+    psm_tree,
+    psm_weights,
     slides,
 )
-from papers.page import Section
+from papers.page import Page, Section, section_name
 from papers.scale import SCALES
 from papers.shared import World
 
-Experiments = Callable[[World], Iterator[Section]]
+Run = Callable[[World], Iterator[Section]]
 
-DOCUMENTS: Sequence[tuple[str, str, Sequence[Experiments]]] = (
-    (
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What lookalike stands on: a short name, its title, and what is run again of it."""
+
+    name: str
+    title: str
+    experiments: Sequence[tuple[Sequence[str], Run]]
+    """What the names of their sections begin with, and what makes them."""
+
+
+DOCUMENTS = (
+    Document(
         "issl",
         "Inverted signature slice lists (Chappell, Geva, Zuccon, 2015)",
-        [issl.run],
+        [
+            (["issl-table-1"], issl.settings),
+            (["issl-table-2"], issl.widths),
+            (["issl-figure-2"], issl.expansion),
+            (["issl-figure-3"], issl.growing),
+            (["issl-500-million"], issl_large.run),
+        ],
     ),
-    ("draft", "Indexed signature slice lists, the earlier draft", [draft.run]),
-    (
+    Document(
+        "draft",
+        "Indexed signature slice lists, the earlier draft",
+        [(["draft"], draft.run)],
+    ),
+    Document(
         "slides",
         "Probabilistic data structures, part 4: similarity (Gakhov, 2016)",
-        [slides.run],
+        [(["slides"], slides.run)],
     ),
-    (
+    Document(
         "psm",
         "Probabilistic near-duplicate detection using simhash (Sood, Loguinov, 2011)",
-        [psm_texts.run, psm_search.run, psm_batch.run],
+        [
+            (["psm-table-1"], psm_texts.pair_times),
+            (["psm-figure-1"], psm_weights.run),
+            (["psm-figure-2"], psm_tree.run),
+            (["psm-figure-3"], psm_texts.flips),
+            (["psm-figure-6", "psm-total-recall"], psm_texts.distances_and_cosines),
+            (["psm-section-8-3"], psm_lookups.run),
+            (["psm-table-2"], psm_search.comparison),
+            (["psm-figure-5"], psm_search.header_bits),
+            (["psm-figure-7", "psm-figure-8"], psm_search.growing),
+            (["psm-figure-9"], psm_batch.run),
+        ],
     ),
-    (
+    Document(
         "matchcode",
         "Data structure design for efficient index search (AboutCode)",
-        [matchcode.run],
+        [(["matchcode"], matchcode.run)],
     ),
 )
-"""(name, title, what to run), in the order of the page."""
+"""In the order of the page."""
 
 PAGE, PICTURES = "papers.md", "papers"
+
+INTRODUCTION = """# The papers, run again
+
+lookalike stands on five documents. This page has their tables and figures, what they report, and
+what comes out here. It is written by `make papers`, section by section, each with the size it was
+run at. `make papers SCALE=paper` takes the papers' own sizes where they fit into memory:
+60 million fingerprints, 10 million queries, a million texts; `python -m papers --only psm-figure-9`
+makes one section anew and leaves the others. `LOOKALIKE_DATA` names the folder that texts are read
+from: `arxiv_abstracts_120k.jsonl.gz` and `debian_descriptions.jsonl.gz`, a JSON object a line.
+Without it texts are made up, and near-duplicates with them.
+
+Where a paper has 20 threads, there were two cores here, which had other work to do: times are of
+one thread and of one run, and the papers' machines were others. Compare ratios, not milliseconds.
+Where a paper has a curve without figures, those of its text stand here. Fingerprints in millions
+are generated, from a seed: see `papers.generated` for what they are fitted to."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -66,47 +118,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def write(folder: Path, scale: str, data: Path | None, only: str = "") -> None:
-    """Run the documents with `only` in their name, and write the page and its pictures.
+    """Run experiments with a name of `only` in theirs, and write the page and its pictures.
 
-    The page is written anew after each section: a long run that is stopped leaves what it had.
+    The page is written anew after each section: a long run that is stopped leaves what it had, and
+    sections that were not run stay as they are.
     """
     pictures = folder / PICTURES
     pictures.mkdir(parents=True, exist_ok=True)
     world = World(SCALES[scale], data, pictures)
-    parts = [introduction(world)]
-    for name, title, runs in DOCUMENTS:
-        if only not in name:
-            continue
-        parts.append(f"## {title}")
-        for run in runs:
+    page = Page(folder / PAGE)
+    names = {one.title: [name for each, _ in one.experiments for name in each] for one in DOCUMENTS}
+    where = "real texts" if world.folder else "made-up texts"
+    note = f"*Run on {date.today()} at the size `{scale}`, with {where}.*"
+    for document in DOCUMENTS:
+        for begins, run in document.experiments:
+            if not any(part in name for part in only.split(",") for name in begins):
+                continue
+            made: list[str] = []
             start = perf_counter()
             for section in run(world):
-                parts.append(section.markdown(PICTURES))
+                name = section_name(document.name, section.title)
+                made.append(name)
+                page.sections.pop(name, None)  # so that the new one follows those before it
+                page.sections[name] = f"{section.markdown(PICTURES)}\n\n{note}"
+                page.write(INTRODUCTION, names)
                 seconds, start = perf_counter() - start, perf_counter()
-                with whole_file(folder / PAGE) as page:
-                    page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-                print(f"{name}: {section.title} ({seconds:.0f} s)", flush=True)
-    print(f"wrote {folder / PAGE}")
-
-
-def introduction(world: World) -> str:
-    """Return the top of the page: what this is, and how it was made."""
-    where = "real texts" if world.folder else "made-up texts"
-    return f"""# The papers, run again
-
-lookalike stands on five documents. This page has their tables and figures, what they report, and
-what comes out here. It is written by `make papers`; this is the size `{world.scale.name}`, on
-{where}. `make papers SCALE=paper` takes the papers' own sizes where they fit into memory:
-60 million fingerprints, 10 million queries, a million texts. `LOOKALIKE_DATA` names the folder that
-texts are read from: `arxiv_abstracts_120k.jsonl.gz` and `debian_descriptions.jsonl.gz`, a JSON
-object a line. Without it texts are made up, and near-duplicates with them.
-
-Times are those of one run on one machine, which had other work to do, and the papers' machines were
-others: compare ratios, not milliseconds. Where a paper has a curve without figures, those of its
-text stand here.
-
-Fingerprints in millions are generated, from a seed: see `papers.generated` for what
-they are fitted to."""
+                print(f"{document.name}: {section.title} ({seconds:.0f} s)", flush=True)
+            page.forget(begins, but=made)
+    page.write(INTRODUCTION, names)
+    print(f"wrote {page.path}")
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -131,7 +171,10 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "either, texts are made up)",
     )
     parser.add_argument(
-        "--only", default="", metavar="NAME", help="only documents with NAME in their name"
+        "--only",
+        default="",
+        metavar="NAME[,NAME]",
+        help="only what has NAME in its name, as issl, or psm-figure-9; the rest of the page stays",
     )
     parser.add_argument(
         "--output",

@@ -8,7 +8,7 @@ from lookalike import _native
 from lookalike.evaluation.drawing import label_point, line_style, new_figure, save_figure
 from lookalike.evaluation.grid import evaluate
 from lookalike.evaluation.measurement import Measurement
-from papers.page import Section
+from papers.page import Section, Verdict
 from papers.shared import World
 
 __all__ = ["run"]
@@ -44,6 +44,20 @@ def run(world: World) -> Iterator[Section]:
             )
             for row in measured
         ],
+        verdict=Verdict.of(
+            [
+                all(
+                    round(row.lists / (grid.bits // WIDTH))
+                    == round(_native.lists_near(WIDTH, row.expand or 0))
+                    for row in measured
+                ),
+                abs(100 * measured[2].touched - TABLE_1[2]) < TABLE_1[2] / 10,
+            ],
+            "The lists to be read are the same to the last; how much of the collection they lead "
+            f"to is not ({100 * measured[2].touched:.0f}% with 2 errors, the draft "
+            f"{TABLE_1[2]:.0f}%): that is a matter of the collection, newspaper articles there and "
+            "abstracts here.",
+        ),
     )
     for number, among, field in ((1, 10, "top_10_in_10"), (2, 100, "top_10_in_100")):
         found = [getattr(row, field) for row in measured]

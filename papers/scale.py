@@ -18,6 +18,8 @@ class Scale:
     """Texts that are held out and looked for."""
     pair_documents: int
     """Texts that are all compared with each other, by cosine and by distance."""
+    weighed_texts: int
+    """Texts whose words are weighed one by one, in Python."""
     cosine_pairs: int
     """Pairs whose cosine is timed."""
     set_pairs: int
@@ -30,6 +32,8 @@ class Scale:
     fingerprints: int
     """64-bit signatures that are searched."""
     queries: int
+    built: int
+    """Signatures of 1024 bits that are built into a file; more where there is room."""
     smallest: int
     """The smallest collection of 64-bit signatures whose growth is measured."""
     rounds: int
@@ -41,6 +45,7 @@ TINY = Scale(
     documents=1500,
     text_queries=20,
     pair_documents=600,
+    weighed_texts=600,
     cosine_pairs=500,
     set_pairs=40,
     permutations=64,
@@ -48,6 +53,7 @@ TINY = Scale(
     flip_pairs=100,
     fingerprints=6000,
     queries=600,
+    built=3000,
     smallest=1500,
     rounds=1,
 )
@@ -56,6 +62,7 @@ QUICK = Scale(
     documents=120_000,
     text_queries=200,
     pair_documents=120_000,
+    weighed_texts=20_000,
     cosine_pairs=200_000,
     set_pairs=400,
     permutations=256,
@@ -63,6 +70,7 @@ QUICK = Scale(
     flip_pairs=20_000,
     fingerprints=4_000_000,
     queries=200_000,
+    built=1_000_000,
     smallest=250_000,
     rounds=3,
 )
@@ -71,6 +79,7 @@ PAPER = Scale(
     documents=1_000_000,
     text_queries=1000,
     pair_documents=240_000,
+    weighed_texts=60_000,
     cosine_pairs=1_000_000,
     set_pairs=2000,
     permutations=512,
@@ -78,6 +87,7 @@ PAPER = Scale(
     flip_pairs=100_000,
     fingerprints=60_000_000,
     queries=10_000_000,
+    built=50_000_000,
     smallest=1_000_000,
     rounds=1,
 )

@@ -38,12 +38,16 @@ class World:
         return read_texts(self.folder, ABSTRACTS, self.scale.documents)
 
     @cached_property
+    def topsig(self) -> TopSig:
+        """1024-bit TopSig of words."""
+        return TopSig(1024, features=Words(stopwords="english")).fit(self.abstracts.texts)
+
+    @cached_property
     def wide(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8], str]:
         """1024-bit TopSig signatures, held-out queries, and what they are made of."""
         wanted = self.scale.documents
         texts = self.abstracts if wanted <= 200_000 else self.abstracts.enlarged(wanted)
-        signer = TopSig(1024, features=Words(stopwords="english")).fit(self.abstracts.texts)
-        rows = signer.sign(texts.texts)
+        rows = self.topsig.sign(texts.texts)
         order = np.random.default_rng(_SEED).permutation(len(rows))
         held_out = self.scale.text_queries
         return rows[np.sort(order[held_out:])], rows[order[:held_out]], texts.origin

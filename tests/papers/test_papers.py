@@ -20,19 +20,27 @@ import lookalike as la
 from lookalike.errors import FileError
 
 EXPECTED = {
-    "issl": ["Table 1", "Table 2", "Figure 2", "Figure 3"],
+    "issl": ["Table 1", "Table 2", "Figure 2", "Figure 3", "500 million"],
     "draft": ["Table 1", "Figure 1", "Figure 2"],
     "slides": ["b-bit MinHash", "Manku's parameters"],
     "psm": [
-        *("Table 1", "Figure 1", "Figure 3", "Figure 6"),
-        *("Table 2", "Table 2 once more", "Figure 5", "Figure 7", "Figure 8", "Figure 9(a)"),
+        *("Table 1", "Figure 1", "Figure 2", "Figure 3", "Figure 6", "Total recall"),
+        *(
+            "Section 8.3",
+            "Table 2",
+            "Table 2 once more",
+            "Figure 5",
+            "Figure 7",
+            "Figure 8",
+            "Figure 9(a)",
+        ),
         "Figure 9(b)",
     ],
     "matchcode": ["Four equal chunks"],
 }
 
 
-@pytest.mark.parametrize("name", [name for name, _, _ in DOCUMENTS])
+@pytest.mark.parametrize("name", [document.name for document in DOCUMENTS])
 def test_a_page_has_every_table_and_figure(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -45,6 +53,7 @@ def test_a_page_has_every_table_and_figure(
         assert title.startswith(expected)
     pictures = re.findall(r"\]\((papers/.*)\)", page)
     assert len(pictures) >= sum(title.startswith("Figure") for title in titles)
+    assert page.count("at the size `tiny`, with made-up texts.*") == len(titles)
     for picture in pictures:
         assert (tmp_path / picture).read_bytes().startswith(b"\x89PNG")
     for line in page.splitlines():
@@ -55,7 +64,7 @@ def test_a_page_has_every_table_and_figure(
 
 
 def test_every_document_is_expected() -> None:
-    assert list(EXPECTED) == [name for name, _, _ in DOCUMENTS]
+    assert list(EXPECTED) == [document.name for document in DOCUMENTS]
 
 
 def test_the_scale_comes_from_the_environment(
