@@ -30,7 +30,7 @@ def words(*values: int) -> NDArray[np.uint32]:
 
 def source() -> _native.Source:
     texts = _native.Documents.from_list(["a b", "c"], 0)
-    return _native.Source.of_texts(texts, _native.TextFeatures(False, 1, True, 1, [], False))
+    return _native.Source.of_texts(texts, _native.TextFeatures(False, [1], True, 1, [], False))
 
 
 def segment(rows: NDArray[np.uint8] = ROWS) -> _native.Segment:

@@ -47,7 +47,7 @@ void simhash(const Source& source, WeightKind kind, const Vocabulary* vocabulary
     per_document(source.size(), work, initial, [&](State& state, std::size_t document) {
         const Bag& bag = state.reader.read(source, document);
         WeightedFeatures& weighted = state.weighted;
-        if (kind == WeightKind::count && bag.weights.empty() && sums == nullptr) {
+        if (kind == WeightKind::count && bag.counts_alone() && sums == nullptr) {
             // Adding each occurrence is the same as adding each feature's count, and quicker.
             weighted.features.assign(bag.features.begin(), bag.features.end());
             weighted.weights.assign(bag.features.size(), 1);

@@ -98,7 +98,7 @@ class TextFeatures:
     def __init__(
         self,
         characters: bool,
-        ngram: int,
+        ngrams: list[int],
         lowercase: bool,
         min_length: int,
         stopwords: list[str],
@@ -118,6 +118,8 @@ class Source:
     def of_features(
         offsets: NDArray[np.int64], features: NDArray[np.uint64], weights: NDArray[np.float64]
     ) -> Source: ...
+    @staticmethod
+    def of_kinds(sources: list[Source], factors: list[float]) -> Source: ...
     def __len__(self) -> int: ...
 
 class WeightKind(Enum):
