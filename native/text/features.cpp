@@ -168,6 +168,46 @@ void append_words(std::string_view text, const FeatureOptions& options, const St
     });
 }
 
+// Appends the hashes of all n-grams of characters.
+void append_windows(std::string_view text, std::size_t ngram,
+                    std::vector<std::uint64_t>& features) {
+    // A window from `from` to `at`, always n characters wide once it is full.
+    const auto* from = reinterpret_cast<const unsigned char*>(text.data());
+    const auto* at = from;
+    const auto* const end = from + text.size();
+    std::size_t inside = 0;
+    while (at < end) {
+        at += decode(at, end).length;
+        if (++inside < ngram)
+            continue;
+        features.push_back(bits::xxh64(from, static_cast<std::size_t>(at - from)));
+        from += decode(from, end).length;
+    }
+    if (inside != 0 && inside < ngram)
+        features.push_back(bits::xxh64(from, static_cast<std::size_t>(at - from)));
+}
+
+// The same for n-grams of several lengths: each character ends one of each.
+void append_windows(std::string_view text, const std::vector<std::size_t>& ngrams, Scratch& scratch,
+                    std::vector<std::uint64_t>& features) {
+    const auto* const begin = reinterpret_cast<const unsigned char*>(text.data());
+    const auto* at = begin;
+    const auto* const end = begin + text.size();
+    scratch.begins.assign(ngrams.size(), begin);
+    std::size_t inside = 0;
+    while (at < end) {
+        at += decode(at, end).length;
+        ++inside;
+        for (std::size_t which = 0; which < ngrams.size() && inside >= ngrams[which]; ++which) {
+            const unsigned char*& from = scratch.begins[which];
+            features.push_back(bits::xxh64(from, static_cast<std::size_t>(at - from)));
+            from += decode(from, end).length;
+        }
+    }
+    if (inside < ngrams.front())
+        append_windows(text, ngrams.front(), features);
+}
+
 void append_characters(std::string_view text, const FeatureOptions& options, Scratch& scratch,
                        std::vector<std::uint64_t>& features) {
     if (options.lowercase) {
@@ -182,27 +222,10 @@ void append_characters(std::string_view text, const FeatureOptions& options, Scr
         text = {reinterpret_cast<const char*>(scratch.word.data()),
                 static_cast<std::size_t>(to - scratch.word.data())};
     }
-    // Windows from `from` to `at`, always n characters wide once they are full.
-    const auto* const begin = reinterpret_cast<const unsigned char*>(text.data());
-    const auto* at = begin;
-    const auto* const end = begin + text.size();
-    const auto append = [&](const unsigned char* from) {
-        features.push_back(bits::xxh64(from, static_cast<std::size_t>(at - from)));
-    };
-    scratch.begins.assign(options.ngrams.size(), begin);
-    std::size_t inside = 0;
-    while (at < end) {
-        at += decode(at, end).length;
-        ++inside;
-        for (std::size_t which = 0; which < options.ngrams.size(); ++which) {
-            if (inside < options.ngrams[which])
-                break;
-            append(scratch.begins[which]);
-            scratch.begins[which] += decode(scratch.begins[which], end).length;
-        }
-    }
-    if (inside != 0 && inside < options.ngrams.front())
-        append(begin);
+    if (options.ngrams.size() == 1)
+        append_windows(text, options.ngrams.front(), features);
+    else
+        append_windows(text, options.ngrams, scratch, features);
 }
 
 }  // namespace
