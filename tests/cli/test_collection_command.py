@@ -242,7 +242,8 @@ def test_numbers_are_no_signatures(shell: Shell, tmp_path: Path) -> None:
 def test_signers(shell: Shell, tmp_path: Path) -> None:
     shell("create", "--name", "a", "--bits", "64", "--ngram", "3")
     shell("create", "--name", "b", "--signer", "bbitminhash", "--bits", "128", "--chars", "4")
-    shell("create", "--name", "d", "--ngram", "1,2", "--chars", "4")
+    printed = shell("create", "--name", "d", "--ngram", "1,2", "--chars", "4")
+    assert "by simhash (bits 128, seed 0, kind Words and Chars)" in printed
     saved = tmp_path / "signer.lookalike"
     la.SimHash(bits=64, seed=5).save(saved)
     shell("create", "--name", "c", "--method", str(saved), "--no-text")

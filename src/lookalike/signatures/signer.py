@@ -121,6 +121,8 @@ class Signer(ABC):
         features = described.pop("features", {})
         plain = {name: value for name, value in described.items() if isinstance(value, int | str)}
         plain |= {name: features[name] for name in ("kind", "ngram") if name in features}
+        if "kinds" in features:
+            plain["kind"] = " and ".join(one["kind"] for one in features["kinds"])
         method = str(plain.pop("signer")).removeprefix("BBit").lower()
         del plain["version"]
         settings = ", ".join(f"{name} {value}" for name, value in plain.items())
