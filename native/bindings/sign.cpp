@@ -278,15 +278,15 @@ void bind_signers(nb::module_& module) {
 
     module.def(
         "pack_minima",
-        [](const MinimaArray& minima, std::size_t b, std::size_t threads,
+        [](const MinimaArray& minima, std::size_t b, bool mix, std::size_t threads,
            const OutputArray<std::uint8_t, 2>& signatures) {
             expect(signatures.shape(0) == minima.shape(0), "signatures of other documents");
             expect_packed(minima.shape(1), b, signatures.shape(1));
             const nb::gil_scoped_release nogil;
-            sign::pack_minima(minima.data(), minima.shape(0), minima.shape(1), b, work_on(threads),
-                              signatures.data());
+            sign::pack_minima(minima.data(), minima.shape(0), minima.shape(1), b, mix,
+                              work_on(threads), signatures.data());
         },
-        "minima"_a.noconvert(), "b"_a, "threads"_a, "signatures"_a.noconvert());
+        "minima"_a.noconvert(), "b"_a, "mix"_a, "threads"_a, "signatures"_a.noconvert());
 
     module.def(
         "equal_values",
