@@ -60,12 +60,18 @@ def chosen_features(
             )
         return kind
     names = chosen_names(features)
+    lengths: dict[str, Lengths] = {"words": words_ngram, "chars": CHARS_NGRAM}
+    if ngram is not None:
+        lengths["words" if "words" in names else "chars"] = ngram
     if "words" not in names:
         del given["ngram"]
         _refuse(given, "characters, only with words")
-        return Chars(CHARS_NGRAM if ngram is None else ngram)
-    words = Words(words_ngram if ngram is None else ngram, stopwords=stop_words, stem=stem)
-    return Combined(words, Chars(CHARS_NGRAM)) if "chars" in names else words
+    makers: dict[str, Callable[[], FeatureKind]] = {
+        "words": lambda: Words(lengths["words"], stopwords=stop_words, stem=stem),
+        "chars": lambda: Chars(lengths["chars"]),
+    }
+    kinds = [makers[name]() for name in FEATURES if name in names]
+    return kinds[0] if len(kinds) == 1 else Combined(*kinds)
 
 
 def chosen_names(features: str) -> list[str]:
