@@ -120,7 +120,7 @@ def test_compare_says_how_much_of_each_is_in_the_other(
         (["--features", "chars", "--stop-words", "english"], "--stop-words does not go with char"),
         (["--features", "chars", "--stem", "english"], "--stem does not go with characters"),
         (["--stem", "klingon"], "expected one of:"),
-        (["--features", "word"], "or both, with a comma; did you mean 'words'?"),
+        (["--features", "word"], "or several with commas; did you mean 'words'?"),
         (["--features", "words,"], "--features is 'words,'; expected one of: words, chars"),
         (["--features", "words,words"], "expected each but once"),
         (["--ngram", "1,x"], "--ngram/--ngram-size/--ngram_size is '1,x'; expected a whole number"),

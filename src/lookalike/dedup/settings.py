@@ -111,7 +111,7 @@ class DedupSettings:
     ngram: Lengths | None = _setting(  # noqa: RUF009  # a field
         None,
         "words or characters that make a feature, or several such lengths: 1,2; that of words "
-        f"where there are both (default: {_by_method(NGRAMS)}; chars {CHARS_NGRAM})",
+        f"where there are some (default: {_by_method(NGRAMS)}; chars {CHARS_NGRAM})",
         signs=True,
         type=typed_lengths,
         metavar="N",
@@ -173,7 +173,7 @@ class DedupSettings:
     )
     features: FeatureChoice = _setting(  # noqa: RUF009  # a field
         "words",
-        f"what documents are compared by: {', '.join(FEATURES)}, or both with a comma",
+        f"what documents are compared by: {', '.join(FEATURES)}, or several with commas",
         signs=True,
         metavar="KINDS",
     )

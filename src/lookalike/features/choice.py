@@ -84,8 +84,8 @@ def chosen_names(features: str) -> list[str]:
         if name not in FEATURES:
             raise ArgumentError(
                 Said("features"),
-                f" is {brief(features)}; expected one of: {', '.join(FEATURES)}; or both, with a "
-                f"comma{did_you_mean(name, FEATURES)}",
+                f" is {brief(features)}; expected one of: {', '.join(FEATURES)}; or several "
+                f"with commas{did_you_mean(name, FEATURES)}",
             )
     if len(set(names)) < len(names):
         raise ArgumentError(Said("features"), f" is {brief(features)}; expected each but once")
