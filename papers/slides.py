@@ -1,4 +1,4 @@
-"""Probabilistic data structures, part 4 (Gakhov): b-bit MinHash, and Manku's parameters."""
+"""Probabilistic data structures, part 4 (Gakhov): examples, b-bit MinHash, Manku's parameters."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from lookalike.indexes.tables.block_choice import BlockChoice
 from lookalike.signatures import BBitMinHash
 from papers.page import Section
 from papers.shared import World, median_seconds
+from papers.worked_examples import worked_examples
 
 __all__ = ["run", "variance_factor"]
 
@@ -29,6 +30,7 @@ _SEED = 23
 
 def run(world: World) -> Iterator[Section]:
     """Run the experiments, one after the other."""
+    yield worked_examples()
     yield _b_bit(world)
     yield _parameters(world)
 

@@ -30,7 +30,7 @@ def words(*values: int) -> NDArray[np.uint32]:
 
 def source() -> _native.Source:
     texts = _native.Documents.from_list(["a b", "c"], 0)
-    return _native.Source.of_texts(texts, _native.TextFeatures(False, 1, True, 1, [], False))
+    return _native.Source.of_texts(texts, _native.TextFeatures(False, [1], True, 1, [], False))
 
 
 def segment(rows: NDArray[np.uint8] = ROWS) -> _native.Segment:
@@ -251,7 +251,22 @@ MISFITS: dict[str, Callable[[], Any]] = {
         source(), [1] * 8, [0] * 8, 2, 1, np.zeros((2, 1), np.uint8)
     ),
     "pack_minima: rows": lambda: _native.pack_minima(
-        np.zeros((3, 8), np.uint32), 1, 1, np.zeros((2, 1), np.uint8)
+        np.zeros((3, 8), np.uint32), 1, True, 1, np.zeros((2, 1), np.uint8)
+    ),
+    "given_hashes: modulus": lambda: _native.GivenHashes().add_linear(1, 1, 0),
+    "given_hashes: table": lambda: _native.GivenHashes().add_table(
+        np.zeros(2, np.uint64), np.zeros(1, np.uint32)
+    ),
+    "given_hashes: values": lambda: _native.GivenHashes().minima(
+        source(), 1, np.zeros((2, 1), np.uint32)
+    ),
+    "ngrams: none": lambda: _native.TextFeatures(False, [], True, 1, [], False),
+    "ngrams: order": lambda: _native.TextFeatures(False, [2, 1], True, 1, [], False),
+    "ngrams: twice": lambda: _native.TextFeatures(False, [2, 2], True, 1, [], False),
+    "of_kinds: factors": lambda: _native.Source.of_kinds([source()], []),
+    "of_kinds: documents": lambda: _native.Source.of_kinds(
+        [source(), _native.Source.of_features(longs(0), np.zeros(0, np.uint64), np.zeros(0))],
+        [1.0, 1.0],
     ),
     "equal_values": lambda: _native.equal_values(ROWS, ROWS, 65, 1, ints(5)),
     "project: matrix": lambda: _native.project(

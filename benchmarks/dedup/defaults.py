@@ -228,7 +228,7 @@ def _truth(name: str, texts: Sequence[str], cache: Path, measure: str, ngram: in
     """Return all pairs of at least the lowest threshold."""
     path = cache / f"{measure}-{ngram}-{name}.npz"
     if not path.exists():
-        features = _native.TextFeatures(False, ngram, True, 1, [], False)
+        features = _native.TextFeatures(False, [ngram], True, 1, [], False)
         documents = _native.Documents.from_list(list(texts), 0)
         matrix = feature_matrix(*features.extract(documents), measure)
         found = near_pairs(matrix, measure, THRESHOLDS[0])

@@ -11,6 +11,7 @@ from benchmarks.signing.kinds import (
     OURS,
     TWO_THREADS,
     SignerPlan,
+    combined_case,
     fit_case,
     pairs_case,
     projection_case,
@@ -106,6 +107,7 @@ CASES: dict[str, Callable[[str, Documents], ThroughputCase]] = {
     "sign-fit": fit_case,
     "sign-jaccard-pairs": pairs_case,
     "sign-projection-256": projection_case,
+    "sign-simhash-64-combined": combined_case,
 }
 
 

@@ -112,6 +112,24 @@ def stemming_case(name: str, documents: Documents) -> ThroughputCase:
     return _case(name, "SimHash of 64 bits, words stemmed as English", documents, contenders)
 
 
+def combined_case(name: str, documents: Documents) -> ThroughputCase:
+    """Return the case of two kinds of features at once, beside each of them alone."""
+    words, characters = la.Words(), la.Chars(5)
+    both = la.Combined(words, characters, weights=(1, 0.5))
+
+    def signing(features: la.Words | la.Chars | la.Combined) -> Callable[[], NDArray[np.uint8]]:
+        return partial(la.SimHash(features=features).sign, documents.column, threads=1)
+
+    contenders = [
+        Contender(OURS, signing(both)),
+        _reading(both, documents),
+        _yardstick(f"{OURS}, words alone", signing(words)),
+        _yardstick(f"{OURS}, characters alone", signing(characters)),
+    ]
+    title = "SimHash of 64 bits, words and runs of 5 characters"
+    return _case(name, title, documents, contenders)
+
+
 def fit_case(name: str, documents: Documents) -> ThroughputCase:
     """Return the case of learning, which tfidf and log-likelihood weights need."""
     signer = la.TopSig()

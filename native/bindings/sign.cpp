@@ -4,6 +4,7 @@
 #include "bindings/module.hpp"
 #include "bindings/source.hpp"
 #include "bindings/text.hpp"
+#include "sign/combined.hpp"
 #include "sign/signers.hpp"
 
 namespace lookalike::bindings {
@@ -62,6 +63,19 @@ nb::tuple vocabulary_arrays(const Vocabulary& vocabulary) {
                           to_numpy(std::move(occurrences)));
 }
 
+BoundSource combined_source(nb::list sources, const std::vector<double>& factors) {
+    expect(!factors.empty() && factors.size() == sources.size(), "a factor for each source");
+    std::vector<sign::CombinedSource::Part> parts;
+    for (std::size_t kind = 0; kind < factors.size(); ++kind) {
+        const auto& part = nb::cast<const BoundSource&>(sources[kind]);
+        expect(parts.empty() || part.source->size() == parts.front().source->size(),
+               "sources of different numbers of documents");
+        parts.push_back({part.source.get(), factors[kind]});
+    }
+    return {std::make_unique<sign::CombinedSource>(std::move(parts)),
+            nb::list(sources.attr("copy")()), nb::none(), nb::none()};
+}
+
 void bind_sources(nb::module_& module) {
     nb::class_<BoundSource>(module, "Source")
         .def_static(
@@ -86,6 +100,7 @@ void bind_sources(nb::module_& module) {
                     nb::cast(offsets), nb::cast(features), nb::cast(weights)};
             },
             "offsets"_a.noconvert(), "features"_a.noconvert(), "weights"_a.noconvert())
+        .def_static("of_kinds", &combined_source, "sources"_a, "factors"_a)
         .def("__len__", [](const BoundSource& self) { return self.source->size(); });
 }
 
@@ -263,15 +278,15 @@ void bind_signers(nb::module_& module) {
 
     module.def(
         "pack_minima",
-        [](const MinimaArray& minima, std::size_t b, std::size_t threads,
+        [](const MinimaArray& minima, std::size_t b, bool mix, std::size_t threads,
            const OutputArray<std::uint8_t, 2>& signatures) {
             expect(signatures.shape(0) == minima.shape(0), "signatures of other documents");
             expect_packed(minima.shape(1), b, signatures.shape(1));
             const nb::gil_scoped_release nogil;
-            sign::pack_minima(minima.data(), minima.shape(0), minima.shape(1), b, work_on(threads),
-                              signatures.data());
+            sign::pack_minima(minima.data(), minima.shape(0), minima.shape(1), b, mix,
+                              work_on(threads), signatures.data());
         },
-        "minima"_a.noconvert(), "b"_a, "threads"_a, "signatures"_a.noconvert());
+        "minima"_a.noconvert(), "b"_a, "mix"_a, "threads"_a, "signatures"_a.noconvert());
 
     module.def(
         "equal_values",

@@ -185,14 +185,18 @@ void bind_text(nb::module_& module) {
     nb::class_<TextFeatures>(module, "TextFeatures")
         .def(
             "__init__",
-            [](TextFeatures* self, bool characters, std::size_t ngram, bool lowercase,
-               std::size_t min_length, const std::vector<std::string>& stopwords, bool stem) {
+            [](TextFeatures* self, bool characters, const std::vector<std::size_t>& ngrams,
+               bool lowercase, std::size_t min_length, const std::vector<std::string>& stopwords,
+               bool stem) {
+                expect(!ngrams.empty() && ngrams.front() >= 1 &&
+                           std::is_sorted(ngrams.begin(), ngrams.end(), std::less_equal<>()),
+                       "lengths of n-grams that do not ascend from 1 on");
                 new (self) TextFeatures();
-                self->options = {characters, ngram, lowercase, min_length, {}, stem};
+                self->options = {characters, ngrams, lowercase, min_length, {}, stem};
                 for (const std::string& word : stopwords)
                     self->options.stopwords[hash_of(word)];
             },
-            "characters"_a, "ngram"_a, "lowercase"_a, "min_length"_a, "stopwords"_a, "stem"_a)
+            "characters"_a, "ngrams"_a, "lowercase"_a, "min_length"_a, "stopwords"_a, "stem"_a)
         .def("unknown_words", &unknown_words, "documents"_a)
         .def(
             "add_stems",

@@ -136,11 +136,16 @@ void FeatureSets::add(const sign::Source& source, sign::Work work) {
         };
         // What did not come again is different from all else, here too.
         state.shared.clear();
+        const bool alone = bag.counts_alone();
+        std::size_t run = 0;
         for (std::size_t index = 0; index < bag.features.size(); ++index) {
-            const double given = bag.weights.empty() ? 1 : bag.weights[index];
+            while (run < bag.runs.size() && bag.runs[run].end == index)
+                ++run;
+            const double given = (bag.weights.empty() ? 1 : bag.weights[index]) *
+                                 (run < bag.runs.size() ? bag.runs[run].factor : 1);
             if (repeated(bag.features[index])) {
                 state.shared.features.push_back(bag.features[index]);
-                if (!bag.weights.empty())
+                if (!alone)
                     state.shared.weights.push_back(given);
             } else if (!weighted() || given > 0) {
                 count(weighted() ? given : 1);

@@ -1,6 +1,7 @@
 // A document as a bag of features: what every signer starts from.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,9 +16,23 @@ struct Bag {
     std::vector<std::uint64_t> features;
     std::vector<double> weights;  // of each feature; empty: all 1
 
+    // Features of one kind, up to `end`; whatever their weights come to is taken `factor` times.
+    struct Run {
+        std::size_t end;
+        double factor;
+    };
+    std::vector<Run> runs;  // empty: there is one kind
+
     void clear() {
         features.clear();
         weights.clear();
+        runs.clear();
+    }
+
+    // Whether each occurrence of a feature counts 1.
+    bool counts_alone() const {
+        return weights.empty() && std::all_of(runs.begin(), runs.end(),
+                                              [](const Run& run) { return run.factor == 1; });
     }
 };
 
@@ -26,7 +41,13 @@ class Source {
   public:
     virtual ~Source() = default;
     virtual std::size_t size() const = 0;
-    virtual void read(std::size_t document, text::Scratch& scratch, Bag& bag) const = 0;
+    // Adds what the document has to the bag.
+    virtual void append(std::size_t document, text::Scratch& scratch, Bag& bag) const = 0;
+
+    void read(std::size_t document, text::Scratch& scratch, Bag& bag) const {
+        bag.clear();
+        append(document, scratch, bag);
+    }
 };
 
 // Texts; they and the options must outlive this.
@@ -37,9 +58,10 @@ class TextSource : public Source {
         : texts_(texts), options_(options), stems_(std::move(stems)) {}
 
     std::size_t size() const override { return texts_.size(); }
-    void read(std::size_t document, text::Scratch& scratch, Bag& bag) const override {
-        bag.clear();
+    void append(std::size_t document, text::Scratch& scratch, Bag& bag) const override {
         text::extract(texts_[document], options_, *stems_, scratch, bag.features);
+        if (!bag.weights.empty())
+            bag.weights.resize(bag.features.size(), 1.0);
     }
 
   private:
@@ -56,10 +78,11 @@ class ReadySource : public Source {
         : offsets_(offsets), documents_(documents), features_(features), weights_(weights) {}
 
     std::size_t size() const override { return documents_; }
-    void read(std::size_t document, text::Scratch&, Bag& bag) const override {
+    void append(std::size_t document, text::Scratch&, Bag& bag) const override {
         const std::int64_t begin = offsets_[document], end = offsets_[document + 1];
-        bag.features.assign(features_ + begin, features_ + end);
-        bag.weights.assign(weights_ + begin, weights_ + end);
+        bag.weights.resize(bag.features.size(), 1.0);
+        bag.features.insert(bag.features.end(), features_ + begin, features_ + end);
+        bag.weights.insert(bag.weights.end(), weights_ + begin, weights_ + end);
     }
 
   private:

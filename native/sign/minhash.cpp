@@ -49,11 +49,14 @@ void each_minima(const Source& source, const std::vector<std::uint32_t>& factors
     });
 }
 
-void pack_row(const std::uint32_t* minima, std::size_t permutations, std::size_t b,
+// Mixes values, or takes them as they are.
+void pack_row(const std::uint32_t* minima, std::size_t permutations, std::size_t b, bool mix,
               std::uint8_t* row) {
     // Without mixing, the low bits of factor * x + term would be those of x, up to a constant: the
     // same elements would collide by chance in all permutations or in none.
-    const auto mixed = [minima](std::size_t index) {
+    const auto mixed = [minima, mix](std::size_t index) {
+        if (!mix)
+            return minima[index];
         return fmix32(minima[index] + 0x9e3779b9u * static_cast<std::uint32_t>(index + 1));
     };
     if (b == 16) {  // what `lookalike dedup` has; a loop that compilers vectorise
@@ -90,16 +93,17 @@ void packed_minhash(const Source& source, const std::vector<std::uint32_t>& fact
     const std::size_t bytes = factors.size() * b / 8;
     each_minima(source, factors, terms, work,
                 [&](std::size_t document, const std::uint32_t* minimum) {
-                    pack_row(minimum, factors.size(), b, signatures + document * bytes);
+                    pack_row(minimum, factors.size(), b, true, signatures + document * bytes);
                 });
 }
 
 void pack_minima(const std::uint32_t* minima, std::size_t documents, std::size_t permutations,
-                 std::size_t b, Work work, std::uint8_t* signatures) {
+                 std::size_t b, bool mix, Work work, std::uint8_t* signatures) {
     const std::size_t bytes = permutations * b / 8;
     struct NoState {};
     per_document(documents, work, NoState{}, [&](NoState&, std::size_t document) {
-        pack_row(minima + document * permutations, permutations, b, signatures + document * bytes);
+        pack_row(minima + document * permutations, permutations, b, mix,
+                 signatures + document * bytes);
     });
 }
 

@@ -60,9 +60,10 @@ void weighted_minhash(const Source& source, WeightKind kind, const Vocabulary* v
                       std::uint64_t seed, std::size_t permutations, Work work,
                       std::uint32_t* values);
 
-// The lowest b bits of each value after mixing it with its position, packed in order of position.
+// The lowest b bits of each value, packed in order of position: with `mix`, after mixing it with
+// its position.
 void pack_minima(const std::uint32_t* minima, std::size_t documents, std::size_t permutations,
-                 std::size_t b, Work work, std::uint8_t* signatures);
+                 std::size_t b, bool mix, Work work, std::uint8_t* signatures);
 
 // For each pair of packed rows, how many of their values are equal.
 void equal_values(const std::uint8_t* left, const std::uint8_t* right, std::size_t rows,

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "bits/hash.hpp"
 #include "sign/loops.hpp"
 #include "sign/per_document.hpp"
@@ -13,6 +15,32 @@ std::uint64_t hash_word(std::uint64_t feature, std::uint64_t seed, std::size_t w
     if (seed == 0 && word == 0)
         return feature;
     return bits::fmix64(feature ^ bits::fmix64(seed * kStep + word + 1));
+}
+
+// Adding each occurrence is the same as adding each feature's count, and quicker. Factors of kinds
+// have to be whole 256ths, and few enough, so that nothing is rounded here or by a `Weigher`: then
+// sums have the same signs in both units. Returns false where that is not so.
+bool weigh_occurrences(const Bag& bag, WeightedFeatures& weighted) {
+    if (!bag.weights.empty())
+        return false;
+    weighted.features.assign(bag.features.begin(), bag.features.end());
+    weighted.weights.assign(bag.features.size(), 1);
+    if (bag.counts_alone())
+        return true;
+    constexpr double kUnits = 256;
+    double total = 0;
+    std::size_t begin = 0;
+    for (const Bag::Run& run : bag.runs) {
+        const double weight = kUnits * run.factor;
+        total += weight * static_cast<double>(run.end - begin);
+        if (weight != std::nearbyint(weight) || total >= 1 << 30)
+            return false;
+        std::fill(weighted.weights.begin() + static_cast<std::ptrdiff_t>(begin),
+                  weighted.weights.begin() + static_cast<std::ptrdiff_t>(run.end),
+                  static_cast<std::int32_t>(weight));
+        begin = run.end;
+    }
+    return true;
 }
 
 }  // namespace
@@ -47,13 +75,8 @@ void simhash(const Source& source, WeightKind kind, const Vocabulary* vocabulary
     per_document(source.size(), work, initial, [&](State& state, std::size_t document) {
         const Bag& bag = state.reader.read(source, document);
         WeightedFeatures& weighted = state.weighted;
-        if (kind == WeightKind::count && bag.weights.empty() && sums == nullptr) {
-            // Adding each occurrence is the same as adding each feature's count, and quicker.
-            weighted.features.assign(bag.features.begin(), bag.features.end());
-            weighted.weights.assign(bag.features.size(), 1);
-        } else {
+        if (kind != WeightKind::count || sums != nullptr || !weigh_occurrences(bag, weighted))
             state.weigher.weigh(bag, weighted);
-        }
         std::int64_t total = 0;
         for (const std::int32_t weight : weighted.weights)
             total += weight;

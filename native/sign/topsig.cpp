@@ -1,4 +1,5 @@
 #include "bits/hash.hpp"
+#include "sign/document_parts.hpp"
 #include "sign/per_document.hpp"
 
 namespace lookalike::sign {
@@ -60,12 +61,9 @@ void topsig(const Source& source, WeightKind kind, const Vocabulary* vocabulary,
         const std::size_t count =
             terms_per_part == 0 || terms == 0 ? 1 : (terms + terms_per_part - 1) / terms_per_part;
         rows[document].assign(count * bytes, 0);
+        DocumentParts document_parts(bag, count);
         for (std::size_t index = 0; index < count; ++index) {
-            const auto begin = static_cast<std::ptrdiff_t>(terms * index / count);
-            const auto end = static_cast<std::ptrdiff_t>(terms * (index + 1) / count);
-            state.part.features.assign(bag.features.begin() + begin, bag.features.begin() + end);
-            if (!bag.weights.empty())
-                state.part.weights.assign(bag.weights.begin() + begin, bag.weights.begin() + end);
+            document_parts.next(state.part);
             state.weigher.weigh(state.part, state.weighted);
             state.sums.assign(8 * bytes, 0);
             for (std::size_t term = 0; term < state.weighted.features.size(); ++term)

@@ -87,9 +87,12 @@ Vocabulary::Counts Vocabulary::counts(std::uint64_t feature) const {
 void DistinctFeatures::fill(const Bag& bag) {
     features.clear();
     counts.clear();
+    ends.clear();
     const std::size_t size = std::bit_ceil(2 * bag.features.size() + 2);
     slots_.assign(size, 0);
     for (std::size_t index = 0; index < bag.features.size(); ++index) {
+        while (ends.size() < bag.runs.size() && bag.runs[ends.size()].end == index)
+            ends.push_back(features.size());
         const std::uint64_t feature = bag.features[index];
         std::size_t at = text::place_in_table(feature, size);
         while (slots_[at] != 0 && features[slots_[at] - 1] != feature)
@@ -101,6 +104,7 @@ void DistinctFeatures::fill(const Bag& bag) {
         }
         counts[slots_[at] - 1] += bag.weights.empty() ? 1 : bag.weights[index];
     }
+    ends.resize(bag.runs.size(), features.size());
 }
 
 double Weigher::weight(std::uint64_t feature, double count, double total) const {
@@ -134,8 +138,12 @@ void Weigher::weigh(const Bag& bag, std::vector<std::uint64_t>& features,
     double total = 0;
     for (const double count : distinct_.counts)
         total += count;
+    std::size_t run = 0;
     for (std::size_t index = 0; index < distinct_.features.size(); ++index) {
-        const double value = weight(distinct_.features[index], distinct_.counts[index], total);
+        while (run < bag.runs.size() && distinct_.ends[run] == index)
+            ++run;
+        const double value = weight(distinct_.features[index], distinct_.counts[index], total) *
+                             (run < bag.runs.size() ? bag.runs[run].factor : 1);
         if (value > 0) {
             features.push_back(distinct_.features[index]);
             weights.push_back(value);

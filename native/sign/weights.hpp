@@ -53,6 +53,7 @@ class DistinctFeatures {
   public:
     std::vector<std::uint64_t> features;
     std::vector<double> counts;
+    std::vector<std::size_t> ends;  // of the runs of the bag, in `features`
 
     void fill(const Bag& bag);
 

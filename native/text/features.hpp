@@ -4,7 +4,8 @@
 //   n words          fmix64(w1 * P^(n-1) + ... + wn) over the hashes of the words, P = kShingleBase
 //   n characters     XXH64 of their UTF-8 bytes
 //
-// A text of fewer than n words or characters, but at least one, has one feature: all of them.
+// A text of fewer than n words or characters, but at least one, has one feature: all of them. Of
+// several n, only a text of fewer than the least of them has it.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,8 @@ using StopWords = HashMap<Nothing>;    // hashes of words to leave out
 using Stems = HashMap<std::uint64_t>;  // hash of a word to hash of its stem
 
 struct FeatureOptions {
-    bool characters = false;  // n-grams of characters instead of words
-    std::size_t ngram = 1;
+    bool characters = false;             // n-grams of characters instead of words
+    std::vector<std::size_t> ngrams{1};  // ascending, each once
     bool lowercase = true;
     std::size_t min_length = 1;  // of a word, in letters and digits
     StopWords stopwords;
@@ -37,10 +38,12 @@ struct Scratch {
     std::vector<unsigned char> word;
     std::vector<std::uint64_t> masks;
     std::vector<std::uint64_t> hashes;
+    std::vector<std::uint64_t> sums, leaving;
+    std::vector<const unsigned char*> begins;
 };
 
-// Appends the features of `text`, in their order, to `features`. With `stem`, words are looked up
-// in `stems`; one that is not there stands for itself.
+// Appends the features of `text`, in the order in which they end, to `features`. With `stem`, words
+// are looked up in `stems`; one that is not there stands for itself.
 void extract(std::string_view text, const FeatureOptions& options, const Stems& stems,
              Scratch& scratch, std::vector<std::uint64_t>& features);
 

@@ -30,6 +30,7 @@ from lookalike.errors import (
 )
 from lookalike.features import (
     Chars,
+    Combined,
     FeatureFunction,
     Features,
     Vocabulary,
@@ -119,6 +120,7 @@ __all__ = [
     "Collection",
     "CollectionBusyError",
     "CollectionError",
+    "Combined",
     "Comparison",
     "CorruptIndexError",
     "DedupResult",

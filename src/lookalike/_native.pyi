@@ -99,7 +99,7 @@ class TextFeatures:
     def __init__(
         self,
         characters: bool,
-        ngram: int,
+        ngrams: list[int],
         lowercase: bool,
         min_length: int,
         stopwords: list[str],
@@ -119,6 +119,8 @@ class Source:
     def of_features(
         offsets: NDArray[np.int64], features: NDArray[np.uint64], weights: NDArray[np.float64]
     ) -> Source: ...
+    @staticmethod
+    def of_kinds(sources: list[Source], factors: list[float]) -> Source: ...
     def __len__(self) -> int: ...
 
 class WeightKind(Enum):
@@ -200,8 +202,17 @@ def packed_minhash(
     signatures: NDArray[np.uint8],
 ) -> None: ...
 def pack_minima(
-    minima: NDArray[np.uint32], b: int, threads: int, signatures: NDArray[np.uint8]
+    minima: NDArray[np.uint32], b: int, mix: bool, threads: int, signatures: NDArray[np.uint8]
 ) -> None: ...
+
+class GivenHashes:
+    def __init__(self) -> None: ...
+    def add_linear(self, factor: int, term: int, modulus: int) -> None: ...
+    def add_table(self, features: NDArray[np.uint64], values: NDArray[np.uint32]) -> None: ...
+    def minima(
+        self, source: Source, threads: int, values: NDArray[np.uint32]
+    ) -> tuple[int, int]: ...
+
 def equal_values(
     left: NDArray[np.uint8],
     right: NDArray[np.uint8],

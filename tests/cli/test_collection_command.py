@@ -256,6 +256,8 @@ def test_numbers_are_no_signatures(shell: Shell, tmp_path: Path) -> None:
 def test_signers(shell: Shell, tmp_path: Path) -> None:
     shell("create", "--name", "a", "--bits", "64", "--ngram", "3")
     shell("create", "--name", "b", "--signer", "bbitminhash", "--bits", "128", "--chars", "4")
+    printed = shell("create", "--name", "d", "--ngram", "1,2", "--chars", "4")
+    assert "by simhash (bits 128, seed 0, kind Words and Chars)" in printed
     saved = tmp_path / "signer.lookalike"
     la.SimHash(bits=64, seed=5).save(saved)
     shell("create", "--name", "c", "--method", str(saved), "--no-text")
@@ -263,6 +265,8 @@ def test_signers(shell: Shell, tmp_path: Path) -> None:
         assert docs.signer == la.SimHash(bits=64, features=la.Words(ngram=3))
     with la.open_collection(shell.database, "b") as docs:
         assert docs.signer == la.BBitMinHash(permutations=128, features=la.Chars(ngram=4))
+    with la.open_collection(shell.database, "d") as docs:
+        assert docs.signer == la.SimHash(128, la.Combined(la.Words((1, 2)), la.Chars(4)))
     with la.open_collection(shell.database, "c") as docs:
         assert docs.signer == la.SimHash(bits=64, seed=5)
         assert docs.stats()["keeps_text"] is False
@@ -274,7 +278,8 @@ def test_signers(shell: Shell, tmp_path: Path) -> None:
         ("create", [], "has a collection 'documents' already"),
         ("create", ["--name", "x", "--method", "md5"], "--method is 'md5'"),
         ("create", ["--name", "x", "--bits", "12"], "12"),
-        ("create", ["--name", "x", "--ngram", "2", "--chars", "2"], "exclude each other"),
+        ("create", ["--name", "x", "--ngram", "2", "--chars", "0"], "--chars is 0"),
+        ("create", ["--name", "x", "--ngram", "two"], "such as 1,2"),
         ("add", ["fox", "again"], "there is a document of this id"),
         ("add", ["x", "00", "--signature"], "expected 32 hexadecimal digits"),
         ("add", ["x", "--file", "nowhere.txt"], "nowhere.txt cannot be read"),

@@ -60,6 +60,13 @@ def test_sign_and_dedup_take_the_same_features(
         (["--ngram", "1", "--stop-words", "english"], la.Words(1, stopwords="english")),
         (["--stop-words", "stop.txt"], la.Words(5, stopwords=["the", "Of"])),
         (["--stem", "english"], la.Words(5, stem="english")),
+        (["--ngram", "1,2"], la.Words((1, 2))),
+        (["--features", "chars", "--ngram", "3,5"], la.Chars((3, 5))),
+        (["--features", "words,chars"], la.Combined(la.Words(5), la.Chars(5))),
+        (
+            ["--features", "chars,words", "--ngram", "1,2", "--stop-words", "english"],
+            la.Combined(la.Words((1, 2), stopwords="english"), la.Chars(5)),
+        ),
     ]:
         printed(capsys, "sign", corpus, "-o", "signed.lookalike", *options)
         signer: Any = la.load_signer("signed.lookalike")
@@ -89,6 +96,14 @@ def test_compare_says_how_much_of_each_is_in_the_other(
     assert found["methods"][0]["exact"] == la.jaccard(PART, WHOLE, la.Chars(4))
     sizes = [found["shingles"]["shared"] + found["shingles"][only] for only in ("only_a", "only_b")]
     assert sizes == [len({text[at : at + 4] for at in range(len(text) - 3)}) for text in TEXTS[:2]]
+    found = printed(capsys, *two, "--features", "words,chars", "--ngram", "1,2")
+    both = la.Combined(la.Words((1, 2)), la.Chars(5))
+    assert found["methods"][0]["exact"] == la.jaccard(PART, WHOLE, both)
+    assert found["methods"][0]["unit"] == "words and word 2-grams and character 5-grams"
+    assert found["methods"][1]["exact"] == la.cosine(
+        PART, WHOLE, la.Combined(la.Words(3), la.Chars(5))
+    )
+    assert found["shingles"]["shared"] == both.counts([PART], distinct=True)[0]
     found = printed(capsys, *two, "--stop-words", "stop.txt", "--ngram", "1")
     kind = la.Words(1, stopwords=["the", "of"])
     assert found["methods"][0]["exact"] == la.jaccard(PART, WHOLE, kind)
@@ -105,6 +120,11 @@ def test_compare_says_how_much_of_each_is_in_the_other(
         (["--features", "chars", "--stop-words", "english"], "--stop-words does not go with char"),
         (["--features", "chars", "--stem", "english"], "--stem does not go with characters"),
         (["--stem", "klingon"], "expected one of:"),
+        (["--features", "word"], "or several with commas; did you mean 'words'?"),
+        (["--features", "words,"], "--features is 'words,'; expected one of: words, chars"),
+        (["--features", "words,words"], "expected each but once"),
+        (["--ngram", "1,x"], "--ngram/--ngram-size/--ngram_size is '1,x'; expected a whole number"),
+        (["--ngram", "1,0"], "--ngram is 0; expected"),
         (["--measure", "cosine"], "choose the method simhash or topsig, or --exact"),
         (["--measure", "jaccard", "--method", "topsig"], "choose the method minhash, or --exact"),
         (["--measure", "containment", "--no-verify"], "leave one of them out"),

@@ -123,7 +123,7 @@ def cases(draw: st.DrawFn, cluster: str) -> Case:
         "threshold": draw(st.sampled_from([0.5, 0.7, 0.8, 0.9, 1.0])),
         "keep": draw(st.sampled_from(RULES)),
         "verify": draw(st.sampled_from([True, True, False])),
-        "ngram": draw(st.sampled_from([1, 2, 3])),
+        "ngram": draw(st.sampled_from([1, 2, 3, (1, 2), (2, 3)])),
         "min_features": draw(st.sampled_from([1, 1, 3])),
         "cluster": cluster,
     }

@@ -26,7 +26,7 @@ def test_a_million_equal_texts_take_no_longer_than_reading_them() -> None:
 def test_taken_documents_are_those_at_the_positions(texts: list[str], data: st.DataObject) -> None:
     positions = data.draw(st.lists(st.integers(0, len(texts) - 1)))
     taken = _native.Documents.from_list(texts, 0).take(np.array(positions, np.int64))
-    features = _native.TextFeatures(True, 1, False, 1, [], False)
+    features = _native.TextFeatures(True, [1], False, 1, [], False)
     expected = _native.Documents.from_list([texts[at] for at in positions], 0)
     offsets, found = features.extract(taken)
     wanted_offsets, wanted = features.extract(expected)

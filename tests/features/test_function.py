@@ -107,11 +107,15 @@ def test_a_named_function_is_what_a_work_folder_goes_by(tmp_path: Path) -> None:
         ({"stop_words": iter(["a", "b"])}, la.Words(5, stopwords=["a", "b"]), "word 5-grams wi"),
         ({"stem": "english", "ngram": 2}, la.Words(2, stem="english"), "stemmed word 2-grams"),
         ({"features": la.Words(3, lowercase=False)}, la.Words(3, lowercase=False), "word 3-grams"),
+        ({"ngram": (1, 2)}, la.Words((1, 2)), "words and word 2-grams"),
+        ({"features": "words,chars"}, la.Combined(la.Words(5), la.Chars()), "and character 5-gra"),
+        ({"features": "words,chars", "ngram": 2, "stop_words": iter("ab")},
+         la.Combined(la.Words(2, stopwords=["a", "b"]), la.Chars()), "word 2-grams without stop"),
         ({"features": la.FeatureFunction(len, "n")}, la.FeatureFunction(len, "n"), "features 'n'"),
     ],
 )  # fmt: skip
 def test_features_are_those_that_were_chosen(
-    given: dict[str, Any], expected: la.Words, words: str
+    given: dict[str, Any], expected: Any, words: str
 ) -> None:
     settings = DedupSettings(**given)
     for _ in range(2):

@@ -15,6 +15,7 @@ import lookalike as la
 from lookalike import _native
 from lookalike.features.stopwords import ENGLISH
 from support import text_oracle
+from support.text_oracle import Lengths
 
 same_unicode = unicodedata.unidata_version == _native.unicode_version
 
@@ -41,6 +42,11 @@ texts = st.one_of(
     st.lists(st.sampled_from("the a of Cat dogs running 漢字 x1".split()), max_size=20).map(
         " ".join
     ),
+)
+
+
+lengths = st.integers(1, 6) | st.sets(st.integers(1, 7), min_size=2, max_size=4).map(
+    lambda several: tuple(sorted(several))
 )
 
 
@@ -84,13 +90,13 @@ def test_words_of_every_length_at_every_place(around: str) -> None:
 @pytest.mark.skipif(not same_unicode, reason="Python has tables of another Unicode version")
 @given(
     st.lists(texts, max_size=5),
-    st.integers(1, 6),
+    lengths,
     st.booleans(),
     st.integers(1, 4),
     st.sampled_from([None, "english", ["cat", "DOGS", "漢"]]),
 )
 def test_words_equal_the_oracle(
-    documents: list[str], ngram: int, lowercase: bool, min_length: int, stopwords: Any
+    documents: list[str], ngram: Lengths, lowercase: bool, min_length: int, stopwords: Any
 ) -> None:
     kind = la.Words(ngram, lowercase, stopwords, min_length=min_length)
     stop = ENGLISH if stopwords == "english" else stopwords or ()
@@ -106,8 +112,8 @@ def test_words_equal_the_oracle(
     assert kind.counts(documents).tolist() == [len(features) for features in expected]
 
 
-@given(st.lists(texts, max_size=5), st.integers(1, 7), st.booleans())
-def test_characters_equal_the_oracle(documents: list[str], ngram: int, lowercase: bool) -> None:
+@given(st.lists(texts, max_size=5), lengths, st.booleans())
+def test_characters_equal_the_oracle(documents: list[str], ngram: Lengths, lowercase: bool) -> None:
     kind = la.Chars(ngram, lowercase)
     expected = [text_oracle.char_features(text, ngram, lowercase) for text in documents]
     if same_unicode or not lowercase:
@@ -186,6 +192,9 @@ def test_invalid_utf8_ends_words_and_nothing_worse() -> None:
     [
         (lambda: la.Words(ngram=0), "ngram is 0"),
         (lambda: la.Words(ngram=wrong(1.5)), "ngram is 1.5 of type float"),
+        (lambda: la.Words(ngram=(1, 0)), "ngram is 0"),
+        (lambda: la.Words(ngram=()), "expected a list of whole numbers"),
+        (lambda: la.Chars(ngram=wrong("1,2")), "ngram is '1,2' of type str"),
         (lambda: la.Words(min_length=0), "min_length is 0"),
         (lambda: la.Words(stopwords="klingon"), "stopwords is 'klingon'; expected 'english'"),
         (lambda: la.Words(stopwords=wrong([1, 2])), r"stopwords are \[1, 2\]"),
@@ -208,6 +217,8 @@ def test_a_missing_stemmer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_equal_settings_are_equal_kinds() -> None:
     assert la.Words(stopwords=["b", "a", "a"]) == la.Words(stopwords=["a", "b"])
     assert la.Words() != la.Words(ngram=2)
+    assert la.Words(ngram=[2, 1, 2]) == la.Words(ngram=(1, 2)) != la.Words(ngram=2)
+    assert la.Chars([3]) == la.Chars(3) and la.Chars(range(2, 4)).ngram == (2, 3)
     assert la.Words() != la.Chars()
     assert len({la.Words(), la.Words(), la.Chars()}) == 2
     assert repr(la.Chars(3)) == "Chars(ngram=3, lowercase=False)"

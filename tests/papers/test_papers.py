@@ -15,6 +15,7 @@ from papers.page import Section, markdown_table
 from papers.psm_texts import attempts, flip_odds
 from papers.slides import variance_factor
 from papers.texts import ABSTRACTS, made_up, read_texts
+from papers.worked_examples import worked_examples
 
 import lookalike as la
 from lookalike.errors import FileError
@@ -22,7 +23,7 @@ from lookalike.errors import FileError
 EXPECTED = {
     "issl": ["Table 1", "Table 2", "Figure 2", "Figure 3", "500 million"],
     "draft": ["Table 1", "Figure 1", "Figure 2"],
-    "slides": ["b-bit MinHash", "Manku's parameters"],
+    "slides": ["The worked examples", "b-bit MinHash", "Manku's parameters"],
     "psm": [
         *("Table 1", "Figure 1", "Figure 2", "Figure 3", "Figure 6", "Total recall"),
         *(
@@ -137,6 +138,16 @@ def test_volatile_bits_are_those_of_small_weights() -> None:
     odds = flip_odds(np.array([[0.0, -0.1, 0.5, -2.0, 9.0]], np.float32), differences)
     assert (np.diff(odds[0]) < 0).all()
     assert odds[0, 0] == pytest.approx(0, abs=0.1)  # a coin toss
+
+
+def test_the_worked_examples_come_out_as_printed_but_for_the_slips() -> None:
+    section = worked_examples()
+    differing = {row[0]: row[2] for row in section.rows if row[1] != row[2]}
+    assert differing == {
+        "similarity of S1, S3 (true)": "1 (0.6)",
+        "permuted table": "0010, 0010, 0011, 0111, 1100",
+    }
+    assert len(section.rows) == 9
 
 
 def test_the_variance_of_one_bit_as_on_the_slides() -> None:

@@ -60,6 +60,13 @@ def signers() -> dict[str, Any]:
             texts
         ),
         "BBitMinHash 64 x 3": la.BBitMinHash(64, 3),
+        "MinHash 16, words and pairs of them": la.MinHash(16, la.Words((1, 2))),
+        "SimHash 128, words and lighter characters": la.SimHash(
+            128, la.Combined(la.Words(), la.Chars((3, 5)), weights=(1, 0.5))
+        ),
+        "TopSig 256, words and characters, fitted": la.TopSig(
+            256, features=la.Combined(la.Words(), la.Chars(4), weights=(2, 0.3))
+        ).fit(texts),
     }
 
 

@@ -38,7 +38,7 @@ INTERNAL = {
     *("FlipIndex.measured", "FlipIndex.of_sorted", "FlipIndex.within_checked"),
     *("KeyMatches.kept",),
     *("FlipTuning.of", "FlipTuning.restored", "SliceIndex.search_settings", "SliceIndex.top"),
-    *("from_container", "sources", "with_features"),
+    *("from_container", "sources", "with_features", "batch_source", "from_settings"),
 }
 """For other modules, which have checked the arguments; a bare name is that method of any class."""
 
@@ -81,6 +81,10 @@ def _bands(texts: list[str]) -> la.BandIndex:
     index = la.BandIndex(0.8, signer=la.MinHash(16, la.Words()))
     index.insert_many(BAND_KEYS, texts)
     return index
+
+
+def _combined(kinds: Any, weights: Any) -> la.Combined:
+    return la.Combined(*(kinds if isinstance(kinds, list) else [kinds]), weights=weights)
 
 
 def calls(folder: Path) -> dict[str, Call]:
@@ -148,6 +152,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "BlockIndex": (la.BlockIndex, {"signatures": rows, "ids": ids}),
         "Chars": (la.Chars, {}),
         "FeatureFunction": (la.FeatureFunction, {"function": str.split, "name": "split"}),
+        "Combined": (_combined, {"kinds": [la.Words(), la.Chars()], "weights": (1, 0.5)}),
         "cluster_pairs": (
             la.cluster_pairs,
             {"pairs": [(0, 1), (1, 2)], "ids": [0, 1, 2], "keep": "max", "values": [1, 2, 3]},
@@ -318,6 +323,7 @@ def calls(folder: Path) -> dict[str, Call]:
         (la.Words(), texts),
         (la.Chars(), texts),
         (la.FeatureFunction(str.split, name="split"), texts),
+        (la.Combined(la.Words(), la.Chars()), texts),
         (la.Features(), [{"a": 1}, ["b", "c"], [(3, 2.5)]]),
     ):
         kind = type(features).__name__

@@ -10,29 +10,35 @@ from functools import cache
 from support import text_oracle
 
 Pair = tuple[int, int]
+Lengths = int | tuple[int, ...]
 
 
 @cache
-def shingles(text: str, ngram: int) -> list[tuple[str, ...]]:
+def shingles(text: str, ngram: Lengths) -> list[tuple[str, ...]]:
     found = text_oracle.words(text)
     if not found:
         return []
-    if len(found) < ngram:
+    lengths = (ngram,) if isinstance(ngram, int) else ngram
+    if len(found) < min(lengths):
         return [tuple(found)]
-    return [tuple(found[at : at + ngram]) for at in range(len(found) - ngram + 1)]
+    return [
+        tuple(found[at : at + length])
+        for length in lengths
+        for at in range(len(found) - length + 1)
+    ]
 
 
-def jaccard(a: str, b: str, ngram: int) -> float:
+def jaccard(a: str, b: str, ngram: Lengths) -> float:
     one, two = set(shingles(a, ngram)), set(shingles(b, ngram))
     return len(one & two) / len(one | two) if one | two else 0.0
 
 
-def containment(a: str, b: str, ngram: int) -> float:
+def containment(a: str, b: str, ngram: Lengths) -> float:
     one, two = set(shingles(a, ngram)), set(shingles(b, ngram))
     return len(one & two) / min(len(one), len(two)) if one and two else 0.0
 
 
-def cosine(a: str, b: str, ngram: int) -> float:
+def cosine(a: str, b: str, ngram: Lengths) -> float:
     one, two = Counter(shingles(a, ngram)), Counter(shingles(b, ngram))
     product = sum(one[shingle] * two[shingle] for shingle in one)
     lengths = math.sqrt(sum(v * v for v in one.values()) * sum(v * v for v in two.values()))

@@ -15,6 +15,8 @@ import xxhash
 M64 = 2**64 - 1
 SHINGLE_BASE = 0x9FB21C651E98DF25
 GOLDEN = 0x9E3779B97F4A7C15
+KINDS = 0x6C62272E07BB0142
+Lengths = int | tuple[int, ...]
 NO_SPACES = (
     "CJK UNIFIED",
     "CJK COMPATIBILITY IDEOGRAPH",
@@ -93,16 +95,42 @@ def shingles(hashes: Sequence[int], ngram: int) -> list[int]:
     return result
 
 
-def word_features(text: str, ngram: int = 1, **options: object) -> list[int]:
-    return shingles([xxh64(word) for word in words(text, **options)], ngram)  # type: ignore[arg-type]
+def several(size: int, ngram: Lengths, features: Callable[[int], list[int]]) -> list[int]:
+    """Return the features of each length that fits into so many words or characters; those of the
+    shortest one where none does. In the order in which they end.
+    """
+    lengths = [ngram] if isinstance(ngram, int) else list(ngram)
+    fitting = [length for length in lengths if length <= size] or lengths[:1]
+    ending = [
+        (length + at, length, feature)
+        for length in fitting
+        for at, feature in enumerate(features(length))
+    ]
+    return [feature for _, _, feature in sorted(ending)]
 
 
-def char_features(text: str, ngram: int, lowercase: bool = False) -> list[int]:
+def word_features(text: str, ngram: Lengths = 1, **options: object) -> list[int]:
+    hashes = [xxh64(word) for word in words(text, **options)]  # type: ignore[arg-type]
+    return several(len(hashes), ngram, lambda length: shingles(hashes, length))
+
+
+def char_features(text: str, ngram: Lengths, lowercase: bool = False) -> list[int]:
     if lowercase:
         text = lower(text)
     if not text:
         return []
-    return [xxh64(text[i : i + ngram]) for i in range(max(1, len(text) - ngram + 1))]
+    return several(
+        len(text),
+        ngram,
+        lambda n: [xxh64(text[i : i + n]) for i in range(max(1, len(text) - n + 1))],
+    )
+
+
+def of_kind(features: Iterable[int], kind: int) -> list[int]:
+    """Return the features of kind number `kind` as they are where kinds are combined."""
+    if kind == 0:
+        return list(features)
+    return [fmix64(feature ^ fmix64(KINDS + kind & M64)) for feature in features]
 
 
 def weigh(

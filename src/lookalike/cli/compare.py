@@ -23,7 +23,7 @@ from lookalike.compare.texts import Comparison, DiffPart, MethodVerdict, WordDif
 from lookalike.corpora.columns import Columns, find_columns
 from lookalike.corpora.lookup import find_documents, read_text
 from lookalike.errors import ArgumentError, MissingDependencyError, Said
-from lookalike.features.choice import CHARS_NGRAM
+from lookalike.features.choice import CHARS_NGRAM, typed_lengths
 from lookalike.features.similarity import MEASURES
 from lookalike.shown import shown, shown_lines
 
@@ -75,11 +75,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="only this similarity; containment: how much of the smaller is in the larger "
         "(default: all of them)",
     )
-    add_number(
-        group,
+    group.add_argument(
         "--ngram",
-        f"words in a shingle, of sets (default {NGRAMS['minhash']}), or characters, of all "
-        f"(default {CHARS_NGRAM})",
+        type=typed_lengths,
+        metavar="N",
+        help=f"words in a shingle, of sets (default {NGRAMS['minhash']}), or characters, of all "
+        f"(default {CHARS_NGRAM}); several such lengths: 1,2",
     )
     add_number(group, "--seed", "of signatures", default=0)
     add_threads(group)

@@ -11,12 +11,20 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from lookalike.cli.output import say
+from lookalike.features.choice import typed_lengths
 from lookalike.shown import shown, shown_lines
 from lookalike.suggestions import nearest_word
 
 WRONG_USAGE = 2
 
 _LONGEST_MESSAGE = 2000
+
+_EXPECTED: dict[object, str] = {
+    int: "a whole number",
+    float: "a number",
+    typed_lengths: "a whole number, or several with commas, such as 1,2",
+}
+"""Of the types that say nothing themselves."""
 
 
 def wrong_usage(command: str, message: str) -> None:
@@ -112,7 +120,7 @@ class Parser(argparse.ArgumentParser):
         return found[0] if found else None
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
-        expected = {int: "a whole number", float: "a number"}.get(action.type)  # type: ignore[call-overload]
+        expected = _EXPECTED.get(action.type)
         try:
             return super()._get_value(action, arg_string)
         except argparse.ArgumentError:

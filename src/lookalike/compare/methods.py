@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike.features import FeatureKind
-from lookalike.features.choice import FeatureChoice, chosen_features
+from lookalike.features.choice import FeatureChoice, chosen_features, chosen_words
+from lookalike.features.text import Lengths
 from lookalike.signatures import BBitMinHash, SimHash, TopSig
 
 __all__ = ["BITS", "METHODS", "NGRAMS", "PERMUTATIONS", "VALUE_BYTES", "Method"]
@@ -46,7 +47,7 @@ class Method:
         name: str,
         *,
         features: FeatureChoice = "words",
-        ngram: int | None = None,
+        ngram: Lengths | None = None,
         stop_words: str | Iterable[str] | None = None,
         stem: str | None = None,
         permutations: int = PERMUTATIONS,
@@ -74,9 +75,11 @@ class Method:
         return "jaccard" if self.name == "minhash" else "cosine"
 
     @property
-    def ngram(self) -> int | None:
-        """Words or characters that make a feature; None where that is the caller's matter."""
-        return getattr(self.features, "ngram", None)
+    def ngram(self) -> Lengths | None:
+        """Words or characters that make a feature; words, where both do. None where that is the
+        caller's matter.
+        """
+        return getattr(chosen_words(self.features) or self.features, "ngram", None)
 
     def signer(self) -> BBitMinHash | SimHash | TopSig:
         """Return the signer; it raises where its numbers make no sense."""

@@ -11,6 +11,7 @@ from lookalike import _native
 from lookalike.compare.spans import word_spans
 from lookalike.features import FeatureKind, Words, containment
 from lookalike.features.choice import unit_text
+from lookalike.features.text import Lengths
 
 __all__ = ["SharedShingles", "shared_shingles"]
 
@@ -24,14 +25,15 @@ class SharedShingles:
     one of them.
     """
 
-    ngram: int | None
-    """Words or characters of each; None where features are something else."""
+    ngram: Lengths | None
+    """Words or characters of each, one length or several; None where features are something else.
+    """
     shared: int
     only_a: int
     only_b: int
     examples: dict[str, list[str]]
-    """Some of each, by the names above, in the order of the text; they do not overlap. Of words
-    as they stand in the text; of other features there are none.
+    """Some of each, by the names above, in the order of the text; they do not overlap. Of words of
+    one length as they stand in the text; of other features there are none.
     """
     unit: str = "features"
     """What was counted, in words."""
@@ -39,20 +41,20 @@ class SharedShingles:
 
 def shared_shingles(a: str, b: str, features: FeatureKind, *, examples: int = 3) -> SharedShingles:
     """Compare the sets of features of two texts; linear but for sorting their hashes."""
-    plain = isinstance(features, Words) and features == Words(features.ngram)
-    if not isinstance(features, Words) or not plain:
+    ngram = features.ngram if isinstance(features, Words) else None
+    if not isinstance(features, Words) or not isinstance(ngram, int) or features != Words(ngram):
         return _only_counts(a, b, features)
     left, right = _hashes(a, features), _hashes(b, features)
     in_b, in_a = np.isin(left, right), np.isin(right, left)
     return SharedShingles(
-        features.ngram,
+        ngram,
         shared=len(np.unique(left[in_b])),
         only_a=len(np.unique(left[~in_b])),
         only_b=len(np.unique(right[~in_a])),
         examples={
-            "shared": _examples(a, in_b, features.ngram, examples),
-            "only_a": _examples(a, ~in_b, features.ngram, examples),
-            "only_b": _examples(b, ~in_a, features.ngram, examples),
+            "shared": _examples(a, in_b, ngram, examples),
+            "only_a": _examples(a, ~in_b, ngram, examples),
+            "only_b": _examples(b, ~in_a, ngram, examples),
         },
         unit=unit_text(features),
     )

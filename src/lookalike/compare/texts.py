@@ -11,7 +11,8 @@ from lookalike.compare.diff import difference
 from lookalike.compare.methods import METHODS, VALUE_BYTES, Method
 from lookalike.compare.shingles import SharedShingles, shared_shingles
 from lookalike.features import MEASURES, Words, similarity
-from lookalike.features.choice import FeatureChoice, unit_text
+from lookalike.features.choice import FeatureChoice, chosen_names, unit_text
+from lookalike.features.text import Lengths
 from lookalike.signatures import BBitMinHash, hamming
 
 __all__ = [
@@ -32,7 +33,7 @@ class MethodVerdict:
     method: str
     measure: str
     """"jaccard" of sets, or "cosine" of counts."""
-    ngram: int | None
+    ngram: Lengths | None
     """Words or characters that make a feature; None where that is the caller's matter."""
     exact: float
     estimate: float | None
@@ -99,7 +100,7 @@ def compare_texts(
     *,
     measure: str | None = None,
     features: FeatureChoice = "words",
-    ngram: SupportsIndex | None = None,
+    ngram: SupportsIndex | Iterable[SupportsIndex] | None = None,
     stop_words: str | Iterable[str] | None = None,
     stem: str | None = None,
     seed: SupportsIndex = 0,
@@ -110,8 +111,9 @@ def compare_texts(
     """Compare two texts as `dedup` does with its defaults, by each of its methods.
 
     `measure` is "jaccard", "cosine" (of counts) or "containment", or None for all. `features` are
-    "words" or "chars", an object such as `la.Words(...)` or a function; `stop_words` and `stem`
-    those of words. `ngram` is that of sets and shingles, 5 unless told; of characters, of all.
+    "words", "chars" or "words,chars", an object such as `la.Words(...)` or a function; `stop_words`
+    and `stem` those of words. `ngram` is that of words in sets and shingles, 5 unless told; of
+    characters alone, in all. It may be several lengths.
     Similarities and counts are of the whole texts; examples and the diff look at a bounded part of
     them.
     """
@@ -123,11 +125,12 @@ def compare_texts(
     diff = flag("diff", diff)
     words = None if ngram is None else Words(ngram).ngram
     stop_words = Words(stopwords=stop_words).stopwords  # which may come only once
+    with_words = isinstance(features, str) and "words" in chosen_names(features)
     methods = [
         Method.of(
             name,
             features=features,
-            ngram=words if name == "minhash" or features != "words" else None,
+            ngram=words if name == "minhash" or not with_words else None,
             stop_words=stop_words,
             stem=stem,
             seed=seed,

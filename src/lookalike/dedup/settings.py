@@ -13,8 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 from lookalike.checks import flag, one_of, whole_number
 from lookalike.compare.methods import BITS, METHODS, NGRAMS, PERMUTATIONS, Method
 from lookalike.errors import ArgumentError, Said
-from lookalike.features import MEASURES, FeatureKind, Words
-from lookalike.features.choice import CHARS_NGRAM, FEATURES, FeatureChoice
+from lookalike.features import MEASURES, FeatureKind
+from lookalike.features.choice import (
+    CHARS_NGRAM,
+    FEATURES,
+    FeatureChoice,
+    chosen_words,
+    typed_lengths,
+)
+from lookalike.features.text import Lengths
 from lookalike.signatures import BBitMinHash, SimHash, TopSig
 
 __all__ = ["ALIASES", "CLUSTERINGS", "METHODS", "DedupSettings"]
@@ -87,8 +94,9 @@ class DedupSettings:
     and `radius` (the most bits that may differ; by the threshold unless told) the others'. With
     `exact` every pair of near-duplicates is found, whatever the signatures say of it.
 
-    `features` are "words" or "chars", an object such as `la.Words(...)`, or a function from a text
-    to its features; `stop_words` are "english" or a list. `measure` is "jaccard" or "containment"
+    `features` are "words", "chars" or both ("words,chars"), an object such as `la.Words(...)`, or a
+    function from a text to its features; `ngram` may be several lengths, and is that of words where
+    there are both. `stop_words` are "english" or a list. `measure` is "jaccard" or "containment"
     of sets of features, or "cosine" of counts; by the method unless told. Containment, how much of
     the smaller document is in the larger one, drops those that a larger one has in it; `keep` then
     decides between those of equally many different features.
@@ -100,12 +108,12 @@ class DedupSettings:
 
     method: str = _setting("minhash", "signatures", signs=True, choices=METHODS)
     threshold: float = _setting(0.8, "least similarity", type=float, metavar="T")
-    ngram: int | None = _setting(
+    ngram: Lengths | None = _setting(  # noqa: RUF009  # a field
         None,
-        f"words or characters that make a feature (default: {_by_method(NGRAMS)}; chars "
-        f"{CHARS_NGRAM})",
+        "words or characters that make a feature, or several such lengths: 1,2; that of words "
+        f"where there are some (default: {_by_method(NGRAMS)}; chars {CHARS_NGRAM})",
         signs=True,
-        type=int,
+        type=typed_lengths,
         metavar="N",
     )
     permutations: int = _setting(
@@ -164,7 +172,10 @@ class DedupSettings:
         "find every pair at or above the threshold, not only those that signatures propose",
     )
     features: FeatureChoice = _setting(  # noqa: RUF009  # a field
-        "words", "what documents are compared by", signs=True, choices=FEATURES
+        "words",
+        f"what documents are compared by: {', '.join(FEATURES)}, or several with commas",
+        signs=True,
+        metavar="KINDS",
     )
     stop_words: Any = _setting(  # noqa: RUF009  # a field
         None,
@@ -227,8 +238,8 @@ class DedupSettings:
             object.__setattr__(self, "features", method.features)
             return
         object.__setattr__(self, "ngram", method.ngram)
-        if isinstance(method.features, Words):
-            object.__setattr__(self, "stop_words", method.features.stopwords)
+        if (words := chosen_words(method.features)) is not None:
+            object.__setattr__(self, "stop_words", words.stopwords)
 
     @property
     def keep_column(self) -> str | None:

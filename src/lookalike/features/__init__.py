@@ -1,6 +1,7 @@
 """From documents to weighted features: words, characters, or whatever the caller has."""
 
 from lookalike.features.base import FeatureKind, as_features, feature_kind_from_dict
+from lookalike.features.combined import Combined
 from lookalike.features.function import FeatureFunction
 from lookalike.features.ready import Features
 from lookalike.features.similarity import (
@@ -23,6 +24,7 @@ from lookalike.features.weights import Vocabulary, Weights
 __all__ = [
     "MEASURES",
     "Chars",
+    "Combined",
     "FeatureFunction",
     "FeatureKind",
     "Features",

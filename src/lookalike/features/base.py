@@ -26,8 +26,8 @@ class FeatureKind(ABC):
 
     _kinds: ClassVar[dict[str, type[FeatureKind]]] = {}
 
-    def __init_subclass__(cls) -> None:
-        if not cls.__name__.startswith("_"):
+    def __init_subclass__(cls, *, abstract: bool = False) -> None:
+        if not abstract:
             FeatureKind._kinds[cls.__name__] = cls
 
     @abstractmethod
@@ -48,6 +48,12 @@ class FeatureKind(ABC):
     def source(self, documents: Any) -> _native.Source:
         """Return all documents at once."""
         return next(self.sources(documents, None))
+
+    def batch_source(self, batch: _native.Documents, position: int) -> _native.Source:
+        """Return texts as the core reads them, of a kind that takes texts; messages count them from
+        `position` on, where it knows how.
+        """
+        return self.source(batch)
 
     def check_lasting(self) -> None:
         """Raise unless equal descriptions mean equal features, now and in another program."""
@@ -70,6 +76,11 @@ class FeatureKind(ABC):
         """Return a plain description; `feature_kind_from_dict` is its inverse."""
         return {"kind": type(self).__name__, **self.settings()}
 
+    @classmethod
+    def from_settings(cls, settings: dict[str, Any]) -> FeatureKind:
+        """Return the kind that has these `settings`."""
+        return cls(**settings)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, FeatureKind) and self.to_dict() == other.to_dict()
 
@@ -90,10 +101,13 @@ def made_with(thing: object) -> dict[str, Any]:
     names, in plain values.
     """
     values = {name: getattr(thing, name) for name in signature(type(thing)).parameters}
-    return {
-        name: value.to_dict() if hasattr(value, "to_dict") else value
-        for name, value in values.items()
-    }
+    return {name: _plain(value) for name, value in values.items()}
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    return list(value) if isinstance(value, tuple) else value
 
 
 def as_features(features: object) -> FeatureKind:
@@ -114,6 +128,6 @@ def feature_kind_from_dict(description: dict[str, Any]) -> FeatureKind:
     settings = dict(instance("the description of features", description, dict, "a dict"))
     name = one_of("the kind of features", settings.pop("kind", None), sorted(FeatureKind._kinds))
     try:
-        return FeatureKind._kinds[name](**settings)
+        return FeatureKind._kinds[name].from_settings(settings)
     except TypeError as error:
         raise ArgumentError(f"the description of {name} cannot be used: {error}") from error

@@ -1,37 +1,53 @@
-"""What documents are compared by, as people say it: words or characters, or their own features."""
+"""What documents are compared by, as people say it: words, characters or both, or their own
+features.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from lookalike.checks import one_of
 from lookalike.errors import ArgumentError, Said
 from lookalike.features.base import FeatureKind, as_features
-from lookalike.features.text import Chars, Words
+from lookalike.features.combined import Combined, kinds_of
+from lookalike.features.text import Chars, Lengths, Words
+from lookalike.shown import brief
+from lookalike.suggestions import did_you_mean
 
-__all__ = ["CHARS_NGRAM", "FEATURES", "FeatureChoice", "chosen_features", "unit_text"]
+__all__ = [
+    "CHARS_NGRAM",
+    "FEATURES",
+    "FeatureChoice",
+    "chosen_features",
+    "chosen_names",
+    "chosen_words",
+    "typed_lengths",
+    "unit_text",
+]
 
 FEATURES = ("words", "chars")
 
 CHARS_NGRAM = Chars().ngram
+"""Whatever the method; beside words, too."""
 
 FeatureChoice = str | FeatureKind | Callable[[str], Iterable[Any]]
-"""One of the words above, an object such as `la.Words(...)`, or a function from a text on."""
+"""Some of the words above with commas between them, an object such as `la.Words(...)`, or a
+function from a text on.
+"""
 
 
 def chosen_features(
     features: FeatureChoice,
     *,
-    ngram: int | None,
+    ngram: Lengths | None,
     words_ngram: int,
     stop_words: str | Iterable[str] | None,
     stem: str | None,
 ) -> FeatureKind:
     """Return the features; what would not change them is refused.
 
-    `ngram` is `words_ngram` of words unless told, 5 of characters. Features that are an object or a
-    function say all of it themselves.
+    `ngram` is `words_ngram` of words unless told, 5 of characters; where there are both, it is that
+    of words. Features that are an object or a function say all of it themselves.
     """
     given: dict[str, object] = {"ngram": ngram, "stop_words": stop_words, "stem": stem}
     if not isinstance(features, str):
@@ -43,11 +59,48 @@ def chosen_features(
                 "such as la.Words(...), or a function from a text to its features"
             )
         return kind
-    if one_of("features", features, FEATURES) == "words":
-        return Words(words_ngram if ngram is None else ngram, stopwords=stop_words, stem=stem)
-    del given["ngram"]
-    _refuse(given, "characters, only with words")
-    return Chars(CHARS_NGRAM if ngram is None else ngram)
+    names = chosen_names(features)
+    lengths: dict[str, Lengths] = {"words": words_ngram, "chars": CHARS_NGRAM}
+    if ngram is not None:
+        lengths["words" if "words" in names else "chars"] = ngram
+    if "words" not in names:
+        del given["ngram"]
+        _refuse(given, "characters, only with words")
+    makers: dict[str, Callable[[], FeatureKind]] = {
+        "words": lambda: Words(lengths["words"], stopwords=stop_words, stem=stem),
+        "chars": lambda: Chars(lengths["chars"]),
+    }
+    kinds = [makers[name]() for name in FEATURES if name in names]
+    return kinds[0] if len(kinds) == 1 else Combined(*kinds)
+
+
+def chosen_names(features: str) -> list[str]:
+    """Return the words that were chosen, or raise an error that names them.
+
+    Which comes first does not matter.
+    """
+    names = features.split(",")
+    for name in names:
+        if name not in FEATURES:
+            raise ArgumentError(
+                Said("features"),
+                f" is {brief(features)}; expected one of: {', '.join(FEATURES)}; or several "
+                f"with commas{did_you_mean(name, FEATURES)}",
+            )
+    if len(set(names)) < len(names):
+        raise ArgumentError(Said("features"), f" is {brief(features)}; expected each but once")
+    return names
+
+
+def chosen_words(features: FeatureKind) -> Words | None:
+    """Return the words among features; None if there are none."""
+    return next((kind for kind in kinds_of(features) if isinstance(kind, Words)), None)
+
+
+def typed_lengths(text: str) -> Lengths:
+    """Return the lengths of n-grams that "5" or "1,2" stands for; raise `ValueError`."""
+    lengths = tuple(int(part) for part in text.split(","))
+    return lengths[0] if len(lengths) == 1 else lengths
 
 
 def _refuse(given: dict[str, object], what: str) -> None:
@@ -58,11 +111,19 @@ def _refuse(given: dict[str, object], what: str) -> None:
 
 def unit_text(features: FeatureKind) -> str:
     """Return in a few words what documents are compared by."""
+    if isinstance(features, Combined):
+        return " and ".join(map(unit_text, features.kinds))
     if isinstance(features, Chars):
-        return "characters" if features.ngram == 1 else f"character {features.ngram}-grams"
+        return _runs_text("character", features.ngram)
     if not isinstance(features, Words):
         name = getattr(features, "name", None)
         return f"features {name!r}" if name else "features"
-    words = "words" if features.ngram == 1 else f"word {features.ngram}-grams"
+    words = _runs_text("word", features.ngram)
     stemmed = f"stemmed {words}" if features.stem else words
     return f"{stemmed} without stop words" if features.stopwords else stemmed
+
+
+def _runs_text(what: str, ngram: Lengths) -> str:
+    if isinstance(ngram, tuple):
+        return " and ".join(_runs_text(what, length) for length in ngram)
+    return f"{what}s" if ngram == 1 else f"{what} {ngram}-grams"

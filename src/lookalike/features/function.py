@@ -8,15 +8,14 @@ from typing import Any, ClassVar
 from lookalike import _native
 from lookalike.checks import instance
 from lookalike.errors import ArgumentError
-from lookalike.features.base import BATCH, FeatureKind
-from lookalike.features.documents import text_batches
 from lookalike.features.ready import ready_source
+from lookalike.features.text_kind import TextKind
 from lookalike.shown import brief
 
 __all__ = ["FeatureFunction"]
 
 
-class FeatureFunction(FeatureKind):
+class FeatureFunction(TextKind):
     """What `function(text)` yields: features as `la.Features` takes them, `str`, `bytes` or whole
     numbers, each alone or in a tuple with its weight.
 
@@ -59,17 +58,9 @@ class FeatureFunction(FeatureKind):
                 "another one later; give it one: la.FeatureFunction(function, name='...')"
             )
 
-    def is_document(self, value: Any) -> bool:
-        """Return whether this is one text."""
-        return isinstance(value, str)
-
-    def sources(self, documents: Any, size: int | None = BATCH) -> Iterator[_native.Source]:
-        """Yield batches of documents; see `FeatureKind.sources`."""
-        position = 0
-        for batch in text_batches(documents, size):
-            texts = batch.to_list()
-            yield ready_source(self._features(texts, position), position, hashed=False)
-            position += len(texts)
+    def batch_source(self, batch: _native.Documents, position: int) -> _native.Source:
+        """Return what the function finds in texts."""
+        return ready_source(self._features(batch.to_list(), position), position, hashed=False)
 
     def _features(self, texts: list[str], first_position: int) -> Iterator[Any]:
         for position, text in enumerate(texts, first_position):

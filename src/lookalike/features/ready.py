@@ -13,7 +13,7 @@ from lookalike.errors import DocumentError
 from lookalike.features.base import BATCH, FeatureKind
 from lookalike.features.documents import list_batches
 
-__all__ = ["Features", "ready_source"]
+__all__ = ["Features", "feature_hashes", "ready_source"]
 
 _MOST_WEIGHT = 1e15
 
@@ -57,7 +57,7 @@ def ready_source(batch: Iterable[Any], first_position: int, hashed: bool) -> _na
             for feature, weight in _pairs(document):
                 features.append(feature)
                 weights.append(weight)
-            features[begin:] = _hashes(features[begin:], hashed)
+            features[begin:] = feature_hashes(features[begin:], hashed)
             _check_weights(weights[begin:])
         except (TypeError, ValueError) as error:
             position = first_position + len(offsets) - 1
@@ -79,8 +79,8 @@ def _pairs(document: Any) -> Iterable[tuple[Any, Any]]:
     return [item if isinstance(item, tuple) and len(item) == 2 else (item, 1) for item in document]
 
 
-def _hashes(features: list[Any], hashed: bool) -> list[int]:
-    """Return the hash of each feature."""
+def feature_hashes(features: list[Any], hashed: bool) -> list[int]:
+    """Return the hash of each feature, or raise `TypeError`."""
     hashes = []
     for feature in features:
         if isinstance(feature, int | np.integer) and 0 <= feature < 2**64:

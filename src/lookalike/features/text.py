@@ -5,53 +5,40 @@ A feature is a 64-bit hash: XXH64 of a word's or n-gram's UTF-8 bytes; for sever
 finaliser of MurmurHash3 and P is 0x9fb21c651e98df25.
 
 A text of fewer than n words (or characters) has one feature, all of them together, so that short
-texts are compared too; a text without any has none.
+texts are compared too; a text without any has none. Of several n, only a text of fewer than the
+least of them has that feature.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, SupportsIndex
 
 from lookalike import _native
-from lookalike.checks import flag, instance, optional_module, whole_number
+from lookalike.checks import flag, instance, optional_module, whole_number, whole_numbers
 from lookalike.errors import ArgumentError
-from lookalike.features.base import BATCH, FeatureKind
-from lookalike.features.documents import text_batches
 from lookalike.features.stopwords import ENGLISH
+from lookalike.features.text_kind import TextKind
 from lookalike.shown import brief
 
-__all__ = ["STOP_LISTS", "Chars", "Words"]
+__all__ = ["STOP_LISTS", "Chars", "Lengths", "Words", "ngram_lengths"]
 
 STOP_LISTS = {"english": ENGLISH}
 """Stop words by language."""
 
+Lengths = int | tuple[int, ...]
+"""Of n-grams: one, or several, ascending."""
+
 _MOST_STEMS = 1 << 20
 _LONGEST_LANGUAGE = 100
+_LONGEST_NGRAM = 1024
 
 
-class _TextKind(FeatureKind):
-    """What words and characters have in common."""
-
-    _reader: _native.TextFeatures
-
-    def is_document(self, value: Any) -> bool:
-        """Return whether this is one text."""
-        return isinstance(value, str)
-
-    def sources(self, documents: Any, size: int | None = BATCH) -> Iterator[_native.Source]:
-        """Yield batches of documents; see `FeatureKind.sources`."""
-        for batch in text_batches(documents, size):
-            self._learn_stems(batch)
-            yield _native.Source.of_texts(batch, self._reader)
-
-    def _learn_stems(self, batch: _native.Documents) -> None:
-        """Words may have stems."""
-
-
-class Words(_TextKind):
+class Words(TextKind):
     """Words, or shingles of `ngram` consecutive words (5 is the classic).
+
+    `ngram` may be several lengths: (1, 2) has words, and phrases of two words beside them.
 
     A word is a run of letters and digits of any script (`str.isalnum`), with the combining marks
     that follow them. In Han, Kana, Thai, Lao, Khmer and Myanmar, which are written without spaces,
@@ -63,13 +50,13 @@ class Words(_TextKind):
 
     def __init__(
         self,
-        ngram: SupportsIndex = 1,
+        ngram: SupportsIndex | Iterable[SupportsIndex] = 1,
         lowercase: bool = True,
         stopwords: str | Iterable[str] | None = None,
         stem: str | None = None,
         min_length: SupportsIndex = 1,
     ) -> None:
-        self.ngram = whole_number("ngram", ngram, at_least=1, at_most=1024)
+        self.ngram = ngram_lengths("ngram", ngram)
         self.lowercase = flag("lowercase", lowercase)
         self.stopwords = stopwords if isinstance(stopwords, str) else _word_list(stopwords)
         self.stem = stem if stem is None else instance("stem", stem, str, "a language or None")
@@ -77,13 +64,18 @@ class Words(_TextKind):
         self._stemmer = _stemmer(stem)
         self._reader = _native.TextFeatures(
             False,
-            self.ngram,
+            _several(self.ngram),
             self.lowercase,
             self.min_length,
             self._stop_list(),
             stem is not None,
         )
         self._learning = threading.Lock()
+
+    def batch_source(self, batch: _native.Documents, position: int) -> _native.Source:
+        """Return texts as the core reads words in them."""
+        self._learn_stems(batch)
+        return _native.Source.of_texts(batch, self._reader)
 
     def _learn_stems(self, batch: _native.Documents) -> None:
         """Stem the words that were not met before; forget all when there are too many."""
@@ -112,16 +104,36 @@ class Words(_TextKind):
         return ["".join(letter.lower()[0] for letter in word) for word in self.stopwords]
 
 
-class Chars(_TextKind):
-    """n-grams of `ngram` consecutive characters (code points), spaces and all.
+class Chars(TextKind):
+    """n-grams of `ngram` consecutive characters (code points), spaces and all; `ngram` may be
+    several lengths.
 
     Of the text as it is; with `lowercase`, after `str.lower` character by character.
     """
 
-    def __init__(self, ngram: SupportsIndex = 5, lowercase: bool = False) -> None:
-        self.ngram = whole_number("ngram", ngram, at_least=1, at_most=1024)
+    def __init__(
+        self, ngram: SupportsIndex | Iterable[SupportsIndex] = 5, lowercase: bool = False
+    ) -> None:
+        self.ngram = ngram_lengths("ngram", ngram)
         self.lowercase = flag("lowercase", lowercase)
-        self._reader = _native.TextFeatures(True, self.ngram, self.lowercase, 1, [], False)
+        lengths = _several(self.ngram)
+        self._reader = _native.TextFeatures(True, lengths, self.lowercase, 1, [], False)
+
+    def batch_source(self, batch: _native.Documents, position: int) -> _native.Source:
+        """Return texts as the core reads characters in them."""
+        return _native.Source.of_texts(batch, self._reader)
+
+
+def ngram_lengths(name: str, ngram: SupportsIndex | Iterable[SupportsIndex]) -> Lengths:
+    """Return a length, or several in a tuple, ascending; raise an error that names them."""
+    if not isinstance(ngram, Iterable) or isinstance(ngram, str | bytes):
+        return whole_number(name, ngram, at_least=1, at_most=_LONGEST_NGRAM)  # type: ignore[arg-type]
+    lengths = whole_numbers(name, ngram, at_least=1, at_most=_LONGEST_NGRAM)
+    return lengths[0] if len(lengths) == 1 else tuple(lengths)
+
+
+def _several(ngram: Lengths) -> list[int]:
+    return [ngram] if isinstance(ngram, int) else list(ngram)
 
 
 def _word_list(words: Iterable[str] | None) -> list[str] | None:

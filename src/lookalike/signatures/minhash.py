@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, SupportsIndex
 
@@ -15,6 +16,7 @@ from lookalike.features import FeatureKind, Words
 from lookalike.features.growing import GrowingArray
 from lookalike.shown import counted
 from lookalike.signatures.arrays import as_signatures
+from lookalike.signatures.given_hashes import GivenHash, GivenHashes
 from lookalike.signatures.random import random_words
 from lookalike.signatures.signed_rows import (
     EMPTY,
@@ -27,6 +29,15 @@ from lookalike.signatures.signer import DocumentSigner
 
 __all__ = ["BBitMinHash", "MinHash"]
 
+_PERMUTATIONS, _PACKED_PERMUTATIONS = 128, 512
+
+
+def _without_none(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings without hashes that were not given: so they were described before there were
+    such.
+    """
+    return {name: value for name, value in settings.items() if value is not None}
+
 
 class MinHash(ValueSigner):
     """The least value of a document's features under each of `permutations` random permutations.
@@ -36,19 +47,34 @@ class MinHash(ValueSigner):
     equal values with probability J, their Jaccard similarity, so the share of equal values
     estimates J without bias, with the standard error sqrt(J·(1 - J) / permutations). A document
     without features has 2**32 - 1 everywhere.
+
+    `hashes` take the place of random permutations, and are as many: a list of (a, c, m), for the
+    function (a·x + c) modulo m of a feature x, and of tables {feature: value}, which have to have
+    all features. For examples worked by hand, and to have another program's values; how good the
+    estimates are is then up to who gives them.
     """
 
     def __init__(
         self,
-        permutations: SupportsIndex = 128,
+        permutations: SupportsIndex = _PERMUTATIONS,
         features: FeatureKind | None = None,
         seed: SupportsIndex = 0,
+        *,
+        hashes: Iterable[GivenHash] | GivenHashes | None = None,
     ) -> None:
         super().__init__(Words(ngram=5) if features is None else features, seed)
+        self.hashes = GivenHashes.of(hashes, self.features)
         self.permutations = whole_number("permutations", permutations, at_least=1, at_most=2**20)
+        if self.hashes is not None:
+            self.permutations = self.hashes.count(self.permutations, _PERMUTATIONS, self.seed)
+            return
         words = random_words(self.seed, self.permutations)
         self._factors: list[int] = (words.astype(np.uint32) | np.uint32(1)).tolist()
         self._terms: list[int] = (words >> np.uint64(32)).astype(np.uint32).tolist()
+
+    def settings(self) -> dict[str, Any]:
+        """Return what the signer was made with but for the seed, in plain values."""
+        return _without_none(super().settings())
 
     @cached_property
     def mark(self) -> str:
@@ -62,9 +88,14 @@ class MinHash(ValueSigner):
         any other.
         """
         values = GrowingArray((self.permutations,), np.uint32, documents)
+        position = 0
         for source in self.features.sources(documents):
             block = values.block(len(source))
-            _native.minhash(source, self._factors, self._terms, thread_count(threads), block)
+            if self.hashes is None:
+                _native.minhash(source, self._factors, self._terms, thread_count(threads), block)
+            else:
+                self.hashes.minima(source, position, thread_count(threads), block)
+            position += len(source)
         return marked(values.take(), self.mark)
 
     def union(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.uint32]:
@@ -93,6 +124,11 @@ class MinHash(ValueSigner):
         Where u is the least of n uniform values, -ln(1 - u) is exponential with the rate n. Without
         bias, with a standard error of n / sqrt(permutations - 2), which takes three or more.
         """
+        if self.hashes is not None:
+            raise ArgumentError(
+                "values of given hashes say nothing of how many features there are; count() needs "
+                "random permutations, or ask feature_counts(documents)"
+            )
         rows = self._values(values, "the values")
         shares = (rows.astype(np.float64) + 0.5) * 2.0**-32
         counted: NDArray[np.float64] = max(1, self.permutations - 1) / -np.log1p(-shares).sum(
@@ -109,17 +145,25 @@ class BBitMinHash(DocumentSigner):
     chance with probability C = 2**-b, so the share of agreeing values is on average
     P = C + (1 - C)·J; `similarity` takes that back: J = (P - C) / (1 - C), with the standard error
     sqrt(P·(1 - P) / permutations) / (1 - C). For b = 1 and J = 0.5 that is sqrt(3) times MinHash's.
+
+    The lowest bits are those of a value that is mixed with its place first. Of `hashes` that are
+    given (see `MinHash`) they are those of the value itself.
     """
 
     def __init__(
         self,
-        permutations: SupportsIndex = 512,
+        permutations: SupportsIndex = _PACKED_PERMUTATIONS,
         b: SupportsIndex = 1,
         features: FeatureKind | None = None,
         seed: SupportsIndex = 0,
+        *,
+        hashes: Iterable[GivenHash] | GivenHashes | None = None,
     ) -> None:
         super().__init__(Words(ngram=5) if features is None else features, seed)
-        self._minhash = MinHash(permutations, self.features, seed)
+        self.hashes = GivenHashes.of(hashes, self.features)
+        if self.hashes is not None:
+            permutations = self.hashes.count(permutations, _PACKED_PERMUTATIONS, self.seed)
+        self._minhash = MinHash(permutations, self.features, seed, hashes=self.hashes)
         self.permutations = self._minhash.permutations
         self.b = whole_number("b", b, at_least=1, at_most=16)
         if self.bits % 8:
@@ -129,6 +173,10 @@ class BBitMinHash(DocumentSigner):
                 "expected a multiple of 8",
             )
 
+    def settings(self) -> dict[str, Any]:
+        """Return what the signer was made with but for the seed, in plain values."""
+        return _without_none(super().settings())
+
     @property
     def bits(self) -> int:
         """How many bits a signature has."""
@@ -136,6 +184,8 @@ class BBitMinHash(DocumentSigner):
 
     def sign(self, documents: Any, *, threads: SupportsIndex | None = None) -> NDArray[np.uint8]:
         """Return the packed signatures, `uint8[n, bits // 8]`."""
+        if self.hashes is not None:
+            return self.pack(self._minhash.sign(documents, threads=threads))
         signatures = GrowingArray((self.bits // 8,), np.uint8, documents)
         factors, terms = self._minhash._factors, self._minhash._terms
         for source in self.features.sources(documents):
@@ -147,7 +197,7 @@ class BBitMinHash(DocumentSigner):
         """Return the signatures of MinHash values with the same permutations, features and seed."""
         minima = np.ascontiguousarray(self._minhash._values(values, "the values"))
         signatures = np.empty((len(minima), self.bits // 8), np.uint8)
-        _native.pack_minima(minima, self.b, 1, signatures)
+        _native.pack_minima(minima, self.b, self.hashes is None, 1, signatures)
         return signatures
 
     def similarity(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:

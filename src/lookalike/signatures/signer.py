@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from lookalike.checks import file_path, instance, one_of, seed_number
 from lookalike.errors import ArgumentError, CorruptIndexError, FormatError, Said
 from lookalike.features import (
+    Combined,
     FeatureFunction,
     FeatureKind,
     Weights,
@@ -104,7 +105,8 @@ class Signer(ABC):
 
     def __reduce__(self) -> tuple[Any, ...]:
         features = getattr(self, "features", None)
-        if isinstance(features, FeatureFunction):  # comes along, to be known there by its name
+        if isinstance(features, FeatureFunction | Combined):
+            # A function comes along, to be known there by its name.
             return _unpickled, (type(self), features, self.to_bytes())
         return type(self).from_bytes, (self.to_bytes(),)
 
@@ -119,6 +121,8 @@ class Signer(ABC):
         features = described.pop("features", {})
         plain = {name: value for name, value in described.items() if isinstance(value, int | str)}
         plain |= {name: features[name] for name in ("kind", "ngram") if name in features}
+        if "kinds" in features:
+            plain["kind"] = " and ".join(one["kind"] for one in features["kinds"])
         method = str(plain.pop("signer")).removeprefix("BBit").lower()
         del plain["version"]
         settings = ", ".join(f"{name} {value}" for name, value in plain.items())
@@ -130,7 +134,7 @@ class Signer(ABC):
         return f"{type(self).__name__}({arguments})"
 
 
-def _unpickled(kind: type[Signer], features: FeatureFunction, data: bytes) -> Signer:
+def _unpickled(kind: type[Signer], features: FeatureKind, data: bytes) -> Signer:
     return kind.from_bytes(data)
 
 

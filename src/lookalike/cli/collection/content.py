@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from lookalike.checks import whole_number
 from lookalike.cli.collection.action import (
     action,
     add_text,
@@ -23,7 +22,9 @@ from lookalike.cli.output import say, tell, warn
 from lookalike.collection import Document, list_collections, open_collection
 from lookalike.compare.methods import BITS
 from lookalike.errors import ArgumentError, NotFoundError, Said
-from lookalike.features import Chars, Words
+from lookalike.features import Chars, Combined, FeatureKind, Words
+from lookalike.features.choice import typed_lengths
+from lookalike.features.text import ngram_lengths
 from lookalike.shown import shown, shown_json, shown_lines
 from lookalike.signatures import BBitMinHash, Signer, SimHash, TopSig, load_signer
 from lookalike.signatures.simhash import signature_bits
@@ -55,8 +56,11 @@ def declare(actions: Subparsers) -> None:
     add_number(create, "--bits", f"of a signature (default: {bits})")
     described = {method: signer(_BITS[method]).to_dict() for method, signer in _SIGNERS.items()}
     words = ", ".join(f"{method} {one['features']['ngram']}" for method, one in described.items())
-    add_number(create, "--ngram", f"words that make a feature (default: {words})")
-    add_number(create, "--chars", "characters that make a feature")
+    for name, help in (
+        ("--ngram", f"words that make a feature, or several such lengths: 1,2 (default: {words})"),
+        ("--chars", "characters that make a feature; beside words where --ngram is given, too"),
+    ):
+        create.add_argument(name, type=typed_lengths, metavar="N", help=help)
     add_number(create, "--seed", "of signatures (default 0)")
     add_switch(create, "--no-text", "do not keep texts")
     add_json(create)
@@ -115,13 +119,13 @@ def _signer(options: argparse.Namespace) -> Signer | None:
                 raise ArgumentError(
                     Said(name), f" does nothing with --method {options.method}; leave it out"
                 )
-    if options.ngram is not None and options.chars is not None:
-        raise ArgumentError(Said("--ngram"), " and --chars exclude each other; give one of them")
+    kinds: list[FeatureKind] = []
     if options.ngram is not None:
-        features = {"features": Words(ngram=options.ngram)}
+        kinds.append(Words(ngram=options.ngram))
     if options.chars is not None:
-        length = whole_number("chars", options.chars, at_least=1, at_most=1024)
-        features = {"features": Chars(ngram=length)}
+        kinds.append(Chars(ngram=ngram_lengths("chars", options.chars)))
+    if kinds:
+        features["features"] = kinds[0] if len(kinds) == 1 else Combined(*kinds)
     if options.method in _SIGNERS:
         # One bit of each permutation is kept, so that these are as many.
         return _SIGNERS[options.method](_bits(options), seed=options.seed or 0, **features)
