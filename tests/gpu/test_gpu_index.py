@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.fake_card import FakeCard
 
 import lookalike as la
 from lookalike.gpu import finding, index, layout, nearest, source, tiles
+from support import fake_card
+from support.fake_card import FakeCard
 
 PIECE = 512
 """Small pieces, so that small collections have several."""
@@ -22,8 +23,6 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(index, "card", lambda number: FakeCard())
     for module in (layout, nearest, source, tiles):
         monkeypatch.setattr(module, "PIECE", PIECE)
-    from tests.support import fake_card
-
     monkeypatch.setattr(fake_card, "PIECE", PIECE)
     monkeypatch.setattr(tiles, "_UPLOAD", 700 * 16)
     monkeypatch.setattr(source, "_PASSING", 600 * 16)

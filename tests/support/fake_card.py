@@ -88,6 +88,8 @@ class FakeCard:
     def beside(self) -> Iterator[None]:
         yield
 
+    def synchronize(self) -> None: ...
+
     def free_bytes(self) -> int:
         return self.free
 

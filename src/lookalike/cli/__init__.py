@@ -25,7 +25,7 @@ __all__ = ["COMMANDS", "main"]
 
 COMMANDS = (
     "dedup", "compare", "sign", "index", "search", "pairs", "collection", "plan", "demo",
-    "evaluate", "kernels", "completion",
+    "evaluate", "kernels", "bench", "completion",
 )  # fmt: skip
 
 

@@ -87,6 +87,11 @@ class Card:
             yield
         stream.synchronize()
 
+    def synchronize(self) -> None:
+        """Wait until it has done everything."""
+        with self:
+            self._device.synchronize()
+
     def host(self, array: Any) -> NDArray[Any]:
         """Return a copy in the machine's own memory."""
         copy: NDArray[Any] = self.xp.asnumpy(array)

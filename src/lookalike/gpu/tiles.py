@@ -48,12 +48,13 @@ class Tiles:
         for begin in range(0, tiles.count, step):
             end = min(tiles.count, begin + step)
             part = signatures[begin:end] if order is None else signatures[order[begin:end]]
-            tiles._fill(begin, end, card.put(part))
+            tiles.fill(begin, end, card.put(part))
             if progress is not None:
                 progress(end, tiles.count)
         return tiles
 
-    def _fill(self, begin: int, end: int, signatures: Any) -> None:
+    def fill(self, begin: int, end: int, signatures: Any) -> None:
+        """Put signatures of the card at these positions, which begin with a piece."""
         size, first, last = self.layout.tile_bytes, self.layout.tiles(begin), self.layout.tiles(end)
         self.card.kernels(self.layout).arrange(
             signatures,
@@ -99,7 +100,7 @@ class Tiles:
             end = min(len(positions), begin + step)
             where = everywhere[xp.asarray(positions[begin:end])]
             rows = xp.ascontiguousarray(self.take(where)[:, : self.layout.bytes])
-            part._fill(begin, end, rows)
+            part.fill(begin, end, rows)
         return part
 
     def download(self) -> NDArray[np.uint8]:
