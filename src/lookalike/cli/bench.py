@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 
+from lookalike.checks import whole_number
 from lookalike.cli.command import add_json, add_number, add_switch
 from lookalike.cli.output import say, say_json
 from lookalike.cli.sizes import number
@@ -39,9 +40,10 @@ def add(parser: argparse.ArgumentParser) -> None:
         type=number,
         default=COUNT,
         metavar="N",
-        help="signatures of 1024 bits; a fifth as many of 64, a fiftieth for pairs (default 500M)",
+        help="signatures of 1024 bits; a fifth as many of 64, a fiftieth for pairs "
+        "(default 500,000,000)",
     )
-    add_number(parser, "--device", "number of the card (default 0)", default=0)
+    add_number(parser, "--device", "number of the card", default=0)
     add_json(parser, "print an object for each line, as JSON Lines")
 
 
@@ -49,14 +51,14 @@ def run(options: argparse.Namespace) -> None:
     """Print the table, a line at a time."""
     if not options.gpu:
         raise ArgumentError("there is nothing to measure; expected --gpu")
-    if options.count < 1:
-        raise ArgumentError(f"--count is {options.count}; expected 1 or more")
+    count = whole_number("count", options.count, at_least=1)
+    device = whole_number("device", options.device, at_least=0)
     from lookalike.gpu.bench import lines
     from lookalike.gpu.card import card
 
-    here = card(options.device)
+    here = card(device)
     rows = [["case", "signatures", "bits", "queries", "ms", "a pass", "a second", "checked"]]
-    for line in lines(here, options.count):
+    for line in lines(here, count):
         if options.json:
             say_json({"card": here.name, **asdict(line)})
             continue

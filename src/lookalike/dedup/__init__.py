@@ -94,8 +94,8 @@ def dedup(
     bytes a document and 600 MB. A document of more than `max_document` bytes (256 MB, or a twelfth
     of `memory_limit`) is bad: it is refused, or with `skip_bad` left out, before it is held or
     expanded.
-    `device="gpu"`: a CUDA card looks for the pairs of SimHash and TopSig, each with each; the result
-    is the same.
+    `device="gpu"`: a CUDA card looks for the pairs of SimHash and TopSig, each with each, and the
+    result is the same.
     `progress` is called with the name of a step and the share of it that is done.
     """
     from lookalike.dedup.job import run_job

@@ -76,14 +76,10 @@ def _search(tiles: Tiles, queries: Queries, k: int = 10) -> Line:
         tiles.card, lambda: everything_near(tiles, Span(0, tiles.tiles), _some(queries, QUERIES), 0)
     )
     found = _nearest(tiles, queries, k)
-    again = [_nearest(tiles, _some(queries, at + 1, at), k) for at in range(_CHECKED)][
-        : len(queries)
-    ]
-    same = all(
-        np.array_equal(one[at], other[0])
-        for at, others in enumerate(again)
-        for one, other in zip(found, others, strict=True)
-    )
+    same = True
+    for at in range(min(_CHECKED, len(queries))):
+        again = _nearest(tiles, _some(queries, at + 1, at), k)
+        same &= all(np.array_equal(a[at], b[0]) for a, b in zip(found, again, strict=True))
     case = f"the {k} nearest"
     return _line(tiles, case, len(queries), seconds, alone, len(queries) / seconds, same)
 
@@ -110,7 +106,7 @@ def _pairs(tiles: Tiles, radius: int = 102) -> Line:
     found = sum(len(part[0]) for part in near_pairs(tiles, tiles, radius, 10**8, None))
     seconds = time.perf_counter() - begin
     compared = tiles.count * (tiles.count - 1) / 2
-    # Random signatures of 1024 bits are nowhere near: all that can be checked is that none is found.
+    # Random signatures are nowhere near: what can be checked is that none is found.
     return _line(tiles, f"pairs within {radius}", 0, seconds, None, compared / seconds, found == 0)
 
 

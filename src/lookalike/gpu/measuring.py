@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ def speed(card: Card, layout: Layout, count: int | None = None) -> Speed:
         rows = count or 2**30 // layout.stored
         tiles = random_tiles(card, layout, rows)
         seconds = [
-            timed(card, lambda span=span, asked=asked: everything_near(tiles, span, asked, 0))
+            timed(card, partial(everything_near, tiles, span, asked, 0))
             for span, asked in (
                 (Span(0, 0), random_queries(card, layout, 1)),
                 (Span(0, tiles.tiles), random_queries(card, layout, 1)),

@@ -233,16 +233,16 @@ def plan(
     if costs is not None:
         instance("costs", costs, MachineCosts, "what machine_costs() returned, or None")
     prices = machine_costs() if costs is None else costs
-    sorts = (
+    sorts: list[list[Option]] = [
         [scan_option(question, prices)],
         list(slice_options(question, prices)),
         list(block_options(question, prices)),
         list(flip_options(question, prices)),
-    )
+    ]
     if one_of("device", device, ("cpu", "gpu")) == "gpu":
         from lookalike.planning.gpu import gpu_option
 
-        sorts = (*sorts, [gpu_option(question)])
+        sorts.append([gpu_option(question)])
     options = [_best(sort, question) for sort in sorts if sort]
     possible = [option for option in options if option.obstacle is None]
     if not possible:
