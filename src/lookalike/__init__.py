@@ -87,6 +87,7 @@ if TYPE_CHECKING:
     from lookalike.compare.texts import Comparison, compare_texts
     from lookalike.dedup import DedupResult, DedupSettings, PairClusters, cluster_pairs
     from lookalike.evaluation.tune import Tuning, tune
+    from lookalike.gpu import GpuIndex
     from lookalike.indexes import (
         BandIndex,
         BlockIndex,
@@ -134,6 +135,7 @@ __all__ = [
     "FlipIndex",
     "FlipTuning",
     "FormatError",
+    "GpuIndex",
     "Index",
     "ItemError",
     "Kernel",
@@ -226,6 +228,7 @@ __getattr__ = names_from(
         "lookalike.compare.texts": ("Comparison", "compare_texts"),
         "lookalike.dedup": ("DedupResult", "DedupSettings", "PairClusters", "cluster_pairs"),
         "lookalike.evaluation": ("Tuning", "tune"),
+        "lookalike.gpu": ("GpuIndex",),
         "lookalike.indexes": (
             "BandIndex",
             "BlockIndex",

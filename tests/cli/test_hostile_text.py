@@ -87,6 +87,7 @@ CASES = {
     "evaluate list": ["evaluate", NAME, "--expand", NAME],
     "plan": ["plan", "--count", NAME, "--bits", "64", "--radius", "3"],
     "kernels": ["kernels", NAME],
+    "bench": ["bench", "--gpu", "--count", NAME],
     "completion": ["completion", NAME],
     "create": ["collection", "create", f"{NAME}.db", "--name", "other"],
     "create named": ["collection", "create", "docs.db", "--name", NAME],

@@ -14,12 +14,14 @@ import pytest
 import lookalike as la
 from lookalike.cli import COMMANDS, full_parser, main
 from support import cli_corpus as corpus
+from support.fake_card import FakeCard
 from support.refusals import refused
 
 PYTHONIC = re.compile(r"\bla\.|\w\(|\b\w+=['\"\dTFN]|\b[a-z]+_[a-z]")
 """What people who type commands have never heard of."""
 
 CALLS: dict[str, list[str]] = {
+    "bench": ["--gpu"],
     "dedup": ["corpus.jsonl"],
     "compare": ["a.txt", "b.txt"],
     "sign": ["corpus.jsonl", "-o", "out.lookalike"],
@@ -173,6 +175,7 @@ JSON_CALLS = {
     "plan": ["--count", "1000", "--bits", "64", "--radius", "3"],
     "evaluate": ["signatures.lookalike", "--sample", "2", "-k", "1", "--expand", "0"],
     "kernels": [],
+    "bench": ["--gpu", "--count", "1"],
     "collection create": ["new.db"],
     "collection add": ["docs.db", "owl", "The quick brown owl"],
     "collection get": ["docs.db", "fox"],
@@ -189,8 +192,11 @@ JSON_CALLS = {
 
 
 def test_every_command_that_prints_for_programs_has_json(
-    folder: Path, capsys: pytest.CaptureFixture[str]
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("lookalike.gpu.card.card", lambda number: FakeCard())
+    monkeypatch.setattr("lookalike.gpu.bench.PIECE", 512)
+    monkeypatch.setattr("lookalike.gpu.measuring.timed.__defaults__", (1,))
     assert set(JSON_CALLS) == {name for name, _ in commands(full_parser())} - {"demo", "completion"}
     for command, arguments in JSON_CALLS.items():
         assert main([*command.split(), *arguments, "--json"]) == 0, command

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +16,7 @@ from numpy.typing import NDArray
 import lookalike as la
 from lookalike import evaluation
 from support import oracle
+from support.fake_card import FakeCard
 from support.planned import COSTS
 
 __all__ = ["INTERNAL", "calls", "public_callables"]
@@ -85,6 +88,17 @@ def _bands(texts: list[str]) -> la.BandIndex:
 
 def _combined(kinds: Any, weights: Any) -> la.Combined:
     return la.Combined(*(kinds if isinstance(kinds, list) else [kinds]), weights=weights)
+
+
+def on_fake_card(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the same function, for which there is a card."""
+
+    @wraps(call)
+    def called(*arguments: Any, **named: Any) -> Any:
+        with patch("lookalike.gpu.index.card", lambda number: FakeCard()):
+            return call(*arguments, **named)
+
+    return called
 
 
 def calls(folder: Path) -> dict[str, Call]:
@@ -168,6 +182,7 @@ def calls(folder: Path) -> dict[str, Call]:
             tuning.tune_flips,
             {"queries": queries, "weights": asked, "radius": 2},
         ),
+        "GpuIndex": (on_fake_card(la.GpuIndex), {"signatures": rows, "ids": ids}),
         "MinHash": (la.MinHash, {}),
         "Plan.build": (planned.build, {"signatures": rows, "ids": ids}),
         "Projection": (la.Projection, {"bits": 16, "dimensions": 4}),
@@ -295,6 +310,7 @@ def calls(folder: Path) -> dict[str, Call]:
     for index in (
         *(la.ScanIndex(rows), la.SliceIndex(rows, 4), la.BlockIndex(rows), la.FlipIndex(rows)),
         la.ShardedIndex([slices, la.ScanIndex(rows)]),
+        on_fake_card(la.GpuIndex)(rows),
     ):
         kind = type(index).__name__
         everything[f"{kind}.search"] = index.search, {"queries": queries, "k": 3}
@@ -302,7 +318,8 @@ def calls(folder: Path) -> dict[str, Call]:
         everything[f"{kind}.pairs"] = index.pairs, {"radius": 2}
         everything[f"{kind}.name"] = index.name, {"id": 3}
         everything[f"{kind}.save"] = index.save, {"path": folder / kind, "notes": {"a": 1}}
-        everything[f"{kind}.from_bytes"] = type(index).from_bytes, {"data": index.to_bytes()}
+        back = on_fake_card(type(index).from_bytes)
+        everything[f"{kind}.from_bytes"] = back, {"data": index.to_bytes()}
     everything["FlipIndex.within"][1]["weights"] = asked
     for made in (signer, minhash, packed, weighted, la.TopSig(), la.Projection(16, 4)):
         kind = type(made).__name__

@@ -26,7 +26,7 @@ __all__ = ["COMMANDS", "command_line", "main"]
 
 COMMANDS = (
     "dedup", "compare", "sign", "index", "search", "pairs", "collection", "plan", "demo",
-    "evaluate", "kernels", "completion",
+    "evaluate", "kernels", "bench", "completion",
 )  # fmt: skip
 
 

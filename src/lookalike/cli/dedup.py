@@ -36,7 +36,7 @@ from lookalike.cli.streams import (
 from lookalike.compare.methods import NGRAMS
 from lookalike.corpora import Corpus, check_table_target, check_target, format_of, open_corpus
 from lookalike.corpora.targets import check_outside
-from lookalike.dedup import DedupResult, dedup
+from lookalike.dedup import DEVICES, DedupResult, dedup
 from lookalike.errors import ArgumentError, Said
 from lookalike.shown import shown
 from lookalike.storage import check_replaceable, same_file
@@ -160,6 +160,12 @@ def _add_work_options(parser: argparse.ArgumentParser) -> None:
         "--memory-limit", type=byte_count, metavar="SIZE", help="such as 8GB; the rest is on disk"
     )
     add_threads(group)
+    group.add_argument(
+        "--device",
+        choices=DEVICES,
+        default="cpu",
+        help="gpu: a CUDA card looks for the pairs of simhash and topsig (default cpu)",
+    )
 
 
 def run(options: argparse.Namespace) -> None:
@@ -186,6 +192,7 @@ def run(options: argparse.Namespace) -> None:
             max_document=options.max_document,
             skip_bad=options.skip_bad,
             threads=options.threads,
+            device=options.device,
             progress=progress,
             **settings,
         )

@@ -98,6 +98,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="signatures that will be looked for (default: some of the collection, each looked for "
         "among the others)",
     )
+    parser.add_argument(
+        "--device",
+        choices=("cpu", "gpu"),
+        default="cpu",
+        help="gpu: weigh a CUDA card, too (default cpu)",
+    )
     add_switch(parser, "--measure", "measure what steps cost on this machine again")
     add_switch(parser, "--json", "print JSON in place of a table")
 
@@ -122,6 +128,7 @@ def run(options: argparse.Namespace) -> None:
         memory=options.memory,
         queries=queries,
         signatures=open_index(options.signatures).living()[0] if options.signatures else None,
+        device=options.device,
         costs=machine_costs(refresh=True) if options.measure else None,
     )
     if options.json:

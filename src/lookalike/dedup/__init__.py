@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ALIASES",
     "CLUSTERINGS",
+    "DEVICES",
     "METHODS",
     "STEPS",
     "DedupCounts",
@@ -39,7 +40,13 @@ __getattr__ = names_from(
         "lookalike.dedup.survivors.pair_clusters": ("PairClusters", "cluster_pairs"),
         "lookalike.dedup.progress": ("STEPS",),
         "lookalike.dedup.result": ("DedupCounts", "DedupResult"),
-        "lookalike.dedup.settings": ("ALIASES", "CLUSTERINGS", "METHODS", "DedupSettings"),
+        "lookalike.dedup.settings": (
+            "ALIASES",
+            "CLUSTERINGS",
+            "DEVICES",
+            "METHODS",
+            "DedupSettings",
+        ),
         "lookalike.dedup.pairs.verify": ("VerifiedPairs",),
     },
 )
@@ -57,6 +64,7 @@ def dedup(
     max_document: SupportsIndex | None = None,
     skip_bad: bool = False,
     threads: SupportsIndex | None = None,
+    device: str = "cpu",
     progress: Callable[[str, float], None] | None = None,
     save_signatures: str | os.PathLike[str] | None = None,
     **settings: Any,
@@ -86,6 +94,8 @@ def dedup(
     bytes a document and 600 MB. A document of more than `max_document` bytes (256 MB, or a twelfth
     of `memory_limit`) is bad: it is refused, or with `skip_bad` left out, before it is held or
     expanded.
+    `device="gpu"`: a CUDA card looks for the pairs of SimHash and TopSig, each with each, and the
+    result is the same.
     `progress` is called with the name of a step and the share of it that is done.
     """
     from lookalike.dedup.job import run_job
@@ -101,6 +111,7 @@ def dedup(
         max_document=max_document,
         skip_bad=skip_bad,
         threads=threads,
+        device=device,
         progress=progress,
         save_signatures=save_signatures,
         settings=settings,

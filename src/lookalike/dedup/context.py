@@ -29,6 +29,7 @@ class JobContext:
     skip_bad: bool
     memory_limit: int | None
     threads: int
+    device: str
     progress: JobProgress
     work: WorkFolder
 

@@ -10,7 +10,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from lookalike.checks import callback, file_path, flag, thread_count
+from lookalike.checks import callback, file_path, flag, one_of, thread_count
 from lookalike.corpora import Corpus, format_of, open_corpus
 from lookalike.corpora.columns import Columns, find_columns
 from lookalike.corpora.formats.duck import limited
@@ -25,7 +25,7 @@ from lookalike.dedup.pairs.verify import earlier_verdict, verify_pairs
 from lookalike.dedup.progress import JobProgress
 from lookalike.dedup.read import OldSignatures, Source, read_documents
 from lookalike.dedup.result import DedupResult
-from lookalike.dedup.settings import ALIASES, DedupSettings
+from lookalike.dedup.settings import ALIASES, DEVICES, DedupSettings
 from lookalike.dedup.sign import collapse, sign_documents
 from lookalike.dedup.survivors.choose import choose_survivors, ranks
 from lookalike.dedup.survivors.cluster import cluster_documents
@@ -33,7 +33,7 @@ from lookalike.dedup.survivors.drop_groups import drop_groups, with_named
 from lookalike.dedup.survivors.keep_function import GroupChoices
 from lookalike.dedup.survivors.likeness import likeness
 from lookalike.dedup.work_folder import WorkFolder, naming
-from lookalike.errors import ArgumentError, FormatError
+from lookalike.errors import ArgumentError, FormatError, Said
 from lookalike.signatures.files import load_signatures
 from lookalike.suggestions import did_you_mean
 
@@ -54,6 +54,7 @@ def run_job(
     max_document: SupportsIndex | None,
     skip_bad: bool,
     threads: SupportsIndex | None,
+    device: str,
     progress: Callable[[str, float], None] | None,
     save_signatures: str | os.PathLike[str] | None,
     settings: dict[str, Any],
@@ -62,6 +63,7 @@ def run_job(
     chosen = _settings(settings)
     skip_bad = flag("skip_bad", skip_bad)
     progress = callback("progress", progress)
+    _check_device(device, chosen)
     if work is not None:
         work = file_path("work", work)
         chosen.feature_kind().check_lasting()
@@ -75,7 +77,7 @@ def run_job(
     count = thread_count(threads)
     old = _open_old(against, chosen, columns, format, longest)
     folder = WorkFolder(work)
-    job = JobContext(chosen, skip_bad, limit, count, JobProgress(progress), folder)
+    job = JobContext(chosen, skip_bad, limit, count, device, JobProgress(progress), folder)
     try:
         with limited(*job.limits):
             result = _steps(job, Source(corpus, columns, corpus.identity()), old)
@@ -84,6 +86,24 @@ def run_job(
             return result
     finally:
         folder.close()
+
+
+def _check_device(device: str, settings: DedupSettings) -> None:
+    """Refuse a card that is not there, or that there is nothing to do for."""
+    if one_of("device", device, DEVICES) == "cpu":
+        return
+    if settings.method == "minhash" or not settings.by_signatures:
+        raise ArgumentError(
+            Said("device='gpu'", "--device gpu"),
+            " looks for pairs of signatures of ",
+            Said("method='simhash'", "--method simhash"),
+            " or ",
+            Said("'topsig'", "topsig"),
+            " that propose them; there is nothing to do for it here: leave it out",
+        )
+    from lookalike.gpu.card import card
+
+    card(0)  # before anything is read, it says that there is none
 
 
 def _steps(job: JobContext, source: Source, old: Source | OldSignatures | None) -> DedupResult:

@@ -32,6 +32,9 @@ RULES = ("first", "last", "longest", "shortest", "none")
 ALIASES = {"num_perm": "permutations", "ngram_size": "ngram", "bit_diff": "radius"}
 """What other tools call some of the settings."""
 
+DEVICES = ("cpu", "gpu")
+"""Where pairs of signatures are looked for."""
+
 _SPREAD = {"minhash": 0.0, "simhash": 2.2, "topsig": 1.2}
 """Standard deviations that the radius lies above the mean distance of pairs at the threshold; so
 many that 99% of them are found. TopSig's lie nearer than the mean.

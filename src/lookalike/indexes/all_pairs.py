@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,10 @@ from lookalike import _native
 from lookalike.errors import ResultTooLargeError, Said
 from lookalike.indexes.results import NO_LIMIT, Pairs, as_int64
 
-__all__ = ["pairs_of_rows"]
+__all__ = ["PairColumns", "pairs_of_rows", "too_many_pairs"]
+
+Compare = Callable[[NDArray[np.uint8] | None, int], "PairColumns"]
+"""Returns pairs of rows that are not skipped (1), or raises `too_many_pairs` beyond a limit."""
 
 PairColumns = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]
 
@@ -25,11 +29,13 @@ def pairs_of_rows(
     threads: int,
     *,
     each_with_each: bool = False,
+    compare: Compare | None = None,
 ) -> Pairs:
     """Return the pairs of distinct ids within the radius, each once; see `Index.pairs`.
 
     Equal signatures form a group; one of each group is compared with those of other groups, by
-    blocks where that is cheaper than `each_with_each`. Time beside that: sorting, and the output.
+    blocks where that is cheaper than `each_with_each`, or as `compare` does it. Time beside that:
+    sorting, and the output.
     """
     rows = np.ascontiguousarray(signatures)
     groups = _Groups.of(rows, ids)
@@ -37,11 +43,14 @@ def pairs_of_rows(
     inside = sizes - 1 if collapse else sizes * (sizes - 1) // 2
     within_groups = int(inside.sum())  # less than 2**63 for fewer than 2**32 signatures
     if within_groups > limit:
-        raise _too_many(limit, radius, len(ids))
-    found = _compare(rows, groups, radius, limit, threads, each_with_each)
+        raise too_many_pairs(limit, radius, len(ids))
+    if compare is None:
+        found = _compare(rows, groups, radius, limit, threads, each_with_each)
+    else:
+        found = compare(groups.skipped(), limit)
     between = [found] if collapse else groups.products(found, limit - within_groups)
     if between is None or within_groups + sum(len(part[0]) for part in between) > limit:
-        raise _too_many(limit, radius, len(ids))
+        raise too_many_pairs(limit, radius, len(ids))
     parts = [groups.stars() if collapse else groups.cliques(), *between]
     one, two, far = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     one, two = ids[one], ids[two]
@@ -159,12 +168,13 @@ def _compare(
             some = rows if kept is None else rows[kept]
             found = _native.scan_pairs(some, kept, True, radius, min(limit, NO_LIMIT), threads)
     except _native.TooManyResults:
-        raise _too_many(limit, radius, len(rows)) from None
+        raise too_many_pairs(limit, radius, len(rows)) from None
     left, right, distances = found
     return as_int64(left), as_int64(right), distances
 
 
-def _too_many(limit: int, radius: int, count: int) -> ResultTooLargeError:
+def too_many_pairs(limit: int, radius: int, count: int) -> ResultTooLargeError:
+    """Return the error for more pairs than the caller's limit."""
     return ResultTooLargeError(
         "more than ",
         Said(f"limit={limit}", f"{limit:,}"),

@@ -16,7 +16,7 @@ from lookalike.signatures.arrays import MAX_BITS
 if TYPE_CHECKING:
     from lookalike.storage import Container
 
-__all__ = ["Rows", "as_ids"]
+__all__ = ["Rows", "as_ids", "check_ids"]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -34,7 +34,7 @@ class Rows:
         rows = as_signatures(signatures)
         if ids is None:
             return cls(rows)
-        return cls(rows, *_check_ids(ids, len(rows)))
+        return cls(rows, *check_ids(ids, len(rows)))
 
     def __len__(self) -> int:
         return len(self.signatures)
@@ -102,7 +102,7 @@ def as_ids(ids: NDArray[Any]) -> NDArray[np.int64]:
     return values
 
 
-def _check_ids(ids: ArrayLike, count: int) -> tuple[NDArray[np.int64], bool]:
+def check_ids(ids: ArrayLike, count: int) -> tuple[NDArray[np.int64], bool]:
     """Return valid ids and whether they ascend."""
     array = as_array("ids", ids)
     if array.ndim != 1 or len(array) != count:

@@ -9,7 +9,7 @@ from typing import Any, SupportsFloat, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lookalike.checks import instance, share, whole_number
+from lookalike.checks import instance, one_of, share, whole_number
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes.base import Index
 from lookalike.indexes.scan import ScanIndex
@@ -158,6 +158,10 @@ class Plan:
             )
         if self.chosen.index == "flips":
             return FlipIndex(rows, chosen["header_bits"], ids, threads=threads)
+        if self.chosen.index == "gpu":
+            from lookalike.gpu import GpuIndex
+
+            return GpuIndex(rows, ids)
         return ScanIndex(rows, ids)
 
     def to_dict(self) -> dict[str, Any]:
@@ -190,6 +194,7 @@ def plan(
     memory: SupportsIndex | None = None,
     queries: SupportsIndex | ArrayLike | None = None,
     signatures: ArrayLike | None = None,
+    device: str = "cpu",
     costs: MachineCosts | None = None,
 ) -> Plan:
     """Weigh every sort of index for `count` signatures and choose the quickest that will do.
@@ -204,6 +209,8 @@ def plan(
     `count` and `bits` are theirs unless told. Signatures of queries may be given as `queries`; else
     some of the collection are looked for among the others. It takes seconds. Without `signatures`,
     bits are assumed to be fair and independent, and neighbours to be within a tenth of the bits.
+
+    With `device="gpu"` the first CUDA card is weighed, too, by what a search on it takes now.
 
     Costs of single steps are measured on this machine the first time, in less than a second, and
     kept; see `machine_costs`.
@@ -226,12 +233,16 @@ def plan(
     if costs is not None:
         instance("costs", costs, MachineCosts, "what machine_costs() returned, or None")
     prices = machine_costs() if costs is None else costs
-    sorts = (
+    sorts: list[list[Option]] = [
         [scan_option(question, prices)],
         list(slice_options(question, prices)),
         list(block_options(question, prices)),
         list(flip_options(question, prices)),
-    )
+    ]
+    if one_of("device", device, ("cpu", "gpu")) == "gpu":
+        from lookalike.planning.gpu import gpu_option
+
+        sorts.append([gpu_option(question)])
     options = [_best(sort, question) for sort in sorts if sort]
     possible = [option for option in options if option.obstacle is None]
     if not possible:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.dedup.work_folder import release
 from lookalike.errors import ResultTooLargeError
-from lookalike.indexes.base import DEFAULT_LIMIT
+from lookalike.indexes.base import DEFAULT_LIMIT, Index
 from lookalike.indexes.results import as_int64
 
 __all__ = ["NearbyRows"]
@@ -42,6 +42,7 @@ class NearbyRows:
         most: int,
         limit: int | None,
         threads: int,
+        device: str = "cpu",
     ) -> None:
         self._signatures = signatures
         self._rank = rank
@@ -49,17 +50,16 @@ class NearbyRows:
         self._most = most
         self._limit = min(DEFAULT_LIMIT, most * len(signatures), limit or DEFAULT_LIMIT)
         self._threads = threads
+        self._device = device
         self.crowded = 0
 
     def pairs(self, progress: Callable[[float], None]) -> Iterator[Batch]:
         """Yield pairs of rows, the one of better rank first; `progress` hears the share done."""
-        from lookalike.indexes import SliceIndex  # MinHash does without it
-
         by_rank = np.argsort(self._rank, kind="stable")
         places = np.empty(len(by_rank), np.int64)
         places[by_rank] = np.arange(len(by_rank))
         try:
-            found = SliceIndex(self._signatures, ids=places, threads=self._threads).pairs(
+            found = self._index(places).pairs(
                 self._radius, limit=self._limit, collapse=True, threads=self._threads
             )
         except ResultTooLargeError:
@@ -67,6 +67,16 @@ class NearbyRows:
                 yield by_rank[left], by_rank[right], distances
         else:
             yield by_rank[found.left], by_rank[found.right], found.distances
+
+    def _index(self, ids: NDArray[np.int64]) -> Index:
+        """Return the index that finds pairs: by slices, or each with each on a card."""
+        if self._device == "gpu":
+            from lookalike.gpu import GpuIndex
+
+            return GpuIndex(self._signatures, ids)
+        from lookalike.indexes import SliceIndex  # MinHash does without it
+
+        return SliceIndex(self._signatures, ids=ids, threads=self._threads)
 
     def _some_pairs(
         self, by_rank: NDArray[np.int64], progress: Callable[[float], None]

@@ -214,6 +214,7 @@ def _by_slices(
         most=LARGEST_GROUP,
         limit=job.most_pairs(len(signed.too_short)),
         threads=job.threads,
+        device=job.device,
     )
     for better, worse, distances in rows.pairs(partial(job.progress.step, "propose")):
         found.proposed += len(better)

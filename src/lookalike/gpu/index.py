@@ -1,0 +1,294 @@
+"""GpuIndex: the scan on a graphics card, with the same answers bit for bit."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lookalike.checks import callback, flag, neighbor_count, thread_count, whole_number
+from lookalike.errors import ArgumentError
+from lookalike.gpu.card import card
+from lookalike.gpu.finding import MOST_QUERIES, MOST_SIGNATURES, Queries
+from lookalike.gpu.layout import Layout
+from lookalike.gpu.nearest import Nearest, queries_at_once
+from lookalike.gpu.pairs import allowed_bits, near_pairs
+from lookalike.gpu.source import Source, at_or_none
+from lookalike.gpu.tiles import Tiles, refuse_too_many
+from lookalike.gpu.within import Found, TooMany, within
+from lookalike.indexes.all_pairs import PairColumns, pairs_of_rows, too_many_pairs
+from lookalike.indexes.among import Among, Chosen
+from lookalike.indexes.base import DEFAULT_LIMIT, Index
+from lookalike.indexes.merging import merged_matches
+from lookalike.indexes.results import Matches, Neighbors, Pairs, too_many_matches
+from lookalike.signatures import as_queries
+
+if TYPE_CHECKING:
+    from lookalike.storage import Container
+
+_COPIED = 32
+"""Where one signature in so many is chosen, or fewer, those are copied and only they are read."""
+
+Progress = Callable[[int, int], object]
+
+
+class GpuIndex(Index):
+    """Exhaustive search on a CUDA card: always exact, the answers of `ScanIndex`.
+
+    `signatures` come as NumPy arrays, mapped files, CuPy arrays or anything with DLPack, are
+    copied to the card `device` in pieces and arranged there; `progress(done, count)` is called as
+    they arrive. With `stream=True` they stay where they are and pass through the card at each
+    search, which then takes as long as the copy: for more than a card has memory for. Several
+    cards: a `ShardedIndex` of one `GpuIndex` each.
+
+    Widths from 8 to 4096 bits. 64, 128 and multiples of 256 bits take no more memory than they
+    have; others as much as the next of these. `save` writes the file of a `ScanIndex`, which opens
+    everywhere.
+    """
+
+    kind: ClassVar[str] = "scan"  # of its files
+
+    def __init__(
+        self,
+        signatures: Any,
+        ids: ArrayLike | None = None,
+        *,
+        device: SupportsIndex = 0,
+        stream: bool = False,
+        progress: Progress | None = None,
+    ) -> None:
+        self._card = card(whole_number("device", device, at_least=0))
+        self._streaming = flag("stream", stream)
+        self._place(Source.of(self._card, signatures, ids), callback("progress", progress))
+
+    def _place(self, source: Source, progress: Progress | None) -> None:
+        """Bring the signatures to the card, unless they are to stay."""
+        self._source = source
+        self._layout = Layout.of(source.bits)
+        self._asking = threading.Lock()  # a card does one thing at a time; memory is for one, too
+        if len(source) > MOST_SIGNATURES:
+            raise ArgumentError(
+                f"there are {len(source):,} signatures; a card takes up to {MOST_SIGNATURES:,}: "
+                "divide them over several"
+            )
+        self._tiles: Tiles | None = None
+        if not self._streaming:
+            with self._card:
+                refuse_too_many(self._card, self._layout, len(source))
+                self._tiles = source.tiles(self._layout, progress)
+
+    @property
+    def bits(self) -> int:
+        """How many bits each signature has."""
+        return self._source.bits
+
+    @property
+    def own_ids(self) -> bool:
+        """Whether ids are the caller's."""
+        return self._source.ids is not None
+
+    @property
+    def next_id(self) -> int:
+        """One more than the largest id."""
+        return self._source.next_id
+
+    def __len__(self) -> int:
+        return len(self._source)
+
+    def _living(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        with self._card:
+            return self._source.signatures(), self._source.all_ids()
+
+    def search(
+        self,
+        queries: ArrayLike,
+        k: SupportsIndex,
+        *,
+        among: Among | None = None,
+        threads: SupportsIndex | None = None,
+    ) -> Neighbors:
+        """Return the k nearest signatures of each query, nearest first, ties by id; exact.
+
+        `among` as for `ScanIndex.search`. `threads` is for other indexes.
+        """
+        rows = as_queries(queries, self.bits)
+        wanted = neighbor_count(k, len(rows), len(self))
+        thread_count(threads)
+        ids = np.full((len(rows), wanted), -1, np.int64)
+        far = np.full((len(rows), wanted), -1, np.int32)
+        with self._asking, self._card:
+            chosen = self._chosen(among)
+            step = queries_at_once(len(self), wanted)
+            for begin in range(0, len(rows), step):
+                some = Queries.of(self._card, self._layout, rows[begin : begin + step])
+                found, far[begin : begin + step] = self._nearest(some, wanted, chosen)
+                ids[begin : begin + step] = self._source.ids_at(found)
+        return Neighbors(ids, far, exact=True)
+
+    def _nearest(
+        self, queries: Queries, k: int, chosen: NDArray[np.bool_] | None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        nearest: Nearest | None = None
+        places = self._few(chosen)
+        for tiles, allowed in self._parts(chosen, places):
+            if nearest is None:
+                nearest = Nearest(tiles, queries, k)
+                nearest.sample(tiles, allowed)
+            nearest.add(tiles, allowed)
+        if nearest is None:
+            return np.full((len(queries), k), -1), np.full((len(queries), k), -1, np.int32)
+        found, far = nearest.result()
+        return found if places is None else at_or_none(places, found), far
+
+    def within(
+        self,
+        queries: ArrayLike,
+        radius: SupportsIndex,
+        *,
+        limit: SupportsIndex = DEFAULT_LIMIT,
+        among: Among | None = None,
+        threads: SupportsIndex | None = None,
+    ) -> Matches:
+        """Return every signature at distance `radius` or less from each query; exact.
+
+        `among` and `limit` as for `ScanIndex.within`; `threads` is for other indexes.
+        """
+        rows = as_queries(queries, self.bits)
+        most, near = whole_number("limit", limit, at_least=0), self._radius(radius)
+        thread_count(threads)
+        parts: list[Found] = []
+        with self._asking, self._card:
+            chosen = self._chosen(among)
+            places = self._few(chosen)
+            try:
+                for begin in range(0, len(rows), MOST_QUERIES):
+                    some = Queries.of(self._card, self._layout, rows[begin : begin + MOST_QUERIES])
+                    left = most - sum(len(part[0]) for part in parts)
+                    for query, found, far in within(self._parts(chosen, places), some, near, left):
+                        own = found if places is None else places[found]
+                        parts.append((query + begin, self._source.ids_at(own), far))
+            except TooMany:
+                raise too_many_matches(most, radius, len(rows)) from None
+        return merged_matches(len(rows), parts, exact=True)
+
+    def pairs(
+        self,
+        radius: SupportsIndex,
+        *,
+        limit: SupportsIndex = DEFAULT_LIMIT,
+        collapse: bool = False,
+        threads: SupportsIndex | None = None,
+    ) -> Pairs:
+        """Return every pair of the collection at distance `radius` or less, each once; exact.
+
+        Each is compared with each on the card; what equals another is found before, on the
+        processor. See `Index.pairs`.
+        """
+        near, most = self._radius(radius), whole_number("limit", limit, at_least=0)
+        together, workers = flag("collapse", collapse), thread_count(threads)
+        signatures, ids = self.living()
+        return pairs_of_rows(
+            signatures, ids, near, most, together, workers,
+            compare=lambda skipped, left: self._compare(near, skipped, left),
+        )  # fmt: skip
+
+    def _compare(self, radius: int, skipped: NDArray[np.uint8] | None, limit: int) -> PairColumns:
+        """Return pairs of rows as they were given, none of them skipped."""
+        order = self._source.order
+        wanted = None
+        if skipped is not None:
+            wanted = skipped == 0 if order is None else skipped[order] == 0
+        columns = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32))]
+        with self._asking, self._card:
+            try:
+                for strips in self._whole():
+                    for others in self._whole(strips):
+                        for found in near_pairs(strips, others, radius, limit, wanted):
+                            limit -= len(found[0])
+                            columns.append(found)
+            except TooMany:
+                raise too_many_pairs(limit, radius, len(self)) from None
+        left, right, far = (np.concatenate(parts) for parts in zip(*columns, strict=True))
+        return (left, right, far) if order is None else (order[left], order[right], far)
+
+    def _whole(self, first: Tiles | None = None) -> Iterator[Tiles]:
+        """Yield all parts, or one and those behind it."""
+        if self._tiles is not None:
+            yield self._tiles
+            return
+        if first is not None:
+            yield first
+        yield from self._source.passing(
+            self._layout, 0 if first is None else first.base + first.count
+        )
+
+    def _parts(
+        self, chosen: NDArray[np.bool_] | None, places: NDArray[np.int64] | None
+    ) -> Iterator[tuple[Tiles, Any]]:
+        """Yield what is to be searched, each part with the bits of what is allowed in it."""
+        if places is not None:
+            yield self._source.only(self._layout, self._tiles, places), None
+            return
+        for tiles in self._whole():
+            here = None if chosen is None else chosen[tiles.base : tiles.base + tiles.count]
+            yield tiles, None if here is None else allowed_bits(self._card, here)
+
+    def _chosen(self, among: Among | None) -> NDArray[np.bool_] | None:
+        """Return which positions may be found; None: all."""
+        if among is None:
+            return None
+        return Chosen.of(among, self.next_id).has(self._source.ids_in_order)
+
+    def _few(self, chosen: NDArray[np.bool_] | None) -> NDArray[np.int64] | None:
+        """Return the chosen positions where they are so few that copies of them are searched."""
+        if chosen is None or _COPIED * int(np.count_nonzero(chosen)) > len(chosen):
+            return None
+        return np.flatnonzero(chosen)
+
+    def _radius(self, radius: SupportsIndex) -> int:
+        return min(whole_number("radius", radius, at_least=0), self.bits)
+
+    @property
+    def memory_bytes(self) -> int:
+        """How many bytes of the card's memory are taken."""
+        return 0 if self._tiles is None else self._tiles.nbytes
+
+    def stats(self) -> dict[str, Any]:
+        """Return what there is to know about the index, in plain values."""
+        return {
+            **super().stats(),
+            "index": "gpu",
+            "card": self._card.name,
+            "device": self._card.number,
+            "stream": self._streaming,
+            "tensor_instructions": self._card.has_tensors,
+        }
+
+    def __copy__(self) -> Self:
+        return self  # nothing of it ever changes
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    @classmethod
+    def from_bytes(cls, data: bytes | bytearray | memoryview) -> Self:
+        """Return the index that `to_bytes` wrote, on the first card."""
+        from lookalike.indexes.scan import ScanIndex
+
+        scan = ScanIndex.from_bytes(data)
+        index = cls(scan.signatures, scan.ids)
+        index.signer, index.names = scan.signer, scan.names
+        return index
+
+    def _meta(self) -> dict[str, Any]:
+        return {**super()._meta(), "ascending_ids": True}
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        with self._card:
+            return self._source.arrays()
+
+    def _restore(self, container: Container) -> None:
+        raise NotImplementedError  # a file of this kind is opened as a ScanIndex
