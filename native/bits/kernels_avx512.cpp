@@ -11,8 +11,13 @@ inline __m512i load(const std::uint8_t* from) {
     return _mm512_loadu_si512(from);
 }
 
-inline __m512i ones_per_word(__m512i left, __m512i right) {
-    return _mm512_popcnt_epi64(_mm512_xor_si512(left, right));
+// The ones of left ^ right, or of (left ^ right) & mask, which is one instruction as well.
+template <bool kMasked>
+inline __m512i ones_per_word(__m512i left, __m512i right, __m512i mask) {
+    if constexpr (kMasked)
+        return _mm512_popcnt_epi64(_mm512_ternarylogic_epi64(left, right, mask, 0x28));
+    else
+        return _mm512_popcnt_epi64(_mm512_xor_si512(left, right));
 }
 
 // The bytes behind the last whole 64 of a signature; a masked load does not touch the others.
@@ -37,19 +42,25 @@ inline __m512i in_row_order(__m512i interleaved) {
 }
 
 // Eight partial sums over one pair; together they are its distance.
-template <std::size_t kBytes>
-inline __m512i lanes_of_pair(const std::uint8_t* left, const std::uint8_t* right,
-                             std::size_t bytes) {
+template <std::size_t kBytes, bool kMasked>
+inline __m512i lanes_of_pair(const std::uint8_t* left, const std::uint8_t* right, std::size_t bytes,
+                             const std::uint8_t* mask) {
+    const auto counting = [&](__mmask64 lanes, std::size_t at) {
+        return kMasked ? _mm512_maskz_loadu_epi8(lanes, mask + at) : _mm512_setzero_si512();
+    };
     const std::size_t width = kBytes == kAnyWidth ? bytes : kBytes;
     __m512i sums = _mm512_setzero_si512();
     for (std::size_t at = 0; at + 64 <= width; at += 64)
-        sums = _mm512_add_epi64(sums, ones_per_word(load(left + at), load(right + at)));
+        sums = _mm512_add_epi64(sums, ones_per_word<kMasked>(load(left + at), load(right + at),
+                                                             counting(~__mmask64{0}, at)));
     if (kBytes % 64 != 0 || kBytes == kAnyWidth) {
         const __mmask64 tail = tail_mask(width);
         const std::size_t at = width / 64 * 64;
         if (tail != 0)
-            sums = _mm512_add_epi64(sums, ones_per_word(_mm512_maskz_loadu_epi8(tail, left + at),
-                                                        _mm512_maskz_loadu_epi8(tail, right + at)));
+            sums = _mm512_add_epi64(
+                sums, ones_per_word<kMasked>(_mm512_maskz_loadu_epi8(tail, left + at),
+                                             _mm512_maskz_loadu_epi8(tail, right + at),
+                                             counting(tail, at)));
     }
     return sums;
 }
@@ -57,39 +68,53 @@ inline __m512i lanes_of_pair(const std::uint8_t* left, const std::uint8_t* right
 struct Avx512 {
     static constexpr std::size_t group = 8;
 
-    template <std::size_t kBytes>
-    static std::uint32_t one(const std::uint8_t* left, const std::uint8_t* right,
-                             std::size_t bytes) {
+    template <std::size_t kBytes, bool kMasked>
+    static std::uint32_t one(const std::uint8_t* left, const std::uint8_t* right, std::size_t bytes,
+                             const std::uint8_t* mask) {
         if constexpr (kBytes == 8)
-            return static_cast<std::uint32_t>(_mm_popcnt_u64(load_word(left) ^ load_word(right)));
+            return static_cast<std::uint32_t>(
+                _mm_popcnt_u64(counted<kMasked>(load_word(left) ^ load_word(right), mask, 0, 8)));
         else
             return static_cast<std::uint32_t>(
-                _mm512_reduce_add_epi64(lanes_of_pair<kBytes>(left, right, bytes)));
+                _mm512_reduce_add_epi64(lanes_of_pair<kBytes, kMasked>(left, right, bytes, mask)));
     }
 
-    // 64 bytes or more, and any other width: a register of partial sums per row.
-    template <std::size_t kBytes>
-    struct Query {
-        const std::uint8_t* query;
-        std::size_t bytes;
+    // Any width: a register of partial sums per row, which `lanes(row, bytes)` gives.
+    template <class Lanes>
+    static __m512i of_rows(const std::uint8_t* rows, std::size_t width, Lanes lanes) {
+        __m512i sums[group];
+        for (std::size_t index = 0; index < group; ++index) {
+            sums[index] = lanes(rows + index * width);
+            keep_order();
+        }
+        const __m512i rows03 = add_lanes(add_words(sums[0], sums[1]), add_words(sums[2], sums[3]));
+        const __m512i rows47 = add_lanes(add_words(sums[4], sums[5]), add_words(sums[6], sums[7]));
+        return add_lanes(rows03, rows47);
+    }
 
-        Query(const std::uint8_t* from, std::size_t width) : query(from), bytes(width) {}
+    // 64 bytes or twice that: query and mask stay in registers. Read again for each row, the mask
+    // would be one load more to two.
+    template <std::size_t kBytes, bool kMasked>
+    struct Query {
+        static constexpr std::size_t kParts = kBytes / 64;
+        __m512i query[kParts], mask[kParts];
+
+        Query(const std::uint8_t* from, std::size_t, const std::uint8_t* counting) {
+            for (std::size_t part = 0; part < kParts; ++part) {
+                query[part] = load(from + 64 * part);
+                mask[part] = kMasked ? load(counting + 64 * part) : _mm512_setzero_si512();
+            }
+        }
 
         __m512i distances(const std::uint8_t* rows) const {
-            const std::size_t width = kBytes == kAnyWidth ? bytes : kBytes;
-            const auto row = [&](std::size_t index) {
-                return lanes_of_pair<kBytes>(query, rows + index * width, width);
-            };
-            __m512i sums[group];
-            for (std::size_t index = 0; index < group; ++index) {
-                sums[index] = row(index);
-                keep_order();
-            }
-            const __m512i rows03 =
-                add_lanes(add_words(sums[0], sums[1]), add_words(sums[2], sums[3]));
-            const __m512i rows47 =
-                add_lanes(add_words(sums[4], sums[5]), add_words(sums[6], sums[7]));
-            return add_lanes(rows03, rows47);
+            return of_rows(rows, kBytes, [&](const std::uint8_t* row) {
+                __m512i sums = ones_per_word<kMasked>(query[0], load(row), mask[0]);
+                for (std::size_t part = 1; part < kParts; ++part)
+                    sums = _mm512_add_epi64(
+                        sums,
+                        ones_per_word<kMasked>(query[part], load(row + 64 * part), mask[part]));
+                return sums;
+            });
         }
     };
 
@@ -98,7 +123,7 @@ struct Avx512 {
     static __m512i of_pairs(const std::uint8_t* const* left, const std::uint8_t* const* right,
                             std::size_t bytes) {
         const auto pair = [&](std::size_t index) {
-            return lanes_of_pair<kBytes>(left[index], right[index], bytes);
+            return lanes_of_pair<kBytes, false>(left[index], right[index], bytes, nullptr);
         };
         const __m512i pairs03 = add_lanes(add_words(pair(0), pair(1)), add_words(pair(2), pair(3)));
         const __m512i pairs47 = add_lanes(add_words(pair(4), pair(5)), add_words(pair(6), pair(7)));
@@ -126,41 +151,72 @@ struct Avx512 {
     }
 };
 
-// Narrow signatures share a register: eight rows, four or two, against the query repeated.
+template <bool kMasked>
+struct Avx512::Query<kAnyWidth, kMasked> {
+    const std::uint8_t* query;
+    std::size_t bytes;
+    const std::uint8_t* mask;
 
-template <>
-struct Avx512::Query<8> {
-    __m512i query;
-
-    Query(const std::uint8_t* from, std::size_t)
-        : query(_mm512_set1_epi64(static_cast<long long>(load_word(from)))) {}
-
-    __m512i distances(const std::uint8_t* rows) const { return ones_per_word(query, load(rows)); }
-};
-
-template <>
-struct Avx512::Query<16> {
-    __m512i query;
-
-    Query(const std::uint8_t* from, std::size_t)
-        : query(_mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)))) {}
+    Query(const std::uint8_t* from, std::size_t width, const std::uint8_t* counting)
+        : query(from), bytes(width), mask(counting) {}
 
     __m512i distances(const std::uint8_t* rows) const {
-        return in_row_order(
-            add_words(ones_per_word(query, load(rows)), ones_per_word(query, load(rows + 64))));
+        return of_rows(rows, bytes, [&](const std::uint8_t* row) {
+            return lanes_of_pair<kAnyWidth, kMasked>(query, row, bytes, mask);
+        });
     }
 };
 
-template <>
-struct Avx512::Query<32> {
-    __m512i query;
+// Narrow signatures share a register: eight rows, four or two, against the query repeated.
 
-    Query(const std::uint8_t* from, std::size_t)
-        : query(
-              _mm512_broadcast_i64x4(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)))) {}
+template <bool kMasked>
+struct Avx512::Query<8, kMasked> {
+    __m512i query, mask;
+
+    Query(const std::uint8_t* from, std::size_t, const std::uint8_t* counting)
+        : query(repeated(from)), mask(kMasked ? repeated(counting) : _mm512_setzero_si512()) {}
+
+    static __m512i repeated(const std::uint8_t* from) {
+        return _mm512_set1_epi64(static_cast<long long>(load_word(from)));
+    }
 
     __m512i distances(const std::uint8_t* rows) const {
-        const auto rows_at = [&](std::size_t at) { return ones_per_word(query, load(rows + at)); };
+        return ones_per_word<kMasked>(query, load(rows), mask);
+    }
+};
+
+template <bool kMasked>
+struct Avx512::Query<16, kMasked> {
+    __m512i query, mask;
+
+    Query(const std::uint8_t* from, std::size_t, const std::uint8_t* counting)
+        : query(repeated(from)), mask(kMasked ? repeated(counting) : _mm512_setzero_si512()) {}
+
+    static __m512i repeated(const std::uint8_t* from) {
+        return _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+    }
+
+    __m512i distances(const std::uint8_t* rows) const {
+        return in_row_order(add_words(ones_per_word<kMasked>(query, load(rows), mask),
+                                      ones_per_word<kMasked>(query, load(rows + 64), mask)));
+    }
+};
+
+template <bool kMasked>
+struct Avx512::Query<32, kMasked> {
+    __m512i query, mask;
+
+    Query(const std::uint8_t* from, std::size_t, const std::uint8_t* counting)
+        : query(repeated(from)), mask(kMasked ? repeated(counting) : _mm512_setzero_si512()) {}
+
+    static __m512i repeated(const std::uint8_t* from) {
+        return _mm512_broadcast_i64x4(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+    }
+
+    __m512i distances(const std::uint8_t* rows) const {
+        const auto rows_at = [&](std::size_t at) {
+            return ones_per_word<kMasked>(query, load(rows + at), mask);
+        };
         return in_row_order(
             add_words(add_lanes(rows_at(0), rows_at(64)), add_lanes(rows_at(128), rows_at(192))));
     }
