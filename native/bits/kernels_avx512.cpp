@@ -15,7 +15,7 @@ inline __m512i load(const std::uint8_t* from) {
 template <bool kMasked>
 inline __m512i ones_per_word(__m512i left, __m512i right, __m512i mask) {
     if constexpr (kMasked)
-        return _mm512_popcnt_epi64(_mm512_ternarylogic_epi64(left, right, mask, 0x28));
+        return _mm512_popcnt_epi64(_mm512_ternarylogic_epi64(right, left, mask, 0x28));
     else
         return _mm512_popcnt_epi64(_mm512_xor_si512(left, right));
 }
@@ -79,44 +79,24 @@ struct Avx512 {
                 _mm512_reduce_add_epi64(lanes_of_pair<kBytes, kMasked>(left, right, bytes, mask)));
     }
 
-    // Any width: a register of partial sums per row, which `lanes(row, bytes)` gives.
+    // Any width: a register of partial sums per row, which `lanes(row)` gives. Rows are read in
+    // order (see keep_order): where the next one is comes out of what is said to be made of this
+    // one's sums. Nothing else is held up by that, and queries stay in their registers.
     template <class Lanes>
-    static __m512i of_rows(const std::uint8_t* rows, std::size_t width, Lanes lanes) {
+    [[gnu::always_inline]] static __m512i of_rows(const std::uint8_t* row, std::size_t width,
+                                                  const Lanes& lanes) {
         __m512i sums[group];
-        for (std::size_t index = 0; index < group; ++index) {
-            sums[index] = lanes(rows + index * width);
-            keep_order();
+        for (std::size_t index = 0; index < group; ++index, row += width) {
+            sums[index] = lanes(row);
+            asm volatile("" : "+v"(sums[index]), "+r"(row));
         }
         const __m512i rows03 = add_lanes(add_words(sums[0], sums[1]), add_words(sums[2], sums[3]));
         const __m512i rows47 = add_lanes(add_words(sums[4], sums[5]), add_words(sums[6], sums[7]));
         return add_lanes(rows03, rows47);
     }
 
-    // 64 bytes or twice that: query and mask stay in registers. Read again for each row, the mask
-    // would be one load more to two.
     template <std::size_t kBytes, bool kMasked>
-    struct Query {
-        static constexpr std::size_t kParts = kBytes / 64;
-        __m512i query[kParts], mask[kParts];
-
-        Query(const std::uint8_t* from, std::size_t, const std::uint8_t* counting) {
-            for (std::size_t part = 0; part < kParts; ++part) {
-                query[part] = load(from + 64 * part);
-                mask[part] = kMasked ? load(counting + 64 * part) : _mm512_setzero_si512();
-            }
-        }
-
-        __m512i distances(const std::uint8_t* rows) const {
-            return of_rows(rows, kBytes, [&](const std::uint8_t* row) {
-                __m512i sums = ones_per_word<kMasked>(query[0], load(row), mask[0]);
-                for (std::size_t part = 1; part < kParts; ++part)
-                    sums = _mm512_add_epi64(
-                        sums,
-                        ones_per_word<kMasked>(query[part], load(row + 64 * part), mask[part]));
-                return sums;
-            });
-        }
-    };
+    struct Query;
 
     template <std::size_t kBytes>
         requires(kBytes != 8)
@@ -148,6 +128,48 @@ struct Avx512 {
         for (const std::uint64_t word : words)
             all += word;
         return all;
+    }
+};
+
+// 64 bytes of a query, in registers: were they read for each row, the mask would be one load more
+// to two.
+template <bool kMasked>
+struct Part {
+    __m512i query, mask;
+
+    Part(const std::uint8_t* from, const std::uint8_t* counting)
+        : query(load(from)), mask(kMasked ? load(counting) : _mm512_setzero_si512()) {}
+
+    __m512i ones(const std::uint8_t* row) const {
+        return ones_per_word<kMasked>(query, load(row), mask);
+    }
+};
+
+template <bool kMasked>
+struct Avx512::Query<64, kMasked> {
+    Part<kMasked> part;
+
+    Query(const std::uint8_t* from, std::size_t, const std::uint8_t* counting)
+        : part(from, counting) {}
+
+    __m512i distances(const std::uint8_t* rows) const {
+        return of_rows(rows, 64, [&](const std::uint8_t* row) { return part.ones(row); });
+    }
+};
+
+// Not an array of parts, which compilers keep in memory.
+template <bool kMasked>
+struct Avx512::Query<128, kMasked> {
+    Part<kMasked> first, second;
+
+    Query(const std::uint8_t* from, std::size_t, const std::uint8_t* counting)
+        : first(from, counting), second(from + 64, kMasked ? counting + 64 : nullptr) {}
+
+    __m512i distances(const std::uint8_t* rows) const {
+        return of_rows(rows, 128, [&](const std::uint8_t* row) {
+            const __m512i ones = first.ones(row);
+            return _mm512_add_epi64(ones, second.ones(row + 64));
+        });
     }
 };
 
