@@ -120,13 +120,13 @@ def test_every_index_that_takes_masks_equals_the_oracle(
 def a_large_collection(count: int, width: int) -> tuple[oracle.Signatures, oracle.Signatures]:
     rows = oracle.collection(count, width, "uniform", 3)
     rows[1::50] = rows[0]
-    queries = rows[[0, 5, 9]] ^ oracle.collection(3, width, "uniform", 4) & 1
+    queries = rows[[0, 5, 9]] ^ (oracle.collection(3, width, "uniform", 4) & np.uint8(1))
     return rows, queries
 
 
 @pytest.mark.parametrize(("count", "width"), [(60_000, 8), (40_000, 16), (9_000, 128)])
 def test_large_collections_are_the_same_for_any_thread_count(count: int, width: int) -> None:
-    """Several tiles, chunks and blocks of queries, ties by the thousand, and lists that are read."""
+    """Several tiles, chunks and blocks of queries, ties by the thousand, lists that are read."""
     rows, few = a_large_collection(count, width)
     queries = np.repeat(few, 100, axis=0)
     densities = np.tile(mask_oracle.DENSITIES, 43)[: len(queries)]
@@ -309,8 +309,9 @@ def test_masks_that_do_not_fit_are_named(kind: str) -> None:
 def test_what_may_be_missed_is_no_question_with_masks(kind: str, name: str) -> None:
     rows = oracle.collection(20, 8, "uniform", 0)
     index = an_index(kind, rows, None, 8)
+    setting: dict[str, Any] = {name: 5}
     with pytest.raises(la.ArgumentError, match=f"{name} says what a search may miss"):
-        index.search(rows[:1], 3, masks=rows[:1], **{name: 5})
+        index.search(rows[:1], 3, masks=rows[:1], **setting)
 
 
 def test_indexes_of_tables_refuse_masks() -> None:

@@ -16,8 +16,8 @@ def add_mask(parser: argparse._ActionsContainer) -> None:
         "--mask",
         choices=tuple(_CHOICES),
         default="auto",
-        help="compare only the bits that a query's words decide: of short texts signed by topsig "
-        "(auto, the default), of all, or of none",
+        help="compare only the bits that a query's words decide: of all texts, of none, or of "
+        "short ones signed by topsig (default: auto)",
     )
 
 

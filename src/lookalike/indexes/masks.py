@@ -8,6 +8,7 @@ distance, id); and they are exact.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +17,9 @@ from lookalike.errors import ArgumentError, Said
 from lookalike.indexes.merging import padded
 from lookalike.indexes.results import Matches, Neighbors
 from lookalike.signatures import as_queries
+
+if TYPE_CHECKING:
+    from lookalike.indexes.base import Index
 
 __all__ = ["as_masks", "merged_masked_matches", "nearest_masked", "no_masks", "without_settings"]
 
@@ -31,13 +35,14 @@ def as_masks(masks: ArrayLike, bits: int, queries: int) -> NDArray[np.uint8]:
     return rows
 
 
-def no_masks(index: object, masks: object) -> None:
+def no_masks(index: Index, masks: object) -> None:
     """Raise if there are masks, of an index that compares whole signatures only."""
     if masks is not None:
         raise ArgumentError(
-            Said("masks"),
-            f" are given, and {type(index).__name__} finds signatures by bits that all have to "
-            "count; use ScanIndex or SliceIndex",
+            Said("masks are given, and ", "--mask: "),
+            Said(type(index).__name__, f"an index of {index.kind}"),
+            " finds signatures by bits that all have to count; ",
+            Said("use ScanIndex or SliceIndex", "make one with `lookalike index --kind slices`"),
         )
 
 

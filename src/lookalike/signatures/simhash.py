@@ -77,7 +77,9 @@ class SimHash(WeightedSigner):
         (`index.search(signatures, k, masks=masks)`); weights take 4 bytes a bit meanwhile.
         """
         masked = flag("mask", mask)
-        least = float(real_array("least_weight", least_weight, at_least=0))
+        least = real_array("least_weight", least_weight, at_least=0)
+        if least.ndim:
+            raise ArgumentError(f"least_weight is {brief(least_weight)}; expected one number")
         signatures, weights = self._sign(documents, threads, weighted=masked)
         if not masked:
             return signatures
