@@ -41,6 +41,17 @@ inline __m512i in_row_order(__m512i interleaved) {
     return _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), interleaved);
 }
 
+// The sums of two rows side by side, in the halves of each word: no distance has more than 31 bits.
+inline __m512i beside(__m512i low, __m512i high) {
+    return _mm512_mask_shuffle_epi32(low, 0xaaaa, high, _MM_PERM_CCAA);
+}
+
+// Distances of eight rows of 32 bits each: four in the first of four lanes, and again in the
+// second, four in the others.
+struct PackedDistances {
+    __m512i lanes;
+};
+
 // Eight partial sums over one pair; together they are its distance.
 template <std::size_t kBytes, bool kMasked>
 inline __m512i lanes_of_pair(const std::uint8_t* left, const std::uint8_t* right, std::size_t bytes,
@@ -83,16 +94,17 @@ struct Avx512 {
     // order (see keep_order): where the next one is comes out of what is said to be made of this
     // one's sums. Nothing else is held up by that, and queries stay in their registers.
     template <class Lanes>
-    [[gnu::always_inline]] static __m512i of_rows(const std::uint8_t* row, std::size_t width,
-                                                  const Lanes& lanes) {
+    [[gnu::always_inline]] static PackedDistances of_rows(const std::uint8_t* row,
+                                                          std::size_t width, const Lanes& lanes) {
         __m512i sums[group];
         for (std::size_t index = 0; index < group; ++index, row += width) {
             sums[index] = lanes(row);
             asm volatile("" : "+v"(sums[index]), "+r"(row));
         }
-        const __m512i rows03 = add_lanes(add_words(sums[0], sums[1]), add_words(sums[2], sums[3]));
-        const __m512i rows47 = add_lanes(add_words(sums[4], sums[5]), add_words(sums[6], sums[7]));
-        return add_lanes(rows03, rows47);
+        const __m512i rows03 = add_words(beside(sums[0], sums[1]), beside(sums[2], sums[3]));
+        const __m512i rows47 = add_words(beside(sums[4], sums[5]), beside(sums[6], sums[7]));
+        const __m512i twice = add_lanes(rows03, rows47);
+        return {_mm512_add_epi64(twice, _mm512_shuffle_i64x2(twice, twice, 0xb1))};
     }
 
     template <std::size_t kBytes, bool kMasked>
@@ -112,6 +124,19 @@ struct Avx512 {
 
     static std::uint32_t at_most(__m512i distances, std::uint32_t cutoff) {
         return _mm512_cmple_epu64_mask(distances, _mm512_set1_epi64(cutoff));
+    }
+
+    static std::uint32_t at_most(const PackedDistances& distances, std::uint32_t cutoff) {
+        const std::uint32_t near = _mm512_cmple_epu32_mask(
+            distances.lanes, _mm512_set1_epi32(static_cast<std::int32_t>(cutoff)));
+        return (near & 0x0f) | (near >> 4 & 0xf0);
+    }
+
+    static void store(const PackedDistances& distances, std::uint32_t* lanes) {
+        const __m512i once = _mm512_setr_epi64(0, 1, 4, 5, 0, 1, 4, 5);
+        _mm256_storeu_si256(
+            reinterpret_cast<__m256i*>(lanes),
+            _mm512_castsi512_si256(_mm512_permutexvar_epi64(once, distances.lanes)));
     }
 
     static void store(__m512i distances, std::uint32_t* lanes) {
@@ -152,7 +177,7 @@ struct Avx512::Query<64, kMasked> {
     Query(const std::uint8_t* from, std::size_t, const std::uint8_t* counting)
         : part(from, counting) {}
 
-    __m512i distances(const std::uint8_t* rows) const {
+    PackedDistances distances(const std::uint8_t* rows) const {
         return of_rows(rows, 64, [&](const std::uint8_t* row) { return part.ones(row); });
     }
 };
@@ -165,7 +190,7 @@ struct Avx512::Query<128, kMasked> {
     Query(const std::uint8_t* from, std::size_t, const std::uint8_t* counting)
         : first(from, counting), second(from + 64, kMasked ? counting + 64 : nullptr) {}
 
-    __m512i distances(const std::uint8_t* rows) const {
+    PackedDistances distances(const std::uint8_t* rows) const {
         return of_rows(rows, 128, [&](const std::uint8_t* row) {
             const __m512i ones = first.ones(row);
             return _mm512_add_epi64(ones, second.ones(row + 64));
@@ -182,7 +207,7 @@ struct Avx512::Query<kAnyWidth, kMasked> {
     Query(const std::uint8_t* from, std::size_t width, const std::uint8_t* counting)
         : query(from), bytes(width), mask(counting) {}
 
-    __m512i distances(const std::uint8_t* rows) const {
+    PackedDistances distances(const std::uint8_t* rows) const {
         return of_rows(rows, bytes, [&](const std::uint8_t* row) {
             return lanes_of_pair<kAnyWidth, kMasked>(query, row, bytes, mask);
         });
