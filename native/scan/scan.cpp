@@ -190,21 +190,22 @@ void find_nearest(const Bits& compared, std::size_t k, std::size_t threads,
             worker.hits.resize(grid.tile);
         }
         Hit* const buffer = worker.hits.data();
-        grid.each_tile(grid.chunk_range(task % grid.chunks), [&](std::size_t begin,
-                                                                 std::size_t end) {
-            for (std::size_t query = range.begin; query < range.end; ++query) {
-                bits::TopItems<Item>& heap = worker.heaps[query - range.begin];
-                const std::int64_t cutoff = heap.cutoff(ties_lose);
-                if (cutoff < 0)
-                    continue;
-                std::size_t count = compared.filter(query, begin, end - begin,
-                                                    static_cast<std::uint32_t>(cutoff), buffer);
-                if (removed != nullptr)
-                    count = leave_out(buffer, count, removed + begin);
-                for (std::size_t hit = 0; hit < count; ++hit)
-                    heap.push(compared.item(query, begin + buffer[hit].row, buffer[hit].distance));
-            }
-        });
+        grid.each_tile(
+            grid.chunk_range(task % grid.chunks), [&](std::size_t begin, std::size_t end) {
+                for (std::size_t query = range.begin; query < range.end; ++query) {
+                    bits::TopItems<Item>& heap = worker.heaps[query - range.begin];
+                    const std::int64_t cutoff = heap.cutoff(ties_lose);
+                    if (cutoff < 0)
+                        continue;
+                    std::size_t count = compared.filter(query, begin, end - begin,
+                                                        static_cast<std::uint32_t>(cutoff), buffer);
+                    if (removed != nullptr)
+                        count = leave_out(buffer, count, removed + begin);
+                    for (const Hit* hit = buffer; hit < buffer + count; ++hit)
+                        if (hit->distance <= heap.cutoff(ties_lose))  // which falls meanwhile
+                            heap.push(compared.item(query, begin + hit->row, hit->distance));
+                }
+            });
         ++worker.chunks_done;
     });
     for (WorkerBlock<Item>& worker : workers)
