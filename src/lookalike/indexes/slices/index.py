@@ -240,9 +240,8 @@ class SliceIndex(Index):
         cheaper. `explain=True` says what was read. `among`: as if there were only these ids, or
         those whose place in a mask is True; of few, all are compared.
 
-        `masks`, one for each query: only bits that are 1 there are compared, and `distances` count
-        these; ties are broken by the distance over all bits, then by id. That is always exact, by
-        lists or by a scan, and takes no `expand`, `admit` or `rerank`.
+        `masks`, one for each query: only bits that are 1 there are compared; ties are broken by the
+        distance over all bits, then by id. Always exact; takes no `expand`, `admit` or `rerank`.
 
         Queries of a batch share what they read, and are answered the quicker the more there are of
         them, with the same result; that takes up to some 200 MB for each thread meanwhile.
@@ -262,10 +261,9 @@ class SliceIndex(Index):
             except _native.CorruptLists:
                 raise self._damaged() from None
         top = self.top(rows, wanted, settings, prove, tell, workers, segments)
-        proven = top.proven.astype(bool)
         explanation = top.explanation(self.bits, self.slice_bits, wanted) if tell else None
         ids, distances = (padded(array, wanted) for array in (top.ids, top.distances))
-        return Neighbors(ids, distances, bool(proven.all()), explanation)
+        return Neighbors(ids, distances, bool(top.proven.all()), explanation)
 
     def within(
         self,
@@ -398,6 +396,5 @@ class SliceIndex(Index):
 
     def _restore(self, container: Container) -> None:
         saved = saved_segments(container)
-        self._bits, self.slice_bits, self._segments = saved.bits, saved.slice_bits, saved.segments
-        self._next_id, self._own_ids = saved.next_id, saved.own_ids
+        self._bits, self.slice_bits, self._next_id, self._own_ids, self._segments = saved
         self._writing = threading.Lock()
