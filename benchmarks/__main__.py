@@ -22,6 +22,8 @@ from benchmarks.harness import Result, Verdict, WrongAnswerError
 from benchmarks.importing import NAME as IMPORT
 from benchmarks.importing import judge_import
 from benchmarks.machine import describe_machine
+from benchmarks.masks.cases import CASES as MASKS
+from benchmarks.masks.cases import run_masks
 from benchmarks.matching.cases import CASES as MATCHING
 from benchmarks.matching.cases import matching_table, run_matching
 from benchmarks.planning.predictions import CASES as PLANNING
@@ -59,11 +61,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sampled = [name for name in REAL if options.only in name]
     collections = [name for name in COLLECTIONS if options.only in name]
     banded = [name for name in BANDS if options.only in name]
+    masked = [name for name in MASKS if options.only in name]
     deduped = selected_cases(options.only)
     with_import, with_memory = options.only in IMPORT, options.only in MEMORY
     if not (
         scans or signings or sliced or matched or planned or sampled or collections
-        or banded or deduped or with_import or with_memory
+        or banded or masked or deduped or with_import or with_memory
     ):  # fmt: skip
         print(f"no case has {options.only!r} in its name", file=sys.stderr)
         return 2
@@ -106,6 +109,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if banded:
             results, verdicts = live_bands(banded, quick=options.quick)
             write_json(options.output / "bands.json", machine, results, verdicts)
+            gates += verdicts
+        if masked:
+            results, verdicts = masks(masked, options.data, quick=options.quick)
+            write_json(options.output / "masks.json", machine, results, verdicts)
             gates += verdicts
         if deduped:
             results, verdicts = dedup(deduped, options.data, options.cache, quick=options.quick)
@@ -178,6 +185,17 @@ def live_bands(selected: Sequence[str], *, quick: bool) -> tuple[list[Result], l
     results: list[Result] = []
     for result in run_bands(selected, part=QUICK_FRACTION if quick else 1):
         print(f"\n{case_table(result)}", flush=True)
+        results.append(result)
+    return results, finish(results, quick=quick, summary=False)
+
+
+def masks(
+    selected: Sequence[str], folder: Path | None, *, quick: bool
+) -> tuple[list[Result], list[Verdict]]:
+    """Run the benchmark of queries of a few words, with one thread."""
+    results: list[Result] = []
+    for result in run_masks(selected, folder, part=QUICK_FRACTION if quick else 1):
+        print(f"\n{quality_table(result)}", flush=True)
         results.append(result)
     return results, finish(results, quick=quick, summary=False)
 

@@ -67,6 +67,13 @@ inline search::Signatures signatures(const SignatureArray& array) {
     return {array.data(), array.shape(0), array.shape(1)};
 }
 
+inline search::MaskedQueries masked_queries(const SignatureArray& queries,
+                                            const SignatureArray& masks) {
+    expect_shape(masks, {queries.shape(0), queries.shape(1)},
+                 "masks of another shape than queries");
+    return {signatures(queries), masks.data()};
+}
+
 // Gives a vector to NumPy; the array keeps it alive.
 template <class Value>
 nb::ndarray<nb::numpy, Value, nb::ndim<1>> to_numpy(std::vector<Value> values) {

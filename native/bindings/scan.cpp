@@ -73,6 +73,50 @@ void bind_scan(nb::module_& module) {
         "radius"_a, "limit"_a, "threads"_a, "removed"_a.noconvert().none() = nb::none());
 
     module.def(
+        "scan_nearest_masked",
+        [](const SignatureArray& rows, const std::optional<IdArray>& ids, bool ascending,
+           const SignatureArray& queries, const SignatureArray& masks, std::size_t k,
+           std::size_t threads, const OutputArray<std::int64_t, 2>& out_ids,
+           const OutputArray<std::int32_t, 2>& out_distances,
+           const OutputArray<std::int32_t, 2>& out_unmasked,
+           const std::optional<ByteArray>& removed) {
+            expect(queries.shape(1) == rows.shape(1), "queries of another width than rows");
+            const auto asked = masked_queries(queries, masks);
+            const std::uint8_t* const marked = marks(removed, rows);
+            expect(k <= living(marked, rows.shape(0)), "a k of more than there are rows");
+            expect_shape(out_ids, {queries.shape(0), k}, "ids of another shape than the answer");
+            for (const auto& each : {out_distances, out_unmasked})
+                expect_shape(each, {queries.shape(0), k},
+                             "distances of another shape than the answer");
+            const nb::gil_scoped_release nogil;
+            search::scan_nearest_masked(collection(rows, ids, ascending), asked, k, threads,
+                                        python_signals, out_ids.data(), out_distances.data(),
+                                        out_unmasked.data(), marked);
+        },
+        "rows"_a.noconvert(), "ids"_a.noconvert().none(), "ascending"_a, "queries"_a.noconvert(),
+        "masks"_a.noconvert(), "k"_a, "threads"_a, "out_ids"_a.noconvert(),
+        "out_distances"_a.noconvert(), "out_unmasked"_a.noconvert(),
+        "removed"_a.noconvert().none() = nb::none());
+
+    module.def(
+        "scan_within_masked",
+        [](const SignatureArray& rows, const std::optional<IdArray>& ids, bool ascending,
+           const SignatureArray& queries, const SignatureArray& masks, std::uint32_t radius,
+           std::size_t limit, std::size_t threads, const std::optional<ByteArray>& removed) {
+            expect(queries.shape(1) == rows.shape(1), "queries of another width than rows");
+            const auto asked = masked_queries(queries, masks);
+            const std::uint8_t* const marked = marks(removed, rows);
+            auto matches = without_gil([&] {
+                return search::scan_within_masked(collection(rows, ids, ascending), asked, radius,
+                                                  limit, threads, python_signals, marked);
+            });
+            return tuple_of(matches.offsets, matches.ids, matches.distances, matches.unmasked);
+        },
+        "rows"_a.noconvert(), "ids"_a.noconvert().none(), "ascending"_a, "queries"_a.noconvert(),
+        "masks"_a.noconvert(), "radius"_a, "limit"_a, "threads"_a,
+        "removed"_a.noconvert().none() = nb::none());
+
+    module.def(
         "scan_pairs",
         [](const SignatureArray& rows, const std::optional<IdArray>& ids, bool ascending,
            std::uint32_t radius, std::size_t limit, std::size_t threads) {

@@ -213,18 +213,18 @@ void bind_signers(nb::module_& module) {
         "topsig",
         [](const BoundSource& source, WeightKind kind, const Vocabulary* vocabulary,
            std::size_t bytes, std::size_t density, std::uint64_t seed, std::size_t terms_per_part,
-           std::size_t threads) {
+           std::size_t threads, bool masked) {
             std::vector<std::int64_t> parts;
-            std::vector<std::uint8_t> signatures;
+            std::vector<std::uint8_t> signatures, masks;
             {
                 const nb::gil_scoped_release nogil;
                 sign::topsig(*source.source, kind, vocabulary, bytes, density, seed, terms_per_part,
-                             work_on(threads), parts, signatures);
+                             work_on(threads), parts, signatures, masked ? &masks : nullptr);
             }
-            return nb::make_tuple(to_numpy(std::move(parts)), to_numpy(std::move(signatures)));
+            return tuple_of(parts, signatures, masks);
         },
         "source"_a, "kind"_a, "vocabulary"_a.none(), "bytes"_a, "density"_a, "seed"_a,
-        "terms_per_part"_a, "threads"_a);
+        "terms_per_part"_a, "threads"_a, "masked"_a);
 
     module.def(
         "minhash",

@@ -3,6 +3,7 @@
 
 #include "bindings/arrays.hpp"
 #include "bindings/module.hpp"
+#include "slices/masked.hpp"
 #include "slices/sample.hpp"
 #include "slices/search.hpp"
 #include "slices/thresholds.hpp"
@@ -179,6 +180,14 @@ void bind_building(nb::module_& module) {
         "postings"_a.noconvert(), "sketches"_a.noconvert().none());
 }
 
+// Three numbers for each query: lists, postings, and rows verified.
+std::vector<std::int64_t> counts_of(const std::vector<search::WithinWork>& work) {
+    std::vector<std::int64_t> counts;
+    for (const search::WithinWork& one : work)
+        counts.insert(counts.end(), {one.lists, one.postings, one.verified});
+    return counts;
+}
+
 void bind_searching(nb::module_& module) {
     nb::class_<search::NearestSettings>(module, "NearestSettings")
         .def(
@@ -230,14 +239,58 @@ void bind_searching(nb::module_& module) {
                                             signatures(queries), radius, limit, threads,
                                             python_signals, work);
             });
-            std::vector<std::int64_t> counts;
-            for (const search::WithinWork& one : work)
-                counts.insert(counts.end(), {one.lists, one.postings, one.verified});
-            return nb::make_tuple(
-                to_numpy(std::move(matches.offsets)), to_numpy(std::move(matches.ids)),
-                to_numpy(std::move(matches.distances)), to_numpy(std::move(counts)));
+            auto counts = counts_of(work);
+            return tuple_of(matches.offsets, matches.ids, matches.distances, counts);
         },
         "segments"_a, "slice_bits"_a, "queries"_a.noconvert(), "radius"_a, "limit"_a, "threads"_a);
+}
+
+void bind_masked_searching(nb::module_& module) {
+    module.def(
+        "slice_nearest_masked",
+        [](const std::vector<const BoundSegment*>& segments, std::size_t slice_bits,
+           const SignatureArray& queries, const SignatureArray& masks, std::size_t k,
+           std::size_t threads, const OutputArray<std::int64_t, 2>& out_ids,
+           const OutputArray<std::int32_t, 2>& out_distances,
+           const OutputArray<std::int32_t, 2>& out_unmasked) {
+            const auto parts = plain(segments, queries);
+            const auto asked = masked_queries(queries, masks);
+            expect_shape(out_ids, {queries.shape(0), k}, "ids of another shape than the answer");
+            for (const auto& each : {out_distances, out_unmasked})
+                expect_shape(each, {queries.shape(0), k},
+                             "distances of another shape than the answer");
+            std::vector<search::WithinWork> work;
+            without_gil([&] {
+                search::slice_nearest_masked(
+                    slicing_of(8 * queries.shape(1), slice_bits), parts, asked, k, threads,
+                    python_signals, {out_ids.data(), out_distances.data(), out_unmasked.data()},
+                    work);
+            });
+            return to_numpy(counts_of(work));
+        },
+        "segments"_a, "slice_bits"_a, "queries"_a.noconvert(), "masks"_a.noconvert(), "k"_a,
+        "threads"_a, "out_ids"_a.noconvert(), "out_distances"_a.noconvert(),
+        "out_unmasked"_a.noconvert());
+
+    module.def(
+        "slice_within_masked",
+        [](const std::vector<const BoundSegment*>& segments, std::size_t slice_bits,
+           const SignatureArray& queries, const SignatureArray& masks, std::uint32_t radius,
+           std::size_t limit, std::size_t threads) {
+            const auto parts = plain(segments, queries);
+            const auto asked = masked_queries(queries, masks);
+            std::vector<search::WithinWork> work;
+            auto matches = without_gil([&] {
+                return search::slice_within_masked(slicing_of(8 * queries.shape(1), slice_bits),
+                                                   parts, asked, radius, limit, threads,
+                                                   python_signals, work);
+            });
+            auto counts = counts_of(work);
+            return tuple_of(matches.offsets, matches.ids, matches.distances, matches.unmasked,
+                            counts);
+        },
+        "segments"_a, "slice_bits"_a, "queries"_a.noconvert(), "masks"_a.noconvert(), "radius"_a,
+        "limit"_a, "threads"_a);
 }
 
 }  // namespace
@@ -358,6 +411,7 @@ void bind_slices(nb::module_& module) {
     bind_building<std::uint32_t>(module);
     bind_building<std::uint64_t>(module);
     bind_searching(module);
+    bind_masked_searching(module);
 }
 
 }  // namespace lookalike::bindings

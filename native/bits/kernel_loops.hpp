@@ -3,14 +3,14 @@
 //
 // An Isa has
 //   group                                 how many rows it compares at once
-//   Query<kBytes>(query, bytes)           a query, in registers where its width is known
-//   Query::distances(rows) -> Distances   to `group` consecutive rows
+//   Query<kBytes, kMasked>(query, bytes, mask)  a query, in registers where its width is known
+//   Query::distances(rows) -> Distances   to `group` consecutive rows, over the bits that count
 //   at_most(Distances, cutoff) -> mask    bit i set where row i is near enough
 //   store(Distances, std::uint32_t*)
-//   one<kBytes>(left, right, bytes)       the distance of a single pair
+//   one<kBytes, kMasked>(left, right, bytes, mask)  the distance of a single pair
 //   of_pairs<kBytes>(left, right, bytes)  of `group` pairs, if that is quicker than one by one
 //   Sum, add_line(Sum&, line), total(Sum) the sum of the words of 64-byte lines
-// kBytes is the width, or kAnyWidth.
+// kBytes is the width, or kAnyWidth. Without kMasked all bits count, and the mask is null.
 //
 // Everything is in an anonymous namespace, and nothing here may call an inline function of another
 // header: were two copies of it merged by the linker, the one compiled for AVX-512 could be the
@@ -40,7 +40,7 @@ struct Loops {
     static void distances(const std::uint8_t* query, const std::uint8_t* rows, std::size_t count,
                           std::size_t bytes, std::int32_t* out) {
         bytes = width(bytes);
-        const typename Isa::template Query<kBytes> prepared(query, bytes);
+        const typename Isa::template Query<kBytes, false> prepared(query, bytes, nullptr);
         std::size_t row = 0;
         for (; row + Isa::group <= count; row += Isa::group) {
             std::uint32_t lanes[Isa::group];
@@ -50,14 +50,27 @@ struct Loops {
         }
         for (; row < count; ++row)
             out[row] = static_cast<std::int32_t>(
-                Isa::template one<kBytes>(query, rows + row * bytes, bytes));
+                Isa::template one<kBytes, false>(query, rows + row * bytes, bytes, nullptr));
     }
 
     static std::size_t filter(const std::uint8_t* query, const std::uint8_t* rows,
                               std::size_t count, std::size_t bytes, std::uint32_t cutoff,
                               Hit* hits) {
+        return filter_by<false>(query, nullptr, rows, count, bytes, cutoff, hits);
+    }
+
+    static std::size_t masked_filter(const std::uint8_t* query, const std::uint8_t* mask,
+                                     const std::uint8_t* rows, std::size_t count, std::size_t bytes,
+                                     std::uint32_t cutoff, Hit* hits) {
+        return filter_by<true>(query, mask, rows, count, bytes, cutoff, hits);
+    }
+
+    template <bool kMasked>
+    static std::size_t filter_by(const std::uint8_t* query, const std::uint8_t* mask,
+                                 const std::uint8_t* rows, std::size_t count, std::size_t bytes,
+                                 std::uint32_t cutoff, Hit* hits) {
         bytes = width(bytes);
-        const typename Isa::template Query<kBytes> prepared(query, bytes);
+        const typename Isa::template Query<kBytes, kMasked> prepared(query, bytes, mask);
         std::size_t found = 0;
         std::size_t row = 0;
         for (; row + Isa::group <= count; row += Isa::group) {
@@ -74,7 +87,7 @@ struct Loops {
         }
         for (; row < count; ++row) {
             const std::uint32_t distance =
-                Isa::template one<kBytes>(query, rows + row * bytes, bytes);
+                Isa::template one<kBytes, kMasked>(query, rows + row * bytes, bytes, mask);
             if (distance <= cutoff)
                 hits[found++] = {static_cast<std::uint32_t>(row), distance};
         }
@@ -85,8 +98,8 @@ struct Loops {
                        std::size_t bytes, std::int32_t* out) {
         bytes = width(bytes);
         for (std::size_t row = 0; row < count; ++row)
-            out[row] = static_cast<std::int32_t>(
-                Isa::template one<kBytes>(left + row * bytes, right + row * bytes, bytes));
+            out[row] = static_cast<std::int32_t>(Isa::template one<kBytes, false>(
+                left + row * bytes, right + row * bytes, bytes, nullptr));
     }
 
     static void scattered(const std::uint8_t* const* left, const std::uint8_t* const* right,
@@ -101,11 +114,11 @@ struct Loops {
                     out[at + lane] = static_cast<std::int32_t>(lanes[lane]);
             }
         for (; at < count; ++at)
-            out[at] =
-                static_cast<std::int32_t>(Isa::template one<kBytes>(left[at], right[at], bytes));
+            out[at] = static_cast<std::int32_t>(
+                Isa::template one<kBytes, false>(left[at], right[at], bytes, nullptr));
     }
 
-    static constexpr Kernels table{distances, filter, paired, scattered};
+    static constexpr Kernels table{distances, filter, masked_filter, paired, scattered};
 };
 
 template <class Isa>
@@ -155,6 +168,16 @@ inline std::uint64_t load_word(const std::uint8_t* from) {
     std::uint64_t word;
     __builtin_memcpy(&word, from, sizeof word);
     return word;
+}
+
+// The bits that count, of a difference of up to 8 bytes at byte `at` of the signatures.
+template <bool kMasked>
+inline std::uint64_t counted(std::uint64_t difference, const std::uint8_t* mask, std::size_t at,
+                             std::size_t bytes) {
+    if constexpr (kMasked)
+        return difference & (bytes == 8 ? load_word(mask + at) : load_partial(mask + at, bytes));
+    else
+        return difference;
 }
 
 }  // namespace

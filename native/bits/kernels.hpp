@@ -27,6 +27,11 @@ struct Kernels {
     std::size_t (*filter)(const std::uint8_t* query, const std::uint8_t* rows, std::size_t count,
                           std::size_t bytes, std::uint32_t cutoff, Hit* hits);
 
+    // The same over the bits that `mask` sets, which is as wide as a row; the others may differ.
+    std::size_t (*masked_filter)(const std::uint8_t* query, const std::uint8_t* mask,
+                                 const std::uint8_t* rows, std::size_t count, std::size_t bytes,
+                                 std::uint32_t cutoff, Hit* hits);
+
     // out[i] = distance(left[i], right[i])
     void (*paired)(const std::uint8_t* left, const std::uint8_t* right, std::size_t count,
                    std::size_t bytes, std::int32_t* out);

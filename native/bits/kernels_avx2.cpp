@@ -11,13 +11,27 @@ inline __m256i load(const std::uint8_t* from) {
     return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
 }
 
-// For each byte of `difference`, its number of ones.
-inline __m256i ones_per_byte(__m256i difference) {
+// The bits of the lower and upper halves of bytes that count: all, or those of a mask. Halves have
+// to be cut out in any case, so that a mask costs nothing more.
+struct Nibbles {
+    __m256i low, high;
+};
+
+inline Nibbles whole_nibbles() {
+    return {_mm256_set1_epi8(0x0f), _mm256_set1_epi8(0x0f)};
+}
+
+inline Nibbles nibbles_of(__m256i mask) {
+    const __m256i nibble = _mm256_set1_epi8(0x0f);
+    return {_mm256_and_si256(mask, nibble), _mm256_and_si256(_mm256_srli_epi16(mask, 4), nibble)};
+}
+
+// For each byte of `difference`, its number of ones that count.
+inline __m256i ones_per_byte(__m256i difference, const Nibbles& counted) {
     const __m256i table = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4,  //
                                            0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4);
-    const __m256i nibble = _mm256_set1_epi8(0x0f);
-    const __m256i low = _mm256_and_si256(difference, nibble);
-    const __m256i high = _mm256_and_si256(_mm256_srli_epi16(difference, 4), nibble);
+    const __m256i low = _mm256_and_si256(difference, counted.low);
+    const __m256i high = _mm256_and_si256(_mm256_srli_epi16(difference, 4), counted.high);
     return _mm256_add_epi8(_mm256_shuffle_epi8(table, low), _mm256_shuffle_epi8(table, high));
 }
 
@@ -34,31 +48,37 @@ inline std::uint32_t count_word(std::uint64_t word) {
 constexpr std::size_t kStepsPerSum = 31;
 
 // Partial sums over the whole 32-byte steps of one pair; the four lanes together are its distance.
-template <std::size_t kBytes>
-inline __m256i lanes_of_pair(const std::uint8_t* left, const std::uint8_t* right,
-                             std::size_t bytes) {
+template <std::size_t kBytes, bool kMasked>
+inline __m256i lanes_of_pair(const std::uint8_t* left, const std::uint8_t* right, std::size_t bytes,
+                             const std::uint8_t* mask) {
     const std::size_t steps = (kBytes == kAnyWidth ? bytes : kBytes) / 32;
     __m256i sums = _mm256_setzero_si256();
     for (std::size_t step = 0; step < steps;) {
         const std::size_t stop = step + kStepsPerSum < steps ? step + kStepsPerSum : steps;
         __m256i counts = _mm256_setzero_si256();
-        for (; step < stop; ++step)
-            counts = _mm256_add_epi8(counts, ones_per_byte(_mm256_xor_si256(
-                                                 load(left + step * 32), load(right + step * 32))));
+        for (; step < stop; ++step) {
+            __m256i difference = _mm256_xor_si256(load(left + step * 32), load(right + step * 32));
+            if constexpr (kMasked)
+                difference = _mm256_and_si256(difference, load(mask + step * 32));
+            counts = _mm256_add_epi8(counts, ones_per_byte(difference, whole_nibbles()));
+        }
         sums = _mm256_add_epi64(sums, sum_bytes(counts));
     }
     return sums;
 }
 
+template <bool kMasked>
 inline std::uint32_t tail_of_pair(const std::uint8_t* left, const std::uint8_t* right,
-                                  std::size_t bytes) {
+                                  std::size_t bytes, const std::uint8_t* mask) {
     std::uint32_t distance = 0;
     std::size_t at = bytes / 32 * 32;
     for (; at + 8 <= bytes; at += 8)
-        distance += count_word(load_word(left + at) ^ load_word(right + at));
-    if (at < bytes)
         distance +=
-            count_word(load_partial(left + at, bytes - at) ^ load_partial(right + at, bytes - at));
+            count_word(counted<kMasked>(load_word(left + at) ^ load_word(right + at), mask, at, 8));
+    if (at < bytes)
+        distance += count_word(counted<kMasked>(
+            load_partial(left + at, bytes - at) ^ load_partial(right + at, bytes - at), mask, at,
+            bytes - at));
     return distance;
 }
 
@@ -75,49 +95,89 @@ inline __m256i add_up_rows(__m256i row0, __m256i row1, __m256i row2, __m256i row
 struct Avx2 {
     static constexpr std::size_t group = 4;
 
-    template <std::size_t kBytes>
-    static std::uint32_t one(const std::uint8_t* left, const std::uint8_t* right,
-                             std::size_t bytes) {
+    template <std::size_t kBytes, bool kMasked>
+    static std::uint32_t one(const std::uint8_t* left, const std::uint8_t* right, std::size_t bytes,
+                             const std::uint8_t* mask) {
+        const auto word = [&](std::size_t at) {
+            return count_word(
+                counted<kMasked>(load_word(left + at) ^ load_word(right + at), mask, at, 8));
+        };
         if constexpr (kBytes == 8) {
-            return count_word(load_word(left) ^ load_word(right));
+            return word(0);
         } else if constexpr (kBytes == 16) {
-            return count_word(load_word(left) ^ load_word(right)) +
-                   count_word(load_word(left + 8) ^ load_word(right + 8));
+            return word(0) + word(8);
         } else {
-            const __m256i sums = lanes_of_pair<kBytes>(left, right, bytes);
+            const __m256i sums = lanes_of_pair<kBytes, kMasked>(left, right, bytes, mask);
             const __m128i half =
                 _mm_add_epi64(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
             auto distance =
                 static_cast<std::uint32_t>(_mm_cvtsi128_si64(half) + _mm_extract_epi64(half, 1));
             if constexpr (kBytes == kAnyWidth)
-                distance += tail_of_pair(left, right, bytes);
+                distance += tail_of_pair<kMasked>(left, right, bytes, mask);
             return distance;
         }
     }
 
-    // Widths of one step or more, and any other: a register of partial sums per row.
-    template <std::size_t kBytes>
+    // A register of partial sums per row, which `lanes(row)` gives.
+    template <class Lanes>
+    static __m256i of_rows(const std::uint8_t* rows, std::size_t width, Lanes lanes) {
+        __m256i sums[group];
+        for (std::size_t index = 0; index < group; ++index) {
+            sums[index] = lanes(rows + index * width);
+            keep_order();
+        }
+        return add_up_rows(sums[0], sums[1], sums[2], sums[3]);
+    }
+
+    // Widths of one step or more, and any other.
+    template <std::size_t kBytes, bool kMasked>
     struct Query {
         const std::uint8_t* query;
         std::size_t bytes;
+        const std::uint8_t* mask;
 
-        Query(const std::uint8_t* from, std::size_t width) : query(from), bytes(width) {}
+        Query(const std::uint8_t* from, std::size_t width, const std::uint8_t* counting)
+            : query(from), bytes(width), mask(counting) {}
 
         __m256i distances(const std::uint8_t* rows) const {
             const std::size_t width = kBytes == kAnyWidth ? bytes : kBytes;
-            __m256i sums[group];
-            for (std::size_t index = 0; index < group; ++index) {
-                sums[index] = lanes_of_pair<kBytes>(query, rows + index * width, width);
-                keep_order();
-            }
-            const __m256i whole = add_up_rows(sums[0], sums[1], sums[2], sums[3]);
+            const __m256i whole = of_rows(rows, width, [&](const std::uint8_t* row) {
+                return lanes_of_pair<kBytes, kMasked>(query, row, width, mask);
+            });
             if (kBytes != kAnyWidth || width % 32 == 0)
                 return whole;
-            return _mm256_add_epi64(
-                whole, _mm256_setr_epi64x(tail_of_pair(query, rows, width),
-                                          tail_of_pair(query, rows + width, width),
-                                          tail_of_pair(query, rows + 2 * width, width),
-                                          tail_of_pair(query, rows + 3 * width, width)));
+            const auto tail = [&](std::size_t row) {
+                return tail_of_pair<kMasked>(query, rows + row * width, width, mask);
+            };
+            return _mm256_add_epi64(whole, _mm256_setr_epi64x(tail(0), tail(1), tail(2), tail(3)));
+        }
+    };
+
+    // The halves of a mask's bytes are cut out once, and not for every row.
+    template <std::size_t kBytes>
+        requires(kBytes >= 32)
+    struct Query<kBytes, true> {
+        static constexpr std::size_t kSteps = kBytes / 32;
+        static_assert(kSteps <= kStepsPerSum);
+        __m256i query[kSteps];
+        Nibbles counting[kSteps];
+
+        Query(const std::uint8_t* from, std::size_t, const std::uint8_t* mask) {
+            for (std::size_t step = 0; step < kSteps; ++step) {
+                query[step] = load(from + 32 * step);
+                counting[step] = nibbles_of(load(mask + 32 * step));
+            }
+        }
+
+        __m256i distances(const std::uint8_t* rows) const {
+            return of_rows(rows, kBytes, [&](const std::uint8_t* row) {
+                __m256i counts = _mm256_setzero_si256();
+                for (std::size_t step = 0; step < kSteps; ++step)
+                    counts = _mm256_add_epi8(
+                        counts, ones_per_byte(_mm256_xor_si256(query[step], load(row + 32 * step)),
+                                              counting[step]));
+                return sum_bytes(counts);
+            });
         }
     };
 
@@ -144,30 +204,41 @@ struct Avx2 {
 };
 
 // Four rows of 64 bits fill one register, and the query is repeated in another.
-template <>
-struct Avx2::Query<8> {
+template <bool kMasked>
+struct Avx2::Query<8, kMasked> {
     __m256i query;
+    Nibbles counting;
 
-    Query(const std::uint8_t* from, std::size_t)
-        : query(_mm256_set1_epi64x(static_cast<long long>(load_word(from)))) {}
+    Query(const std::uint8_t* from, std::size_t, const std::uint8_t* mask)
+        : query(repeated(from)), counting(kMasked ? nibbles_of(repeated(mask)) : whole_nibbles()) {}
+
+    static __m256i repeated(const std::uint8_t* from) {
+        return _mm256_set1_epi64x(static_cast<long long>(load_word(from)));
+    }
 
     __m256i distances(const std::uint8_t* rows) const {
-        return sum_bytes(ones_per_byte(_mm256_xor_si256(query, load(rows))));
+        return sum_bytes(ones_per_byte(_mm256_xor_si256(query, load(rows)), counting));
     }
 };
 
 // Two rows of 128 bits a register.
-template <>
-struct Avx2::Query<16> {
+template <bool kMasked>
+struct Avx2::Query<16, kMasked> {
     __m256i query;
+    Nibbles counting;
 
-    Query(const std::uint8_t* from, std::size_t)
-        : query(_mm256_broadcastsi128_si256(
-              _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)))) {}
+    Query(const std::uint8_t* from, std::size_t, const std::uint8_t* mask)
+        : query(repeated(from)), counting(kMasked ? nibbles_of(repeated(mask)) : whole_nibbles()) {}
+
+    static __m256i repeated(const std::uint8_t* from) {
+        return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+    }
 
     __m256i distances(const std::uint8_t* rows) const {
-        const __m256i rows01 = sum_bytes(ones_per_byte(_mm256_xor_si256(query, load(rows))));
-        const __m256i rows23 = sum_bytes(ones_per_byte(_mm256_xor_si256(query, load(rows + 32))));
+        const auto two = [&](std::size_t at) {
+            return sum_bytes(ones_per_byte(_mm256_xor_si256(query, load(rows + at)), counting));
+        };
+        const __m256i rows01 = two(0), rows23 = two(32);
         const __m256i rows0213 = _mm256_add_epi64(_mm256_unpacklo_epi64(rows01, rows23),
                                                   _mm256_unpackhi_epi64(rows01, rows23));
         return _mm256_permute4x64_epi64(rows0213, 0xd8);

@@ -15,61 +15,71 @@ inline std::uint32_t count_word(std::uint64_t word) {
 constexpr std::size_t kStepsPerSum = 31;
 
 // Partial sums over the whole 16-byte steps of one pair; the four lanes together are its distance.
-template <std::size_t kBytes>
+template <std::size_t kBytes, bool kMasked>
 inline uint32x4_t lanes_of_pair(const std::uint8_t* left, const std::uint8_t* right,
-                                std::size_t bytes) {
+                                std::size_t bytes, const std::uint8_t* mask) {
     const std::size_t steps = (kBytes == kAnyWidth ? bytes : kBytes) / 16;
     uint32x4_t sums = vdupq_n_u32(0);
     for (std::size_t step = 0; step < steps;) {
         const std::size_t stop = step + kStepsPerSum < steps ? step + kStepsPerSum : steps;
         uint8x16_t counts = vdupq_n_u8(0);
-        for (; step < stop; ++step)
-            counts = vaddq_u8(counts, vcntq_u8(veorq_u8(vld1q_u8(left + step * 16),
-                                                        vld1q_u8(right + step * 16))));
+        for (; step < stop; ++step) {
+            uint8x16_t difference =
+                veorq_u8(vld1q_u8(left + step * 16), vld1q_u8(right + step * 16));
+            if constexpr (kMasked)
+                difference = vandq_u8(difference, vld1q_u8(mask + step * 16));
+            counts = vaddq_u8(counts, vcntq_u8(difference));
+        }
         sums = vaddq_u32(sums, vpaddlq_u16(vpaddlq_u8(counts)));
     }
     return sums;
 }
 
+template <bool kMasked>
 inline std::uint32_t tail_of_pair(const std::uint8_t* left, const std::uint8_t* right,
-                                  std::size_t bytes) {
+                                  std::size_t bytes, const std::uint8_t* mask) {
     std::uint32_t distance = 0;
     std::size_t at = bytes / 16 * 16;
     for (; at + 8 <= bytes; at += 8)
-        distance += count_word(load_word(left + at) ^ load_word(right + at));
-    if (at < bytes)
         distance +=
-            count_word(load_partial(left + at, bytes - at) ^ load_partial(right + at, bytes - at));
+            count_word(counted<kMasked>(load_word(left + at) ^ load_word(right + at), mask, at, 8));
+    if (at < bytes)
+        distance += count_word(counted<kMasked>(
+            load_partial(left + at, bytes - at) ^ load_partial(right + at, bytes - at), mask, at,
+            bytes - at));
     return distance;
 }
 
 struct Neon {
     static constexpr std::size_t group = 4;
 
-    template <std::size_t kBytes>
-    static std::uint32_t one(const std::uint8_t* left, const std::uint8_t* right,
-                             std::size_t bytes) {
+    template <std::size_t kBytes, bool kMasked>
+    static std::uint32_t one(const std::uint8_t* left, const std::uint8_t* right, std::size_t bytes,
+                             const std::uint8_t* mask) {
         if constexpr (kBytes == 8) {
-            return count_word(load_word(left) ^ load_word(right));
+            return count_word(counted<kMasked>(load_word(left) ^ load_word(right), mask, 0, 8));
         } else {
-            std::uint32_t distance = vaddvq_u32(lanes_of_pair<kBytes>(left, right, bytes));
+            std::uint32_t distance =
+                vaddvq_u32(lanes_of_pair<kBytes, kMasked>(left, right, bytes, mask));
             if constexpr (kBytes == kAnyWidth)
-                distance += tail_of_pair(left, right, bytes);
+                distance += tail_of_pair<kMasked>(left, right, bytes, mask);
             return distance;
         }
     }
 
-    template <std::size_t kBytes>
+    template <std::size_t kBytes, bool kMasked>
     struct Query {
         const std::uint8_t* query;
         std::size_t bytes;
+        const std::uint8_t* mask;
 
-        Query(const std::uint8_t* from, std::size_t width) : query(from), bytes(width) {}
+        Query(const std::uint8_t* from, std::size_t width, const std::uint8_t* counting)
+            : query(from), bytes(width), mask(counting) {}
 
         uint32x4_t distances(const std::uint8_t* rows) const {
             const std::size_t width = kBytes == kAnyWidth ? bytes : kBytes;
             const auto row = [&](std::size_t index) {
-                return lanes_of_pair<kBytes>(query, rows + index * width, width);
+                return lanes_of_pair<kBytes, kMasked>(query, rows + index * width, width, mask);
             };
             uint32x4_t sums[group];
             for (std::size_t index = 0; index < group; ++index) {
@@ -80,10 +90,9 @@ struct Neon {
                 vpaddq_u32(vpaddq_u32(sums[0], sums[1]), vpaddq_u32(sums[2], sums[3]));
             if (kBytes != kAnyWidth || width % 16 == 0)
                 return whole;
-            const std::uint32_t tails[4] = {tail_of_pair(query, rows, width),
-                                            tail_of_pair(query, rows + width, width),
-                                            tail_of_pair(query, rows + 2 * width, width),
-                                            tail_of_pair(query, rows + 3 * width, width)};
+            std::uint32_t tails[group];
+            for (std::size_t index = 0; index < group; ++index)
+                tails[index] = tail_of_pair<kMasked>(query, rows + index * width, width, mask);
             return vaddq_u32(whole, vld1q_u32(tails));
         }
     };
@@ -104,16 +113,23 @@ struct Neon {
 };
 
 // Two rows of 64 bits a register.
-template <>
-struct Neon::Query<8> {
-    uint8x16_t query;
+template <bool kMasked>
+struct Neon::Query<8, kMasked> {
+    uint8x16_t query, mask;
 
-    Query(const std::uint8_t* from, std::size_t)
-        : query(vcombine_u8(vld1_u8(from), vld1_u8(from))) {}
+    Query(const std::uint8_t* from, std::size_t, const std::uint8_t* counting)
+        : query(repeated(from)), mask(kMasked ? repeated(counting) : vdupq_n_u8(0xff)) {}
+
+    static uint8x16_t repeated(const std::uint8_t* from) {
+        return vcombine_u8(vld1_u8(from), vld1_u8(from));
+    }
 
     uint32x4_t distances(const std::uint8_t* rows) const {
         const auto words = [&](std::size_t at) {
-            return vpaddlq_u16(vpaddlq_u8(vcntq_u8(veorq_u8(query, vld1q_u8(rows + at)))));
+            uint8x16_t difference = veorq_u8(query, vld1q_u8(rows + at));
+            if constexpr (kMasked)
+                difference = vandq_u8(difference, mask);
+            return vpaddlq_u16(vpaddlq_u8(vcntq_u8(difference)));
         };
         return vpaddq_u32(words(0), words(16));
     }

@@ -18,28 +18,32 @@ inline std::uint32_t ones(std::uint64_t word) {
 struct Scalar {
     static constexpr std::size_t group = 1;
 
-    template <std::size_t kBytes>
-    static std::uint32_t one(const std::uint8_t* left, const std::uint8_t* right,
-                             std::size_t bytes) {
+    template <std::size_t kBytes, bool kMasked>
+    static std::uint32_t one(const std::uint8_t* left, const std::uint8_t* right, std::size_t bytes,
+                             const std::uint8_t* mask) {
         std::uint32_t distance = 0;
         std::size_t at = 0;
         for (; at + 8 <= bytes; at += 8)
-            distance += ones(load_word(left + at) ^ load_word(right + at));
-        if (kBytes == kAnyWidth && at < bytes)
             distance +=
-                ones(load_partial(left + at, bytes - at) ^ load_partial(right + at, bytes - at));
+                ones(counted<kMasked>(load_word(left + at) ^ load_word(right + at), mask, at, 8));
+        if (kBytes == kAnyWidth && at < bytes)
+            distance += ones(counted<kMasked>(
+                load_partial(left + at, bytes - at) ^ load_partial(right + at, bytes - at), mask,
+                at, bytes - at));
         return distance;
     }
 
-    template <std::size_t kBytes>
+    template <std::size_t kBytes, bool kMasked>
     struct Query {
         const std::uint8_t* query;
         std::size_t bytes;
+        const std::uint8_t* mask;
 
-        Query(const std::uint8_t* from, std::size_t width) : query(from), bytes(width) {}
+        Query(const std::uint8_t* from, std::size_t width, const std::uint8_t* counting)
+            : query(from), bytes(width), mask(counting) {}
 
         std::uint32_t distances(const std::uint8_t* row) const {
-            return one<kBytes>(query, row, kBytes == kAnyWidth ? bytes : kBytes);
+            return one<kBytes, kMasked>(query, row, kBytes == kAnyWidth ? bytes : kBytes, mask);
         }
     };
 

@@ -6,8 +6,8 @@
 #include <numeric>
 #include <optional>
 
-#include "bits/kernels.hpp"
-#include "bits/top_k.hpp"
+#include "scan/compared_bits.hpp"
+#include "scan/grid.hpp"
 
 namespace lookalike::search {
 
@@ -15,76 +15,18 @@ using bits::Checkpoint;
 using bits::Hit;
 using bits::Kernels;
 using bits::Neighbor;
-using bits::TopK;
 
 namespace {
 
-// A tile of rows stays in the first-level cache while all queries of a block are compared with it.
-constexpr std::size_t kTileBytes = 16 << 10;
-constexpr std::size_t kTileRows = 4096;  // bounds the hit buffer for very narrow signatures
-constexpr std::size_t kBlockQueries = 256;
-constexpr std::size_t kBlockBytes = 64 << 10;  // queries of a block stay in the second-level cache
-constexpr std::size_t kBlockHeapBytes = 64 << 20;
-
-// One task is a chunk of rows against a block of queries: about a millisecond of work, which is
-// short enough to interrupt and to balance, and long enough not to notice the taking.
-constexpr std::size_t kChunkBytes = 1 << 20;
-constexpr std::size_t kTaskBytes = 64 << 20;
-
-std::size_t divide_up(std::size_t a, std::size_t b) {
-    return (a + b - 1) / b;
-}
-
-double bytes_to_read(std::size_t queries, const Signatures& rows) {
-    return static_cast<double>(queries) * static_cast<double>(rows.count) *
-           static_cast<double>(rows.bytes);
-}
-
-// Queries cut into blocks, rows into chunks, chunks into tiles.
-struct Grid {
-    std::size_t queries, rows;
-    std::size_t block, chunk, tile;
-    std::size_t chunks;
-
-    Grid(std::size_t query_count, const Signatures& collection, std::size_t block_limit)
-        : queries(query_count), rows(collection.count) {
-        const std::size_t bytes = collection.bytes;
-        block = std::clamp<std::size_t>(kBlockBytes / bytes, 1, kBlockQueries);
-        block = std::max<std::size_t>(1, std::min({block, block_limit, queries}));
-        tile = std::clamp<std::size_t>(kTileBytes / bytes, 1, kTileRows);
-        const std::size_t chunk_bytes = std::min(kChunkBytes, kTaskBytes / block);
-        chunk = std::max<std::size_t>(1, chunk_bytes / bytes / tile) * tile;
-        chunks = divide_up(rows, chunk);
-    }
-
-    std::size_t blocks() const { return divide_up(queries, block); }
-    std::size_t tasks() const { return blocks() * chunks; }
-
-    struct Range {
-        std::size_t begin, end;
-    };
-    Range block_range(std::size_t index) const {
-        return {index * block, std::min(queries, (index + 1) * block)};
-    }
-    Range chunk_range(std::size_t index) const {
-        return {index * chunk, std::min(rows, (index + 1) * chunk)};
-    }
-
-    // Calls visit(begin, end) for the tiles of a chunk.
-    template <class Visit>
-    void each_tile(Range chunk_rows, Visit visit) const {
-        for (std::size_t begin = chunk_rows.begin; begin < chunk_rows.end; begin += tile)
-            visit(begin, std::min(chunk_rows.end, begin + tile));
-    }
-};
-
 // The nearest of one block of queries, put together by all workers that took a chunk of it.
+template <class Item>
 class SharedBlock {
   public:
+    using Heaps = std::vector<bits::TopItems<Item>>;
+
     // Adds what one worker found; `chunks_done` of `chunks` are then accounted for. Returns the
     // finished heaps to the worker that completes the block, nothing to the others.
-    std::optional<std::vector<TopK>> add(std::vector<TopK> found, std::size_t chunks_done,
-                                         std::size_t chunks) {
+    std::optional<Heaps> add(Heaps found, std::size_t chunks_done, std::size_t chunks) {
         const std::scoped_lock lock(mutex_);
         if (heaps_.empty())
             heaps_ = std::move(found);
@@ -99,15 +41,16 @@ class SharedBlock {
 
   private:
     std::mutex mutex_;
-    std::vector<TopK> heaps_;
+    Heaps heaps_;
     std::size_t done_ = 0;
 };
 
 // A worker's private part of the block it is at.
+template <class Item>
 struct WorkerBlock {
     std::size_t block = 0;
     std::size_t chunks_done = 0;  // 0: not at any block
-    std::vector<TopK> heaps;
+    std::vector<bits::TopItems<Item>> heaps;
     std::vector<Hit> hits;
 };
 
@@ -115,6 +58,7 @@ struct Match {
     std::size_t query;
     std::size_t row;
     std::uint32_t distance;
+    std::uint32_t tie = 0;  // which of those as far comes first; then it is the lower id
 };
 
 // Takes out hits whose rows are removed, and returns how many are left.
@@ -127,14 +71,12 @@ std::size_t leave_out(Hit* hits, std::size_t count, const std::uint8_t* removed)
 // Runs the grid and collects every (query, row) within the radius, in no particular order.
 // `first_row(query)`, which must not fall as queries rise, is the first row to compare a query
 // with.
-template <class FirstRow>
-std::vector<std::vector<Match>> collect_matches(const Collection& collection,
-                                                const Signatures& queries, std::uint32_t radius,
+template <class Bits, class FirstRow>
+std::vector<std::vector<Match>> collect_matches(const Bits& compared, std::uint32_t radius,
                                                 std::size_t limit, std::size_t threads,
                                                 const Checkpoint& checkpoint,
                                                 const std::uint8_t* removed, FirstRow first_row) {
-    const Grid grid(queries.count, collection, queries.count);
-    const Kernels kernels = bits::kernels_for(collection.bytes);
+    const Grid grid(compared.queries.count, compared.collection, compared.queries.count);
     std::vector<std::vector<Match>> found(threads);
     std::vector<std::vector<Hit>> hits(threads);
     std::atomic<std::size_t> total{0};
@@ -150,16 +92,18 @@ std::vector<std::vector<Match>> collect_matches(const Collection& collection,
                 const std::size_t from = std::max(begin, first_row(query));
                 if (from >= end)
                     continue;
-                std::size_t count = kernels.filter(queries.row(query), collection.row(from),
-                                                   end - from, collection.bytes, radius, buffer);
+                std::size_t count = compared.filter(query, from, end - from, radius, buffer);
                 if (removed != nullptr)
                     count = leave_out(buffer, count, removed + from);
                 if (count == 0)
                     continue;
                 if (total.fetch_add(count, std::memory_order_relaxed) + count > limit)
                     throw TooManyResults();
-                for (std::size_t hit = 0; hit < count; ++hit)
-                    found[worker].push_back({query, from + buffer[hit].row, buffer[hit].distance});
+                for (std::size_t hit = 0; hit < count; ++hit) {
+                    const std::size_t row = from + buffer[hit].row;
+                    found[worker].push_back(
+                        {query, row, buffer[hit].distance, compared.tie(query, row)});
+                }
             }
         });
     });
@@ -202,28 +146,29 @@ std::vector<std::int64_t> each_query(std::vector<std::vector<Match>> found, std:
     return offsets;
 }
 
-}  // namespace
-
-void scan_nearest(const Collection& collection, const Signatures& queries, std::size_t k,
-                  std::size_t threads, const Checkpoint& checkpoint, std::int64_t* ids,
-                  std::int32_t* distances, const std::uint8_t* removed) {
-    if (k == 0 || queries.count == 0)
+// Finds the k nearest of each query and calls write(at, item) for each, nearest first; those of
+// query i are at i * k and following.
+template <class Bits, class Write>
+void find_nearest(const Bits& compared, std::size_t k, std::size_t threads,
+                  const Checkpoint& checkpoint, const std::uint8_t* removed, Write write) {
+    using Item = typename Bits::Item;
+    const Collection& collection = compared.collection;
+    const std::size_t queries = compared.queries.count;
+    if (k == 0 || queries == 0)
         return;
-    threads = bits::worthwhile_threads(threads, bytes_to_read(queries.count, collection));
-    const std::size_t heaps_that_fit = kBlockHeapBytes / (k * sizeof(Neighbor)) / threads;
-    const Grid grid(queries.count, collection, std::max<std::size_t>(1, heaps_that_fit));
-    const Kernels kernels = bits::kernels_for(collection.bytes);
-    std::vector<SharedBlock> shared(grid.blocks());
-    std::vector<WorkerBlock> workers(threads);
+    threads = bits::worthwhile_threads(threads, bytes_to_read(queries, collection));
+    const std::size_t heaps_that_fit = kBlockHeapBytes / (k * sizeof(Item)) / threads;
+    const Grid grid(queries, collection, std::max<std::size_t>(1, heaps_that_fit));
+    const bool ties_lose = Bits::kTiesById && collection.ascending;
+    std::vector<SharedBlock<Item>> shared(grid.blocks());
+    std::vector<WorkerBlock<Item>> workers(threads);
 
-    const auto write = [&](std::size_t query, TopK& heap) {
+    const auto write_all = [&](std::size_t query, bits::TopItems<Item>& heap) {
         std::size_t at = query * k;
-        for (const Neighbor& neighbor : heap.take_sorted()) {
-            ids[at] = neighbor.id;
-            distances[at++] = static_cast<std::int32_t>(neighbor.distance);
-        }
+        for (const Item& item : heap.take_sorted())
+            write(at++, item);
     };
-    const auto hand_in = [&](WorkerBlock& worker) {
+    const auto hand_in = [&](WorkerBlock<Item>& worker) {
         if (worker.chunks_done == 0)
             return;
         auto finished =
@@ -231,72 +176,117 @@ void scan_nearest(const Collection& collection, const Signatures& queries, std::
         worker.chunks_done = 0;
         if (finished)
             for (std::size_t index = 0; index < finished->size(); ++index)
-                write(grid.block_range(worker.block).begin + index, (*finished)[index]);
+                write_all(grid.block_range(worker.block).begin + index, (*finished)[index]);
     };
 
     bits::share_out(grid.tasks(), threads, checkpoint, [&](std::size_t at, std::size_t task) {
-        WorkerBlock& worker = workers[at];
+        WorkerBlock<Item>& worker = workers[at];
         const std::size_t block = task / grid.chunks;
         const Grid::Range range = grid.block_range(block);
         if (worker.chunks_done == 0 || worker.block != block) {
             hand_in(worker);
             worker.block = block;
-            worker.heaps.assign(range.end - range.begin, TopK(k));
+            worker.heaps.assign(range.end - range.begin, bits::TopItems<Item>(k));
             worker.hits.resize(grid.tile);
         }
         Hit* const buffer = worker.hits.data();
         grid.each_tile(
             grid.chunk_range(task % grid.chunks), [&](std::size_t begin, std::size_t end) {
                 for (std::size_t query = range.begin; query < range.end; ++query) {
-                    TopK& heap = worker.heaps[query - range.begin];
-                    const std::int64_t cutoff = heap.cutoff(collection.ascending);
+                    bits::TopItems<Item>& heap = worker.heaps[query - range.begin];
+                    const std::int64_t cutoff = heap.cutoff(ties_lose);
                     if (cutoff < 0)
                         continue;
-                    std::size_t count = kernels.filter(queries.row(query), collection.row(begin),
-                                                       end - begin, collection.bytes,
-                                                       static_cast<std::uint32_t>(cutoff), buffer);
+                    std::size_t count = compared.filter(query, begin, end - begin,
+                                                        static_cast<std::uint32_t>(cutoff), buffer);
                     if (removed != nullptr)
                         count = leave_out(buffer, count, removed + begin);
-                    for (std::size_t hit = 0; hit < count; ++hit)
-                        heap.push({buffer[hit].distance, collection.id(begin + buffer[hit].row)});
+                    for (const Hit* hit = buffer; hit < buffer + count; ++hit)
+                        if (hit->distance <= heap.cutoff(ties_lose))  // which falls meanwhile
+                            heap.push(compared.item(query, begin + hit->row, hit->distance));
                 }
             });
         ++worker.chunks_done;
     });
-    for (WorkerBlock& worker : workers)
+    for (WorkerBlock<Item>& worker : workers)
         hand_in(worker);
 }
 
-Matches scan_within(const Collection& collection, const Signatures& queries, std::uint32_t radius,
-                    std::size_t limit, std::size_t threads, const Checkpoint& checkpoint,
+template <class Bits>
+Matches find_within(const Bits& compared, std::uint32_t radius, std::size_t limit,
+                    std::size_t threads, const Checkpoint& checkpoint,
                     const std::uint8_t* removed) {
-    threads = bits::worthwhile_threads(threads, bytes_to_read(queries.count, collection));
-    auto found = collect_matches(collection, queries, radius, limit, threads, checkpoint, removed,
+    const Collection& collection = compared.collection;
+    const std::size_t queries = compared.queries.count;
+    threads = bits::worthwhile_threads(threads, bytes_to_read(queries, collection));
+    auto found = collect_matches(compared, radius, limit, threads, checkpoint, removed,
                                  [](std::size_t) { return std::size_t{0}; });
     const std::size_t total = count_matches(found);
     Matches matches;
     matches.ids.resize(total);
     matches.distances.resize(total);
-    matches.offsets =
-        each_query(std::move(found), queries.count, threads, checkpoint,
-                   [&](std::size_t offset, Match* begin, Match* end) {
-                       std::sort(begin, end, [&](const Match& a, const Match& b) {
-                           return Neighbor{a.distance, collection.id(a.row)} <
-                                  Neighbor{b.distance, collection.id(b.row)};
-                       });
-                       for (const Match* match = begin; match != end; ++match, ++offset) {
-                           matches.ids[offset] = collection.id(match->row);
-                           matches.distances[offset] = static_cast<std::int32_t>(match->distance);
-                       }
-                   });
+    if (!Bits::kTiesById)
+        matches.unmasked.resize(total);
+    matches.offsets = each_query(
+        std::move(found), queries, threads, checkpoint,
+        [&](std::size_t offset, Match* begin, Match* end) {
+            std::sort(begin, end, [&](const Match& a, const Match& b) {
+                return a.distance != b.distance ? a.distance < b.distance
+                                                : Neighbor{a.tie, collection.id(a.row)} <
+                                                      Neighbor{b.tie, collection.id(b.row)};
+            });
+            for (const Match* match = begin; match != end; ++match, ++offset) {
+                matches.ids[offset] = collection.id(match->row);
+                matches.distances[offset] = static_cast<std::int32_t>(match->distance);
+                if (!Bits::kTiesById)
+                    matches.unmasked[offset] = static_cast<std::int32_t>(match->tie);
+            }
+        });
     return matches;
+}
+
+}  // namespace
+
+void scan_nearest(const Collection& collection, const Signatures& queries, std::size_t k,
+                  std::size_t threads, const Checkpoint& checkpoint, std::int64_t* ids,
+                  std::int32_t* distances, const std::uint8_t* removed) {
+    find_nearest(AllBits{collection, queries}, k, threads, checkpoint, removed,
+                 [&](std::size_t at, const Neighbor& neighbor) {
+                     ids[at] = neighbor.id;
+                     distances[at] = static_cast<std::int32_t>(neighbor.distance);
+                 });
+}
+
+void scan_nearest_masked(const Collection& collection, const MaskedQueries& queries, std::size_t k,
+                         std::size_t threads, const Checkpoint& checkpoint, std::int64_t* ids,
+                         std::int32_t* distances, std::int32_t* unmasked,
+                         const std::uint8_t* removed) {
+    find_nearest(CountedBits{collection, queries}, k, threads, checkpoint, removed,
+                 [&](std::size_t at, const CountedBits::Item& item) {
+                     ids[at] = item.id;
+                     distances[at] = static_cast<std::int32_t>(item.distance);
+                     unmasked[at] = static_cast<std::int32_t>(item.unmasked);
+                 });
+}
+
+Matches scan_within(const Collection& collection, const Signatures& queries, std::uint32_t radius,
+                    std::size_t limit, std::size_t threads, const Checkpoint& checkpoint,
+                    const std::uint8_t* removed) {
+    return find_within(AllBits{collection, queries}, radius, limit, threads, checkpoint, removed);
+}
+
+Matches scan_within_masked(const Collection& collection, const MaskedQueries& queries,
+                           std::uint32_t radius, std::size_t limit, std::size_t threads,
+                           const Checkpoint& checkpoint, const std::uint8_t* removed) {
+    return find_within(CountedBits{collection, queries}, radius, limit, threads, checkpoint,
+                       removed);
 }
 
 Pairs scan_pairs(const Collection& collection, std::uint32_t radius, std::size_t limit,
                  std::size_t threads, const Checkpoint& checkpoint) {
     threads = bits::worthwhile_threads(threads, bytes_to_read(collection.count, collection) / 2);
-    auto found = collect_matches(collection, collection, radius, limit, threads, checkpoint,
-                                 nullptr, [](std::size_t query) { return query + 1; });
+    auto found = collect_matches(AllBits{collection, collection}, radius, limit, threads,
+                                 checkpoint, nullptr, [](std::size_t query) { return query + 1; });
 
     // Where ids do not grow with position, go on with ranks by id in place of positions.
     std::vector<std::size_t> by_id;

@@ -1,7 +1,7 @@
 // Exhaustive search: every query against every signature, blocked so that a signature read from
 // memory serves many queries while it is in the first-level cache.
 //
-// All three functions give the same answer for any number of threads.
+// All functions give the same answer for any number of threads.
 #pragma once
 
 #include <cstddef>
@@ -21,6 +21,13 @@ struct Signatures {
     const std::uint8_t* row(std::size_t index) const { return data + index * bytes; }
 };
 
+// Queries of which only some bits count, each by a mask of its own: ones where they do.
+struct MaskedQueries : Signatures {
+    const std::uint8_t* masks;
+
+    const std::uint8_t* mask(std::size_t index) const { return masks + index * bytes; }
+};
+
 // A collection to be searched. Ids must be distinct.
 struct Collection : Signatures {
     const std::int64_t* ids;  // null: positions are the ids
@@ -35,6 +42,7 @@ struct Matches {
     std::vector<std::int64_t> offsets;  // of each query's matches; one more at the end
     std::vector<std::int64_t> ids;
     std::vector<std::int32_t> distances;
+    std::vector<std::int32_t> unmasked;  // of masked queries, over all bits; else empty
 };
 
 struct Pairs {
@@ -57,6 +65,17 @@ void scan_nearest(const Collection& collection, const Signatures& queries, std::
 Matches scan_within(const Collection& collection, const Signatures& queries, std::uint32_t radius,
                     std::size_t limit, std::size_t threads, const bits::Checkpoint& checkpoint,
                     const std::uint8_t* removed = nullptr);
+
+// The same by the bits that count: by (masked distance, unmasked distance, id). Distances are the
+// masked ones; `unmasked` gets those over all bits.
+void scan_nearest_masked(const Collection& collection, const MaskedQueries& queries, std::size_t k,
+                         std::size_t threads, const bits::Checkpoint& checkpoint, std::int64_t* ids,
+                         std::int32_t* distances, std::int32_t* unmasked,
+                         const std::uint8_t* removed = nullptr);
+Matches scan_within_masked(const Collection& collection, const MaskedQueries& queries,
+                           std::uint32_t radius, std::size_t limit, std::size_t threads,
+                           const bits::Checkpoint& checkpoint,
+                           const std::uint8_t* removed = nullptr);
 
 // All pairs of the collection within `radius`, each once with left < right, sorted by
 // (left, right). Throws TooManyResults as soon as there are more than `limit`.

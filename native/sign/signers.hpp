@@ -33,10 +33,11 @@ void simhash(const Source& source, WeightKind kind, const Vocabulary* vocabulary
 // has one that is not 0, +1 in half of these groups and -1 in the others; bit j is 1 where the
 // weighted sum is above 0. With `terms_per_part` > 0, a document of more features is signed in
 // parts of about equal length, each with at most that many; `parts[i]` is how many rows document i
-// has.
+// has. `masks`, unless null, get a row beside each signature: 1 where the sum is not 0.
 void topsig(const Source& source, WeightKind kind, const Vocabulary* vocabulary, std::size_t bytes,
             std::size_t density, std::uint64_t seed, std::size_t terms_per_part, Work work,
-            std::vector<std::int64_t>& parts, std::vector<std::uint8_t>& signatures);
+            std::vector<std::int64_t>& parts, std::vector<std::uint8_t>& signatures,
+            std::vector<std::uint8_t>* masks);
 
 // minima[p] = min of (factors[p] * x + terms[p]) modulo 2^32 over the upper halves x of the
 // features; 2^32 - 1 for a document without any. Factors are odd, so that each is a permutation.

@@ -45,7 +45,8 @@ void add_ternary(std::uint64_t feature, std::uint64_t seed, std::int32_t weight,
 
 void topsig(const Source& source, WeightKind kind, const Vocabulary* vocabulary, std::size_t bytes,
             std::size_t density, std::uint64_t seed, std::size_t terms_per_part, Work work,
-            std::vector<std::int64_t>& parts, std::vector<std::uint8_t>& signatures) {
+            std::vector<std::int64_t>& parts, std::vector<std::uint8_t>& signatures,
+            std::vector<std::uint8_t>* masks) {
     struct State {
         Reader reader;
         Bag part;
@@ -54,6 +55,7 @@ void topsig(const Source& source, WeightKind kind, const Vocabulary* vocabulary,
         std::vector<std::int32_t> sums;
     };
     std::vector<std::vector<std::uint8_t>> rows(source.size());
+    std::vector<std::vector<std::uint8_t>> touched(masks == nullptr ? 0 : source.size());
     const State initial{{}, {}, Weigher(kind, vocabulary), {}, {}};
     per_document(source.size(), work, initial, [&](State& state, std::size_t document) {
         const Bag& bag = state.reader.read(source, document);
@@ -62,6 +64,8 @@ void topsig(const Source& source, WeightKind kind, const Vocabulary* vocabulary,
             terms_per_part == 0 || terms == 0 ? 1 : (terms + terms_per_part - 1) / terms_per_part;
         rows[document].assign(count * bytes, 0);
         DocumentParts document_parts(bag, count);
+        if (masks != nullptr)
+            touched[document].assign(count * bytes, 0);
         for (std::size_t index = 0; index < count; ++index) {
             document_parts.next(state.part);
             state.weigher.weigh(state.part, state.weighted);
@@ -72,6 +76,12 @@ void topsig(const Source& source, WeightKind kind, const Vocabulary* vocabulary,
             std::uint8_t* const row = rows[document].data() + index * bytes;
             for (std::size_t bit = 0; bit < 8 * bytes; ++bit)
                 row[bit / 8] |= static_cast<std::uint8_t>((state.sums[bit] > 0 ? 1 : 0) << bit % 8);
+            if (masks == nullptr)
+                continue;
+            std::uint8_t* const mask = touched[document].data() + index * bytes;
+            for (std::size_t bit = 0; bit < 8 * bytes; ++bit)
+                mask[bit / 8] |=
+                    static_cast<std::uint8_t>((state.sums[bit] != 0 ? 1 : 0) << bit % 8);
         }
     });
     for (auto& row : rows) {
@@ -79,6 +89,8 @@ void topsig(const Source& source, WeightKind kind, const Vocabulary* vocabulary,
         signatures.insert(signatures.end(), row.begin(), row.end());
         row = {};
     }
+    for (const auto& row : touched)
+        masks->insert(masks->end(), row.begin(), row.end());
 }
 
 }  // namespace lookalike::sign

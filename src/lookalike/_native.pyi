@@ -66,6 +66,30 @@ def scan_within(
     threads: int,
     removed: NDArray[np.uint8] | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]: ...
+def scan_nearest_masked(
+    rows: NDArray[np.uint8],
+    ids: NDArray[np.int64] | None,
+    ascending: bool,
+    queries: NDArray[np.uint8],
+    masks: NDArray[np.uint8],
+    k: int,
+    threads: int,
+    out_ids: NDArray[np.int64],
+    out_distances: NDArray[np.int32],
+    out_unmasked: NDArray[np.int32],
+    removed: NDArray[np.uint8] | None = None,
+) -> None: ...
+def scan_within_masked(
+    rows: NDArray[np.uint8],
+    ids: NDArray[np.int64] | None,
+    ascending: bool,
+    queries: NDArray[np.uint8],
+    masks: NDArray[np.uint8],
+    radius: int,
+    limit: int,
+    threads: int,
+    removed: NDArray[np.uint8] | None = None,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]: ...
 def scan_pairs(
     rows: NDArray[np.uint8],
     ids: NDArray[np.int64] | None,
@@ -171,7 +195,8 @@ def topsig(
     seed: int,
     terms_per_part: int,
     threads: int,
-) -> tuple[NDArray[np.int64], NDArray[np.uint8]]: ...
+    masked: bool,
+) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint8]]: ...
 def minhash(
     source: Source,
     factors: list[int],
@@ -387,6 +412,32 @@ def slice_within(
     limit: int,
     threads: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]: ...
+def slice_nearest_masked(
+    segments: list[Segment],
+    slice_bits: int,
+    queries: NDArray[np.uint8],
+    masks: NDArray[np.uint8],
+    k: int,
+    threads: int,
+    out_ids: NDArray[np.int64],
+    out_distances: NDArray[np.int32],
+    out_unmasked: NDArray[np.int32],
+) -> NDArray[np.int64]: ...
+def slice_within_masked(
+    segments: list[Segment],
+    slice_bits: int,
+    queries: NDArray[np.uint8],
+    masks: NDArray[np.uint8],
+    radius: int,
+    limit: int,
+    threads: int,
+) -> tuple[
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.int32],
+    NDArray[np.int32],
+    NDArray[np.int64],
+]: ...
 def block_pairs(
     rows: NDArray[np.uint8],
     skipped: NDArray[np.uint8] | None,

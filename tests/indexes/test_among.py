@@ -169,3 +169,12 @@ def test_bad_choices_are_refused(kind: str, among: Any, message: str) -> None:
         index.search(rows, 1, among=among)
     with pytest.raises(la.ArgumentError, match=message):
         index.within(rows, 1, among=among)
+
+
+def test_the_largest_id_there_can_be_is_found_in_shards() -> None:
+    rows = oracle.collection(4, 8, "uniform", 0)
+    last = 2**63 - 1
+    parts = [la.ScanIndex(rows[:2], [3, last]), la.ScanIndex(rows[2:], [5, 7])]
+    index = la.ShardedIndex(parts)
+    assert index.search(rows[1], 2, among=[last, 7]).ids[0].tolist() == [last, 7]
+    assert index.within(rows[1], 64, among=[last]).ids.tolist() == [last]

@@ -36,7 +36,7 @@ class Lines:
     def begin(self, labels: Sequence[str | int]) -> None:
         """Nothing comes before the lines."""
 
-    def query(self, label: str | int, found: Sequence[Found], exact: bool) -> None:
+    def query(self, label: str | int, found: Sequence[Found], exact: bool, *, masked: bool) -> None:
         """Print one."""
         results = []
         for one in found:
@@ -48,7 +48,8 @@ class Lines:
             if one.columns:
                 result["columns"] = one.columns
             results.append(result)
-        say_json({"query": label, "exact": exact, "results": results})
+        told = {"masked": True} if masked else {}
+        say_json({"query": label, "exact": exact, **told, "results": results})
 
 
 class Table:
@@ -64,7 +65,7 @@ class Table:
         """Look at the queries that come next."""
         self._query_width = self._query_width or max(len(_shortened(one)) for one in labels)
 
-    def query(self, label: str | int, found: Sequence[Found], exact: bool) -> None:
+    def query(self, label: str | int, found: Sequence[Found], exact: bool, *, masked: bool) -> None:
         """Print the results of one."""
         query, proven = _shortened(label), "yes" if exact else "no"
         names = [shown(one.id, LONGEST_ID) for one in found]

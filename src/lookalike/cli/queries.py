@@ -19,6 +19,7 @@ from lookalike.corpora.columns import find_columns, id_strings, text_strings
 from lookalike.errors import ArgumentError, Said, SignatureError
 from lookalike.indexes import Index, open_index
 from lookalike.shown import shown
+from lookalike.signatures.masking import Mask, sign_masked
 from lookalike.signatures.signer import DocumentSigner
 
 AT_A_TIME = 1 << 12
@@ -37,6 +38,18 @@ class Queries:
     """None where there are signatures alone."""
     empty: frozenset[int] = frozenset()
     """Those that have no words, and so nothing to look for."""
+    masks: NDArray[np.uint8] | None = None
+    """The bits that words decide, of each; None where no query is to be masked."""
+    masked: frozenset[int] = frozenset()
+    """Those of which only these bits are compared."""
+
+    def parts(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint8] | None]]:
+        """Yield which queries are searched for together: those without masks, those with."""
+        with_mask = np.isin(np.arange(len(self.labels)), list(self.masked))
+        if not with_mask.all() or not len(with_mask):
+            yield np.flatnonzero(~with_mask), None
+        if self.masks is not None and with_mask.any():
+            yield np.flatnonzero(with_mask), self.masks[with_mask]
 
 
 def take_files(options: argparse.Namespace) -> None:
@@ -69,8 +82,8 @@ def _is_file(query: str) -> bool:
         return False
 
 
-def queries_of(options: argparse.Namespace, index: Index) -> Iterator[Queries]:
-    """Yield what is looked for, some at a time."""
+def queries_of(options: argparse.Namespace, index: Index, mask: Mask) -> Iterator[Queries]:
+    """Yield what is looked for, some at a time; texts with masks if they are to have some."""
     if options.signatures is not None:
         yield from _signature_queries(options.signatures, index)
         return
@@ -78,7 +91,7 @@ def queries_of(options: argparse.Namespace, index: Index) -> Iterator[Queries]:
     if options.queries:
         for begin in range(0, len(options.queries), AT_A_TIME):
             texts = options.queries[begin : begin + AT_A_TIME]
-            yield _signed(texts, texts, signer, options.threads)
+            yield _signed(texts, texts, signer, mask, options.threads)
         return
     corpus = corpus_of([options.file], options)
     columns = find_columns(corpus, options.text, options.id)
@@ -91,7 +104,7 @@ def queries_of(options: argparse.Namespace, index: Index) -> Iterator[Queries]:
             labels = id_strings(batch.column(1), row).to_pylist()
         for begin in range(0, len(texts), AT_A_TIME):
             part = slice(begin, begin + AT_A_TIME)
-            yield _signed(labels[part], texts[part], signer, options.threads)
+            yield _signed(labels[part], texts[part], signer, mask, options.threads)
         row += len(texts)
     warn_left_out(problems.bad, problems.examples)
 
@@ -132,9 +145,16 @@ def text_signer(index: Index, path: Path) -> DocumentSigner:
 
 
 def _signed(
-    labels: Sequence[str | int], texts: list[str], signer: DocumentSigner, threads: int | None
+    labels: Sequence[str | int],
+    texts: list[str],
+    signer: DocumentSigner,
+    mask: Mask,
+    threads: int | None,
 ) -> Queries:
     counts = signer.feature_counts(texts, threads=threads)
-    signatures = signer.sign(texts, threads=threads)
     empty = frozenset(np.flatnonzero(counts == 0).tolist())
-    return Queries(labels, signatures, texts, empty)
+    found = sign_masked(signer, texts, mask, threads)
+    if found is None:
+        return Queries(labels, signer.sign(texts, threads=threads), texts, empty)
+    masked = frozenset(np.flatnonzero(found.masked).tolist())
+    return Queries(labels, found.signatures, texts, empty, found.masks, masked)

@@ -14,14 +14,24 @@ from lookalike.checks import whole_number
 from lookalike.cli.answers import LONGEST_ID, Found, Lines, Table
 from lookalike.cli.arguments import add_corpus_options, add_threads, add_threshold, radius_of
 from lookalike.cli.command import add_number, add_switch
+from lookalike.cli.masking import add_mask, chosen_mask, warn_masked
 from lookalike.cli.origin import Origin, add_origin
 from lookalike.cli.output import warn
 from lookalike.cli.queries import Queries, queries_of, take_files
 from lookalike.errors import ArgumentError, Said
 from lookalike.features import MEASURES
-from lookalike.indexes import Index, Matches, Neighbors, ShardedIndex, SliceIndex, open_index
+from lookalike.indexes import (
+    Index,
+    Matches,
+    Neighbors,
+    ScanIndex,
+    ShardedIndex,
+    SliceIndex,
+    open_index,
+)
 from lookalike.shown import shown
 from lookalike.signatures import estimated_similarity
+from lookalike.signatures.masking import Mask
 
 PURPOSE = "find the documents nearest to texts, in an index"
 DESCRIPTION = "Find the nearest documents, or all that are similar, of texts or signatures."
@@ -30,7 +40,8 @@ columns of the table:
   query     the text (shortened), or its id in the corpus of --file
   id        of the document that was found, or its position where the index knows no ids
   distance  bits of the signatures that differ
-  estimate  the similarity that the distance suggests (Jaccard for minhash, else cosine)
+  estimate  the similarity that the distance suggests (Jaccard for minhash, else cosine);
+            none where a query was masked
   exact     whether nothing nearer (with --radius: nothing within) can be missing
 
 With --in CORPUS, the corpus that was signed, documents are compared themselves: the column
@@ -42,7 +53,9 @@ A QUERY that is the name of a file stands for what is in it; - reads a text from
 
 Texts are signed as the indexed documents were. A minhash index finds texts that share runs of
 five words: copies and edited copies. To search by a few words, sign single words, in many bits,
-and let it learn which words are rare: sign --method simhash --ngram 1 --bits 1024 --fit.
+and let it learn which words are rare: sign --method topsig --ngram 1 --bits 1024 --fit. Of such an
+index, short queries are masked: only bits are compared that their words decide, and distances are
+of these. That is said on standard error, and as "masked" with --json; --mask no compares all bits.
 
 exit status:
   0 done, found or not; 1 an error, 2 wrong usage, 130 interrupted
@@ -94,6 +107,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "of an index of slices: bits of a slice that may differ (default: 3, or a scan where that "
         "is quicker)",
     )
+    add_mask(group)
     add_threads(group)
     add_switch(
         group, "--no-verify", "do not read the whole index first to see whether it is damaged"
@@ -119,14 +133,18 @@ def run(options: argparse.Namespace) -> None:
     answers = _answers(options, index, settings)
     if origin is not None:
         answers = _looked_up(list(answers), origin, options)
+    short = 0
     for queries, found in answers:
         show.begin(queries.labels)
+        short += len(queries.masked)
         for number, (label, one) in enumerate(zip(queries.labels, found, strict=True)):
             if number in queries.empty:
                 label_shown = shown(repr(label), LONGEST_ID)
                 warn(f"{label_shown} has no words; there is nothing to look for")
                 one = _Answer([], True)
-            show.query(label, one.found, one.exact)
+            show.query(label, one.found, one.exact, masked=number in queries.masked)
+    if short:
+        warn_masked(short)
 
 
 @dataclass(frozen=True)
@@ -140,25 +158,36 @@ def _answers(
     options: argparse.Namespace, index: Index, settings: dict[str, Any]
 ) -> Iterator[tuple[Queries, list[_Answer]]]:
     """Yield what the index finds."""
-    for queries in queries_of(options, index):
-        if "radius" in settings:
-            found: Neighbors | Matches = index.within(queries.signatures, **settings)
-        else:
-            found = index.search(queries.signatures, **settings)
-        exact = (
-            np.full(len(queries.labels), found.exact)
-            if found.explanation is None
-            else found.explanation.exact
-        )
-        answers = []
-        for proven, (ids, distances) in zip(exact.tolist(), found, strict=True):
-            estimates: list[float | None] = [None] * len(ids)
-            if index.signer is not None:
-                estimates = estimated_similarity(index.signer, distances, index.bits).tolist()
-            rows = zip(ids.tolist(), distances.tolist(), estimates, strict=True)
-            documents = [Found(index.name(id), far, estimate) for id, far, estimate in rows]
-            answers.append(_Answer(documents, proven))
-        yield queries, answers
+    for queries in queries_of(options, index, _mask(options, index)):
+        answers: dict[int, _Answer] = {}
+        for places, masks in queries.parts():
+            asked = queries.signatures[places]
+            some = settings if masks is None else {**settings, "masks": masks}
+            if "radius" in settings:
+                found: Neighbors | Matches = index.within(asked, **some)
+            else:
+                found = index.search(asked, **some)
+            exact = (
+                np.full(len(places), found.exact)
+                if found.explanation is None
+                else found.explanation.exact
+            )
+            both = zip(places.tolist(), exact.tolist(), found, strict=True)
+            for place, proven, (ids, distances) in both:
+                estimates: list[float | None] = [None] * len(ids)
+                if index.signer is not None and masks is None:  # of all bits they are known
+                    estimates = estimated_similarity(index.signer, distances, index.bits).tolist()
+                rows = zip(ids.tolist(), distances.tolist(), estimates, strict=True)
+                documents = [Found(index.name(id), far, estimate) for id, far, estimate in rows]
+                answers[place] = _Answer(documents, proven)
+        yield queries, [answers[place] for place in range(len(queries.labels))]
+
+
+def _mask(options: argparse.Namespace, index: Index) -> Mask:
+    """Return which queries are masked: short texts, unless all of their bits are asked for."""
+    whole = options.radius is not None or options.threshold is not None
+    takes_masks = isinstance(index, ScanIndex | SliceIndex | ShardedIndex)
+    return chosen_mask(options, whole or options.expand is not None or not takes_masks)
 
 
 def _looked_up(

@@ -54,7 +54,7 @@ which method:
   simhash  cosine of word {_SIMHASH.ngram}-grams, in {_SIMHASH.bits} bits: near-duplicates
   topsig   cosine of word {_TOPSIG.ngram}-grams, in {_TOPSIG.bits} bits: documents about the same
            things, if of similar length
-  For `lookalike search` by a few words: --method simhash --ngram 1 --bits 1024 --fit
+  For `lookalike search` by a few words: --method topsig --ngram 1 --bits 1024 --fit
 
 exit status:
   0 done, 1 an error (nothing is half-written), 2 wrong usage, 130 interrupted

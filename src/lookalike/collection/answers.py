@@ -42,6 +42,8 @@ class Match:
     slices: tuple[int, ...] | None = None
     """The positions of slices that led to it, if asked to explain; where no slices of the table
     were looked up, of those that are equal."""
+    unmasked: int | None = None
+    """In how many of all bits it differs, where only some were compared: `distance` is of those."""
 
     if not TYPE_CHECKING:  # for whom there are no other attributes than those above
 
@@ -53,13 +55,15 @@ class Match:
             return vars(self).setdefault("metadata", decoded_metadata(row))
 
 
-def match_of(row: Row, distance: int) -> Match:
+def match_of(row: Row, distance: int, unmasked: int | None = None) -> Match:
     """Return the match that a row of the table is at this distance."""
     match = object.__new__(Match)
     fields = vars(match)  # setting them one by one is what takes least
     fields["id"], fields["distance"], fields["_row"] = row.id, distance, row
     if row.text is not None:
         fields["text"] = decoded_text(row)
+    if unmasked is not None:
+        fields["unmasked"] = unmasked
     return match
 
 
@@ -82,12 +86,21 @@ class Pair:
 
 
 class Answer(Sequence[Match]):
-    """The documents that were found, sorted by (distance, id), and whether these are all."""
+    """The documents that were found, sorted by (distance, id), and whether these are all.
 
-    __slots__ = ("_matches", "exact", "version", "work")
+    Those of a text that was masked are sorted by (distance, unmasked, id).
+    """
+
+    __slots__ = ("_matches", "exact", "masked", "version", "work")
 
     def __init__(
-        self, matches: list[Match], *, version: int, exact: bool = True, work: Work | None = None
+        self,
+        matches: list[Match],
+        *,
+        version: int,
+        exact: bool = True,
+        work: Work | None = None,
+        masked: bool = False,
     ) -> None:
         self._matches = matches
         self.exact = exact
@@ -96,6 +109,8 @@ class Answer(Sequence[Match]):
         """The version of the collection that this is the answer for."""
         self.work = work
         """What the search did, if it was asked to explain."""
+        self.masked = masked
+        """Whether only bits were compared that the text's words decide; by these are distances."""
 
     @property
     def complete(self) -> bool:

@@ -26,6 +26,7 @@ from lookalike.collection.versions import Versions
 from lookalike.collection.writing import Batch, Written, delete_documents, write_batch
 from lookalike.errors import NotFoundError
 from lookalike.signatures import Signer
+from lookalike.signatures.masking import Mask
 
 if TYPE_CHECKING:
     from lookalike.collection.care.verify import Report
@@ -220,6 +221,7 @@ class Collection:
         exclude: Iterable[str] = (),
         explain: bool = False,
         text: bool = False,
+        mask: Mask = "auto",
         way: Way | None = None,
         threads: int | None = None,
     ) -> Answer:
@@ -229,10 +231,14 @@ class Collection:
         those that meet `where` and are not in `exclude`. `text=True` brings their texts,
         `explain=True` the bits and slices in which they differ and what the search did. `way` is
         `"native"` (an index in memory) or `"sql"` (in the database); the answers are the same.
+
+        `mask=True` compares only the bits that the text's words decide, by (distance, distance over
+        all bits, id); `"auto"` does so for short texts if the signer is TopSig and there is no
+        radius. `masked` of the answer says so.
         """
         return self.search_many(
-            self._signing.query(query), k, radius=radius, where=where, exclude=exclude,
-            explain=explain, text=text, way=way, threads=threads,
+            self._signing.one(query), k, radius=radius, where=where, exclude=exclude,
+            explain=explain, text=text, mask=mask, way=way, threads=threads,
         )[0]  # fmt: skip
 
     def search_many(
@@ -245,13 +251,15 @@ class Collection:
         exclude: Iterable[str] = (),
         explain: bool = False,
         text: bool = False,
+        mask: Mask = "auto",
         way: Way | None = None,
         threads: int | None = None,
     ) -> list[Answer]:
         """Return what `search` returns for each of many queries, at one version."""
+        signatures, masks = self._signing.asked(queries, mask, whole=radius is not None)
         query = Query.of(
-            self._signing.queries(queries), radius, k=k, where=where, exclude=exclude,
-            explain=explain, text=text, way=self._way if way is None else way, threads=threads,
+            signatures, radius, k=k, where=where, exclude=exclude, explain=explain, text=text,
+            way=self._way if way is None else way, threads=threads, masks=masks,
         )  # fmt: skip
         return self._answers(query)
 

@@ -41,6 +41,8 @@ class Query:
     text: bool
     way: Way
     threads: int
+    masks: tuple[NDArray[np.uint8] | None, ...]
+    """Which bits of each signature count; None: all of them."""
 
     @classmethod
     def of(
@@ -56,6 +58,7 @@ class Query:
         text: bool,
         way: Way,
         threads: SupportsIndex | None,
+        masks: tuple[NDArray[np.uint8] | None, ...] | None = None,
     ) -> Query:
         """Return the query for the k nearest, those within the radius if there is one.
 
@@ -78,6 +81,7 @@ class Query:
             flag("text", text),
             one_of("way", way, WAYS),  # type: ignore[arg-type]
             thread_count(threads),
+            (None,) * len(signatures) if masks is None else masks,
         )
 
 

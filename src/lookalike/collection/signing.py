@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from lookalike.collection.versions import Versions
 from lookalike.errors import ArgumentError
 from lookalike.signatures import Signer, as_queries, signer_from_dict
+from lookalike.signatures.masking import Mask, as_mask, sign_masked
 from lookalike.signatures.signer import DocumentSigner
+
+Masks: TypeAlias = tuple[NDArray[np.uint8] | None, ...]
+"""Which bits of each query count; None: all."""
 
 
 class Signing:
@@ -58,6 +63,34 @@ class Signing:
         if isinstance(queries, Sequence) and all(isinstance(query, str) for query in queries):
             return self.sign([str(query) for query in queries])
         return as_queries(queries, self._opened.bits)
+
+    def asked(
+        self, queries: Sequence[str] | ArrayLike, mask: Mask, whole: bool
+    ) -> tuple[NDArray[np.uint8], Masks]:
+        """Return the signatures of queries, and the masks of those that are to have one.
+
+        Texts choose for themselves with "auto", unless they are to be compared as a `whole`.
+        """
+        wanted: Mask = False if whole and mask == "auto" else as_mask(mask)
+        texts: list[str] | None = None
+        if isinstance(queries, Sequence) and not isinstance(queries, str):
+            texts = [one for one in queries if isinstance(one, str)]
+            texts = texts if len(texts) == len(queries) else None
+        if wanted is True and texts is None:
+            raise ArgumentError(
+                "mask=True is for texts, whose words say which bits count, and signatures were "
+                "given; leave it out"
+            )
+        found = sign_masked(self.of_texts(), texts, wanted) if wanted and texts else None
+        if found is None:
+            rows = self.queries(queries)
+            return rows, (None,) * len(rows)
+        masks = zip(found.masks, found.masked.tolist(), strict=True)
+        return found.signatures, tuple(mask if used else None for mask, used in masks)
+
+    def one(self, query: str | ArrayLike) -> list[str] | NDArray[np.uint8]:
+        """Return one query as one of many."""
+        return [query] if isinstance(query, str) else self.query(query)
 
     def query(self, query: str | ArrayLike) -> NDArray[np.uint8]:
         """Return the signature of one text, or the one that is given."""

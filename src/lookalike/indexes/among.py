@@ -89,7 +89,8 @@ class Chosen:
             return Chosen(None, self.mask[shift : shift + count])
         if self.ids is None:
             return self
-        begin, end = np.searchsorted(self.ids, [shift, shift + count])
+        last = min(shift + count - 1, np.iinfo(np.int64).max)  # one more may be no int64
+        begin, end = np.searchsorted(self.ids, shift), np.searchsorted(self.ids, last, "right")
         return Chosen(self.ids[begin:end] - shift, None)
 
 

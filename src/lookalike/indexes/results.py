@@ -102,6 +102,9 @@ class Neighbors(Result):
     """Whether these are provably the nearest."""
     explanation: Explanation | None = None
     """What the search did, if it was asked to explain."""
+    unmasked: NDArray[np.int32] | None = None
+    """int32[queries, k]: the distances over all bits, if the queries had masks; by these ties are
+    broken before they are by id."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -117,13 +120,16 @@ class Neighbors(Result):
         return f"Neighbors(queries={len(self)}, k={self.ids.shape[1]}, exact={self.exact})"
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        """Return `query`, `id` and `distance` of every neighbour found."""
+        """Return `query`, `id` and `distance` of every neighbour found; with masks `unmasked`."""
         query, rank = np.nonzero(self.ids >= 0)
-        return {
+        columns: dict[str, NDArray[Any]] = {
             "query": query,
             "id": self.ids[query, rank],
             "distance": self.distances[query, rank],
         }
+        if self.unmasked is not None:
+            columns["unmasked"] = self.unmasked[query, rank]
+        return columns
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
@@ -142,6 +148,9 @@ class Matches(Result):
     """Whether nothing within the radius is missing."""
     explanation: Explanation | None = None
     """What the search did, if it was asked to explain."""
+    unmasked: NDArray[np.int32] | None = None
+    """The distances over all bits, if the queries had masks; by these ties are broken before they
+    are by id."""
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -158,9 +167,14 @@ class Matches(Result):
         return f"Matches(queries={len(self)}, matches={len(self.ids)}, exact={self.exact})"
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        """Return `query`, `id` and `distance` of every match."""
+        """Return `query`, `id` and `distance` of every match; with masks `unmasked`, too."""
         query = np.repeat(np.arange(len(self)), np.diff(self.offsets))
-        return {"query": query, "id": self.ids, "distance": self.distances}
+        columns: dict[str, NDArray[Any]] = {
+            "query": query,
+            "id": self.ids,
+            "distance": self.distances,
+        }
+        return columns if self.unmasked is None else {**columns, "unmasked": self.unmasked}
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from lookalike.checks import neighbor_count, thread_count, whole_number
 from lookalike.indexes.among import Among, Chosen, worth_copying
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
+from lookalike.indexes.masks import as_masks
 from lookalike.indexes.results import Matches, Neighbors
 from lookalike.indexes.rows import Rows
 from lookalike.indexes.scanning import scan_nearest, scan_within
@@ -76,16 +77,20 @@ class ScanIndex(Index):
         k: SupportsIndex,
         *,
         among: Among | None = None,
+        masks: ArrayLike | None = None,
         threads: SupportsIndex | None = None,
     ) -> Neighbors:
         """Return the k nearest signatures of each query, nearest first, ties by id; exact.
 
-        `among`: only these ids are searched, or those whose place in a mask is True.
+        `among`: only these ids are searched, or those whose place in a mask is True. `masks`, one
+        for each query and as wide: only bits that are 1 there are compared. `distances` count
+        these, and ties are broken by the distance over all bits, then by id.
         """
         rows = as_queries(queries, self.bits)
         wanted = neighbor_count(k, len(rows), len(self))
+        counting = None if masks is None else as_masks(masks, self.bits, len(rows))
         part = self._among(among, len(rows))
-        return scan_nearest(part, rows, wanted, thread_count(threads))
+        return scan_nearest(part, rows, wanted, thread_count(threads), counting)
 
     def within(
         self,
@@ -94,17 +99,19 @@ class ScanIndex(Index):
         *,
         limit: SupportsIndex = DEFAULT_LIMIT,
         among: Among | None = None,
+        masks: ArrayLike | None = None,
         threads: SupportsIndex | None = None,
     ) -> Matches:
         """Return every signature at distance `radius` or less from each query; exact.
 
-        `among` as for `search`. More than `limit` matches in all raise `ResultTooLargeError`,
-        before memory runs out.
+        `among` and `masks` as for `search`. More than `limit` matches in all raise
+        `ResultTooLargeError`, before memory runs out.
         """
         rows = as_queries(queries, self.bits)
         most, near = whole_number("limit", limit, at_least=0), self._radius(radius)
+        counting = None if masks is None else as_masks(masks, self.bits, len(rows))
         part = self._among(among, len(rows))
-        return scan_within(part, rows, near, most, thread_count(threads), radius)
+        return scan_within(part, rows, near, most, thread_count(threads), radius, counting)
 
     @cached_property
     def _segment(self) -> Segment:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
 
 import numpy as np
@@ -14,8 +15,16 @@ from lookalike.checks import flag, instances, neighbor_count, thread_count, whol
 from lookalike.errors import ArgumentError, CorruptIndexError
 from lookalike.indexes.among import Among, Chosen
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
+from lookalike.indexes.masks import (
+    as_masks,
+    merged_masked_matches,
+    nearest_masked,
+    no_masks,
+    without_settings,
+)
 from lookalike.indexes.merging import merged_matches, nearest_of
 from lookalike.indexes.results import Explanation, Matches, Neighbors, too_many_matches
+from lookalike.indexes.scan import ScanIndex
 from lookalike.indexes.slices.core_answer import CoreAnswer
 from lookalike.indexes.slices.index import SliceIndex
 from lookalike.indexes.slices.search import Settings
@@ -130,6 +139,7 @@ class ShardedIndex(Index):
         exact: bool = False,
         explain: bool = False,
         among: Among | None = None,
+        masks: ArrayLike | None = None,
         threads: SupportsIndex | None = None,
     ) -> Neighbors:
         """Return the k nearest over all shards; see `SliceIndex.search` for the settings.
@@ -141,6 +151,10 @@ class ShardedIndex(Index):
         rows = as_queries(queries, self.bits)
         wanted = neighbor_count(k, len(rows), len(self))
         prove, tell = flag("exact", exact), flag("explain", explain)
+        if masks is not None:
+            without_settings(expand=expand, admit=admit, rerank=rerank)
+            counting = as_masks(masks, self.bits, len(rows))
+            return self._nearest_masked(rows, counting, wanted, tell, among, threads)
         sliced = [shard for shard in self.shards if isinstance(shard, SliceIndex)]
         if len(sliced) < len(self.shards) or prove or expand is None or among is not None:
             options: dict[str, Any] = {"expand": expand, "admit": admit, "rerank": rerank}
@@ -161,6 +175,35 @@ class ShardedIndex(Index):
             return Neighbors(ids, distances, proven, _together(found) if tell else None)
         settings = sliced[0].search_settings(wanted, expand, admit, rerank)
         return self._by_score(sliced, rows, wanted, settings, tell, threads)
+
+    def _nearest_masked(
+        self,
+        rows: NDArray[np.uint8],
+        masks: NDArray[np.uint8],
+        k: int,
+        explain: bool,
+        among: Among | None,
+        threads: SupportsIndex | None,
+    ) -> Neighbors:
+        self._refuse_masks()
+
+        def ask(shard: Index, share: int, only: Chosen | None) -> Neighbors:
+            most = min(k, max(1, len(shard)))
+            own: dict[str, Any] = {"masks": masks}
+            if isinstance(shard, SliceIndex | ShardedIndex):
+                own["explain"] = explain
+            return shard.search(rows, most, among=only, threads=share, **own)
+
+        found: list[Neighbors] = self._each(ask, threads, self._chosen(among))
+        ids = [self._shifted_by(one.ids, by) for one, by in zip(found, self._shifts, strict=True)]
+        merged = nearest_masked(ids, found, k, exact=all(one.exact for one in found))
+        return replace(merged, explanation=_together(found)) if explain else merged
+
+    def _refuse_masks(self) -> None:
+        """Raise if one of the shards takes no masks."""
+        for shard in self.shards:
+            if not isinstance(shard, ScanIndex | SliceIndex | ShardedIndex):
+                no_masks(shard, self)
 
     def _by_score(
         self,
@@ -210,20 +253,29 @@ class ShardedIndex(Index):
         *,
         limit: SupportsIndex = DEFAULT_LIMIT,
         among: Among | None = None,
+        masks: ArrayLike | None = None,
         threads: SupportsIndex | None = None,
     ) -> Matches:
         """Return everything within the radius over all shards; exact if all shards are."""
         rows = as_queries(queries, self.bits)
         most = whole_number("limit", limit, at_least=0)
+        options: dict[str, Any] = {"limit": most}
+        if masks is not None:
+            self._refuse_masks()
+            options["masks"] = as_masks(masks, self.bits, len(rows))
         found = self._each(
             lambda shard, share, only: shard.within(
-                rows, radius, limit=most, among=only, threads=share
+                rows, radius, among=only, threads=share, **options
             ),
             threads,
             self._chosen(among),
         )
         if sum(len(result.ids) for result in found) > most:
             raise too_many_matches(most, radius, len(rows))
+        if masks is not None:
+            ids = [result.ids + by for result, by in zip(found, self._shifts, strict=True)]
+            exact = all(result.exact for result in found)
+            return merged_masked_matches(ids, found, len(rows), exact=exact)
         parts = (
             (result.columns()["query"], result.ids + shift, result.distances)
             for result, shift in zip(found, self._shifts, strict=True)
@@ -271,10 +323,13 @@ class ShardedIndex(Index):
 
     def _shifted(self, ids: list[NDArray[np.int64]]) -> NDArray[np.int64]:
         moved = [
-            np.where(part >= 0, part + shift, -1)
-            for part, shift in zip(ids, self._shifts, strict=True)
+            self._shifted_by(part, shift) for part, shift in zip(ids, self._shifts, strict=True)
         ]
         return np.concatenate(moved, axis=1)
+
+    @staticmethod
+    def _shifted_by(ids: NDArray[np.int64], shift: int) -> NDArray[np.int64]:
+        return np.where(ids >= 0, ids + shift, -1)
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         if len(self.shards) > _MOST_SAVED:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, SupportsIndex
+from typing import Any, Literal, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
-from lookalike.checks import as_array, flag, thread_count, whole_number
+from lookalike.checks import as_array, flag, real_array, thread_count, whole_number
 from lookalike.errors import ArgumentError, Said
 from lookalike.features import FeatureKind, Weights, Words
 from lookalike.features.growing import GrowingArray
@@ -19,6 +19,9 @@ from lookalike.signatures.signer import WeightedSigner
 __all__ = ["SimHash", "quantize_weights", "restore_weights", "signature_bits"]
 
 _QUANTUM = 1 / 1024
+
+LEAST_WEIGHT = 0.5
+"""Of bits that count in a mask: by titles that look for their abstracts, the best of 0.5 to 2."""
 
 
 class SimHash(WeightedSigner):
@@ -41,9 +44,46 @@ class SimHash(WeightedSigner):
         super().__init__(Words() if features is None else features, weights, seed)
         self.bits = signature_bits(bits)
 
-    def sign(self, documents: Any, *, threads: SupportsIndex | None = None) -> NDArray[np.uint8]:
-        """Return the signatures, `uint8[n, bits // 8]`."""
-        return self._sign(documents, threads, weighted=False)[0]
+    @overload
+    def sign(
+        self,
+        documents: Any,
+        *,
+        mask: Literal[False] = False,
+        least_weight: float = LEAST_WEIGHT,
+        threads: SupportsIndex | None = None,
+    ) -> NDArray[np.uint8]: ...
+    @overload
+    def sign(
+        self,
+        documents: Any,
+        *,
+        mask: Literal[True],
+        least_weight: float = LEAST_WEIGHT,
+        threads: SupportsIndex | None = None,
+    ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]: ...
+    def sign(
+        self,
+        documents: Any,
+        *,
+        mask: bool = False,
+        least_weight: float = LEAST_WEIGHT,
+        threads: SupportsIndex | None = None,
+    ) -> NDArray[np.uint8] | tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """Return the signatures, `uint8[n, bits // 8]`; with `mask=True` their masks, too.
+
+        A mask has the bits whose weight, as `sign_with_weights` gives it, is above `least_weight`
+        or below its negative: those that the document's words are clear about. It is for queries
+        (`index.search(signatures, k, masks=masks)`); weights take 4 bytes a bit meanwhile.
+        """
+        masked = flag("mask", mask)
+        least = real_array("least_weight", least_weight, at_least=0)
+        if least.ndim:
+            raise ArgumentError(f"least_weight is {brief(least_weight)}; expected one number")
+        signatures, weights = self._sign(documents, threads, weighted=masked)
+        if not masked:
+            return signatures
+        return signatures, np.packbits(np.abs(weights) > least, axis=1, bitorder="little")
 
     def sign_with_weights(
         self, documents: Any, *, quantized: bool = False, threads: SupportsIndex | None = None

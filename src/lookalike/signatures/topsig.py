@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, SupportsIndex
+from typing import Any, Literal, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.checks import thread_count, whole_number
+from lookalike.checks import flag, thread_count, whole_number
 from lookalike.features import FeatureKind, Weights, Words
 from lookalike.features.growing import GrowingArray
 from lookalike.signatures.signer import WeightedSigner
@@ -37,9 +37,30 @@ class TopSig(WeightedSigner):
         self.bits = signature_bits(bits)
         self.density = whole_number("density", density, at_least=1, at_most=self.bits)
 
-    def sign(self, documents: Any, *, threads: SupportsIndex | None = None) -> NDArray[np.uint8]:
-        """Return the signatures, `uint8[n, bits // 8]`."""
-        return self._sign(documents, 0, threads)[0]
+    @overload
+    def sign(
+        self,
+        documents: Any,
+        *,
+        mask: Literal[False] = False,
+        threads: SupportsIndex | None = None,
+    ) -> NDArray[np.uint8]: ...
+    @overload
+    def sign(
+        self, documents: Any, *, mask: Literal[True], threads: SupportsIndex | None = None
+    ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]: ...
+    def sign(
+        self, documents: Any, *, mask: bool = False, threads: SupportsIndex | None = None
+    ) -> NDArray[np.uint8] | tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """Return the signatures, `uint8[n, bits // 8]`; with `mask=True` their masks, too.
+
+        A mask has the bits that the document's words decide: those where the sum is not 0. A query
+        of a few words touches a few bits only, and says nothing about the others: searched for
+        with its mask (`index.search(signatures, k, masks=masks)`), it finds what has these words.
+        """
+        masked = flag("mask", mask)
+        signatures, _, masks = self._sign(documents, 0, threads, masked)
+        return (signatures, masks) if masked else signatures
 
     def sign_parts(
         self, documents: Any, terms: SupportsIndex, *, threads: SupportsIndex | None = None
@@ -50,20 +71,21 @@ class TopSig(WeightedSigner):
         most `terms`; shorter ones are one part.
         """
         most = whole_number("terms", terms, at_least=1)
-        signatures, parts = self._sign(documents, most, threads)
+        signatures, parts, _ = self._sign(documents, most, threads, False)
         return signatures, np.repeat(np.arange(len(parts)), parts)
 
     def _sign(
-        self, documents: Any, terms: int, threads: SupportsIndex | None
-    ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        self, documents: Any, terms: int, threads: SupportsIndex | None, masked: bool
+    ) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.uint8]]:
         weights = self.weights
         if weights.learns and weights.vocabulary is None:
             weights = Weights("count")
         kind, vocabulary = weights.native()
         parts = GrowingArray((), np.int64, documents)
         signatures = GrowingArray((self.bits // 8,), np.uint8, documents)
+        masks = GrowingArray((self.bits // 8,), np.uint8, documents if masked else ())
         for source in self.features.sources(documents):
-            counts, rows = _native.topsig(
+            counts, rows, touched = _native.topsig(
                 source,
                 kind,
                 vocabulary,
@@ -72,7 +94,10 @@ class TopSig(WeightedSigner):
                 self.seed,
                 terms,
                 thread_count(threads),
+                masked,
             )
             parts.block(len(counts))[:] = counts
             signatures.block(int(counts.sum()))[:] = rows.reshape(-1, self.bits // 8)
-        return signatures.take(), parts.take()
+            if masked:
+                masks.block(int(counts.sum()))[:] = touched.reshape(-1, self.bits // 8)
+        return signatures.take(), parts.take(), masks.take()

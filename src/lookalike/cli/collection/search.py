@@ -20,6 +20,7 @@ from lookalike.cli.collection.action import (
     typed_text,
 )
 from lookalike.cli.command import Subparsers, add_number, add_switch
+from lookalike.cli.masking import add_mask, chosen_mask, warn_masked
 from lookalike.cli.origin import similarity_by
 from lookalike.cli.output import say, say_json
 from lookalike.collection import Answer
@@ -67,6 +68,7 @@ def declare(actions: Subparsers) -> None:
         choices=MEASURES,
         help="with --compare: of what (default: what the signatures estimate, jaccard or cosine)",
     )
+    add_mask(search)
     add_switch(search, "--explain", "say which bits differ, and why")
     add_switch(search, "--json", "one JSON object a line")
 
@@ -103,9 +105,12 @@ def _search(options: argparse.Namespace) -> None:
             # The nearest signatures need not be those of the most similar documents.
             answer = docs.within(query, radius, **asked)
         else:
-            answer = docs.search(query, options.k, radius=radius, **asked)
+            mask = chosen_mask(options, whole=not isinstance(query, str))
+            answer = docs.search(query, options.k, radius=radius, mask=mask, **asked)
         similar = _compared(docs, text, answer, options) if options.compare else None
     _print_answer(answer, similar, options)
+    if answer.masked:
+        warn_masked(1)
 
 
 def _compared(
@@ -160,6 +165,8 @@ def _print_answer(
         chosen = _chosen(match.metadata, options)
         if options.json:
             line = {"id": match.id, "distance": match.distance, "metadata": chosen}
+            if answer.masked:
+                line["masked"] = True
             if similar is not None:
                 line["similarity"] = similar[place]
             if options.explain:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from lookalike.collection.answers import Answer, Match, explained
 from lookalike.collection.query import Query
 from lookalike.collection.search.fetch import DocumentFetcher
-from lookalike.collection.search.level import Level
+from lookalike.collection.search.level import Level, MaskedDistances
 from lookalike.collection.search.native import NativeSearch, native_levels, native_within
 from lookalike.collection.search.sql import SqlSearch
 from lookalike.collection.stores.base import State, View
@@ -21,14 +21,15 @@ def answers(
 ) -> list[Answer]:
     """Return the answer for each signature of the query, at the version of the view."""
     fetcher = DocumentFetcher(view, state, query)
+    both = MaskedDistances(state.bits)
     levels = _near(query, view, state, native, sql)
     if isinstance(levels, list):
         if len(levels) > 1:
             fetcher.prefetch(levels)
         levels = zip(levels)
     return [
-        _answer(fetcher, signature, *fetcher.nearest(near))
-        for signature, near in zip(query.signatures, levels, strict=True)
+        _answer(fetcher, signature, mask, *fetcher.nearest(near, None if mask is None else both))
+        for signature, mask, near in zip(query.signatures, query.masks, levels, strict=True)
     ]
 
 
@@ -37,18 +38,25 @@ def _near(
 ) -> list[Level] | Iterable[Iterable[Level]]:
     """Return what is within the radius of each signature; without a radius, ever more of it."""
     signatures, k, radius, threads = query.signatures, query.k, query.radius, query.threads
+    asked = list(zip(signatures, query.masks, strict=True))
+    counting = [mask for mask in query.masks if mask is not None]
+    masks = np.stack(counting) if radius is not None and counting else None  # of all, or of none
     if query.way == "sql":
         if radius is None:
-            return (sql.levels(view, state, signature, k) for signature in signatures)
-        return sql.within(view, state, signatures, radius)
+            return (sql.levels(view, state, signature, k, mask) for signature, mask in asked)
+        return sql.within(view, state, signatures, radius, masks)
     index = native.at(view, state)
     if radius is None:
-        return (native_levels(index, signature, k, threads) for signature in signatures)
-    return native_within(index, signatures, radius, threads, query.explain)
+        return (native_levels(index, signature, k, threads, mask) for signature, mask in asked)
+    return native_within(index, signatures, radius, threads, query.explain, masks)
 
 
 def _answer(
-    fetcher: DocumentFetcher, signature: NDArray[np.uint8], matches: list[Match], found: Level
+    fetcher: DocumentFetcher,
+    signature: NDArray[np.uint8],
+    mask: NDArray[np.uint8] | None,
+    matches: list[Match],
+    found: Level,
 ) -> Answer:
     """Return the answer for one signature."""
     query, version = fetcher.query, fetcher.state.version
@@ -56,18 +64,30 @@ def _answer(
     if cut:
         matches = matches[: query.limit]
     if not query.explain:
-        return Answer(matches, version=version, exact=not cut)
-    told = _explained(fetcher, signature, matches, found)
-    return Answer(told, version=version, exact=not cut, work=found.work)
+        return Answer(matches, version=version, exact=not cut, masked=mask is not None)
+    told = _explained(fetcher, signature, mask, matches, found)
+    masked = mask is not None
+    return Answer(told, version=version, exact=not cut, work=found.work, masked=masked)
 
 
 def _explained(
-    fetcher: DocumentFetcher, query: NDArray[np.uint8], matches: list[Match], found: Level
+    fetcher: DocumentFetcher,
+    query: NDArray[np.uint8],
+    mask: NDArray[np.uint8] | None,
+    matches: list[Match],
+    found: Level,
 ) -> list[Match]:
-    """Add to each match the differing bits, those of each slice, and the slices that hit."""
+    """Add to each match the differing bits, those of each slice, and the slices that hit.
+
+    Bits that do not count do not differ, and slices of such bits alone do not hit.
+    """
     slicing = fetcher.state.slicing
     data = b"".join([fetcher.signatures[match.id] for match in matches])
     signatures = np.frombuffer(data, np.uint8).reshape(len(matches), len(query))
+    counting = [True] * slicing.count
+    if mask is not None:
+        query, signatures = query & mask, signatures & mask
+        counting = (slicing.differing(np.zeros_like(mask), mask[None])[0] > 0).tolist()
     thresholds = (found.work and found.work.thresholds) or (0,) * slicing.count
     apart = slicing.differing(query, signatures).tolist()
     bits = np.unpackbits(query ^ signatures, axis=1, bitorder="little")
@@ -76,7 +96,7 @@ def _explained(
             match,
             tuple(np.flatnonzero(differs).tolist()),
             tuple(slices),
-            tuple(p for p, most in enumerate(thresholds) if slices[p] <= most),
+            tuple(p for p, most in enumerate(thresholds) if slices[p] <= most and counting[p]),
         )
         for match, differs, slices in zip(matches, bits, apart, strict=True)
     ]

@@ -15,7 +15,7 @@ import numpy as np
 from lookalike.collection.answers import Match, match_of
 from lookalike.collection.documents import Row, check_row, damaged, decoded_metadata
 from lookalike.collection.query import Query
-from lookalike.collection.search.level import Level
+from lookalike.collection.search.level import Level, MaskedDistances
 from lookalike.collection.stores.base import State, View
 
 _FILTERED_CHUNK = 512
@@ -36,8 +36,12 @@ class DocumentFetcher:
     """The signatures of what was fetched, by the id of the document."""
     _rows: dict[int, list[Row]] = field(default_factory=dict)
 
-    def nearest(self, levels: Iterable[Level]) -> tuple[list[Match], Level]:
+    def nearest(
+        self, levels: Iterable[Level], masked: MaskedDistances | None = None
+    ) -> tuple[list[Match], Level]:
         """Return the k nearest documents by (distance, id), and the last level that was needed.
+
+        With `masked` distances by (masked distance, unmasked distance, id).
 
         Each level holds all signatures up to its bound, so documents from it are final. What an
         earlier level held is passed over in later ones, which may reach less far.
@@ -53,12 +57,13 @@ class DocumentFetcher:
                 self.fetch(level.numbers[begin:end])
                 for place in range(begin, end):
                     distance = level.distances[place]
-                    result += [match_of(row, distance) for row in self._rows[level.numbers[place]]]
+                    both = (distance,) if masked is None else masked.apart(distance)
+                    result += [match_of(row, *both) for row in self._rows[level.numbers[place]]]
                 begin = end
             if len(result) >= k:
                 break
         if len(result) > 1:
-            result.sort(key=lambda match: (match.distance, match.id))
+            result.sort(key=lambda match: (match.distance, match.unmasked or 0, match.id))
         return result[:k], found
 
     def prefetch(self, founds: Iterable[Level]) -> None:

@@ -11,10 +11,30 @@ from numpy.typing import NDArray
 from lookalike.collection.answers import Work
 
 
+class MaskedDistances:
+    """Distances over some bits and over all, as one number that is ordered by both."""
+
+    def __init__(self, bits: int) -> None:
+        self._all = bits + 1
+
+    def joined(self, masked: NDArray[np.int32], unmasked: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Return a number for each pair of distances."""
+        return masked.astype(np.int64) * self._all + unmasked
+
+    def within(self, radius: int) -> int:
+        """Return the largest number of a pair whose masked distance is at most the radius."""
+        return radius * self._all + self._all - 1
+
+    def apart(self, joined: int) -> tuple[int, int]:
+        """Return the masked distance and that over all bits."""
+        return divmod(joined, self._all)
+
+
 @dataclass(slots=True)  # not frozen: that would take twice as long to make
 class Level:
     """Every signature up to the distance `bound`, nearest first.
 
+    Of a query with a mask, distances are those of `MaskedDistances`.
     Lists and not arrays: most searches find a handful, and become documents one by one.
     """
 
@@ -27,7 +47,7 @@ class Level:
     def of(
         cls,
         numbers: NDArray[np.int64],
-        distances: NDArray[np.int32],
+        distances: NDArray[np.int32] | NDArray[np.int64],
         bound: int,
         work: Work | None = None,
     ) -> Level:

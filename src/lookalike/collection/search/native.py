@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.collection.answers import Work
-from lookalike.collection.search.level import Level
+from lookalike.collection.search.level import Level, MaskedDistances
 from lookalike.collection.slicing import digest, hashes
 from lookalike.collection.stores.base import StaleView, State, View
 from lookalike.errors import CollectionError, FileError, LookalikeError
@@ -227,11 +227,16 @@ def native_within(
     radius: int,
     threads: int | None,
     explain: bool,
+    masks: NDArray[np.uint8] | None = None,
 ) -> list[Level]:
     """Return, for each query, every signature within the radius."""
-    matches = index.within(queries, radius, explain=explain, threads=threads)
+    matches = index.within(queries, radius, masks=masks, explain=explain, threads=threads)
     offsets = matches.offsets.tolist()
     numbers, distances = matches.ids.tolist(), matches.distances.tolist()
+    if matches.unmasked is not None:
+        both = MaskedDistances(index.bits)
+        distances = both.joined(matches.distances, matches.unmasked).tolist()
+        radius = both.within(radius)
     done: list[Work | None] = [None] * len(queries)
     if matches.explanation:
         lists, verified = matches.explanation.lists, matches.explanation.candidates
@@ -244,20 +249,31 @@ def native_within(
 
 
 def native_levels(
-    index: SliceIndex, query: NDArray[np.uint8], k: int, threads: int | None
+    index: SliceIndex,
+    query: NDArray[np.uint8],
+    k: int,
+    threads: int | None,
+    mask: NDArray[np.uint8] | None = None,
 ) -> Iterator[Level]:
     """Yield ever more signatures, each time everything up to a larger distance."""
     all_and_more = len(index) + 1  # with which an answer shows that there is nothing else
     wanted = k + _SPARE
+    both = MaskedDistances(index.bits)
     while True:
         wanted = min(wanted, all_and_more)
-        neighbors = index.search(query, wanted, exact=True, explain=True, threads=threads)
+        neighbors = index.search(
+            query, wanted, masks=mask, exact=True, explain=True, threads=threads
+        )
         ids, distances = neighbors[0]
+        reached, far = index.bits, distances.tolist()
+        if neighbors.unmasked is not None:
+            far = both.joined(distances, neighbors.unmasked[0][: len(ids)]).tolist()
+            reached = both.within(index.bits)
         work = None
         if neighbors.explanation:
             lists, compared = neighbors.explanation.lists, neighbors.explanation.reranked
             work = Work("native", int(lists[0]), int(compared[0]))
-        found = Level(ids.tolist(), distances.tolist(), index.bits, work)
+        found = Level(ids.tolist(), far, reached, work)
         if len(ids) < wanted:
             yield found
             return

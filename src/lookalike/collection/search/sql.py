@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from lookalike.collection.answers import Work
 from lookalike.collection.documents import damaged
-from lookalike.collection.search.level import Level
+from lookalike.collection.search.level import Level, MaskedDistances
 from lookalike.collection.search.probing import HotValues, plan_probes
 from lookalike.collection.stores.base import State, View
 from lookalike.indexes import ScanIndex
@@ -32,9 +32,19 @@ class SqlSearch:
         self._uid = ""
 
     def within(
-        self, view: View, state: State, queries: NDArray[np.uint8], radius: int
+        self,
+        view: View,
+        state: State,
+        queries: NDArray[np.uint8],
+        radius: int,
+        masks: NDArray[np.uint8] | None = None,
     ) -> list[Level]:
-        """Return, for each query, every signature within the radius."""
+        """Return, for each query, every signature within the radius; those with masks are scanned.
+
+        The table has the keys of whole slices, of which masked queries know parts.
+        """
+        if masks is not None:
+            return _scan_within(view, state, queries, radius, masks)
         found = [self._probe(view, state, query, radius) for query in queries]
         scanned = [position for position, one in enumerate(found) if one is None]
         if scanned:
@@ -43,10 +53,17 @@ class SqlSearch:
                 found[position] = one
         return [one for one in found if one is not None]
 
-    def levels(self, view: View, state: State, query: NDArray[np.uint8], k: int) -> Iterator[Level]:
+    def levels(
+        self,
+        view: View,
+        state: State,
+        query: NDArray[np.uint8],
+        k: int,
+        mask: NDArray[np.uint8] | None = None,
+    ) -> Iterator[Level]:
         """Yield ever more signatures, each time everything up to a larger distance."""
         count, wanted = state.slicing.count, k
-        for radius in range(count - 1, state.bits, count):
+        for radius in range(count - 1, state.bits if mask is None else 0, count):
             found = self._probe(view, state, query, min(radius, state.bits))
             if found is None:
                 break
@@ -54,9 +71,9 @@ class SqlSearch:
             wanted = max(k, len(found.numbers))  # a scan for fewer would bring nothing new
         wanted += _MORE
         while True:
-            found = _scan_nearest(view, state, query, wanted)
+            found, everything = _scan_nearest(view, state, query, wanted, mask)
             yield found
-            if found.bound >= state.bits:
+            if everything:
                 return
             wanted *= 2 * _MORE
 
@@ -97,31 +114,55 @@ class SqlSearch:
         return Level.of(numbers[near], distances[near], radius, work)
 
 
-def _scan_within(view: View, state: State, queries: NDArray[np.uint8], radius: int) -> list[Level]:
+def _scan_within(
+    view: View,
+    state: State,
+    queries: NDArray[np.uint8],
+    radius: int,
+    masks: NDArray[np.uint8] | None = None,
+) -> list[Level]:
     """Read every signature once for all queries."""
+    both = MaskedDistances(state.bits)
     numbers = [[np.empty(0, np.int64)] for _ in queries]
-    distances = [[np.empty(0, np.int32)] for _ in queries]
+    distances = [[np.empty(0, np.int64)] for _ in queries]
     for batch in view.all_signatures(state):
-        matches = ScanIndex(batch.signatures, batch.numbers).within(queries, radius)
-        for query, (ids, far) in enumerate(matches):
-            numbers[query].append(ids)
-            distances[query].append(far)
+        matches = ScanIndex(batch.signatures, batch.numbers).within(queries, radius, masks=masks)
+        far = matches.distances.astype(np.int64)
+        if matches.unmasked is not None:
+            far = both.joined(matches.distances, matches.unmasked)
+        for query in range(len(matches)):
+            part = slice(matches.offsets[query], matches.offsets[query + 1])
+            numbers[query].append(matches.ids[part])
+            distances[query].append(far[part])
     work = Work("scan", 0, state.signatures)
+    bound = radius if masks is None else both.within(radius)
     return [
-        Level.of(np.concatenate(ids), np.concatenate(far), radius, work)
+        Level.of(np.concatenate(ids), np.concatenate(far), bound, work)
         for ids, far in zip(numbers, distances, strict=True)
     ]
 
 
-def _scan_nearest(view: View, state: State, query: NDArray[np.uint8], k: int) -> Level:
-    """Read every signature and keep the k nearest."""
+def _scan_nearest(
+    view: View,
+    state: State,
+    query: NDArray[np.uint8],
+    k: int,
+    mask: NDArray[np.uint8] | None = None,
+) -> tuple[Level, bool]:
+    """Read every signature and keep the k nearest; say whether these are all there are."""
+    both = MaskedDistances(state.bits)
     numbers = np.empty(0, np.int64)
-    distances = np.empty(0, np.int32)
+    distances = np.empty(0, np.int64)
     for batch in view.all_signatures(state):
-        ids, far = ScanIndex(batch.signatures, batch.numbers).search(query, min(k, len(batch)))[0]
-        numbers = np.concatenate([numbers, ids])
+        index = ScanIndex(batch.signatures, batch.numbers)
+        neighbors = index.search(query, min(k, len(batch)), masks=mask)
+        far = neighbors.distances[0].astype(np.int64)
+        if neighbors.unmasked is not None:
+            far = both.joined(neighbors.distances[0], neighbors.unmasked[0])
+        numbers = np.concatenate([numbers, neighbors.ids[0]])
         distances = np.concatenate([distances, far])
         order = np.argsort(distances, kind="stable")[:k]
         numbers, distances = numbers[order], distances[order]
-    found = Level.of(numbers, distances, state.bits, Work("scan", 0, state.signatures))
-    return found if len(found.numbers) < k else found.without_last()
+    bound = state.bits if mask is None else both.within(state.bits)
+    found = Level.of(numbers, distances, bound, Work("scan", 0, state.signatures))
+    return (found, True) if len(found.numbers) < k else (found.without_last(), False)

@@ -28,20 +28,23 @@ from lookalike.checks import (
 from lookalike.errors import ArgumentError, CorruptIndexError
 from lookalike.indexes.among import Among
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
+from lookalike.indexes.masks import as_masks, without_settings
 from lookalike.indexes.merging import padded
 from lookalike.indexes.results import Matches, Neighbors, too_many_matches
 from lookalike.indexes.rows import Rows, as_ids
 from lookalike.indexes.slices.change import Segments, refuse_known, with_rows, without_ids
 from lookalike.indexes.slices.core_answer import CoreAnswer
+from lookalike.indexes.slices.saved import saved_segments
 from lookalike.indexes.slices.search import (
     Settings,
     nearest_in,
+    nearest_masked_in,
     search_settings,
     to_search,
     within_in,
 )
 from lookalike.indexes.slices.segments import Segment, merged_segments, renumbered, wants_lists
-from lookalike.indexes.slices.width import MOST_SLICE_BITS, checked_width
+from lookalike.indexes.slices.width import checked_width
 from lookalike.signatures import as_queries
 
 if TYPE_CHECKING:
@@ -220,6 +223,7 @@ class SliceIndex(Index):
         exact: bool = False,
         explain: bool = False,
         among: Among | None = None,
+        masks: ArrayLike | None = None,
         threads: SupportsIndex | None = None,
     ) -> Neighbors:
         """Return k near signatures of each query, nearest first, ties by id.
@@ -236,6 +240,9 @@ class SliceIndex(Index):
         cheaper. `explain=True` says what was read. `among`: as if there were only these ids, or
         those whose place in a mask is True; of few, all are compared.
 
+        `masks`, one for each query: only bits that are 1 there are compared; ties are broken by the
+        distance over all bits, then by id. Always exact; takes no `expand`, `admit` or `rerank`.
+
         Queries of a batch share what they read, and are answered the quicker the more there are of
         them, with the same result; that takes up to some 200 MB for each thread meanwhile.
         """
@@ -243,12 +250,20 @@ class SliceIndex(Index):
         wanted = neighbor_count(k, len(rows), len(self))
         settings = self.search_settings(wanted, expand, admit, rerank)
         prove, tell = flag("exact", exact), flag("explain", explain)
-        segments = to_search(self._segments, among, self.next_id)
-        top = self.top(rows, wanted, settings, prove, tell, thread_count(threads), segments)
-        proven = top.proven.astype(bool)
+        segments, workers = to_search(self._segments, among, self.next_id), thread_count(threads)
+        if masks is not None:
+            without_settings(expand=expand, admit=admit, rerank=rerank)
+            counting = as_masks(masks, self.bits, len(rows))
+            try:
+                return nearest_masked_in(
+                    segments, self.slice_bits, rows, counting, wanted, tell, workers
+                )
+            except _native.CorruptLists:
+                raise self._damaged() from None
+        top = self.top(rows, wanted, settings, prove, tell, workers, segments)
         explanation = top.explanation(self.bits, self.slice_bits, wanted) if tell else None
         ids, distances = (padded(array, wanted) for array in (top.ids, top.distances))
-        return Neighbors(ids, distances, bool(proven.all()), explanation)
+        return Neighbors(ids, distances, bool(top.proven.all()), explanation)
 
     def within(
         self,
@@ -258,22 +273,24 @@ class SliceIndex(Index):
         limit: SupportsIndex = DEFAULT_LIMIT,
         explain: bool = False,
         among: Among | None = None,
+        masks: ArrayLike | None = None,
         threads: SupportsIndex | None = None,
     ) -> Matches:
         """Return every signature at distance `radius` or less from each query; always exact.
 
         By the general pigeonhole principle, with thresholds chosen per query by the lengths of
-        lists; scans where that is cheaper. `among` as for `search`. More than `limit` matches raise
-        `ResultTooLargeError`.
+        lists; scans where that is cheaper. `among` and `masks` as for `search`. More than `limit`
+        matches raise `ResultTooLargeError`.
         """
         rows = as_queries(queries, self.bits)
         most = whole_number("limit", limit, at_least=0)
         near = min(whole_number("radius", radius, at_least=0), self.bits)
         tell = flag("explain", explain)
         workers = thread_count(threads)
+        counting = None if masks is None else as_masks(masks, self.bits, len(rows))
         try:
             segments = to_search(self._segments, among, self.next_id)
-            return within_in(segments, self.slice_bits, rows, near, most, tell, workers)
+            return within_in(segments, self.slice_bits, rows, near, most, tell, workers, counting)
         except _native.TooManyResults:
             raise too_many_matches(most, radius, len(rows)) from None
         except _native.CorruptLists:
@@ -378,22 +395,6 @@ class SliceIndex(Index):
         return arrays
 
     def _restore(self, container: Container) -> None:
-        try:
-            meta = container.meta
-            self._bits, self.slice_bits = int(meta["bits"]), int(meta["slice_bits"])
-            self._next_id, self._own_ids = int(meta["next_id"]), bool(meta["own_ids"])
-            if not 1 <= self.slice_bits <= MOST_SLICE_BITS or not 8 <= self._bits < 2**16:
-                raise ValueError(f"slices of {self.slice_bits} of {self._bits} bits")
-            if not 0 <= self._next_id <= 2**63:
-                raise ValueError(f"the next id is {self._next_id}")
-            self._segments = tuple(
-                Segment.restored(container, f"{number}.", self.slice_bits, dict(segment))
-                for number, segment in enumerate(meta["segments"])
-            )
-            if not self._segments or any(s.rows.bits != self._bits for s in self._segments):
-                raise ValueError("segments of another width, or none")
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise CorruptIndexError(
-                f"{container.path}: the description of the slices cannot be used: {error!r}"
-            ) from error
+        saved = saved_segments(container)
+        self._bits, self.slice_bits, self._next_id, self._own_ids, self._segments = saved
         self._writing = threading.Lock()

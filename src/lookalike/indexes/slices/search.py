@@ -13,11 +13,18 @@ from lookalike import _native
 from lookalike.checks import LARGEST, whole_number
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes.among import Among, Chosen
-from lookalike.indexes.results import NO_LIMIT, Explanation, Matches, as_int64
+from lookalike.indexes.results import NO_LIMIT, Explanation, Matches, Neighbors, as_int64
 from lookalike.indexes.slices.core_answer import CoreAnswer
 from lookalike.indexes.slices.segments import Segment, chosen_of
 
-__all__ = ["Settings", "nearest_in", "search_settings", "to_search", "within_in"]
+__all__ = [
+    "Settings",
+    "nearest_in",
+    "nearest_masked_in",
+    "search_settings",
+    "to_search",
+    "within_in",
+]
 
 _MOST_VARIANTS = 1 << 22
 
@@ -114,19 +121,42 @@ def within_in(
     limit: int,
     explain: bool,
     threads: int,
+    masks: NDArray[np.uint8] | None = None,
 ) -> Matches:
-    """Return everything within the radius."""
-    offsets, ids, distances, work = _native.slice_within(
-        [segment.native() for segment in segments],
-        slice_bits,
-        rows,
-        radius,
-        min(limit, NO_LIMIT),
-        threads,
+    """Return everything within the radius, by the bits of each query's mask if there are masks."""
+    parts, most, unmasked = [segment.native() for segment in segments], min(limit, NO_LIMIT), None
+    if masks is None:
+        offsets, ids, distances, work = _native.slice_within(
+            parts, slice_bits, rows, radius, most, threads
+        )
+    else:
+        offsets, ids, distances, unmasked, work = _native.slice_within_masked(
+            parts, slice_bits, rows, masks, radius, most, threads
+        )
+    explanation = _explained(work) if explain else None
+    return Matches(as_int64(offsets), as_int64(ids), distances, True, explanation, unmasked)
+
+
+def nearest_masked_in(
+    segments: Sequence[Segment],
+    slice_bits: int,
+    rows: NDArray[np.uint8],
+    masks: NDArray[np.uint8],
+    k: int,
+    explain: bool,
+    threads: int,
+) -> Neighbors:
+    """Return the k nearest by the bits of each query's mask; exact."""
+    ids = np.full((len(rows), k), -1, np.int64)
+    distances, unmasked = (np.full((len(rows), k), -1, np.int32) for _ in range(2))
+    parts = [segment.native() for segment in segments]
+    work = _native.slice_nearest_masked(
+        parts, slice_bits, rows, masks, k, threads, ids, distances, unmasked
     )
-    explanation = None
-    if explain:
-        lists, postings, verified = work.reshape(-1, 3).T
-        always = np.ones(len(rows), bool)
-        explanation = Explanation(always, lists, postings, verified, verified)
-    return Matches(as_int64(offsets), as_int64(ids), distances, True, explanation)
+    return Neighbors(ids, distances, True, _explained(work) if explain else None, unmasked)
+
+
+def _explained(work: NDArray[np.int64]) -> Explanation:
+    """Return what a search did that is always exact."""
+    lists, postings, verified = work.reshape(-1, 3).T
+    return Explanation(np.ones(len(lists), bool), lists, postings, verified, verified)

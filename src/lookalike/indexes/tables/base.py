@@ -15,6 +15,7 @@ from lookalike.checks import neighbor_count, thread_count
 from lookalike.errors import CorruptIndexError, ResultTooLargeError
 from lookalike.indexes.among import Among, Chosen, only_chosen, worth_copying
 from lookalike.indexes.base import Index
+from lookalike.indexes.masks import no_masks
 from lookalike.indexes.merging import MatchColumns, merged_matches, nearest_of, padded
 from lookalike.indexes.results import NO_LIMIT, Matches, Neighbors, as_int64, too_many_matches
 from lookalike.indexes.rows import Rows
@@ -73,12 +74,15 @@ class TabledIndex(Index):
         k: SupportsIndex,
         *,
         among: Among | None = None,
+        masks: None = None,
         threads: SupportsIndex | None = None,
     ) -> Neighbors:
         """Return the k nearest signatures of each query, nearest first, ties by id; exact.
 
-        Tables serve to search by radius, not for this: it scans all signatures.
+        Tables serve to search by radius, not for this: it scans all signatures. `masks` are
+        refused.
         """
+        no_masks(self, masks)
         rows = as_queries(queries, self.bits)
         wanted = neighbor_count(k, len(rows), len(self))
         chosen = None if among is None else Chosen.of(among, self.next_id)

@@ -19,6 +19,7 @@ from lookalike.checks import flag, neighbor_count, thread_count, whole_number
 from lookalike.errors import CorruptIndexError, LookalikeWarning, ResultTooLargeError, Said
 from lookalike.indexes.among import Among, Chosen
 from lookalike.indexes.base import DEFAULT_LIMIT
+from lookalike.indexes.masks import no_masks
 from lookalike.indexes.merging import merged_matches
 from lookalike.indexes.results import NO_LIMIT, Matches, Neighbors, as_int64, too_many_matches
 from lookalike.indexes.tables.base import TabledIndex, first_of_each
@@ -138,6 +139,7 @@ class BlockIndex(TabledIndex):
         first: bool = False,
         limit: SupportsIndex = DEFAULT_LIMIT,
         among: Among | None = None,
+        masks: None = None,
         threads: SupportsIndex | None = None,
     ) -> Matches:
         """Return every signature at distance `radius` or less from each query; always exact.
@@ -148,8 +150,9 @@ class BlockIndex(TabledIndex):
         stops at the first match met, so that it has one if there is any at all, not necessarily the
         nearest; which one does not depend on threads. `among`: as if there were only these ids, or
         those whose place in a mask is True. More than `limit` matches in all raise
-        `ResultTooLargeError`.
+        `ResultTooLargeError`. `masks` are refused.
         """
+        no_masks(self, masks)
         rows = as_queries(queries, self.bits)
         most = whole_number("limit", limit, at_least=0)
         near = self.radius if radius is None else whole_number("radius", radius, at_least=0)
@@ -225,13 +228,15 @@ class BlockIndex(TabledIndex):
         k: SupportsIndex,
         *,
         among: Among | None = None,
+        masks: None = None,
         threads: SupportsIndex | None = None,
     ) -> Neighbors:
         """Return the k nearest signatures of each query, nearest first, ties by id; exact.
 
         Queries that have k matches within the radius of the index are answered by the tables, the
-        others by a scan over all signatures.
+        others by a scan over all signatures. `masks` are refused.
         """
+        no_masks(self, masks)
         rows = as_queries(queries, self.bits)
         wanted, workers = neighbor_count(k, len(rows), len(self)), thread_count(threads)
         chosen = None if among is None else Chosen.of(among, self.next_id)

@@ -20,6 +20,7 @@ from lookalike.checks import flag, share, thread_count, whole_number
 from lookalike.errors import ArgumentError, CorruptIndexError, LookalikeWarning, Said
 from lookalike.indexes.among import Among
 from lookalike.indexes.base import DEFAULT_LIMIT
+from lookalike.indexes.masks import no_masks
 from lookalike.indexes.results import NO_LIMIT, Matches, as_int64, too_many_matches
 from lookalike.indexes.tables.base import TabledIndex
 from lookalike.indexes.tables.flip_sets import all_sets, header_start, not_finite, upper_bits
@@ -217,6 +218,7 @@ class FlipIndex(TabledIndex):
         first: bool = False,
         limit: SupportsIndex = DEFAULT_LIMIT,
         among: Among | None = None,
+        masks: None = None,
         threads: SupportsIndex | None = None,
     ) -> Matches:
         """Return signatures at distance `radius` or less from each query, most of them.
@@ -233,8 +235,9 @@ class FlipIndex(TabledIndex):
         With `first=True` each query stops at the first match met. `exact` is True if all flips were
         allowed: nothing within the radius is missing, or, with `first`, a query without a match has
         none. `among`: as if there were only these ids, or those whose place in a mask is True. More
-        than `limit` matches in all raise `ResultTooLargeError`.
+        than `limit` matches in all raise `ResultTooLargeError`. `masks` are refused.
         """
+        no_masks(self, masks)
         rows = as_queries(queries, self.bits)
         near = min(whole_number("radius", radius, at_least=0), self.bits)
         most = whole_number("limit", limit, at_least=0)

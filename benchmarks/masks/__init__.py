@@ -1,0 +1,1 @@
+"""Queries of which only some bits count: what masks cost, and what they find."""

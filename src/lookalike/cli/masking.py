@@ -1,0 +1,37 @@
+"""Queries of a few words: `--mask`, and what is said of those that were masked."""
+
+from __future__ import annotations
+
+import argparse
+
+from lookalike.cli.output import warn
+from lookalike.signatures.masking import Mask
+
+_CHOICES: dict[str, Mask] = {"auto": "auto", "yes": True, "no": False}
+
+
+def add_mask(parser: argparse._ActionsContainer) -> None:
+    """Declare the option."""
+    parser.add_argument(
+        "--mask",
+        choices=tuple(_CHOICES),
+        default="auto",
+        help="compare only the bits that a query's words decide: of all texts, of none, or of "
+        "short ones signed by topsig (default: auto)",
+    )
+
+
+def chosen_mask(options: argparse.Namespace, whole: bool) -> Mask:
+    """Return which texts to mask; by default none where they are to be compared as a `whole`."""
+    mask = _CHOICES[options.mask]
+    return False if whole and mask == "auto" else mask
+
+
+def warn_masked(queries: int) -> None:
+    """Say that some queries were compared by a part of their bits."""
+    one = queries == 1
+    warn(
+        f"{queries:,} {'query was' if one else 'queries were'} compared by the bits that "
+        f"{'its' if one else 'their'} words decide; --mask no compares all bits",
+        kind="",
+    )
