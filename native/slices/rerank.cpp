@@ -19,9 +19,10 @@ constexpr std::size_t kBlock = 16;      // pairs that are compared at a time
 }  // namespace
 
 Reranking::Reranking(const std::vector<Segment>& segments, const Signatures& queries, std::size_t k,
-                     std::size_t expected)
+                     std::size_t expected, bool by_score)
     : queries_(queries),
       kernels_(bits::kernels_for(queries.bytes)),
+      by_score_(by_score),
       nearest_(queries.count, bits::TopItems<ScoredNeighbor>(k)),
       cutoffs_(queries.count, UINT32_MAX) {
     std::uint64_t all = 1;
@@ -76,6 +77,12 @@ void Reranking::compare(Strip& strip, std::size_t part) {
     strip.sizes[part] = 0;
     const Collection& rows = *strip.collection;
     const std::size_t bytes = queries_.bytes;
+    if (by_score_) {
+        for (std::size_t at = 0; at < count; ++at)
+            take(rows, strip.first, entries[at],
+                 static_cast<std::int64_t>(8 * bytes) - entries[at].score);
+        return;
+    }
     const std::uint8_t *asking[kBlock], *asked[kBlock];
     std::int32_t distances[kBlock];
     const auto row_of = [&](std::size_t at) { return rows.row(strip.first + entries[at].row); };
@@ -97,17 +104,18 @@ void Reranking::compare(Strip& strip, std::size_t part) {
             asked[at] = row_of(begin + at);
         }
         kernels_.scattered(asking, asked, size, bytes, distances);
-        for (std::size_t at = 0; at < size; ++at) {
-            const Entry& entry = entries[begin + at];
-            if (distances[at] > cutoffs_[entry.query]) [[likely]]
-                continue;
-            auto& nearest = nearest_[entry.query];
-            nearest.push(
-                {{static_cast<std::uint32_t>(distances[at]), rows.id(strip.first + entry.row)},
-                 entry.score});
-            cutoffs_[entry.query] = nearest.cutoff(false);
-        }
+        for (std::size_t at = 0; at < size; ++at)
+            take(rows, strip.first, entries[begin + at], distances[at]);
     }
+}
+
+inline void Reranking::take(const Collection& rows, std::uint64_t first, const Entry& entry,
+                            std::int64_t distance) {
+    if (distance > cutoffs_[entry.query]) [[likely]]
+        return;
+    auto& nearest = nearest_[entry.query];
+    nearest.push({{static_cast<std::uint32_t>(distance), rows.id(first + entry.row)}, entry.score});
+    cutoffs_[entry.query] = nearest.cutoff(false);
 }
 
 }  // namespace lookalike::search

@@ -1,4 +1,4 @@
-// True distances of candidates, for many queries at a time.
+// True distances of candidates, for many queries at a time; or none, and the best by score.
 #pragma once
 
 #include <cstdint>
@@ -43,9 +43,10 @@ class Reranking {
     // Queries of a group, at most: they are numbered in 16 bits, and so are scores.
     static constexpr std::size_t kMostQueries = 1 << 16;
 
-    // `expected` candidates or so will be added.
+    // `expected` candidates or so will be added. `by_score`: their distance is taken to be the
+    // largest that the score allows, so that the nearest are the best by (score, id).
     Reranking(const std::vector<Segment>& segments, const Signatures& queries, std::size_t k,
-              std::size_t expected);
+              std::size_t expected, bool by_score = false);
 
     // Candidates of one segment and one query.
     class Adder {
@@ -97,9 +98,12 @@ class Reranking {
 
   private:
     void compare(Strip& strip, std::size_t part);
+    void take(const Collection& rows, std::uint64_t first, const Entry& entry,
+              std::int64_t distance);
 
     Signatures queries_;  // a copy that begins where cache lines begin
     bits::Kernels kernels_;
+    bool by_score_;
     std::vector<std::size_t> first_strips_;  // of each segment, and the end of the last
     std::vector<Strip> strips_;
     std::vector<bits::TopItems<ScoredNeighbor>> nearest_;

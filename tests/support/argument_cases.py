@@ -164,6 +164,7 @@ def calls(folder: Path) -> dict[str, Call]:
             {"queries": queries, "weights": asked, "radius": 2},
         ),
         "MinHash": (la.MinHash, {}),
+        "PrefixIndex": (la.PrefixIndex, {"signatures": rows, "ids": ids}),
         "Plan.build": (planned.build, {"signatures": rows, "ids": ids}),
         "Projection": (la.Projection, {"bits": 16, "dimensions": 4}),
         "Projection.sign": (la.Projection(16, 4).sign, {"vectors": weights[:, :4]}),
@@ -254,6 +255,10 @@ def calls(folder: Path) -> dict[str, Call]:
             la.match_batch,
             {"file": folder / "runs", "queries": queries, "weights": asked, "append": False},
         ),
+        "merge_neighbors": (
+            la.merge_neighbors,
+            {"results": [found, found], "k": 2, "starts": [0, 100]},
+        ),
         "near_duplicate_recall": (
             evaluation.near_duplicate_recall,
             {"found": found, "truth": found, "radius": 2},
@@ -289,7 +294,7 @@ def calls(folder: Path) -> dict[str, Call]:
     )
     for index in (
         *(la.ScanIndex(rows), la.SliceIndex(rows, 4), la.BlockIndex(rows), la.FlipIndex(rows)),
-        la.ShardedIndex([slices, la.ScanIndex(rows)]),
+        *(la.PrefixIndex(rows, 2), la.ShardedIndex([slices, la.ScanIndex(rows)])),
     ):
         kind = type(index).__name__
         everything[f"{kind}.search"] = index.search, {"queries": queries, "k": 3}

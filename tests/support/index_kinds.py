@@ -8,7 +8,10 @@ import lookalike as la
 
 __all__ = ["KINDS", "made"]
 
-KINDS = ("scan", "slices", "blocks", "compressed blocks", "flips", "sharded", "sharded mixed")
+KINDS = (
+    *("scan", "slices", "blocks", "compressed blocks", "flips", "prefix"),
+    *("sharded", "sharded mixed"),
+)
 
 
 def made(kind: str, rows: Any, ids: Any) -> Any:
@@ -22,6 +25,8 @@ def made(kind: str, rows: Any, ids: Any) -> Any:
         return la.BlockIndex(rows, min(3, bits - 1), ids=ids, compressed="comp" in kind)
     if kind == "flips":
         return la.FlipIndex(rows, min(9, bits), ids=ids)
+    if kind == "prefix":
+        return la.PrefixIndex(rows, 3, ids)
     half = len(rows) // 2
     first, second = (None, None) if ids is None else (ids[:half], ids[half:])
     rest: Any = made("blocks" if "mixed" in kind else "slices", rows[half:], second)

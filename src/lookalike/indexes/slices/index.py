@@ -228,6 +228,7 @@ class SliceIndex(Index):
         paper's i); those beyond `admit` bits (j; `expand` unless told) raise the score of
         candidates but bring in no new ones. The `rerank` best by (score, id) get their true
         distance (the larger of 1000 and 10·k unless told); the k nearest of them are returned.
+        With `rerank=0` none do: the k best by score are, and `la.merge_neighbors` can merge them.
         Without `expand`, it is 3; queries for which the lists of the index would take longer than a
         scan are scanned instead, and what they find is exact.
 
@@ -241,14 +242,14 @@ class SliceIndex(Index):
         """
         rows = as_queries(queries, self.bits)
         wanted = neighbor_count(k, len(rows), len(self))
-        settings = self.search_settings(wanted, expand, admit, rerank)
         prove, tell = flag("exact", exact), flag("explain", explain)
+        settings = self.search_settings(wanted, expand, admit, rerank, prove)
         segments = to_search(self._segments, among, self.next_id)
         top = self.top(rows, wanted, settings, prove, tell, thread_count(threads), segments)
         proven = top.proven.astype(bool)
         explanation = top.explanation(self.bits, self.slice_bits, wanted) if tell else None
-        ids, distances = (padded(array, wanted) for array in (top.ids, top.distances))
-        return Neighbors(ids, distances, bool(proven.all()), explanation)
+        ids, far, scores = (padded(array, wanted) for array in (top.ids, top.distances, top.scores))
+        return Neighbors(ids, far, bool(proven.all()), explanation, scores)
 
     def within(
         self,
@@ -332,9 +333,10 @@ class SliceIndex(Index):
         expand: SupportsIndex | None,
         admit: SupportsIndex | None,
         rerank: SupportsIndex | None,
+        exact: bool = False,
     ) -> Settings:
         """Return settings that are valid here."""
-        return search_settings(self.bits, self.slice_bits, k, expand, admit, rerank)
+        return search_settings(self.bits, self.slice_bits, k, expand, admit, rerank, exact)
 
     def top(
         self,
