@@ -37,7 +37,7 @@ from lookalike.signatures.random import random_words
 if TYPE_CHECKING:
     from lookalike.storage import Container
 
-__all__ = ["KEY_BITS", "MOST_ORDERS", "PrefixIndex", "examined"]
+__all__ = ["KEY_BITS", "MOST_ORDERS", "PrefixIndex", "examined", "keys_of", "permutations"]
 
 KEY_BITS = 64
 """Bits of a permutation that an order goes by; shorter signatures have them all."""
@@ -78,10 +78,14 @@ class PrefixIndex(Index):
         """What the permutations were drawn with."""
         number = whole_number("orders", orders, at_least=1, at_most=MOST_ORDERS)
         workers = thread_count(threads)
-        self._places = _permutations(self.seed, number, self._rows.bits)
+        self._places = permutations(self.seed, number, self._rows.bits)
         runs = upper_bits(KEY_BITS, self._header_bits)
         self._orders = tuple(
-            SortedTable.build(_keys(self._rows.signatures, places, workers), runs, workers)
+            SortedTable.build(
+                keys_of(self._rows.signatures, places, workers).view(np.uint8).reshape(-1, 8),
+                runs,
+                workers,
+            )
             for places in self._places
         )
 
@@ -234,10 +238,7 @@ class PrefixIndex(Index):
         self, part: Segment, rows: NDArray[np.uint8], examine: int, threads: int
     ) -> dict[str, Any]:
         """Return what both searches in the core begin with."""
-        keys = [
-            _keys(rows, places, threads).view(np.uint64).reshape(len(rows))
-            for places in self._places
-        ]
+        keys = [keys_of(rows, places, threads) for places in self._places]
         return {
             "orders": [order.native() for order in self._orders],
             "rows": part.rows.signatures,
@@ -283,7 +284,7 @@ class PrefixIndex(Index):
             raise CorruptIndexError(
                 f"{container.path}: the description of the orders cannot be used: {error!r}"
             ) from error
-        self._places = _permutations(self.seed, number, self.bits)
+        self._places = permutations(self.seed, number, self.bits)
         runs = upper_bits(KEY_BITS, self._header_bits)
         self._orders = tuple(
             SortedTable.restored(container, f"{order}.", runs) for order in range(number)
@@ -296,7 +297,7 @@ class PrefixIndex(Index):
             )
 
 
-def _permutations(seed: int, orders: int, bits: int) -> NDArray[np.uint32]:
+def permutations(seed: int, orders: int, bits: int) -> NDArray[np.uint32]:
     """Return the first bits of each permutation. Fewer orders are the first of more."""
     words = random_words(seed, orders * KEY_BITS).reshape(orders, KEY_BITS).tolist()
     first = np.empty((orders, min(bits, KEY_BITS)), np.uint32)
@@ -309,13 +310,13 @@ def _permutations(seed: int, orders: int, bits: int) -> NDArray[np.uint32]:
     return first
 
 
-def _keys(
+def keys_of(
     signatures: NDArray[np.uint8], places: NDArray[np.uint32], threads: int
-) -> NDArray[np.uint8]:
-    """Return these bits of each signature as 8 bytes that sort in their order."""
+) -> NDArray[np.uint64]:
+    """Return these bits of each signature as a number: the first is its uppermost."""
     keys = np.empty(len(signatures), np.uint64)
     _native.prefix_keys(signatures, places, threads, keys)
-    return keys.view(np.uint8).reshape(len(signatures), 8)
+    return keys
 
 
 def _scanned(queries: int, compared: int) -> Explanation:
