@@ -136,7 +136,7 @@ class TopSearch {
             if (sliced.size() < wanted)
                 at_once = sliced.size();  // they have more postings than was to be expected
         }
-        reranking.run();
+        reranking.run(list_threads_, checkpoint_);
         for (std::size_t at = 0; at < queries.count; ++at)
             write(first + at, reranking.nearest(at), chosen[at],
                   !settings_.by_score &&
@@ -164,12 +164,12 @@ class TopSearch {
             if (now.explain)
                 chosen.counters.candidates = round.count_candidates();
             chosen.reranked = round.choose_best(chosen.counters);
-            reranking.run();
+            reranking.run(list_threads_, checkpoint_);
             chosen.rest = round.rest;
             if (const std::uint32_t least = lowest_doubtful(optimistic, chosen.rest, kth(nearest));
                 least != 0 && kth(nearest)) {
                 chosen.reranked += round.choose_rest(least, chosen.counters);
-                reranking.run();
+                reranking.run(list_threads_, checkpoint_);
                 chosen.rest = round.rest;
             }
             if (is_exact(chosen, nearest, optimistic, now)) {
