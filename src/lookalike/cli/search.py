@@ -19,7 +19,15 @@ from lookalike.cli.output import warn
 from lookalike.cli.queries import Queries, queries_of, take_files
 from lookalike.errors import ArgumentError, Said
 from lookalike.features import MEASURES
-from lookalike.indexes import Index, Matches, Neighbors, ShardedIndex, SliceIndex, open_index
+from lookalike.indexes import (
+    Index,
+    Matches,
+    Neighbors,
+    PrefixIndex,
+    ShardedIndex,
+    SliceIndex,
+    open_index,
+)
 from lookalike.shown import shown
 from lookalike.signatures import estimated_similarity
 
@@ -32,6 +40,7 @@ columns of the table:
   distance  bits of the signatures that differ
   estimate  the similarity that the distance suggests (Jaccard for minhash, else cosine)
   exact     whether nothing nearer (with --radius: nothing within) can be missing
+  score     in place of distance and estimate with --rerank 0: bits that agree in the slices read
 
 With --in CORPUS, the corpus that was signed, documents are compared themselves: the column
 similarity is exact, and --threshold goes by it; signatures propose, at the cost of one document in
@@ -87,12 +96,24 @@ def add(parser: argparse.ArgumentParser) -> None:
         choices=MEASURES,
         help="similarity of documents, with --in: unless told, what the signatures estimate",
     )
-    add_switch(group, "--exact", "of an index of slices: until the answer is proven")
+    add_switch(group, "--exact", "of an index of slices or prefixes: until the answer is proven")
     add_number(
         group,
         "--expand",
         "of an index of slices: bits of a slice that may differ (default: 3, or a scan where that "
         "is quicker)",
+    )
+    add_number(
+        group,
+        "--admit",
+        "of an index of slices: bits of a slice up to which new candidates come in (default: the "
+        "same as expand)",
+    )
+    add_number(
+        group,
+        "--rerank",
+        "of an index of slices: candidates that get their true distance, 0 for the best by score "
+        "(default: 1000, or 10 K if that is more)",
     )
     add_threads(group)
     add_switch(
@@ -115,7 +136,8 @@ def run(options: argparse.Namespace) -> None:
     origin = Origin.of(options, index)
     settings = _settings(options, index, origin)
     compared = origin is not None and options.signatures is None
-    show = Lines() if options.json else Table(_columns(options), compared=compared)
+    scored = settings.get("rerank") == 0
+    show = Lines() if options.json else Table(_columns(options), compared=compared, scored=scored)
     answers = _answers(options, index, settings)
     if origin is not None:
         answers = _looked_up(list(answers), origin, options)
@@ -150,8 +172,17 @@ def _answers(
             if found.explanation is None
             else found.explanation.exact
         )
+        scores = getattr(found, "scores", None) if settings.get("rerank") == 0 else None
         answers = []
-        for proven, (ids, distances) in zip(exact.tolist(), found, strict=True):
+        for number, (proven, (ids, distances)) in enumerate(
+            zip(exact.tolist(), found, strict=True)
+        ):
+            if scores is not None:  # the only thing that is known
+                points = scores[number][: len(ids)].tolist()
+                both = zip(ids.tolist(), points, strict=True)
+                documents = [Found(index.name(id), None, None, score=score) for id, score in both]
+                answers.append(_Answer(documents, proven))
+                continue
             estimates: list[float | None] = [None] * len(ids)
             if index.signer is not None:
                 estimates = estimated_similarity(index.signer, distances, index.bits).tolist()
@@ -213,10 +244,22 @@ def _settings(options: argparse.Namespace, index: Index, origin: Origin | None) 
     sliced = isinstance(index, SliceIndex) or (
         isinstance(index, ShardedIndex) and bool(index.slice_indexes())
     )
-    if options.expand is not None and (not sliced or radius is not None):
-        raise ArgumentError(Said("--expand"), " goes with -k and an index of slices; leave it out")
+    own = {
+        name: whole_number(name, value, at_least=0)
+        for name in ("expand", "admit", "rerank")
+        if (value := getattr(options, name)) is not None
+    }
+    for name in own:
+        if not sliced or radius is not None:
+            raise ArgumentError(
+                Said(f"--{name}"), " goes with -k and an index of slices; leave it out"
+            )
+    if own.get("rerank") == 0 and origin is not None:
+        raise ArgumentError(
+            Said("--rerank"), " 0 goes without --in, which compares the documents themselves"
+        )
     if sliced and radius is None:
+        settings |= {"exact": options.exact, "explain": True, **own}
+    if isinstance(index, PrefixIndex):
         settings |= {"exact": options.exact, "explain": True}
-        if options.expand is not None:
-            settings["expand"] = whole_number("expand", options.expand, at_least=0)
     return settings

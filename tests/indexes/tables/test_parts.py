@@ -102,7 +102,9 @@ def test_flips_in_parts_are_as_one(
     exact = index.within(queries, radius, threads=threads)
     assert exact.exact
     assert found(exact) == oracle.within(rows, queries, radius, names)
-    for given_ in ({"flips": flips, "weights": weights}, {"recall": 0.9, "weights": weights}):
+    ways: tuple[dict[str, Any], ...] = ({"flips": flips}, {"recall": 0.9})
+    for given_ in ways:
+        given_ = {**given_, "weights": weights}
         some: Any = index.within(queries, radius, threads=threads, **given_)
         whole: Any = one.within(queries, radius, **given_)
         assert (found(some), some.exact) == (found(whole), whole.exact)
