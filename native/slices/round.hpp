@@ -206,12 +206,20 @@ class Round {
         return swept;
     }
 
+    // Appends `more`; the first ones stay where they are.
+    static void append(std::vector<Candidate>& candidates, std::vector<Candidate>&& more) {
+        if (candidates.empty())
+            candidates = std::move(more);
+        else
+            candidates.insert(candidates.end(), more.begin(), more.end());
+    }
+
     // Appends candidates with a score from `least` up.
     void collect(std::uint32_t least, std::vector<Candidate>& candidates) {
         for (std::size_t number = 0; number < segments_.size(); ++number)
-            for (const Swept& part : sweep(number, least, SIZE_MAX)) {
-                candidates.insert(candidates.end(), part.above.begin(), part.above.end());
-                candidates.insert(candidates.end(), part.ties.begin(), part.ties.end());
+            for (Swept& part : sweep(number, least, SIZE_MAX)) {
+                append(candidates, std::move(part.above));
+                append(candidates, std::move(part.ties));
             }
     }
 
@@ -267,9 +275,9 @@ class Round {
     // most candidates have no more than one slice near. Returns whether that completed the answer.
     bool choose_in_order(std::uint32_t least) {
         std::vector<Candidate> ties;
-        for (const Swept& part : sweep(0, least, settings_.rerank + 1)) {
-            candidates_.insert(candidates_.end(), part.above.begin(), part.above.end());
-            ties.insert(ties.end(), part.ties.begin(), part.ties.end());
+        for (Swept& part : sweep(0, least, settings_.rerank + 1)) {
+            append(candidates_, std::move(part.above));
+            append(ties, std::move(part.ties));
         }
         if (candidates_.size() > settings_.rerank) {
             keep_best(least + 1);
