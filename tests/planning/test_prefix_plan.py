@@ -57,7 +57,8 @@ def test_memory_is_that_of_the_index() -> None:
 
 def test_a_plan_builds_it() -> None:
     rows = RNG.integers(0, 256, (3_000, 16), np.uint8)
-    plan = la.plan(count=3_000, bits=128, k=1, recall=0.5, memory=3_000 * 16 + 250_000)
+    room = 3_000 * 16 + 250_000
+    plan = la.plan(count=3_000, bits=128, k=1, recall=0.5, memory=room, costs=COSTS)
     built = plan.build(rows)
     assert built.kind == plan.chosen.index
     chosen = next(option for option in plan.options if option.index == "prefix")

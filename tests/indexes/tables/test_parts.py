@@ -18,6 +18,7 @@ import lookalike as la
 from lookalike.indexes.tables import sorted_table
 from lookalike.indexes.tables.block_choice import BlockChoice
 from support import oracle
+from support.planned import COSTS
 from support.strategies import distinct_ids
 from support.table_cases import damaged, found, near_collections, threads_used
 
@@ -140,7 +141,10 @@ def test_memory_and_steps_count_all_parts() -> None:
         for compressed in (False, True):
             index = la.BlockIndex(rows, 3, 4, compressed=compressed)
             assert index.memory_bytes == choice.bytes(1000, compressed)
-        steps, plan = choice.steps(1000), la.plan(count=1000, bits=64, radius=3, recall=0.9)
+        steps, plan = (
+            choice.steps(1000),
+            la.plan(count=1000, bits=64, radius=3, recall=0.9, costs=COSTS),
+        )
     assert steps.buckets == 4 * 4
     assert steps.rows == choice.steps(1000).rows
     for option in plan.options:

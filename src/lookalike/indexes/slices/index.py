@@ -228,9 +228,8 @@ class SliceIndex(Index):
         paper's i); those beyond `admit` bits (j; `expand` unless told) raise the score of
         candidates but bring in no new ones. The `rerank` best by (score, id) get their true
         distance (the larger of 1000 and 10·k unless told); the k nearest of them are returned.
-        With `rerank=0` none do: the k best by score are, and `la.merge_neighbors` can merge them.
-        Without `expand`, it is 3; queries for which the lists of the index would take longer than a
-        scan are scanned instead, and what they find is exact.
+        With `rerank=0` none do, and the k best by score are. Without `expand`, it is 3; queries for
+        which lists would take longer than a scan are scanned instead, and are then exact.
 
         `exact` of the result is True if the bounds prove that these are the k nearest, ties
         included. With `exact=True` the search expands until they do, or scans where that is
