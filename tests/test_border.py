@@ -58,6 +58,27 @@ def table() -> _native.Table:
     return _native.Table(ROWS.copy(), [], None, words(0, 5), False)
 
 
+def prefix_search(**given: Any) -> None:
+    """Look for one query in one order, with one argument another one."""
+    order = _native.Table(ROWS.copy(), [], words(0, 1, 2, 3, 4), words(0, 5), False)
+    fitting: dict[str, Any] = {
+        "orders": [order],
+        "rows": ROWS,
+        "ids": None,
+        "removed": None,
+        "queries": ROWS[:1],
+        "keys": np.zeros((1, 1), np.uint64),
+        "examine": 5,
+        "threads": 1,
+        "work": np.zeros((2, 1), np.int64),
+    }
+    answer = {"near": np.zeros((1, 2), np.int64), "distances": ints(1, 2)}
+    if given.keys() & answer.keys():
+        _native.prefix_nearest(**fitting | answer | given)
+    else:
+        _native.prefix_within(radius=3, limit=9, **fitting | given)
+
+
 def flip_within(weights: Any, queries: Any = ROWS, flips: int = 2, ids: Any = None) -> Any:
     settings = _native.FlipSettings(radius=1, flips=flips, first=False, differences=False)
     weighed = _native.FlipWeights(weights, 0)
@@ -148,6 +169,25 @@ MISFITS: dict[str, Callable[[], Any]] = {
     "slice_nearest: rest": lambda: nearest(rest=ints(0)),
     "slice_nearest: proven": lambda: nearest(proven=np.zeros(0, np.uint8)),
     "slice_nearest: work": lambda: nearest(work=np.zeros((4, 1), np.int64)),
+    "prefix_within: width": lambda: prefix_search(rows=np.zeros((5, 16), np.uint8)),
+    "prefix_within: ids": lambda: prefix_search(ids=IDS[:4]),
+    "prefix_within: marks": lambda: prefix_search(removed=MARKS[:4]),
+    "prefix_within: keys": lambda: prefix_search(keys=np.zeros((2, 1), np.uint64)),
+    "prefix_within: examine": lambda: prefix_search(examine=6),
+    "prefix_within: work": lambda: prefix_search(work=np.zeros((1, 1), np.int64)),
+    "prefix_within: orders": lambda: prefix_search(
+        orders=[_native.Table(WIDE, [], words(0, 1), words(0, 2), False)]
+    ),
+    "prefix_nearest: ids": lambda: prefix_search(near=np.zeros((2, 2), np.int64)),
+    "prefix_nearest: distances": lambda: prefix_search(distances=ints(1, 3)),
+    "prefix_keys: bits": lambda: _native.prefix_keys(ROWS, words(64), 1, np.zeros(5, np.uint64)),
+    "prefix_keys: too many": lambda: _native.prefix_keys(
+        ROWS, words(*range(65)), 1, np.zeros(5, np.uint64)
+    ),
+    "prefix_keys: keys": lambda: _native.prefix_keys(ROWS, words(1), 1, np.zeros(4, np.uint64)),
+    "slice_nearest: scores that are to be proven": lambda: _native.NearestSettings(
+        k=1, expand=1, admit=1, rerank=1, exact=True, or_scan=False, explain=False, by_score=True
+    ),
     "slice_within: width": lambda: _native.slice_within([segment()], 8, WIDE, 1, 9, 1),
     "slice_widths: none": lambda: _native.slice_widths(64, 0),
     "optimistic_distances": lambda: _native.optimistic_distances(64, 29, 1),

@@ -22,6 +22,7 @@ INDEXES: dict[str, Any] = {
     "slices": la.SliceIndex(ROWS, 4),
     "blocks": la.BlockIndex(ROWS),
     "flips": la.FlipIndex(ROWS),
+    "prefix": la.PrefixIndex(ROWS, 2),
     "sharded": la.ShardedIndex([la.SliceIndex(ROWS[:40], 4), la.SliceIndex(ROWS[40:], 4)]),
     "mixed": la.ShardedIndex([la.SliceIndex(ROWS[:40], 4), la.ScanIndex(ROWS[40:])]),
 }

@@ -11,6 +11,7 @@ import faiss
 from benchmarks.quality import QualityResult
 from benchmarks.slices.costs import build, growth
 from benchmarks.slices.narrow import pairs, within
+from benchmarks.slices.prefixes import near_by_prefixes
 from benchmarks.slices.wide import WideCases
 
 __all__ = ["CASES", "run_slices"]
@@ -32,6 +33,7 @@ CASES = (
     "slices-build-1024",
     "slices-within-64",
     "slices-pairs-64",
+    "prefix-near-1024",
 )
 
 
@@ -53,6 +55,7 @@ def run_slices(
         "slices-graph-1024": wide.search_graph,
         "slices-build-1024": partial(build, cases=wide),
         "slices-within-64": partial(within, count=WITHIN_COUNT // part, asked=QUERIES),
+        "prefix-near-1024": partial(near_by_prefixes, cases=wide),
         "slices-pairs-64": partial(pairs, count=PAIRS_COUNT // part, asked=PAIRS_QUERIES // part),
     }
     for name in names:

@@ -71,6 +71,15 @@ def build_slices(signatures: Signatures, slice_bits: int | None, threads: int = 
     )
 
 
+def build_prefixes(signatures: Signatures, orders: int) -> Built:
+    """Build orders by random permutations, with one thread."""
+    return _built(
+        partial(la.PrefixIndex, signatures, orders, threads=1),
+        len(signatures),
+        lambda index: float(index.memory_bytes),
+    )
+
+
 def build_flat(signatures: Signatures) -> Built:
     """Build faiss's exhaustive index: it only copies."""
 

@@ -19,6 +19,7 @@ NB_MODULE(_core, module) {
     lookalike::bindings::bind_scan(module);
     lookalike::bindings::bind_slices(module);
     lookalike::bindings::bind_tables(module);
+    lookalike::bindings::bind_prefixes(module);
     lookalike::bindings::bind_pairs(module);
     lookalike::bindings::bind_set_join(module);
     lookalike::bindings::bind_bands(module);

@@ -11,6 +11,7 @@ void bind_sign(nanobind::module_& module);
 void bind_scan(nanobind::module_& module);
 void bind_slices(nanobind::module_& module);
 void bind_tables(nanobind::module_& module);
+void bind_prefixes(nanobind::module_& module);
 void bind_pairs(nanobind::module_& module);
 void bind_set_join(nanobind::module_& module);
 void bind_bands(nanobind::module_& module);

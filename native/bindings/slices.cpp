@@ -193,12 +193,13 @@ void bind_searching(nb::module_& module) {
         .def(
             "__init__",
             [](search::NearestSettings* self, std::size_t k, std::size_t expand, std::size_t admit,
-               std::size_t rerank, bool exact, bool or_scan, bool explain) {
-                new (self)
-                    search::NearestSettings{k, expand, admit, rerank, exact, or_scan, explain};
+               std::size_t rerank, bool exact, bool or_scan, bool explain, bool by_score) {
+                expect(!by_score || (!exact && !or_scan), "scores where distances are wanted");
+                new (self) search::NearestSettings{k,     expand,  admit,   rerank,
+                                                   exact, or_scan, explain, by_score};
             },
             nb::kw_only(), "k"_a, "expand"_a, "admit"_a, "rerank"_a, "exact"_a, "or_scan"_a,
-            "explain"_a);
+            "explain"_a, "by_score"_a = false);
 
     nb::class_<BoundAnswer>(module, "NearestAnswer")
         .def(

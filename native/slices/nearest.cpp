@@ -121,7 +121,7 @@ class TopSearch {
     // Answers queries from `first` on.
     void search_group(std::size_t first, const Signatures& queries) const {
         Reranking reranking(segments_, queries, settings_.k,
-                            queries.count * std::min(settings_.rerank, alive_));
+                            queries.count * std::min(settings_.rerank, alive_), settings_.by_score);
         std::vector<Chosen> chosen(queries.count);
         std::size_t at_once = block_size();
         for (std::size_t begin = 0; begin < queries.count;) {
@@ -136,10 +136,11 @@ class TopSearch {
             if (sliced.size() < wanted)
                 at_once = sliced.size();  // they have more postings than was to be expected
         }
-        reranking.run();
+        reranking.run(list_threads_, checkpoint_);
         for (std::size_t at = 0; at < queries.count; ++at)
             write(first + at, reranking.nearest(at), chosen[at],
-                  is_exact(chosen[at], reranking.nearest(at), optimistic_, settings_),
+                  !settings_.by_score &&
+                      is_exact(chosen[at], reranking.nearest(at), optimistic_, settings_),
                   settings_.expand);
     }
 
@@ -163,12 +164,12 @@ class TopSearch {
             if (now.explain)
                 chosen.counters.candidates = round.count_candidates();
             chosen.reranked = round.choose_best(chosen.counters);
-            reranking.run();
+            reranking.run(list_threads_, checkpoint_);
             chosen.rest = round.rest;
             if (const std::uint32_t least = lowest_doubtful(optimistic, chosen.rest, kth(nearest));
                 least != 0 && kth(nearest)) {
                 chosen.reranked += round.choose_rest(least, chosen.counters);
-                reranking.run();
+                reranking.run(list_threads_, checkpoint_);
                 chosen.rest = round.rest;
             }
             if (is_exact(chosen, nearest, optimistic, now)) {
@@ -270,7 +271,8 @@ class TopSearch {
         std::size_t at = places_[query] * settings_.k;
         for (const ScoredNeighbor& one : nearest.take_sorted()) {
             output_.ids[at] = one.id;
-            output_.distances[at] = static_cast<std::int32_t>(one.distance);
+            output_.distances[at] =
+                settings_.by_score ? -1 : static_cast<std::int32_t>(one.distance);
             output_.scores[at++] = static_cast<std::int32_t>(one.score);
         }
         output_.rest[places_[query]] = chosen.rest ? static_cast<std::int32_t>(*chosen.rest) : -1;
@@ -283,7 +285,7 @@ class TopSearch {
         output_.lists[place] = chosen.counters.lists;
         output_.postings[place] = chosen.counters.postings;
         output_.candidates[place] = chosen.counters.candidates;
-        output_.reranked[place] = chosen.counters.reranked;
+        output_.reranked[place] = settings_.by_score ? 0 : chosen.counters.reranked;
         output_.expanded[place] = static_cast<std::int64_t>(expanded);
     }
 

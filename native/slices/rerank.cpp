@@ -10,18 +10,21 @@ namespace {
 
 constexpr std::size_t kPartBytes = 512 << 10;  // signatures that stay in the second-level cache
 constexpr std::size_t kMostPartBits = 10;
-constexpr double kMost = 1 << 20;       // entries that there is room for
-constexpr std::size_t kLeastRoom = 64;  // entries of a part
-constexpr std::size_t kAhead = 32;      // rows are asked for so many before they are compared
-constexpr std::size_t kLine = 64;       // bytes of the cache
-constexpr std::size_t kBlock = 16;      // pairs that are compared at a time
+constexpr double kMost = 1 << 20;             // entries that there is room for
+constexpr std::size_t kLeastRoom = 64;        // entries of a part
+constexpr std::size_t kAhead = 32;            // rows are asked for so many before they are compared
+constexpr std::size_t kLine = 64;             // bytes of the cache
+constexpr std::size_t kBlock = 16;            // pairs that are compared at a time
+constexpr std::size_t kComparedApart = 2048;  // entries that are worth a thread
 
 }  // namespace
 
 Reranking::Reranking(const std::vector<Segment>& segments, const Signatures& queries, std::size_t k,
-                     std::size_t expected)
+                     std::size_t expected, bool by_score)
     : queries_(queries),
       kernels_(bits::kernels_for(queries.bytes)),
+      by_score_(by_score),
+      k_(k),
       nearest_(queries.count, bits::TopItems<ScoredNeighbor>(k)),
       cutoffs_(queries.count, UINT32_MAX) {
     std::uint64_t all = 1;
@@ -64,18 +67,53 @@ Reranking::Reranking(const std::vector<Segment>& segments, const Signatures& que
     std::copy_n(queries.data, all_bytes, static_cast<std::uint8_t*>(place));
 }
 
-void Reranking::run() {
+void Reranking::run(std::size_t threads, const bits::Checkpoint& checkpoint) {
     for (Strip& strip : strips_)
-        for (std::size_t part = 0; part < strip.sizes.size(); ++part)
-            compare(strip, part);
+        for (std::size_t part = 0; part < strip.sizes.size(); ++part) {
+            const std::size_t count = strip.sizes[part];
+            const std::size_t workers = std::min(threads, count / kComparedApart);
+            if (workers <= 1 || queries_.count != 1) {
+                compare(strip, part);
+                continue;
+            }
+            const Entry* const entries = strip.entries + part * strip.room;
+            std::vector<Nearest> nearest(workers, Nearest(k_));
+            bits::share_out(workers, workers, checkpoint, [&](std::size_t, std::size_t share) {
+                const std::size_t begin = count * share / workers;
+                std::int64_t cutoff = cutoffs_[0];
+                compare(strip, entries + begin, count * (share + 1) / workers - begin,
+                        &nearest[share], &cutoff);
+            });
+            for (const Nearest& some : nearest)
+                nearest_[0].push_all(some);
+            cutoffs_[0] = nearest_[0].cutoff(false);
+            strip.sizes[part] = 0;
+        }
 }
 
 void Reranking::compare(Strip& strip, std::size_t part) {
-    const Entry* const entries = strip.entries + part * strip.room;
-    const std::size_t count = strip.sizes[part];
+    compare(strip, strip.entries + part * strip.room, strip.sizes[part], nearest_.data(),
+            cutoffs_.data());
     strip.sizes[part] = 0;
+}
+
+void Reranking::compare(const Strip& strip, const Entry* entries, std::size_t count,
+                        Nearest* nearest, std::int64_t* cutoffs) const {
     const Collection& rows = *strip.collection;
     const std::size_t bytes = queries_.bytes;
+    const auto take = [&](const Entry& entry, std::int64_t distance) {
+        if (distance > cutoffs[entry.query]) [[likely]]
+            return;
+        nearest[entry.query].push(
+            {{static_cast<std::uint32_t>(distance), rows.id(strip.first + entry.row)},
+             entry.score});
+        cutoffs[entry.query] = nearest[entry.query].cutoff(false);
+    };
+    if (by_score_) {
+        for (std::size_t at = 0; at < count; ++at)
+            take(entries[at], static_cast<std::int64_t>(8 * bytes) - entries[at].score);
+        return;
+    }
     const std::uint8_t *asking[kBlock], *asked[kBlock];
     std::int32_t distances[kBlock];
     const auto row_of = [&](std::size_t at) { return rows.row(strip.first + entries[at].row); };
@@ -97,16 +135,8 @@ void Reranking::compare(Strip& strip, std::size_t part) {
             asked[at] = row_of(begin + at);
         }
         kernels_.scattered(asking, asked, size, bytes, distances);
-        for (std::size_t at = 0; at < size; ++at) {
-            const Entry& entry = entries[begin + at];
-            if (distances[at] > cutoffs_[entry.query]) [[likely]]
-                continue;
-            auto& nearest = nearest_[entry.query];
-            nearest.push(
-                {{static_cast<std::uint32_t>(distances[at]), rows.id(strip.first + entry.row)},
-                 entry.score});
-            cutoffs_[entry.query] = nearest.cutoff(false);
-        }
+        for (std::size_t at = 0; at < size; ++at)
+            take(entries[begin + at], distances[at]);
     }
 }
 

@@ -1,4 +1,4 @@
-// True distances of candidates, for many queries at a time.
+// True distances of candidates, for many queries at a time; or none, and the best by score.
 #pragma once
 
 #include <cstdint>
@@ -43,9 +43,10 @@ class Reranking {
     // Queries of a group, at most: they are numbered in 16 bits, and so are scores.
     static constexpr std::size_t kMostQueries = 1 << 16;
 
-    // `expected` candidates or so will be added.
+    // `expected` candidates or so will be added. `by_score`: their distance is taken to be the
+    // largest that the score allows, so that the nearest are the best by (score, id).
     Reranking(const std::vector<Segment>& segments, const Signatures& queries, std::size_t k,
-              std::size_t expected);
+              std::size_t expected, bool by_score = false);
 
     // Candidates of one segment and one query.
     class Adder {
@@ -90,19 +91,27 @@ class Reranking {
     };
     Adder adder(std::size_t query, std::size_t segment) { return {*this, query, segment}; }
 
-    // Computes the distances of all that was added since the last time.
-    void run();
+    // Computes the distances of all that was added since the last time; those of one query shared
+    // among threads, if there are many.
+    void run(std::size_t threads, const bits::Checkpoint& checkpoint);
 
     bits::TopItems<ScoredNeighbor>& nearest(std::size_t query) { return nearest_[query]; }
 
   private:
+    using Nearest = bits::TopItems<ScoredNeighbor>;
+
     void compare(Strip& strip, std::size_t part);
+    // Some entries of a strip; `nearest` and `cutoffs` are those of each query.
+    void compare(const Strip& strip, const Entry* entries, std::size_t count, Nearest* nearest,
+                 std::int64_t* cutoffs) const;
 
     Signatures queries_;  // a copy that begins where cache lines begin
     bits::Kernels kernels_;
+    bool by_score_;
+    std::size_t k_;
     std::vector<std::size_t> first_strips_;  // of each segment, and the end of the last
     std::vector<Strip> strips_;
-    std::vector<bits::TopItems<ScoredNeighbor>> nearest_;
+    std::vector<Nearest> nearest_;
     std::vector<std::int64_t> cutoffs_;  // of each query
     struct Store {
         bits::Room<Entry> entries;

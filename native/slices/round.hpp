@@ -114,6 +114,8 @@ class Round {
     void score(const Neighbourhood& near, std::vector<std::optional<PostingBlock>>& blocks,
                std::size_t place, std::size_t threads, const bits::Checkpoint& checkpoint,
                Counters& counters) {
+        threads_ = threads;
+        checkpoint_ = &checkpoint;
         for (std::size_t number = 0; number < segments_.size(); ++number) {
             scored_.emplace_back();
             if (blocks[number])
@@ -159,18 +161,66 @@ class Round {
     std::optional<std::uint32_t> rest;
 
   private:
+    static constexpr std::size_t kSweptApart = 1 << 20;  // scores that are worth a thread
+
+    // Those with more than a score, and of those with just that the first ones.
+    struct Swept {
+        std::vector<Candidate> above, ties;
+    };
+
+    // Goes through the scores of a segment from `least` up; of those with just that score, more
+    // than `most_ties` need not be kept. Shared among threads, in the order of rows.
+    std::vector<Swept> sweep(std::size_t number, std::uint32_t least, std::size_t most_ties) {
+        const Segment& segment = segments_[number];
+        SegmentScores& scores = scored_[number];
+        const std::size_t bits = query_.slicing.bits();
+        const std::size_t parts =
+            scores.dense()
+                ? std::clamp<std::size_t>(scores.table().rows() / kSweptApart, 1, threads_)
+                : 1;
+        std::vector<Swept> swept(parts);
+        const auto go_through = [&](std::size_t, std::size_t part) {
+            Swept own;
+            std::uint32_t wanted = least;
+            scores.each(
+                segment, wanted,
+                [&](std::uint64_t row, std::uint32_t score) {
+                    if (score > bits)
+                        throw CorruptLists();
+                    const Candidate one{score, static_cast<std::uint32_t>(number), row,
+                                        segment.collection.id(row)};
+                    if (score > least)
+                        own.above.push_back(one);
+                    else if (own.ties.size() < most_ties)
+                        own.ties.push_back(one);
+                    else
+                        wanted = least + 1;  // there are more than enough
+                },
+                part, parts);
+            swept[part] = std::move(own);
+        };
+        if (parts == 1)
+            go_through(0, 0);
+        else
+            bits::share_out(parts, parts, *checkpoint_, go_through);
+        return swept;
+    }
+
+    // Appends `more`; the first ones stay where they are.
+    static void append(std::vector<Candidate>& candidates, std::vector<Candidate>&& more) {
+        if (candidates.empty())
+            candidates = std::move(more);
+        else
+            candidates.insert(candidates.end(), more.begin(), more.end());
+    }
+
     // Appends candidates with a score from `least` up.
     void collect(std::uint32_t least, std::vector<Candidate>& candidates) {
-        const std::size_t bits = query_.slicing.bits();
-        for (std::size_t number = 0; number < segments_.size(); ++number) {
-            const Segment& segment = segments_[number];
-            scored_[number].each(segment, least, [&](std::uint64_t row, std::uint32_t score) {
-                if (score > bits)
-                    throw CorruptLists();
-                candidates.push_back(
-                    {score, static_cast<std::uint32_t>(number), row, segment.collection.id(row)});
-            });
-        }
+        for (std::size_t number = 0; number < segments_.size(); ++number)
+            for (Swept& part : sweep(number, least, SIZE_MAX)) {
+                append(candidates, std::move(part.above));
+                append(candidates, std::move(part.ties));
+            }
     }
 
     // All scores are listed, so that the one which the last to be re-ranked has can be counted out.
@@ -224,21 +274,11 @@ class Round {
     // with just that score are taken from the first row on. There may be very many of them, as
     // most candidates have no more than one slice near. Returns whether that completed the answer.
     bool choose_in_order(std::uint32_t least) {
-        const Segment& segment = segments_[0];
-        const std::size_t bits = query_.slicing.bits();
         std::vector<Candidate> ties;
-        std::uint32_t wanted = least;
-        scored_[0].each(segment, wanted, [&](std::uint64_t row, std::uint32_t score) {
-            if (score > bits)
-                throw CorruptLists();
-            const Candidate one{score, 0, row, segment.collection.id(row)};
-            if (score > least)
-                candidates_.push_back(one);
-            else if (ties.size() <= settings_.rerank)
-                ties.push_back(one);
-            else
-                wanted = least + 1;  // there are more than enough
-        });
+        for (Swept& part : sweep(0, least, settings_.rerank + 1)) {
+            append(candidates_, std::move(part.above));
+            append(ties, std::move(part.ties));
+        }
         if (candidates_.size() > settings_.rerank) {
             keep_best(least + 1);
             return true;
@@ -289,6 +329,8 @@ class Round {
     std::size_t place_;
     const NearestSettings& settings_;
     Reranking& reranking_;
+    std::size_t threads_ = 1;
+    const bits::Checkpoint* checkpoint_ = nullptr;
     std::vector<SegmentScores> scored_;
     std::vector<Candidate> candidates_;
 };

@@ -12,7 +12,7 @@ namespace {
 // Lists are looked up this many ahead: first their offsets are asked for, then their rows.
 constexpr std::size_t kAhead = 32;
 
-constexpr std::size_t kScored = 64 << 10;  // postings that are worth a second thread
+constexpr std::size_t kScored = 256 << 10;  // postings that are worth a second thread
 
 // Reads lists and adds to a table. Looking up where lists are, copying them together, and adding
 // are done in turns of many lists each: the memory then works on several at a time, and the adding
@@ -164,15 +164,29 @@ void score_lists(const SliceLists<Row>& lists, const SlicedQuery& query, const N
             postings += scorer.postings;
             return;
         }
-        std::vector<SegmentScores> parts(threads);
+        // The first adds to the table itself, the others to tables of their own.
+        std::vector<SegmentScores> parts(threads - 1);
         bits::share_out(threads, threads, checkpoint, [&](std::size_t, std::size_t part) {
-            ListScorer<Row> scorer(lists, query, near, parts[part].begin_table(lists.count));
+            ScoreTable& own = part == 0 ? table : parts[part - 1].begin_table(lists.count);
+            ListScorer<Row> scorer(lists, query, near, own);
             scorer.add(from, to, positions * part / threads, positions * (part + 1) / threads,
-                       true);
+                       part != 0 || admitting);
             postings += scorer.postings;
         });
-        for (SegmentScores& part : parts)
-            table.add_all(part.table(), !admitting);
+        // Which are put together by rows, again shared among threads.
+        std::vector<std::vector<std::uint64_t>> left(parts.size() * threads);
+        bits::share_out(threads, threads, checkpoint, [&](std::size_t, std::size_t share) {
+            const auto begin = lists.count * share / threads;
+            const auto end = lists.count * (share + 1) / threads;
+            for (std::size_t part = 0; part < parts.size(); ++part)
+                table.take_rows(parts[part].table(), !admitting, begin, end,
+                                left[part * threads + share]);
+        });
+        for (std::size_t part = 0; part < parts.size(); ++part) {
+            for (std::size_t share = 0; share < threads; ++share)
+                table.take_rest(parts[part].table(), !admitting, left[part * threads + share]);
+            parts[part].was_emptied();
+        }
     };
     phase(0, admit, true);
     if (admit < settings.expand)

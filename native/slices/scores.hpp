@@ -97,14 +97,35 @@ class ScoreTable {
             add_to(low, row_of(keys[at]), amount_of(keys[at]));
     }
 
-    // Adds the scores of another table, `only_scored`: where there is a score already.
-    void add_all(const ScoreTable& other, bool only_scored) {
-        for (const std::uint64_t row : other.overflowed_)
-            if (!only_scored || low_[row] != 0)
-                carry(row, other.high_[row]);
-        for (std::size_t row = 0; row < rows_; ++row)
+    // Adds the scores of rows from `begin` to `end` of another table, which are 0 afterwards;
+    // `only_scored`: where there is a score already. Several threads may do so at a time, each with
+    // rows of its own. Rows that would carry are left as they are, and appended to `left`.
+    void take_rows(ScoreTable& other, bool only_scored, std::size_t begin, std::size_t end,
+                   std::vector<std::uint64_t>& left) {
+        for (; begin < end; begin += kTaken) {
+            const std::size_t size = std::min(kTaken, end - begin);
+            std::uint8_t* const to = low_.data() + begin;
+            std::uint8_t* const from = other.low_.data() + begin;
+            if (!(only_scored ? take_block<true>(to, from, size)
+                              : take_block<false>(to, from, size)))
+                for (std::size_t at = 0; at < size; ++at)
+                    left.push_back(begin + at);
+        }
+    }
+
+    // The rest of another table: the rows left by `take_rows`, and carries. It is all 0 then.
+    void take_rest(ScoreTable& other, bool only_scored, const std::vector<std::uint64_t>& left) {
+        for (const std::uint64_t row : left) {
             if (other.low_[row] != 0 && (!only_scored || low_[row] != 0))
                 add_to(low_.data(), row, other.low_[row]);
+            other.low_[row] = 0;
+        }
+        for (const std::uint64_t row : other.overflowed_) {
+            if (!only_scored || low_[row] != 0)
+                carry(row, other.high_[row]);
+            other.high_[row] = 0;
+        }
+        other.overflowed_.clear();
     }
 
     void clear() {
@@ -118,6 +139,24 @@ class ScoreTable {
     // What a carry stands for. One less than a byte holds, so that a score never leaves a byte of
     // 0, which would look like no score.
     static constexpr std::uint32_t kCarry = 255;
+
+    static constexpr std::size_t kTaken = 64;  // rows at a time
+
+    // Adds bytes, and clears those that were added, if no sum is more than a byte holds.
+    template <bool only_scored>
+    static bool take_block(std::uint8_t* to, std::uint8_t* from, std::size_t size) {
+        std::uint8_t sums[kTaken] = {}, over = 0;
+        for (std::size_t at = 0; at < size; ++at) {
+            const std::uint8_t more = only_scored && to[at] == 0 ? 0 : from[at];
+            sums[at] = static_cast<std::uint8_t>(to[at] + more);
+            over = static_cast<std::uint8_t>(over | (sums[at] < more));
+        }
+        if (over != 0)
+            return false;
+        std::copy_n(sums, size, to);
+        std::fill_n(from, size, std::uint8_t{0});
+        return true;
+    }
 
     void add_to(std::uint8_t* low, std::size_t row, std::uint32_t amount) {
         std::uint32_t sum = low[row] + amount;
@@ -160,14 +199,19 @@ class SegmentScores {
     ScoredRow* begin_list(std::size_t most) { return store_->list.of(most); }
     void end_list(std::size_t count) { listed_ = count; }
 
+    // All scores of the table have been taken out of it.
+    void was_emptied() { dense_ = false; }
+
     // How many rows that were not removed have a score.
     std::int64_t candidates(const Segment& segment);
 
     // Calls visit(row, score) for rows that were not removed and have a score of `least` or more.
     // Rows ascend, but for scores above 255, which come first. What is visited may raise `least`,
-    // which holds for all rows that come some thousands later.
+    // which holds for all rows that come some thousands later. Of a table, `part` of `parts` are
+    // visited, those with scores above 255 by the first; several threads may each have one.
     template <class Visit>
-    void each(const Segment& segment, const std::uint32_t& least, Visit visit) {
+    void each(const Segment& segment, const std::uint32_t& least, Visit visit, std::size_t part = 0,
+              std::size_t parts = 1) {
         if (!dense_) {
             for (const ScoredRow& one : list())
                 if (one.score >= least)
@@ -175,17 +219,18 @@ class SegmentScores {
             return;
         }
         const ScoreTable& scores = store_->table;
-        for (const std::uint64_t row : scores.overflowed())
-            if (scores.score(row) >= least && !segment.is_removed(row))
-                visit(row, scores.score(row));
+        if (part == 0)
+            for (const std::uint64_t row : scores.overflowed())
+                if (scores.score(row) >= least && !segment.is_removed(row))
+                    visit(row, scores.score(row));
         if (least > UINT8_MAX)
             return;  // the others have no more than that
-        std::vector<std::uint64_t>& places = store_->places;
-        places.resize(kSwept);
-        for (std::size_t begin = 0; begin < scores.rows(); begin += kSwept) {
-            const std::size_t found = score_loops().collect(
-                scores.low() + begin, std::min(kSwept, scores.rows() - begin),
-                static_cast<std::uint8_t>(std::max(1u, least)), places.data());
+        std::uint64_t places[kSwept];
+        const std::size_t end = scores.rows() * (part + 1) / parts;
+        for (std::size_t begin = scores.rows() * part / parts; begin < end; begin += kSwept) {
+            const std::size_t found =
+                score_loops().collect(scores.low() + begin, std::min(kSwept, end - begin),
+                                      static_cast<std::uint8_t>(std::max(1u, least)), places);
             for (std::size_t index = 0; index < found; ++index) {
                 const std::uint64_t row = begin + places[index];
                 if (!scores.has_overflowed(row) && !segment.is_removed(row))
@@ -200,7 +245,6 @@ class SegmentScores {
     struct Store {
         ScoreTable table;
         bits::Room<ScoredRow> list;
-        std::vector<std::uint64_t> places;  // room for sweeps
     };
 
     bool dense_ = false;

@@ -33,12 +33,13 @@ struct NearestSettings {
     bool exact;          // go on until the answer is proven, or scan
     bool or_scan;        // scan where lists would take longer
     bool explain;        // count candidates, which takes a sweep over all scores
+    bool by_score;       // no true distances: the k best by (score, id) are the answer
 };
 
 // One row per query each; unused places are -1.
 struct NearestOutput {
     std::int64_t* ids;         // k
-    std::int32_t* distances;   // k
+    std::int32_t* distances;   // k; -1 throughout if nobody asked for true distances
     std::int32_t* scores;      // k
     std::int32_t* rest;        // the best score that was not re-ranked; -1: there is none
     std::uint8_t* exact;       // 1: no other signature can be among the k nearest
@@ -54,6 +55,7 @@ struct NearestOutput {
 // true distance; of those the k nearest by (distance, id) are the answer. It does not depend on the
 // number of threads, nor on how the collection is cut into segments. Where a query is scanned, all
 // bits are compared, as if slices of any number of differing bits had been read.
+// By score, the k best by (score, id) are the answer, in that order, and nothing is proven.
 void slice_nearest(const Slicing& slicing, const std::vector<Segment>& segments,
                    const Signatures& queries, const NearestSettings& settings, std::size_t threads,
                    const bits::Checkpoint& checkpoint, const NearestOutput& output);

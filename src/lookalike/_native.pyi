@@ -382,6 +382,7 @@ class NearestSettings:
         exact: bool,
         or_scan: bool,
         explain: bool,
+        by_score: bool = False,
     ) -> None: ...
 
 class NearestAnswer:
@@ -562,6 +563,35 @@ def block_within(
     first: bool,
     limit: int,
     threads: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]: ...
+def prefix_keys(
+    rows: NDArray[np.uint8], bits: NDArray[np.uint32], threads: int, keys: NDArray[np.uint64]
+) -> None: ...
+def prefix_nearest(
+    orders: list[Table],
+    rows: NDArray[np.uint8],
+    ids: NDArray[np.int64] | None,
+    removed: NDArray[np.uint8] | None,
+    queries: NDArray[np.uint8],
+    keys: NDArray[np.uint64],
+    examine: int,
+    threads: int,
+    near: NDArray[np.int64],
+    distances: NDArray[np.int32],
+    work: NDArray[np.int64],
+) -> None: ...
+def prefix_within(
+    orders: list[Table],
+    rows: NDArray[np.uint8],
+    ids: NDArray[np.int64] | None,
+    removed: NDArray[np.uint8] | None,
+    queries: NDArray[np.uint8],
+    keys: NDArray[np.uint64],
+    examine: int,
+    threads: int,
+    radius: int,
+    limit: int,
+    work: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]: ...
 
 class FlipWeights:

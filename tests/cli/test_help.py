@@ -35,6 +35,7 @@ IN_WORDS = {
     "3, or a scan where that is quicker", "as many as there are in the file", "as in the file",
     "some of the collection, each looked for among the others",
     "a sample of the signatures, each looked for among the others",
+    "1000, or 10 K if that is more",
     "signature, if there is one", "what the signatures estimate, jaccard or cosine",
 }  # fmt: skip
 """Defaults that are no values; what they mean has tests of its own."""
@@ -71,6 +72,7 @@ USED: dict[tuple[str, str], Callable[[], str]] = {
     ("compare", "--ngram"): lambda: str(compare_texts("a b", "a c").shingles.ngram),
     ("collection create", "--seed"): lambda: str(la.SimHash().seed),
     ("index", "--radius"): lambda: default_of(la.BlockIndex, "radius"),
+    ("index", "--orders"): lambda: default_of(la.PrefixIndex, "orders"),
     **{
         (command, "--max-document"): lambda: f"{opened().max_document >> 20}MiB"
         for command in ("compare", "sign", "search", "collection import")

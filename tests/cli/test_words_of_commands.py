@@ -42,6 +42,7 @@ MORE: dict[tuple[str, str], list[str]] = {
     ("sign", "--bits"): ["--method", "simhash"],
     ("index", "--radius"): ["--kind", "blocks"],
     ("index", "--tables"): ["--kind", "blocks"],
+    ("index", "--orders"): ["--kind", "prefix"],
     ("pairs", "--limit"): ["--radius", "3"],
     ("pairs", "--threads"): ["--radius", "3"],
     ("plan", "--recall"): ["--radius", "3"],

@@ -172,6 +172,10 @@ def _make_flips(folder: Path) -> None:
     _save(la.FlipIndex(_ROWS, 6, _IDS), _path(folder))
 
 
+def _make_prefixes(folder: Path) -> None:
+    _save(la.PrefixIndex(_ROWS, 2, _IDS), _path(folder))
+
+
 def _make_shards(folder: Path) -> None:
     la.SliceIndex(_ROWS[:12], 8, _IDS[:12]).save(folder / "one.lookalike")
     la.SliceIndex(_ROWS[12:], 8, _IDS[12:]).save(folder / "two.lookalike")
@@ -334,6 +338,7 @@ KINDS = {
     "blocks": Kind(_make_blocks, _ask_index),
     "compressed blocks": Kind(_make_compressed_blocks, _ask_index),
     "flips": Kind(_make_flips, _ask_index),
+    "prefix": Kind(_make_prefixes, _ask_index),
     "shards": Kind(_make_shards, _ask_shards, ("one.lookalike", "two.lookalike")),
     "bands": Kind(_make_bands, _ask_bands),
     "shards in one file": Kind(_make_sharded, _ask_index),

@@ -96,7 +96,7 @@ def test_buckets_hold_what_was_counted() -> None:
     rows = skewed(8000, 64)
     choice = BlockChoice(64, 5, 2)
     question = Question(len(rows), 64, 3, None, 1.0)
-    tables = la.BlockIndex(rows, 3, blocks=5, lead=2)._tables
+    tables = la.BlockIndex(rows, 3, blocks=5, lead=2)._parts[0].tables
     own = _native.bucket_rows([table.native() for table in tables], rows)
     counted = Sample(rows, None).bucket_rows(question, choice.headers(len(rows)))
     assert counted == pytest.approx(own.mean(), rel=0.5)

@@ -292,6 +292,7 @@ KINDS: dict[str, Callable[[], la.Index]] = {
     "blocks": lambda: la.BlockIndex(ROWS, radius=3),
     "compressed": lambda: la.BlockIndex(ROWS, radius=3, compressed=True),
     "flips": lambda: la.FlipIndex(ROWS),
+    "prefix": lambda: la.PrefixIndex(ROWS, 2),
 }
 
 

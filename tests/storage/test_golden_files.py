@@ -77,6 +77,7 @@ FILES: dict[str, Callable[[Path], Any]] = {
     "slices_v1.lookalike": loaded,
     "blocks_v1.lookalike": loaded,
     "flips_v1.lookalike": loaded,
+    "prefix_v1.lookalike": loaded,
     "signatures_v1.lookalike": signatures,
     "bands_v1.lookalike": banded,
     "runs_v1.runs": runs,
@@ -84,7 +85,7 @@ FILES: dict[str, Callable[[Path], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", ["scan", "slices", "blocks", "flips"])
+@pytest.mark.parametrize("name", ["scan", "slices", "blocks", "flips", "prefix"])
 def test_indexes_of_version_1_stay_readable(name: str) -> None:
     kept = np.arange(40) != 3 if name == "slices" else np.ones(40, bool)  # one was removed
     expected = la.ScanIndex(ROWS[kept], IDS[kept])
@@ -92,6 +93,13 @@ def test_indexes_of_version_1_stay_readable(name: str) -> None:
     assert index.kind == name
     assert answers(index) == answers(expected)
     assert index.notes == ({"made": "golden"} if name == "slices" else {})
+
+
+def test_the_permutations_of_a_seed_stay_the_same() -> None:
+    index = la.load_index(DATA / "prefix_v1.lookalike")
+    assert isinstance(index, la.PrefixIndex)
+    found = index.search(ROWS, 1, examine=1)
+    assert not found.distances.any(), "looked up by other bits than the orders were made of"
 
 
 def test_signatures_of_version_1_stay_readable() -> None:

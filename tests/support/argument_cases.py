@@ -184,6 +184,7 @@ def calls(folder: Path) -> dict[str, Call]:
         ),
         "GpuIndex": (on_fake_card(la.GpuIndex), {"signatures": rows, "ids": ids}),
         "MinHash": (la.MinHash, {}),
+        "PrefixIndex": (la.PrefixIndex, {"signatures": rows, "ids": ids}),
         "Plan.build": (planned.build, {"signatures": rows, "ids": ids}),
         "Projection": (la.Projection, {"bits": 16, "dimensions": 4}),
         "Projection.sign": (la.Projection(16, 4).sign, {"vectors": weights[:, :4]}),
@@ -274,6 +275,10 @@ def calls(folder: Path) -> dict[str, Call]:
             la.match_batch,
             {"file": folder / "runs", "queries": queries, "weights": asked, "append": False},
         ),
+        "merge_neighbors": (
+            la.merge_neighbors,
+            {"results": [found, found], "k": 2, "starts": [0, 100]},
+        ),
         "near_duplicate_recall": (
             evaluation.near_duplicate_recall,
             {"found": found, "truth": found, "radius": 2},
@@ -309,7 +314,7 @@ def calls(folder: Path) -> dict[str, Call]:
     )
     for index in (
         *(la.ScanIndex(rows), la.SliceIndex(rows, 4), la.BlockIndex(rows), la.FlipIndex(rows)),
-        la.ShardedIndex([slices, la.ScanIndex(rows)]),
+        *(la.PrefixIndex(rows, 2), la.ShardedIndex([slices, la.ScanIndex(rows)])),
         on_fake_card(la.GpuIndex)(rows),
     ):
         kind = type(index).__name__

@@ -21,13 +21,16 @@ class Found:
     """A document that was found."""
 
     id: str | int
-    distance: int
+    distance: int | None
+    """None: nobody computed it, and the score is all that is known."""
     estimate: float | None
     """The similarity that the distance suggests; None: nobody knows the signer."""
     similarity: float | None = None
     """The exact one; None: the texts are not at hand."""
     columns: dict[str, Any] | None = None
     """What else the corpus has of it; None: it was not looked at."""
+    score: int | None = None
+    """Of a search by score alone."""
 
 
 class Lines:
@@ -40,7 +43,11 @@ class Lines:
         """Print one."""
         results = []
         for one in found:
-            result: dict[str, Any] = {"id": one.id, "distance": one.distance}
+            result: dict[str, Any] = {"id": one.id}
+            if one.distance is not None:
+                result["distance"] = one.distance
+            if one.score is not None:
+                result["score"] = one.score
             if one.estimate is not None:
                 result["estimate"] = round(one.estimate, 4)
             if one.similarity is not None:
@@ -55,9 +62,11 @@ class Lines:
 class Table:
     """A row for each result; columns are as wide as the first queries and results need."""
 
-    def __init__(self, columns: Sequence[str], *, compared: bool) -> None:
+    def __init__(self, columns: Sequence[str], *, compared: bool, scored: bool = False) -> None:
         self._columns = columns
         self._compared = compared
+        self._scored = scored
+        """Whether scores take the place of distances and estimates."""
         self._query_width = self._id_width = 0
         self._widths: list[int] = []
 
@@ -75,13 +84,15 @@ class Table:
             self._id_width = max(8, *map(len, names), 8)
             heads = [shown(name, _LONGEST_VALUE) for name in self._columns]
             self._widths = [max(map(len, column)) for column in zip(heads, *values, strict=True)]
-            self._row("query", "id", "distance", "estimate", "similarity", "exact", heads)
+            measure = "score" if self._scored else "distance"
+            self._row("query", "id", measure, "estimate", "similarity", "exact", heads)
         if not found:
             self._row(query, "-", "-", "-", "-", proven, ["-"] * len(self._columns))
         for name, one, cells in zip(names, found, values, strict=True):
             estimate = "-" if one.estimate is None else f"{one.estimate:.2f}"
             similarity = "-" if one.similarity is None else f"{one.similarity:.4f}"
-            self._row(query, name, str(one.distance), estimate, similarity, proven, cells)
+            measure = str(one.score if self._scored else one.distance)
+            self._row(query, name, measure, estimate, similarity, proven, cells)
 
     def _row(
         self,
@@ -94,7 +105,8 @@ class Table:
         values: Sequence[str],
     ) -> None:
         cells = [f"{query:<{self._query_width}}", f"{name:<{self._id_width}}", f"{distance:>8}"]
-        cells.append(f"{estimate:>8}")
+        if not self._scored:
+            cells.append(f"{estimate:>8}")
         if self._compared:
             cells.append(f"{similarity:>10}")
         cells.append(f"{exact:<5}" if values else exact)

@@ -52,9 +52,11 @@ DESCRIPTION = (
 )
 DETAILS = """\
 columns of the table:
-  slices       slice width; "scan" is the exhaustive search, always exact
+  slices       slice width; "scan" is the exhaustive search, always exact; "16 orders" is an
+               index of --kind prefix (with --orders)
   expand       bits of a slice that may differ and its list still be read
   admit        bits up to which a list may bring in new candidates
+  rerank       candidates that got their true distance (with --rerank)
   ms           milliseconds for one query, asked alone
   ms in batch  milliseconds for one query, all asked at once
   CDR@k        cumulative distance ratio: 1 if the results are as near as the nearest
@@ -106,6 +108,19 @@ def add(parser: argparse.ArgumentParser) -> None:
         type=_numbers_or_all,
         metavar="LIST",
         help='values of admit, or "all" from 0 to expand (default: the same as expand)',
+    )
+    parser.add_argument(
+        "--rerank",
+        type=_numbers,
+        metavar="LIST",
+        help="numbers of candidates that get their true distance, each at least K; 0: none, the "
+        "best by score are taken",
+    )
+    parser.add_argument(
+        "--orders",
+        type=_numbers,
+        metavar="LIST",
+        help="also measure indexes of --kind prefix with so many orders, such as 8,16",
     )
     add_number(parser, "--threads", "threads", default=1)
     add_switch(
@@ -170,6 +185,8 @@ def run(options: argparse.Namespace) -> None:
         slice_bits=options.slice_bits,
         expand=EXPAND if options.expand is None else options.expand,
         admit=options.admit,
+        rerank=options.rerank,
+        orders=options.orders,
         progress=_progress("settings"),
         **settings,
     )
@@ -206,7 +223,7 @@ def _check(options: argparse.Namespace) -> None:
                 Said("--target"), " goes with --tune only; leave it out, or add --tune 0.95"
             )
         return
-    for name in ("slice_bits", "expand", "admit", "growth"):
+    for name in ("slice_bits", "expand", "admit", "rerank", "orders", "growth"):
         if getattr(options, name):
             raise ArgumentError(Said(name), " does not go with --tune, which chooses by itself")
 

@@ -14,7 +14,15 @@ from lookalike.cli.command import add_number, add_switch
 from lookalike.cli.output import say, say_json
 from lookalike.cli.sizes import byte_count
 from lookalike.errors import ArgumentError, Said
-from lookalike.indexes import BlockIndex, FlipIndex, Index, ScanIndex, SliceIndex, open_index
+from lookalike.indexes import (
+    BlockIndex,
+    FlipIndex,
+    Index,
+    PrefixIndex,
+    ScanIndex,
+    SliceIndex,
+    open_index,
+)
 from lookalike.shown import shown
 from lookalike.storage import check_replaceable
 
@@ -32,6 +40,7 @@ _KINDS = {
     "blocks": _Kind(BlockIndex, ("radius", "tables", "memory", "compressed", "threads")),
     "flips": _Kind(FlipIndex, ("threads",)),
     "scan": _Kind(ScanIndex, ()),
+    "prefix": _Kind(PrefixIndex, ("orders", "threads")),
 }
 
 PURPOSE = "build an index of signatures and save it"
@@ -42,6 +51,8 @@ kinds:
   blocks  sorted tables: all within a few bits (--radius), exactly and quickest; up to 512 bits
   flips   one sorted table: most of what is within a few bits, in the least memory
   scan    signatures and ids alone, all of them looked at: exact, for small collections
+  prefix  orders by random permutations of the bits: most near-duplicates, at the same cost for
+          any number of signatures
 
 The index holds the signatures, and ids and signer where the input has them, so that
 `lookalike search` takes texts and answers with ids. It is mapped, not read, when it is opened.
@@ -77,6 +88,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_number(parser, "--radius", "that blocks are made for (default 3)")
     add_number(parser, "--tables", "how many there are of blocks (default: by the size)")
     add_switch(parser, "--compressed", "blocks in less memory: one copy of the signatures; slower")
+    add_number(parser, "--orders", "random permutations of prefix (default 16)")
     add_threads(parser)
     add_switch(parser, "--json", "print the summary as JSON")
     add_switch(parser, "--quiet", "no summary")
@@ -85,7 +97,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Build, save, and say what was built."""
     kind = _KINDS[options.kind]
-    for name in ("slice_bits", "memory", "radius", "tables", "compressed"):
+    for name in ("slice_bits", "memory", "radius", "tables", "compressed", "orders"):
         if getattr(options, name) not in (None, False) and name not in kind.options:
             raise ArgumentError(
                 Said(name), f" does nothing with --kind {options.kind}; leave it out"

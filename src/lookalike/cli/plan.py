@@ -147,6 +147,8 @@ def _words(chosen: Plan) -> Words:
         if "blocks" in option.parameters:
             tables = math.comb(option.parameters["blocks"], option.parameters["lead"])
             typed.append(f"--radius {option.parameters['radius']} --tables {tables}")
+        if "orders" in option.parameters:
+            typed.append(f"--orders {option.parameters['orders']}")
         if option.parameters.get("compressed"):
             typed.append("--compressed")
         return " ".join(typed)

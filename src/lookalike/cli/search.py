@@ -24,6 +24,7 @@ from lookalike.indexes import (
     Index,
     Matches,
     Neighbors,
+    PrefixIndex,
     ScanIndex,
     ShardedIndex,
     SliceIndex,
@@ -43,6 +44,7 @@ columns of the table:
   estimate  the similarity that the distance suggests (Jaccard for minhash, else cosine);
             none where a query was masked
   exact     whether nothing nearer (with --radius: nothing within) can be missing
+  score     in place of distance and estimate with --rerank 0: bits that agree in the slices read
 
 With --in CORPUS, the corpus that was signed, documents are compared themselves: the column
 similarity is exact, and --threshold goes by it; signatures propose, at the cost of one document in
@@ -100,7 +102,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         choices=MEASURES,
         help="similarity of documents, with --in: unless told, what the signatures estimate",
     )
-    add_switch(group, "--exact", "of an index of slices: until the answer is proven")
+    add_switch(group, "--exact", "of an index of slices or prefixes: until the answer is proven")
     add_number(
         group,
         "--expand",
@@ -108,6 +110,18 @@ def add(parser: argparse.ArgumentParser) -> None:
         "is quicker)",
     )
     add_mask(group)
+    add_number(
+        group,
+        "--admit",
+        "of an index of slices: bits of a slice up to which new candidates come in (default: the "
+        "same as expand)",
+    )
+    add_number(
+        group,
+        "--rerank",
+        "of an index of slices: candidates that get their true distance, 0 for the best by score "
+        "(default: 1000, or 10 K if that is more)",
+    )
     add_threads(group)
     add_switch(
         group, "--no-verify", "do not read the whole index first to see whether it is damaged"
@@ -129,7 +143,8 @@ def run(options: argparse.Namespace) -> None:
     origin = Origin.of(options, index)
     settings = _settings(options, index, origin)
     compared = origin is not None and options.signatures is None
-    show = Lines() if options.json else Table(_columns(options), compared=compared)
+    scored = settings.get("rerank") == 0
+    show = Lines() if options.json else Table(_columns(options), compared=compared, scored=scored)
     answers = _answers(options, index, settings)
     if origin is not None:
         answers = _looked_up(list(answers), origin, options)
@@ -167,27 +182,37 @@ def _answers(
                 found: Neighbors | Matches = index.within(asked, **some)
             else:
                 found = index.search(asked, **some)
-            exact = (
-                np.full(len(places), found.exact)
-                if found.explanation is None
-                else found.explanation.exact
-            )
-            both = zip(places.tolist(), exact.tolist(), found, strict=True)
-            for place, proven, (ids, distances) in both:
-                estimates: list[float | None] = [None] * len(ids)
-                if index.signer is not None and masks is None:  # of all bits they are known
-                    estimates = estimated_similarity(index.signer, distances, index.bits).tolist()
-                rows = zip(ids.tolist(), distances.tolist(), estimates, strict=True)
-                documents = [Found(index.name(id), far, estimate) for id, far, estimate in rows]
-                answers[place] = _Answer(documents, proven)
+            answers |= zip(places.tolist(), _told(index, found, some), strict=True)
         yield queries, [answers[place] for place in range(len(queries.labels))]
+
+
+def _told(index: Index, found: Neighbors | Matches, settings: dict[str, Any]) -> Iterator[_Answer]:
+    """Yield what was found for each query, with what is known of it: its score, or an estimate."""
+    exact = (
+        np.full(len(found), found.exact) if found.explanation is None else found.explanation.exact
+    )
+    scores = getattr(found, "scores", None) if settings.get("rerank") == 0 else None
+    for number, (proven, (ids, distances)) in enumerate(zip(exact.tolist(), found, strict=True)):
+        if scores is not None:  # the only thing that is known
+            points = scores[number][: len(ids)].tolist()
+            both = zip(ids.tolist(), points, strict=True)
+            documents = [Found(index.name(id), None, None, score=score) for id, score in both]
+            yield _Answer(documents, proven)
+            continue
+        estimates: list[float | None] = [None] * len(ids)
+        if index.signer is not None and "masks" not in settings:  # of all bits they are known
+            estimates = estimated_similarity(index.signer, distances, index.bits).tolist()
+        rows = zip(ids.tolist(), distances.tolist(), estimates, strict=True)
+        documents = [Found(index.name(id), far, estimate) for id, far, estimate in rows]
+        yield _Answer(documents, proven)
 
 
 def _mask(options: argparse.Namespace, index: Index) -> Mask:
     """Return which queries are masked: short texts, unless all of their bits are asked for."""
-    whole = options.radius is not None or options.threshold is not None
+    of_all_bits = (options.radius, options.threshold, options.expand, options.admit, options.rerank)
+    whole = any(option is not None for option in of_all_bits)
     takes_masks = isinstance(index, ScanIndex | SliceIndex | ShardedIndex)
-    return chosen_mask(options, whole or options.expand is not None or not takes_masks)
+    return chosen_mask(options, whole or not takes_masks)
 
 
 def _looked_up(
@@ -242,10 +267,22 @@ def _settings(options: argparse.Namespace, index: Index, origin: Origin | None) 
     sliced = isinstance(index, SliceIndex) or (
         isinstance(index, ShardedIndex) and bool(index.slice_indexes())
     )
-    if options.expand is not None and (not sliced or radius is not None):
-        raise ArgumentError(Said("--expand"), " goes with -k and an index of slices; leave it out")
+    own = {
+        name: whole_number(name, value, at_least=0)
+        for name in ("expand", "admit", "rerank")
+        if (value := getattr(options, name)) is not None
+    }
+    for name in own:
+        if not sliced or radius is not None:
+            raise ArgumentError(
+                Said(f"--{name}"), " goes with -k and an index of slices; leave it out"
+            )
+    if own.get("rerank") == 0 and origin is not None:
+        raise ArgumentError(
+            Said("--rerank"), " 0 goes without --in, which compares the documents themselves"
+        )
     if sliced and radius is None:
+        settings |= {"exact": options.exact, "explain": True, **own}
+    if isinstance(index, PrefixIndex):
         settings |= {"exact": options.exact, "explain": True}
-        if options.expand is not None:
-            settings["expand"] = whole_number("expand", options.expand, at_least=0)
     return settings

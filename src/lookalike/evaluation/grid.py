@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, SupportsIndex
 
 from numpy.typing import ArrayLike
 
-from lookalike.checks import callback, thread_count, whole_numbers
+from lookalike.checks import callback, thread_count, whole_number, whole_numbers
 from lookalike.errors import ArgumentError, Said
 from lookalike.evaluation.measurement import (
     Measurement,
+    measure_prefixes,
     measure_scan,
     measure_slices,
     near_radius,
 )
 from lookalike.evaluation.questions import Questions
 from lookalike.evaluation.tables import measurement_table
+from lookalike.indexes.slices.search import rerank_count
 from lookalike.indexes.slices.width import MOST_SLICE_BITS, slice_width
+from lookalike.indexes.tables.prefixes import MOST_ORDERS
 from lookalike.shown import brief
 from lookalike.signatures import as_signatures
 
@@ -67,12 +70,16 @@ def evaluate(
     seed: SupportsIndex = 0,
     threads: SupportsIndex | None = 1,
     progress: Progress | None = None,
+    rerank: Iterable[SupportsIndex] | None = None,
+    orders: Iterable[SupportsIndex] | None = None,
 ) -> Evaluation:
     """Measure `SliceIndex` with every combination of settings against `ScanIndex`.
 
     Without `queries`, `sample` signatures of the collection are looked for among the others.
     `slice_bits` are the widths to build, the index's own choice unless told. `admit` is `expand`
     unless told; "all" tries each from 0 to `expand`, and larger values than `expand` mean it.
+    `rerank` are numbers of candidates that get their true distance, each at least k, or 0 for the
+    best by score alone. For each number of `orders` a `PrefixIndex` is measured, too.
 
     Costs three scans of all queries, one build for each width, and two searches of all queries
     for each setting: all at once, and one by one. One thread unless told; None means all cores.
@@ -84,13 +91,28 @@ def evaluate(
     workers = thread_count(threads)
     chosen = [slice_width(count, bits)] if slice_bits is None else slice_bits
     widths = whole_numbers("slice_bits", chosen, at_least=1, at_most=MOST_SLICE_BITS)
-    questions = Questions.of(rows, queries, k=k, sample=sample, seed=seed, threads=workers)
+    wanted = whole_number("k", k, at_least=1)
+    best: list[int | None] = [None]
+    if rerank is not None:
+        numbers = whole_numbers("rerank", rerank, at_least=0)
+        best = [rerank_count(number, wanted) for number in numbers]
+    permuted: Sequence[int] = ()
+    if orders is not None:
+        permuted = whole_numbers("orders", orders, at_least=1, at_most=MOST_ORDERS)
+    questions = Questions.of(rows, queries, k=wanted, sample=sample, seed=seed, threads=workers)
     measured = [measure_scan(questions, count, bits)]
-    for width in widths:
-        for measurement in measure_slices(questions, rows, width, pairs):
-            measured.append(measurement)
-            if hear:
-                hear(len(measured) - 1, len(widths) * len(pairs))
+    total = len(widths) * len(pairs) * len(best) + len(permuted)
+
+    def slices_then_orders() -> Iterator[Measurement]:
+        for width in widths:
+            yield from measure_slices(questions, rows, width, pairs, best)
+        for number in permuted:
+            yield measure_prefixes(questions, rows, number)
+
+    for measurement in slices_then_orders():
+        measured.append(measurement)
+        if hear:
+            hear(len(measured) - 1, total)
     return Evaluation(
         count,
         bits,

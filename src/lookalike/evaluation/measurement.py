@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +21,10 @@ from lookalike.evaluation.measures import (
     top_in_top,
 )
 from lookalike.evaluation.questions import Answers, Questions
-from lookalike.indexes import SliceIndex
+from lookalike.indexes import PrefixIndex, SliceIndex
+from lookalike.signatures import hamming
 
-__all__ = ["Measurement", "measure_scan", "measure_slices", "near_radius"]
+__all__ = ["Measurement", "measure_prefixes", "measure_scan", "measure_slices", "near_radius"]
 
 NEAR = 0.1
 """Signatures that differ in at most this share of their bits are near-duplicates here."""
@@ -38,7 +40,7 @@ class Measurement:
     count: int
     """Signatures in the collection."""
     slice_bits: int | None
-    """The slice width; None for the exhaustive scan."""
+    """The slice width; None for the exhaustive scan, and for orders of permuted bits."""
     expand: int | None
     admit: int | None
     milliseconds: float
@@ -71,6 +73,10 @@ class Measurement:
     """How far the CDR of all queries of this sort may be off, 19 times out of 20."""
     recall_error: float = 0.0
     """The same of the recall."""
+    rerank: int | None = None
+    """How many got their true distance, where that was said; 0: the best by score were taken."""
+    orders: int | None = None
+    """How many random permutations a `PrefixIndex` has; None for slices and the scan."""
 
 
 def near_radius(bits: int) -> int:
@@ -88,21 +94,65 @@ def measure_slices(
     signatures: NDArray[np.uint8],
     slice_bits: int,
     settings: Iterable[tuple[int, int]],
+    reranks: Sequence[int | None] = (None,),
 ) -> Iterator[Measurement]:
-    """Build one index and yield what it does with each (expand, admit)."""
+    """Build one index and yield what it does with each (expand, admit), and each rerank."""
     start = time.perf_counter()
     index = SliceIndex(signatures, slice_bits, threads=questions.threads)
     built = time.perf_counter() - start
-    for expand, admit in settings:
-        search = partial(index.search, expand=expand, admit=admit, threads=questions.threads)
+    # A query that is taken from the collection is looked for, too, and then left out.
+    more = 0 if questions.members is None else 1
+    for (expand, admit), rerank in product(settings, reranks):
+        search = partial(
+            index.search,
+            expand=expand,
+            admit=admit,
+            rerank=rerank + more if rerank else rerank,
+            threads=questions.threads,
+        )
+        answers = questions.ask(search)
+        if rerank == 0:
+            answers = _with_distances(answers, questions, signatures)
         yield replace(
-            _measurement(questions, questions.ask(search), len(index), index.bits),
+            _measurement(questions, answers, len(index), index.bits),
             slice_bits=slice_bits,
             expand=expand,
             admit=admit,
+            rerank=rerank,
             build_seconds=built,
             bytes_per_signature=index.memory_bytes / len(index),
         )
+
+
+def measure_prefixes(
+    questions: Questions, signatures: NDArray[np.uint8], orders: int
+) -> Measurement:
+    """Build a `PrefixIndex` and return what it does."""
+    start = time.perf_counter()
+    index = PrefixIndex(signatures, orders, threads=questions.threads)
+    built = time.perf_counter() - start
+    search = partial(index.search, threads=questions.threads)
+    return replace(
+        _measurement(questions, questions.ask(search), len(index), index.bits),
+        orders=orders,
+        build_seconds=built,
+        bytes_per_signature=index.memory_bytes / len(index),
+    )
+
+
+def _with_distances(
+    answers: Answers, questions: Questions, signatures: NDArray[np.uint8]
+) -> Answers:
+    """Return what was found by score alone with its true distances, which nobody waited for."""
+    ids = answers.neighbors.ids
+    distances = np.stack(
+        [
+            hamming(query, signatures[own], threads=1)
+            for query, own in zip(questions.queries, ids, strict=True)
+        ]
+    )
+    known = np.where(ids >= 0, distances, -1).astype(np.int32)
+    return replace(answers, neighbors=replace(answers.neighbors, distances=known))
 
 
 def _measurement(questions: Questions, answers: Answers, count: int, bits: int) -> Measurement:

@@ -125,4 +125,5 @@ def _without(found: Neighbors, members: NDArray[np.int64] | None) -> Neighbors:
     itself[~itself.any(axis=1), -1] = True
     ids = found.ids[~itself].reshape(count, columns - 1)
     distances = found.distances[~itself].reshape(count, columns - 1)
-    return Neighbors(ids, distances, found.exact, found.explanation)
+    scores = None if found.scores is None else found.scores[~itself].reshape(ids.shape)
+    return Neighbors(ids, distances, found.exact, found.explanation, scores)

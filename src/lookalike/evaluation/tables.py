@@ -19,6 +19,10 @@ def measurement_table(
     headings = ["slices", "expand", "admit", "ms", "ms in batch", f"CDR@{k}", f"recall@{k}"]
     headings += ["nearest", "near-dup.", "touched", "build s", "bytes"]
     lines = [headings, *(_cells(row) for row in rows)]
+    if any(row.rerank is not None for row in rows):
+        numbers = ("" if row.rerank is None else str(row.rerank) for row in rows)
+        column = ["rerank", *numbers]
+        lines = [[*line[:3], own, *line[3:]] for own, line in zip(column, lines, strict=True)]
     if sizes:
         column = ["signatures", *(f"{row.count:,}" for row in rows)]
         lines = [[size, *line] for size, line in zip(column, lines, strict=True)]
@@ -32,9 +36,15 @@ def measurement_table(
     )
 
 
+def _index(row: Measurement) -> str:
+    if row.orders is not None:
+        return f"{row.orders} order{'' if row.orders == 1 else 's'}"
+    return "scan" if row.slice_bits is None else f"{row.slice_bits}-bit"
+
+
 def _cells(row: Measurement) -> list[str]:
     return [
-        "scan" if row.slice_bits is None else f"{row.slice_bits}-bit",
+        _index(row),
         "" if row.expand is None else str(row.expand),
         "" if row.admit is None else str(row.admit),
         f"{row.milliseconds:.3f}",

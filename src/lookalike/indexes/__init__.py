@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from lookalike.indexes.files import load_index, open_index
     from lookalike.indexes.live.index import BandIndex
     from lookalike.indexes.live.matches import KeyMatch, KeyMatches
+    from lookalike.indexes.merge_neighbors import merge_neighbors
     from lookalike.indexes.results import Explanation, Matches, Neighbors, Pairs
     from lookalike.indexes.scan import ScanIndex
     from lookalike.indexes.sharded import ShardedIndex
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from lookalike.indexes.tables.blocks import BlockIndex
     from lookalike.indexes.tables.flip_tuning import FlipTuning
     from lookalike.indexes.tables.flips import FlipIndex
+    from lookalike.indexes.tables.prefixes import PrefixIndex
 
 __all__ = [
     "BandIndex",
@@ -34,12 +36,14 @@ __all__ = [
     "Matches",
     "Neighbors",
     "Pairs",
+    "PrefixIndex",
     "ScanIndex",
     "ShardedIndex",
     "SignatureFile",
     "SliceIndex",
     "load_index",
     "match_batch",
+    "merge_neighbors",
     "open_index",
 ]
 
@@ -55,6 +59,8 @@ __getattr__ = names_from(
         "lookalike.indexes.files": ("load_index", "open_index"),
         "lookalike.indexes.tables.flip_tuning": ("FlipTuning",),
         "lookalike.indexes.tables.flips": ("FlipIndex",),
+        "lookalike.indexes.merge_neighbors": ("merge_neighbors",),
+        "lookalike.indexes.tables.prefixes": ("PrefixIndex",),
         "lookalike.indexes.results": ("Explanation", "Matches", "Neighbors", "Pairs"),
         "lookalike.indexes.scan": ("ScanIndex",),
         "lookalike.indexes.sharded": ("ShardedIndex",),

@@ -13,6 +13,7 @@ from lookalike.indexes.sharded import ShardedIndex
 from lookalike.indexes.slices.index import SliceIndex
 from lookalike.indexes.tables.blocks import BlockIndex
 from lookalike.indexes.tables.flips import FlipIndex
+from lookalike.indexes.tables.prefixes import PrefixIndex
 from lookalike.signatures.files import is_npy, is_npz, read_npy, read_npz, signatures_in
 
 if TYPE_CHECKING:
@@ -20,7 +21,14 @@ if TYPE_CHECKING:
 
 __all__ = ["index_in", "load_index", "open_index"]
 
-_INDEXES: tuple[type[Index], ...] = (ScanIndex, SliceIndex, BlockIndex, FlipIndex, ShardedIndex)
+_INDEXES: tuple[type[Index], ...] = (
+    ScanIndex,
+    SliceIndex,
+    BlockIndex,
+    FlipIndex,
+    PrefixIndex,
+    ShardedIndex,
+)
 _KINDS = {index.kind: index for index in _INDEXES}
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lookalike.indexes.results import Matches
 
-__all__ = ["MatchColumns", "merged_matches", "nearest_of", "padded"]
+__all__ = ["MatchColumns", "best_of", "merged_matches", "nearest_of", "padded"]
 
 MatchColumns = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]
 """The query, id and distance of every match."""
@@ -33,6 +33,15 @@ def nearest_of(
     last = np.iinfo(np.int32).max
     order = np.lexsort((ids, np.where(ids >= 0, distances, last)), axis=1)[:, :k]
     arrays: tuple[NDArray[Any], ...] = (ids, distances, *others)
+    return tuple(padded(np.take_along_axis(array, order, axis=1), k) for array in arrays)
+
+
+def best_of(
+    ids: NDArray[Any], scores: NDArray[Any], k: int, *others: NDArray[Any]
+) -> tuple[NDArray[Any], ...]:
+    """Return the k best of each row, by (score, id), and the same places of other arrays."""
+    order = np.lexsort((ids, -scores), axis=1)[:, :k]  # what is not there has a score of -1
+    arrays: tuple[NDArray[Any], ...] = (ids, scores, *others)
     return tuple(padded(np.take_along_axis(array, order, axis=1), k) for array in arrays)
 
 

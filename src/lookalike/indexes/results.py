@@ -91,7 +91,8 @@ class Neighbors(Result):
     """The k nearest of each query, nearest first, ties by id.
 
     Where there are fewer than k, the rest of the row is -1 in both arrays. `result[i]` gives ids
-    and distances of query i without that padding.
+    and distances of query i without that padding. A search by score alone (`rerank=0`) has the best
+    by (score, id) in that order, and distances that are -1: nobody computed them.
     """
 
     ids: NDArray[np.int64]
@@ -102,6 +103,9 @@ class Neighbors(Result):
     """Whether these are provably the nearest."""
     explanation: Explanation | None = None
     """What the search did, if it was asked to explain."""
+    scores: NDArray[np.int32] | None = None
+    """int32[queries, k] of slices: the bits that agree in slices that were near enough to be read,
+    or in all where the query was scanned; -1 where nothing is. None of indexes without slices."""
     unmasked: NDArray[np.int32] | None = None
     """int32[queries, k]: the distances over all bits, if the queries had masks; by these ties are
     broken before they are by id."""
@@ -120,7 +124,10 @@ class Neighbors(Result):
         return f"Neighbors(queries={len(self)}, k={self.ids.shape[1]}, exact={self.exact})"
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        """Return `query`, `id` and `distance` of every neighbour found; with masks `unmasked`."""
+        """Return `query`, `id` and `distance` of every neighbour found.
+
+        Of slices also `score`, and with masks `unmasked`.
+        """
         query, rank = np.nonzero(self.ids >= 0)
         columns: dict[str, NDArray[Any]] = {
             "query": query,
@@ -129,6 +136,8 @@ class Neighbors(Result):
         }
         if self.unmasked is not None:
             columns["unmasked"] = self.unmasked[query, rank]
+        if self.scores is not None:
+            columns["score"] = self.scores[query, rank]
         return columns
 
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
 from lookalike.checks import flag, instances, neighbor_count, thread_count, whole_number
-from lookalike.errors import ArgumentError, CorruptIndexError
+from lookalike.errors import ArgumentError, CorruptIndexError, Said
 from lookalike.indexes.among import Among, Chosen
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
 from lookalike.indexes.masks import (
@@ -22,12 +22,13 @@ from lookalike.indexes.masks import (
     no_masks,
     without_settings,
 )
-from lookalike.indexes.merging import merged_matches, nearest_of
+from lookalike.indexes.merging import best_of, merged_matches, nearest_of, padded
 from lookalike.indexes.results import Explanation, Matches, Neighbors, too_many_matches
 from lookalike.indexes.scan import ScanIndex
 from lookalike.indexes.slices.core_answer import CoreAnswer
 from lookalike.indexes.slices.index import SliceIndex
-from lookalike.indexes.slices.search import Settings
+from lookalike.indexes.slices.search import Settings, rerank_count, to_search
+from lookalike.indexes.tables.prefixes import PrefixIndex
 from lookalike.signatures import as_queries
 
 if TYPE_CHECKING:
@@ -83,6 +84,14 @@ class ShardedIndex(Index):
             elif isinstance(shard, SliceIndex):
                 found.append(shard)
         return found
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether all that is searched has slices, in shards of shards too."""
+        return all(
+            shard.is_scored if isinstance(shard, ShardedIndex) else isinstance(shard, SliceIndex)
+            for shard in self.shards
+        )
 
     def __copy__(self) -> Self:
         twin = super().__copy__()
@@ -144,9 +153,11 @@ class ShardedIndex(Index):
     ) -> Neighbors:
         """Return the k nearest over all shards; see `SliceIndex.search` for the settings.
 
-        They are for shards that are slice indexes; others are exact anyway. Shards of slices
+        They are for shards that are slice indexes (`exact` and `explain` for those of prefixes,
+        too); others are exact anyway. Shards of slices
         propose candidates by score, and the best of all shards together are re-ranked. Without
-        `expand` each shard searches as it does by itself, and the nearest of all are taken.
+        `expand` each shard searches as it does by itself, and the nearest of all are taken. With
+        `rerank=0` all shards have to be slice indexes, and the best by score are taken.
         """
         rows = as_queries(queries, self.bits)
         wanted = neighbor_count(k, len(rows), len(self))
@@ -156,25 +167,41 @@ class ShardedIndex(Index):
             counting = as_masks(masks, self.bits, len(rows))
             return self._nearest_masked(rows, counting, wanted, tell, among, threads)
         sliced = [shard for shard in self.shards if isinstance(shard, SliceIndex)]
-        if len(sliced) < len(self.shards) or prove or expand is None or among is not None:
+        alone = rerank is not None and rerank_count(rerank, wanted) == 0
+        if alone and not self.is_scored:
+            raise ArgumentError(
+                Said("rerank"), " is 0, and some shards have no scores; expected slice indexes only"
+            )
+        settings = None
+        for one in self.slice_indexes()[:1]:
+            settings = one.search_settings(wanted, expand, admit, rerank, prove)
+        one_by_one = prove or (expand is None and not alone)
+        if len(sliced) < len(self.shards) or one_by_one or settings is None:
             options: dict[str, Any] = {"expand": expand, "admit": admit, "rerank": rerank}
             options |= {"explain": tell, "exact": prove}
-            for one in self.slice_indexes()[:1]:
-                one.search_settings(wanted, expand, admit, rerank)  # raises what it would for all
 
             def ask(shard: Index, share: int, only: Chosen | None) -> Neighbors:
                 most = min(wanted, max(1, len(shard)))
                 own = options if isinstance(shard, SliceIndex | ShardedIndex) else {}
+                if isinstance(shard, PrefixIndex):
+                    own = {"explain": tell, "exact": prove}
                 return shard.search(rows, most, among=only, threads=share, **own)
 
             found = self._each(ask, threads, self._chosen(among))
+            told = _together(found) if tell else None
             ids = self._shifted([result.ids for result in found])
             distances = np.concatenate([result.distances for result in found], axis=1)
-            ids, distances = nearest_of(ids, distances, wanted)
             proven = all(result.exact for result in found)
-            return Neighbors(ids, distances, proven, _together(found) if tell else None)
-        settings = sliced[0].search_settings(wanted, expand, admit, rerank)
-        return self._by_score(sliced, rows, wanted, settings, tell, threads)
+            if not self.is_scored:
+                ids, distances = nearest_of(ids, distances, wanted)
+                return Neighbors(ids, distances, proven, told)
+            scores = np.concatenate([result.scores for result in found], axis=1)
+            if alone:
+                ids, scores, distances = best_of(ids, scores, wanted, distances)
+            else:
+                ids, distances, scores = nearest_of(ids, distances, wanted, scores)
+            return Neighbors(ids, distances, proven, told, scores)
+        return self._by_score(sliced, rows, wanted, settings, tell, threads, among)
 
     def _nearest_masked(
         self,
@@ -213,13 +240,20 @@ class ShardedIndex(Index):
         settings: Settings,
         explain: bool,
         threads: SupportsIndex | None,
+        among: Among | None,
     ) -> Neighbors:
-        """Gather the best candidates of each shard, keep the best of all, and take the nearest."""
+        """Gather the best candidates of each shard, keep the best of all, and take the nearest.
+
+        Or, if none are to be re-ranked, the best themselves.
+        """
         expand, admit, rerank, _ = settings
-        tops: list[CoreAnswer] = self._each(
-            lambda shard, share: shard.top(rows, rerank, settings, False, explain, share),
-            threads,
-        )
+        alone, rerank = not rerank, rerank or k
+
+        def ask(shard: SliceIndex, share: int, only: Chosen | None) -> CoreAnswer:
+            parts = to_search(shard._segments, only, shard.next_id)
+            return shard.top(rows, rerank, settings, False, explain, share, parts)
+
+        tops: list[CoreAnswer] = self._each(ask, threads, self._chosen(among))
         ids = self._shifted([top.ids for top in tops])
         distances = np.concatenate([top.distances for top in tops], axis=1)
         scores = np.concatenate([top.scores for top in tops], axis=1)
@@ -234,17 +268,26 @@ class ShardedIndex(Index):
         )
         alive = sum(top.alive for top in tops)
         merged = CoreAnswer(len(rows), k, alive)
-        merged.ids, merged.distances, merged.scores = nearest_of(ids, distances, k, scores)
-        slice_bits, kth = shards[0].slice_bits, np.ascontiguousarray(merged.distances[:, -1])
-        _native.slice_proofs(self.bits, slice_bits, expand, admit, rest, kth, merged.proven)
-        merged.proven |= (ids >= 0).sum(axis=1) == alive  # nothing is left to be found
+        slice_bits = shards[0].slice_bits
         merged.work[:] = np.sum([top.work for top in tops], axis=0)
-        merged.work[3] = (ids >= 0).sum(axis=1)
         merged.work[4] = expand
+        if alone:
+            merged.ids, merged.distances, merged.scores = ids, distances, scores
+            merged.proven[:] = 0
+        else:
+            merged.ids, merged.distances, merged.scores = nearest_of(ids, distances, k, scores)
+            kth = np.ascontiguousarray(merged.distances[:, -1])
+            _native.slice_proofs(self.bits, slice_bits, expand, admit, rest, kth, merged.proven)
+            merged.proven |= (ids >= 0).sum(axis=1) == alive  # nothing is left to be found
+            merged.work[3] = (ids >= 0).sum(axis=1)
         explanation: Explanation | None = (
             merged.explanation(self.bits, slice_bits, k) if explain else None
         )
-        return Neighbors(merged.ids, merged.distances, bool(merged.proven.all()), explanation)
+        exact = bool(merged.proven.all())
+        near, far, best = (
+            padded(each, k) for each in (merged.ids, merged.distances, merged.scores)
+        )
+        return Neighbors(near, far, exact, explanation, best)
 
     def within(
         self,

@@ -16,7 +16,9 @@ from lookalike.indexes.scan import ScanIndex
 from lookalike.indexes.slices.index import SliceIndex
 from lookalike.indexes.tables.blocks import BlockIndex
 from lookalike.indexes.tables.flips import FlipIndex
+from lookalike.indexes.tables.prefixes import PrefixIndex
 from lookalike.planning.machine import MachineCosts, machine_costs
+from lookalike.planning.prefixes import prefix_options
 from lookalike.planning.question import Option, Question
 from lookalike.planning.sample import Sample
 from lookalike.planning.scan import scan_option
@@ -162,6 +164,8 @@ class Plan:
             from lookalike.gpu import GpuIndex
 
             return GpuIndex(rows, ids)
+        if self.chosen.index == "prefix":
+            return PrefixIndex(rows, chosen["orders"], ids, threads=threads)
         return ScanIndex(rows, ids)
 
     def to_dict(self) -> dict[str, Any]:
@@ -238,6 +242,7 @@ def plan(
         list(slice_options(question, prices)),
         list(block_options(question, prices)),
         list(flip_options(question, prices)),
+        list(prefix_options(question, prices)),
     ]
     if one_of("device", device, ("cpu", "gpu")) == "gpu":
         from lookalike.planning.gpu import gpu_option

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.indexes.scan import ScanIndex
+from lookalike.indexes.tables.prefixes import keys_of, permutations
 from lookalike.indexes.tables.sorted_table import Runs
 from lookalike.planning.question import Question
 
@@ -114,6 +115,27 @@ class Sample:
             )
         return steps
 
+    def prefixes(self, question: Question, orders: int, examine: int) -> float:
+        """Return the share of the nearest that so many orders of permuted bits examine.
+
+        A neighbour is, if no more than `examine` signatures share a longer prefix with the query.
+        """
+        part, near = self.part[:_NEAREST_ROWS], self._neighbours(question)
+        flat = np.ascontiguousarray(near.reshape(-1, near.shape[-1]))
+        longest = np.zeros((len(self.queries), len(part)), np.int64)
+        longest_near = np.zeros(near.shape[:2], np.int64)
+        for places in permutations(0, orders, question.bits):
+            own = keys_of(self.queries, places, 1)[:, None]
+            np.maximum(longest, _shared(own, keys_of(part, places, 1)), out=longest)
+            others = keys_of(flat, places, 1).reshape(near.shape[:2])
+            np.maximum(longest_near, _shared(own, others), out=longest_near)
+        # Where less than one of the part is examined, the prefix is longer by a bit for each half.
+        rows = examine * len(part) / question.count
+        place = min(max(0, math.ceil(rows) - 1), len(part) - 1)
+        least = -np.partition(-longest, place, axis=1)[:, place, None]
+        found = longest_near >= least + max(0.0, -math.log2(rows))
+        return self._of_nearest(question, found.mean(axis=0))
+
     def bucket_rows(self, question: Question, headers: Iterable[Runs]) -> float:
         """Return how many signatures agree with a query in each of these headers, all together."""
         pairs = 0
@@ -201,6 +223,12 @@ def _of_alike(
     last = np.minimum(np.searchsorted(places, by, "right") + _ALIKE, len(places))
     mean, square = (sums[:, last] - sums[:, first]) / (last - first)
     return np.maximum(mean, 1e-12), square - mean**2
+
+
+def _shared(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return how many leading bits of keys are the same, of each with each."""
+    differing = np.frexp((a ^ b).astype(np.float64))[1]
+    return 64 - differing.astype(np.int64)
 
 
 def _scores(rows: Signatures, queries: Signatures, slice_bits: int, most: int) -> NDArray[np.int32]:

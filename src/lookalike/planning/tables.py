@@ -6,13 +6,13 @@ How many steps there are is for the indexes to say; see `indexes/tables/steps.py
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from lookalike.indexes.tables.block_choice import MOST_TABLES, BlockChoice
 from lookalike.indexes.tables.flip_sets import MOST_CHOSEN, upper_bits
 from lookalike.indexes.tables.flip_tuning import flips_expected
-from lookalike.indexes.tables.sorted_table import MOST_ROWS, header_width
+from lookalike.indexes.tables.sorted_table import header_width, part_count
 from lookalike.indexes.tables.steps import TableSteps
 from lookalike.planning.machine import MachineCosts
 from lookalike.planning.question import Option, Question
@@ -37,16 +37,14 @@ def block_options(question: Question, costs: MachineCosts) -> Iterator[Option]:
     radius = question.radius
     if radius is None or radius >= question.bits:
         return  # not what tables are for, or everything is within the radius
-    shards, shard = _shards(question)
-    yield from _together(shards, _blocks(shard, radius, costs))
+    yield from _blocks(question, radius, costs)
 
 
 def flip_options(question: Question, costs: MachineCosts) -> Iterator[Option]:
     """Yield one sorted table with headers of log2(n) bits and fewer, and flips of them."""
     if question.radius is None:
         return
-    shards, shard = _shards(question)
-    yield from _together(shards, _flips(shard, question.radius, costs))
+    yield from _flips(question, question.radius, costs)
 
 
 def _blocks(question: Question, radius: int, costs: MachineCosts) -> Iterator[Option]:
@@ -67,7 +65,7 @@ def _blocks(question: Question, radius: int, costs: MachineCosts) -> Iterator[Op
             parameters = {"radius": radius, "blocks": choice.blocks, "lead": lead}
             if compressed:
                 parameters["compressed"] = 1
-            remark = f"{choice.tables} table{'' if choice.tables == 1 else 's'}"
+            remark = f"{choice.tables} table{'' if choice.tables == 1 else 's'}{_in_parts(count)}"
             yield Option(
                 "blocks",
                 1e-3 * time,
@@ -84,12 +82,13 @@ def _blocks(question: Question, radius: int, costs: MachineCosts) -> Iterator[Op
 def _flips(question: Question, radius: int, costs: MachineCosts) -> Iterator[Option]:
     count = question.count
     recall = min(question.recall, 0.95) if question.recall == 1 else question.recall
-    widest = min(header_width(count), question.bits)
+    widest, parts = min(header_width(count), question.bits), part_count(count)
     for header in range(widest, max(0, widest - _FEWER_HEADER_BITS) - 1, -1):
         flips = flips_expected(question.bits, radius, header, recall)
-        memory = count * (question.width + 4) + (4 << header)
+        memory = count * (question.width + 4) + parts * (4 << header)
         # The query's own header is looked up first; flips follow.
         steps = TableSteps.of(1 + flips, count, header)
+        steps = replace(steps, buckets=parts * steps.buckets)
         if question.sample is not None:
             own = question.sample.bucket_rows(question, [upper_bits(question.bits, header)])
             steps = replace(steps, rows=max(steps.rows, (1 + flips) * own))
@@ -104,7 +103,7 @@ def _flips(question: Question, radius: int, costs: MachineCosts) -> Iterator[Opt
             recall,
             {"header_bits": header},
             {"recall": recall},
-            f"about {flips} flip{'' if flips == 1 else 's'}, needs weights",
+            f"about {flips} flip{'' if flips == 1 else 's'}{_in_parts(count)}, needs weights",
         )
 
 
@@ -143,24 +142,7 @@ def _build_seconds(question: Question, costs: MachineCosts) -> float:
     return 1e-9 * question.count * row
 
 
-def _shards(question: Question) -> tuple[int, Question]:
-    """Return how many tables have room for all signatures, and the question to each of them."""
-    shards = -(-question.count // MOST_ROWS)
-    return shards, replace(question, count=-(-question.count // shards))
-
-
-def _together(shards: int, options: Iterable[Option]) -> Iterator[Option]:
-    """Yield what so many shards cost together. They are for the caller to make."""
-    for option in options:
-        if shards == 1:
-            yield option
-            continue
-        yield replace(
-            option,
-            microseconds=shards * option.microseconds,
-            build_seconds=shards * option.build_seconds,
-            memory_bytes=shards * option.memory_bytes,
-            obstacle=option.obstacle
-            or f"a table has at most {MOST_ROWS:,} rows: make {shards} indexes and search them as "
-            "one with ShardedIndex",
-        )
+def _in_parts(count: int) -> str:
+    """Return what to say of more signatures than a table has room for: they are in parts."""
+    parts = part_count(count)
+    return f" in {parts} shards" if parts > 1 else ""

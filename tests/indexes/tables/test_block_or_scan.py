@@ -17,7 +17,7 @@ def test_of_one_batch_some_are_scanned(width: int, compressed: bool) -> None:
     ids = generator.permutation(50_000)[: len(rows)]
     index = la.BlockIndex(rows, 3, ids=ids, blocks=4, lead=1, compressed=compressed)
     queries = rows[:200]
-    tables = [table.native() for table in index._tables]
+    tables = [table.native() for table in index._parts[0].tables]
     scanned = index._long_buckets(tables, queries)
     assert scanned[1::2].mean() > 0.5
     assert not scanned[::2].any()
@@ -40,5 +40,5 @@ def test_of_one_batch_some_are_scanned(width: int, compressed: bool) -> None:
 def test_fair_bits_are_never_scanned() -> None:
     rows = np.random.default_rng(1).integers(0, 256, (30_000, 8), dtype=np.uint8)
     index = la.BlockIndex(rows, 3)
-    tables = [table.native() for table in index._tables]
+    tables = [table.native() for table in index._parts[0].tables]
     assert not index._long_buckets(tables, rows[:100]).any()

@@ -328,6 +328,7 @@ def test_what_the_index_says_of_itself() -> None:
         "bits": 64,
         "memory_bytes": index.memory_bytes,
         "file": None,
+        "parts": 1,
         "radius": 3,
         "widest": 3,
         "blocks": [16, 16, 16, 16],

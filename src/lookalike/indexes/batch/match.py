@@ -20,6 +20,7 @@ from lookalike.indexes.batch.chunks import Chunks, Matcher, MatchesSoFar
 from lookalike.indexes.batch.matchers import ByBlocks, ByFlips
 from lookalike.indexes.results import Matches
 from lookalike.indexes.rows import Rows
+from lookalike.indexes.tables import sorted_table
 from lookalike.indexes.tables.flip_sets import upper_bits
 from lookalike.indexes.tables.sorted_table import SortedTable, header_width
 from lookalike.indexes.tables.volatility import as_weights
@@ -86,6 +87,11 @@ def match_batch(
 
     rows = as_signatures(queries, "queries")
     bits = 8 * rows.shape[1]
+    if len(rows) > sorted_table.MOST_ROWS:
+        raise ArgumentError(
+            f"there are {len(rows)} queries; a batch has at most {sorted_table.MOST_ROWS}, which "
+            "become one run of the file: match them in several batches"
+        )
     near = min(whole_number("radius", radius, at_least=0), bits)
     most = whole_number("limit", limit, at_least=0)
     workers = thread_count(threads)
@@ -131,6 +137,7 @@ def chunks_for(
     """Return how a file is read for so many queries, in chunks of at most `size`."""
     if size is None:
         size = max(queries, _CHUNK_BYTES * 8 // store.bits, 1)
+    size = min(size, sorted_table.MOST_ROWS)  # of a chunk, a table is made
     return Chunks(store, size, min(size, max(_SHORT * queries, _SMALL)) if join else 0)
 
 

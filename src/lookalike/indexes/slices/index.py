@@ -232,8 +232,8 @@ class SliceIndex(Index):
         paper's i); those beyond `admit` bits (j; `expand` unless told) raise the score of
         candidates but bring in no new ones. The `rerank` best by (score, id) get their true
         distance (the larger of 1000 and 10·k unless told); the k nearest of them are returned.
-        Without `expand`, it is 3; queries for which the lists of the index would take longer than a
-        scan are scanned instead, and what they find is exact.
+        With `rerank=0` none do, and the k best by score are. Without `expand`, it is 3; queries for
+        which lists would take longer than a scan are scanned instead, and are then exact.
 
         `exact` of the result is True if the bounds prove that these are the k nearest, ties
         included. With `exact=True` the search expands until they do, or scans where that is
@@ -248,7 +248,6 @@ class SliceIndex(Index):
         """
         rows = as_queries(queries, self.bits)
         wanted = neighbor_count(k, len(rows), len(self))
-        settings = self.search_settings(wanted, expand, admit, rerank)
         prove, tell = flag("exact", exact), flag("explain", explain)
         segments, workers = to_search(self._segments, among, self.next_id), thread_count(threads)
         if masks is not None:
@@ -260,10 +259,11 @@ class SliceIndex(Index):
                 )
             except _native.CorruptLists:
                 raise self._damaged() from None
+        settings = self.search_settings(wanted, expand, admit, rerank, prove)
         top = self.top(rows, wanted, settings, prove, tell, workers, segments)
         explanation = top.explanation(self.bits, self.slice_bits, wanted) if tell else None
-        ids, distances = (padded(array, wanted) for array in (top.ids, top.distances))
-        return Neighbors(ids, distances, bool(top.proven.all()), explanation)
+        ids, far, scores = (padded(array, wanted) for array in (top.ids, top.distances, top.scores))
+        return Neighbors(ids, far, bool(top.proven.all()), explanation, scores)
 
     def within(
         self,
@@ -349,9 +349,10 @@ class SliceIndex(Index):
         expand: SupportsIndex | None,
         admit: SupportsIndex | None,
         rerank: SupportsIndex | None,
+        exact: bool = False,
     ) -> Settings:
         """Return settings that are valid here."""
-        return search_settings(self.bits, self.slice_bits, k, expand, admit, rerank)
+        return search_settings(self.bits, self.slice_bits, k, expand, admit, rerank, exact)
 
     def top(
         self,

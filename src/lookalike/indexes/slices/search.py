@@ -21,6 +21,7 @@ __all__ = [
     "Settings",
     "nearest_in",
     "nearest_masked_in",
+    "rerank_count",
     "search_settings",
     "to_search",
     "within_in",
@@ -40,6 +41,7 @@ class Settings(NamedTuple):
     expand: int
     admit: int
     rerank: int
+    """0: none get their true distance, and the best by score are the answer."""
     or_scan: bool
     """Whether queries are scanned where lists would take longer."""
 
@@ -51,6 +53,7 @@ def search_settings(
     expand: SupportsIndex | None,
     admit: SupportsIndex | None,
     rerank: SupportsIndex | None,
+    exact: bool = False,
 ) -> Settings:
     """Return the settings of a search for k, or say what is wrong with them."""
     widest = _native.slice_widths(bits, slice_bits)[0]
@@ -67,8 +70,28 @@ def search_settings(
     narrow = wide if admit is None else min(whole_number("admit", admit, at_least=0), wide)
     best = max(1000, 10 * k)
     if rerank is not None:
-        best = whole_number("rerank", rerank, at_least=k)
-    return Settings(wide, narrow, min(best, LARGEST), expand is None)
+        best = rerank_count(rerank, k)
+    if exact and not best:
+        raise ArgumentError(
+            Said("rerank"),
+            " is 0: scores alone prove nothing; leave out ",
+            Said("exact=True", "--exact"),
+            ", or re-rank some",
+        )
+    # Scores of a scan are of all bits, so that they could not be compared with those of lists.
+    return Settings(wide, narrow, min(best, LARGEST), expand is None and best > 0)
+
+
+def rerank_count(rerank: SupportsIndex, k: int) -> int:
+    """Return how many get their true distance: none, or at least the k that are wanted."""
+    best = whole_number("rerank", rerank, at_least=0)
+    if 0 < best < k:
+        raise ArgumentError(
+            Said("rerank"),
+            f" is {best}; expected a whole number of at least {k}, how many are wanted, or 0 for "
+            "the best by score",
+        )
+    return best
 
 
 def to_search(
@@ -102,10 +125,11 @@ def nearest_in(
             k=top.ids.shape[1],
             expand=settings.expand,
             admit=settings.admit,
-            rerank=settings.rerank,
+            rerank=settings.rerank or top.ids.shape[1],
             exact=exact,
             or_scan=settings.or_scan,
             explain=explain,
+            by_score=not settings.rerank,
         ),
         threads,
         top.native(),

@@ -21,9 +21,8 @@ from lookalike.indexes.results import NO_LIMIT, Matches, Neighbors, as_int64, to
 from lookalike.indexes.rows import Rows
 from lookalike.indexes.scanning import scan_nearest, scan_within
 from lookalike.indexes.slices.segments import Segment, chosen_of
-from lookalike.indexes.tables.sorted_table import SortedTable
+from lookalike.indexes.tables.parts import Part, part_arrays, restored_parts
 from lookalike.signatures import as_queries
-from lookalike.signatures.arrays import MAX_BITS
 
 if TYPE_CHECKING:
     from lookalike.storage import Container
@@ -32,6 +31,12 @@ __all__ = ["TabledIndex", "first_of_each"]
 
 _CHUNK = 1 << 22
 
+Ask = Callable[
+    [Part, NDArray[np.int64] | None, Any, int],
+    tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]],
+]
+"""Looks up a part: with its ids, which queries are asked, and how many matches there may be."""
+
 
 class TabledIndex(Index):
     """An index whose tables hold the signatures; the caller's array is not kept.
@@ -39,14 +44,15 @@ class TabledIndex(Index):
     Whatever tables cannot answer is answered by a scan over the first of them.
     """
 
-    _tables: tuple[SortedTable, ...]
+    _parts: tuple[Part, ...]
+    """One, unless there are more rows than a table can have: then they are asked one by one."""
     _ids: NDArray[np.int64] | None
     """The ids of rows; None if rows are the ids."""
 
     @property
     def bits(self) -> int:
         """How many bits each signature has."""
-        return 8 * int(self._tables[0].signatures.shape[1])
+        return 8 * int(self._parts[0].tables[0].signatures.shape[1])
 
     @property
     def own_ids(self) -> bool:
@@ -59,13 +65,13 @@ class TabledIndex(Index):
         return len(self) if self._ids is None else int(self._ids.max(initial=-1)) + 1
 
     def __len__(self) -> int:
-        return len(self._tables[0].signatures)
+        return self._parts[-1].end
 
     def _living(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         """Return copies of all signatures, in the order they were given in, and their ids."""
-        table = self._tables[0]
-        signatures = np.empty_like(table.signatures)
-        signatures[self._rows_of(slice(None))] = table.signatures
+        signatures = np.empty((len(self), self.bits // 8), np.uint8)
+        for part in self._parts:
+            signatures[self._rows_of(part)] = part.tables[0].signatures
         return signatures, np.arange(len(self)) if self._ids is None else self._ids
 
     def search(
@@ -93,10 +99,15 @@ class TabledIndex(Index):
     def _scan_nearest(
         self, rows: NDArray[np.uint8], k: int, threads: int, chosen: Chosen | None = None
     ) -> Neighbors:
-        if chosen is not None:
-            return scan_nearest(self._among(chosen, len(rows)), rows, k, threads)
         ids = np.empty((len(rows), 0), np.int64)
         distances = np.empty((len(rows), 0), np.int32)
+        if chosen is not None:
+            for segment in self._among(chosen, len(rows)):
+                some = scan_nearest(segment, rows, min(k, max(1, segment.alive)), threads)
+                ids = np.concatenate([ids, some.ids], axis=1)
+                distances = np.concatenate([distances, some.distances], axis=1)
+            ids, distances = nearest_of(ids, distances, k)
+            return Neighbors(ids, distances, exact=True)
         for signatures, own in self._chunks():
             found = min(k, len(signatures))
             near = np.empty((len(rows), found), np.int64)
@@ -143,36 +154,76 @@ class TabledIndex(Index):
             with suppress(ResultTooLargeError):
                 matches = only_chosen(ask(), chosen)
         if matches is None:
-            part = self._among(chosen, len(rows))
-            matches = scan_within(part, rows, radius, limit, threads, radius)
+            matches = self._scan_among(chosen, rows, radius, limit, threads)
         return first_of_each(matches) if first else matches
 
-    @cached_property
-    def _segment(self) -> Segment:
-        """The first table as rows with ids, which find places by them."""
-        rows = self._rows_of(slice(None))
-        ids = rows.astype(np.int64) if self._ids is None else self._ids[rows]
-        return Segment(Rows(self._tables[0].signatures, ids, ascending=False), 1)
+    def _scan_among(
+        self, chosen: Chosen, rows: NDArray[np.uint8], radius: int, limit: int, threads: int
+    ) -> Matches:
+        """Return all of the chosen that are within the radius."""
+        parts: list[MatchColumns] = []
+        left = limit
+        for segment in self._among(chosen, len(rows)):
+            try:
+                found = scan_within(segment, rows, radius, left, threads, radius)
+            except ResultTooLargeError:
+                raise too_many_matches(limit, radius, len(rows)) from None
+            left -= len(found.ids)
+            parts.append((found.columns()["query"], found.ids, found.distances))
+        return merged_matches(len(rows), parts, exact=True)
 
-    def _among(self, chosen: Chosen, queries: int) -> Segment:
+    def _ask_parts(
+        self, queries: int, first: bool, limit: int, shift: bool, ask: Ask
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
+        """Return offsets, ids and distances of what to `ask` each part for, put together.
+
+        With `first`, only queries without a match go on to the next part. `shift`: ids of parts
+        are rows, to be counted on.
+        """
+        if len(self._parts) == 1:
+            offsets, ids, distances = ask(self._parts[0], self._ids, slice(None), limit)
+            return as_int64(offsets), as_int64(ids), distances
+        found: list[MatchColumns] = []
+        asked, left = np.arange(queries), limit
+        for part in self._parts:
+            own = None if self._ids is None else self._ids[part.first : part.end]
+            offsets, ids, distances = ask(part, own, asked, left)
+            left -= len(ids)
+            rows = as_int64(ids) + (part.first if shift and own is None else 0)
+            counts = np.diff(offsets)
+            found.append((np.repeat(asked, counts), rows, distances))
+            if first:
+                asked = asked[counts == 0]
+        whole = merged_matches(queries, found, exact=True)
+        return whole.offsets, whole.ids, whole.distances
+
+    @cached_property
+    def _segments(self) -> tuple[Segment, ...]:
+        """The first table of each part as rows with ids, which find places by them."""
+        segments = []
+        for part in self._parts:
+            rows = self._rows_of(part)
+            ids = rows if self._ids is None else self._ids[rows]
+            segments.append(Segment(Rows(part.tables[0].signatures, ids, ascending=False), 1))
+        return tuple(segments)
+
+    def _among(self, chosen: Chosen, queries: int) -> tuple[Segment, ...]:
         """Return what is to be scanned."""
-        (part,) = chosen_of([self._segment], chosen, worth_copying(len(self), self.bits, queries))
-        return part
+        most = worth_copying(len(self), self.bits, queries)
+        return chosen_of(self._segments, chosen, most)
 
     def _chunks(self) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int64]]]:
         """Yield signatures and their ids, some at a time; at least once."""
-        for begin in range(0, max(1, len(self)), _CHUNK):
-            part = slice(begin, begin + _CHUNK)
-            rows = self._rows_of(part)
-            ids = rows.astype(np.int64) if self._ids is None else self._ids[rows]
-            yield self._tables[0].signatures[part], ids
+        for part in self._parts:
+            for begin in range(0, max(1, len(part)), _CHUNK):
+                some = slice(begin, begin + _CHUNK)
+                rows = self._rows_of(part, some)
+                ids = rows if self._ids is None else self._ids[rows]
+                yield part.tables[0].signatures[some], ids
 
-    def _rows_of(self, part: slice) -> NDArray[Any]:
-        table = self._tables[0]
-        if table.rows is None or table.compressed:
-            return np.arange(len(self))[part]
-        rows = table.rows[part]
-        if len(rows) and int(rows.max()) >= len(self):
+    def _rows_of(self, part: Part, some: slice = slice(None)) -> NDArray[np.int64]:
+        rows = part.rows(some)
+        if rows is None:
             raise self._damaged()
         return rows
 
@@ -187,24 +238,22 @@ class TabledIndex(Index):
         self._ids = None if rows.ids is None else rows.ids
         return rows.signatures
 
+    def _meta(self) -> dict[str, Any]:
+        parts = {"parts": len(self._parts)} if len(self._parts) > 1 else {}
+        return {**super()._meta(), **parts}
+
+    def stats(self) -> dict[str, Any]:
+        """Return what there is to know about the index, in plain values."""
+        return {**super().stats(), "parts": len(self._parts)}
+
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        arrays: dict[str, NDArray[Any]] = {}
-        for number, table in enumerate(self._tables):
-            arrays |= table.arrays(f"{number}.")
+        arrays = part_arrays(self._parts)
         if self._ids is not None:
             arrays["ids"] = self._ids
         return arrays
 
     def _restore_tables(self, container: Container, runs: list[Any]) -> None:
-        tables = tuple(
-            SortedTable.restored(container, f"{number}.", own) for number, own in enumerate(runs)
-        )
-        shapes = {table.signatures.shape for table in tables}
-        if len(shapes) != 1 or not 1 <= tables[0].signatures.shape[1] <= MAX_BITS // 8:
-            raise CorruptIndexError(
-                f"{container.path} holds tables of the shapes {sorted(shapes)}; it is damaged"
-            )
-        self._tables = tables
+        self._parts = restored_parts(container, runs)
         self._ids = None
         if "ids" in container:
             self._ids = container.array("ids", np.int64, 1)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, combinations
 
 from lookalike.errors import ArgumentError, Said
-from lookalike.indexes.tables.sorted_table import Runs, header_width
+from lookalike.indexes.tables.sorted_table import Runs, header_width, part_count
 from lookalike.indexes.tables.steps import TableSteps
 
 __all__ = ["MOST_TABLES", "BlockChoice", "choose_blocks", "much_quicker"]
@@ -83,8 +83,9 @@ class BlockChoice:
         return min(header_width(count), sum(sorted(self.widths())[: self.lead]))
 
     def steps(self, count: int) -> TableSteps:
-        """Return what a query takes: a bucket of each table."""
-        return TableSteps.of(self.tables, count, self.header_bits(count))
+        """Return what a query takes: a bucket of each table, of each part."""
+        whole = TableSteps.of(self.tables, count, self.header_bits(count))
+        return replace(whole, buckets=part_count(count) * whole.buckets)
 
     def usual_cost(self, count: int, compressed: bool = False) -> float:
         """Return what a query costs on a usual machine, in nanoseconds."""
@@ -94,7 +95,7 @@ class BlockChoice:
         """Return what the tables take."""
         offsets = sum(4 * ((1 << sum(w for _, w in runs)) + 1) for runs in self.headers(count))
         copies = 1 if compressed else self.tables
-        return count * (copies * self.bits // 8 + self.tables * 4) + offsets
+        return count * (copies * self.bits // 8 + self.tables * 4) + part_count(count) * offsets
 
 
 def choose_blocks(

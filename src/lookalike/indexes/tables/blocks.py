@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
@@ -21,10 +22,10 @@ from lookalike.indexes.among import Among, Chosen
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.indexes.masks import no_masks
 from lookalike.indexes.merging import merged_matches
-from lookalike.indexes.results import NO_LIMIT, Matches, Neighbors, as_int64, too_many_matches
+from lookalike.indexes.results import NO_LIMIT, Matches, Neighbors, too_many_matches
 from lookalike.indexes.tables.base import TabledIndex, first_of_each
 from lookalike.indexes.tables.block_choice import BlockChoice, choose_blocks, much_quicker
-from lookalike.indexes.tables.sorted_table import SortedTable
+from lookalike.indexes.tables.parts import Part, build_parts
 from lookalike.indexes.tables.steps import TableSteps
 from lookalike.signatures import as_queries
 
@@ -88,10 +89,7 @@ class BlockIndex(TabledIndex):
         if blocks is None and (quicker := much_quicker(self._choice, len(rows), self.radius)):
             warnings.warn(_slow(self._choice, quicker, len(rows)), stacklevel=2)
         workers = thread_count(threads)
-        self._tables = tuple(
-            SortedTable.build(rows, runs, workers, small)
-            for runs in self._choice.headers(len(rows))
-        )
+        self._parts = build_parts(rows, self._choice.headers(len(rows)), workers, small)
 
     @property
     def widest(self) -> int:
@@ -101,7 +99,7 @@ class BlockIndex(TabledIndex):
     @property
     def compressed(self) -> bool:
         """Whether tables have row numbers in place of signatures."""
-        return self._tables[0].compressed
+        return self._parts[0].tables[0].compressed
 
     @property
     def blocks(self) -> int:
@@ -116,7 +114,7 @@ class BlockIndex(TabledIndex):
     @property
     def tables(self) -> int:
         """How many tables there are."""
-        return len(self._tables)
+        return len(self._parts[0].tables)
 
     def stats(self) -> dict[str, Any]:
         """Return what there is to know about the index, in plain values."""
@@ -168,22 +166,24 @@ class BlockIndex(TabledIndex):
             matches = self._scan_within(rows, min(near, self.bits), most, workers)
             return first_of_each(matches) if one else matches
         # With one leading block, radius + 1 tables are enough: not all of them can differ.
-        tables = [
-            table.native()
-            for table in (self._tables[: near + 1] if self.lead == 1 else self._tables)
-        ]
+        enough = near + 1 if self.lead == 1 else self.tables
+        tables = {part: [table.native() for table in part.tables[:enough]] for part in self._parts}
         try:
             # Whoever wants the first match seldom reads a bucket to its end.
-            scanned = np.zeros(len(rows), bool) if one else self._long_buckets(tables, rows)
+            every = list(chain(*tables.values()))
+            scanned = np.zeros(len(rows), bool) if one else self._long_buckets(every, rows)
             looked_up = rows[~scanned] if scanned.any() else rows
-            offsets, ids, distances = _native.block_within(
-                tables, self._ids, looked_up, near, one, min(most, NO_LIMIT), workers
-            )
+
+            def look_up(part: Part, names: Any, asked: Any, limit: int) -> tuple[Any, Any, Any]:
+                queries, room = looked_up[asked], min(limit, NO_LIMIT)
+                return _native.block_within(tables[part], names, queries, near, one, room, workers)
+
+            offsets, ids, distances = self._ask_parts(len(looked_up), one, most, True, look_up)
         except _native.TooManyResults:
             raise too_many_matches(most, near, len(rows)) from None
         except _native.CorruptTable:
             raise self._damaged() from None
-        matches = Matches(as_int64(offsets), as_int64(ids), distances, exact=True)
+        matches = Matches(offsets, ids, distances, exact=True)
         if not scanned.any():
             return matches
         rest = self._scan_within(rows[scanned], near, most - len(ids), workers)
@@ -218,9 +218,10 @@ class BlockIndex(TabledIndex):
         """How many rows the buckets of a signature of the collection have, on average."""
         if not len(self):
             return 0.0
-        some = np.random.default_rng(0).integers(0, len(self), _SOME)
-        own = self._tables[0].signatures[some]
-        return float(_native.bucket_rows([table.native() for table in self._tables], own).mean())
+        some = np.random.default_rng(0).integers(0, len(self._parts[0]), _SOME)
+        own = self._parts[0].tables[0].signatures[some]
+        tables = [table.native() for part in self._parts for table in part.tables]
+        return float(_native.bucket_rows(tables, own).mean())
 
     def search(
         self,
@@ -273,8 +274,6 @@ class BlockIndex(TabledIndex):
                 raise ValueError(f"{self.lead} of {self.blocks} blocks lead")
             if count < 0 or not 0 <= self.radius <= self.widest:
                 raise ValueError(f"a radius of {self.radius} and {count} signatures")
-            if f"{self._choice.tables - 1}.rows" not in container:
-                raise ValueError(f"there are less than {self._choice.tables} tables")
             runs = self._choice.headers(count)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise CorruptIndexError(

@@ -21,10 +21,11 @@ from lookalike.errors import ArgumentError, CorruptIndexError, LookalikeWarning,
 from lookalike.indexes.among import Among
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.indexes.masks import no_masks
-from lookalike.indexes.results import NO_LIMIT, Matches, as_int64, too_many_matches
+from lookalike.indexes.results import NO_LIMIT, Matches, too_many_matches
 from lookalike.indexes.tables.base import TabledIndex
 from lookalike.indexes.tables.flip_sets import all_sets, header_start, not_finite, upper_bits
 from lookalike.indexes.tables.flip_tuning import MOST_FLIPS, SAMPLE, FlipTuning, flips_expected
+from lookalike.indexes.tables.parts import Part, build_parts, signature_bits
 from lookalike.indexes.tables.sorted_table import MOST_HEADER_BITS, SortedTable, header_width
 from lookalike.indexes.tables.volatility import MOST_COST, STEPS, Volatility, as_weights
 from lookalike.signatures import as_queries
@@ -73,7 +74,7 @@ class FlipIndex(TabledIndex):
                 "header_bits", header_bits, at_least=0, at_most=min(bits, MOST_HEADER_BITS)
             )
         runs = upper_bits(bits, self.header_bits)
-        self._tables = (SortedTable.build(rows, runs, thread_count(threads)),)
+        self._parts = build_parts(rows, [runs], thread_count(threads))
         self.volatility = Volatility.normal()
 
     @classmethod
@@ -85,7 +86,7 @@ class FlipIndex(TabledIndex):
         index = cls.__new__(cls)
         index.header_bits = header_bits
         runs = upper_bits(8 * signatures.shape[1], header_bits)
-        index._tables = (SortedTable.of_sorted(signatures, runs, threads),)
+        index._parts = (Part(0, (SortedTable.of_sorted(signatures, runs, threads),)),)
         index._ids = None
         index.volatility = Volatility.normal()
         return index
@@ -100,7 +101,7 @@ class FlipIndex(TabledIndex):
         return {
             **super().stats(),
             "header_bits": self.header_bits,
-            "tables": 1 + 2.0**self.header_bits / max(1, len(self)),
+            "tables": 1 + len(self._parts) * 2.0**self.header_bits / max(1, len(self)),
             "tunings": [asdict(tuning) for tuning in self._tunings],
         }
 
@@ -287,19 +288,24 @@ class FlipIndex(TabledIndex):
         In place of weights there may be sets of `likely_sets`, `flips` of each query; in place of
         ids, if asked for, the `differences` of headers from the query's.
         """
-        try:
-            offsets, ids, distances = _native.flip_within(
-                self._tables[0].native(),
-                self._ids,
-                rows,
-                _native.FlipWeights(weights, self._start),
+        settings = _native.FlipSettings(
+            radius=radius, flips=flips, first=first, differences=differences
+        )
+
+        def look_up(part: Part, names: Any, asked: Any, room: int) -> tuple[Any, Any, Any]:
+            return _native.flip_within(
+                part.tables[0].native(),
+                names,
+                rows[asked],
+                _native.FlipWeights(None if weights is None else weights[asked], self._start),
                 self.volatility.native(),
-                _native.FlipSettings(
-                    radius=radius, flips=flips, first=first, differences=differences
-                ),
-                min(limit, NO_LIMIT),
+                settings,
+                min(room, NO_LIMIT),
                 threads,
             )
+
+        try:
+            found = self._ask_parts(len(rows), first, limit, not differences, look_up)
         except _native.TooManyResults:
             raise too_many_matches(limit, radius, len(rows)) from None
         except _native.CorruptTable:
@@ -307,7 +313,7 @@ class FlipIndex(TabledIndex):
         except _native.NotFinite as error:
             raise not_finite(error.query) from None
         exact = flips >= all_sets(self.header_bits, radius)
-        return Matches(as_int64(offsets), as_int64(ids), distances, exact)
+        return Matches(*found, exact)
 
     def _flips_for(self, radius: int, recall: float, first: bool) -> int:
         """Return how many flips a recall takes: as was found out, or else as is expected."""
@@ -334,11 +340,11 @@ class FlipIndex(TabledIndex):
 
     def _restore(self, container: Container) -> None:
         costs = container.array("volatility", np.uint16, 1)
-        shape = container.array("0.signatures", np.uint8, 2).shape
+        bits = signature_bits(container)
         try:
             meta = container.meta
             self.header_bits = int(meta["header_bits"])
-            if not 0 <= self.header_bits <= min(8 * shape[1], MOST_HEADER_BITS):
+            if not 0 <= self.header_bits <= min(bits, MOST_HEADER_BITS):
                 raise ValueError(f"a header of {self.header_bits} bits")
             self.volatility = Volatility(costs, float(meta["volatility_scale"]))
             if len(costs) != STEPS or not 0 < self.volatility.scale < np.inf:
@@ -350,4 +356,4 @@ class FlipIndex(TabledIndex):
             ) from error
         if (costs[1:] < costs[:-1]).any() or costs[-1] > MOST_COST:
             raise CorruptIndexError(f"{container.path}: the volatility is none; it is damaged")
-        self._restore_tables(container, [upper_bits(8 * shape[1], self.header_bits)])
+        self._restore_tables(container, [upper_bits(bits, self.header_bits)])

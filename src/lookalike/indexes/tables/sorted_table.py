@@ -16,10 +16,11 @@ from lookalike.indexes.tables.large_pages import empty_in_large_pages
 if TYPE_CHECKING:
     from lookalike.storage import Container
 
-__all__ = ["MOST_HEADER_BITS", "MOST_ROWS", "Runs", "SortedTable", "header_width"]
+__all__ = ["MOST_HEADER_BITS", "Runs", "SortedTable", "header_width", "part_count"]
 
 MOST_HEADER_BITS = 30
 MOST_ROWS = 2**32 - 1
+"""Rows of a table; collections of more are cut into parts."""
 
 Runs = Sequence[tuple[int, int]]
 """Bits of a signature, as (first bit, how many); the first run counts most in the order."""
@@ -28,6 +29,11 @@ Runs = Sequence[tuple[int, int]]
 def header_width(count: int) -> int:
     """Return how many header bits give buckets of about one signature."""
     return min(MOST_HEADER_BITS, max(0, count).bit_length() - 1 if count else 0)
+
+
+def part_count(count: int) -> int:
+    """Return how many parts so many signatures are cut into, so that tables have room for each."""
+    return max(1, -(-count // MOST_ROWS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,21 +89,23 @@ class SortedTable:
             self.signatures, list(self.runs), self.rows, self.offsets, self.compressed
         )
 
-    def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
-        """Return what has to be saved, by name."""
+    def arrays(self, prefix: str, shared: str = "signatures") -> dict[str, NDArray[Any]]:
+        """Return what has to be saved, by name; `shared` are the signatures of several tables."""
         arrays: dict[str, NDArray[Any]] = {f"{prefix}offsets": self.offsets}
-        arrays["signatures" if self.compressed else f"{prefix}signatures"] = self.signatures
+        arrays[shared if self.compressed else f"{prefix}signatures"] = self.signatures
         if self.rows is not None:
             arrays[f"{prefix}rows"] = self.rows
         return arrays
 
     @classmethod
-    def restored(cls, container: Container, prefix: str, runs: Runs) -> SortedTable:
+    def restored(
+        cls, container: Container, prefix: str, runs: Runs, shared: str = "signatures"
+    ) -> SortedTable:
         """Return the table that `arrays` saved, mapped and not read."""
         compressed = f"{prefix}signatures" not in container
         table = cls(
             runs,
-            container.array("signatures" if compressed else f"{prefix}signatures", np.uint8, 2),
+            container.array(shared if compressed else f"{prefix}signatures", np.uint8, 2),
             container.array(f"{prefix}rows", np.uint32, 1),
             container.array(f"{prefix}offsets", np.uint32, 1),
             compressed,

@@ -1,0 +1,324 @@
+"""PrefixIndex: near signatures by random permutations of their bits (Charikar, 2002).
+
+Signatures are kept in several orders, each lexicographic under another permutation of the bits. In
+each, a query is compared with what stands around its own place: a near signature differs in few
+bits, so that in some order none of these is among the first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lookalike import _native
+from lookalike.checks import LARGEST, flag, neighbor_count, seed_number, thread_count, whole_number
+from lookalike.errors import CorruptIndexError
+from lookalike.indexes.among import Among, Chosen
+from lookalike.indexes.base import DEFAULT_LIMIT, Index
+from lookalike.indexes.merging import padded
+from lookalike.indexes.results import (
+    NO_LIMIT,
+    Explanation,
+    Matches,
+    Neighbors,
+    as_int64,
+    too_many_matches,
+)
+from lookalike.indexes.rows import Rows
+from lookalike.indexes.scanning import scan_nearest, scan_within
+from lookalike.indexes.slices.segments import Segment, chosen_of
+from lookalike.indexes.tables.flip_sets import upper_bits
+from lookalike.indexes.tables.sorted_table import SortedTable, header_width
+from lookalike.signatures import as_queries
+from lookalike.signatures.random import random_words
+
+if TYPE_CHECKING:
+    from lookalike.storage import Container
+
+__all__ = ["KEY_BITS", "MOST_ORDERS", "PrefixIndex", "examined", "keys_of", "permutations"]
+
+KEY_BITS = 64
+"""Bits of a permutation that an order goes by; shorter signatures have them all."""
+MOST_ORDERS = 256
+_LEAST_EXAMINED = 1000
+
+_COPIED, _COPIED_SHARE = 4096, 64
+"""Chosen rows that are compared one by one: so many, or this share of all; for more, orders."""
+
+
+def examined(k: int) -> int:
+    """Return how many signatures are compared with a query unless told."""
+    return max(_LEAST_EXAMINED, 10 * k)
+
+
+class PrefixIndex(Index):
+    """Approximate nearest neighbours, best where these are very near; exact if asked.
+
+    `orders` says how many permutations there are, drawn with the `seed`: 16 bytes a signature and
+    order (8 of the permuted bits, 4 of the row, and a table of where prefixes begin). Signatures
+    are used where they are. Orders go by the first 64 bits of a permutation; signatures that agree
+    in all of these are in the order they were given in.
+    """
+
+    kind = "prefix"
+
+    def __init__(
+        self,
+        signatures: ArrayLike,
+        orders: SupportsIndex = 16,
+        ids: ArrayLike | None = None,
+        *,
+        seed: SupportsIndex = 0,
+        threads: SupportsIndex | None = None,
+    ) -> None:
+        self._rows = Rows.of(signatures, ids)
+        self.seed = seed_number(seed)
+        """What the permutations were drawn with."""
+        number = whole_number("orders", orders, at_least=1, at_most=MOST_ORDERS)
+        workers = thread_count(threads)
+        self._places = permutations(self.seed, number, self._rows.bits)
+        runs = upper_bits(KEY_BITS, self._header_bits)
+        self._orders = tuple(
+            SortedTable.build(
+                keys_of(self._rows.signatures, places, workers).view(np.uint8).reshape(-1, 8),
+                runs,
+                workers,
+            )
+            for places in self._places
+        )
+
+    @property
+    def bits(self) -> int:
+        """How many bits each signature has."""
+        return self._rows.bits
+
+    @property
+    def orders(self) -> int:
+        """How many permutations there are."""
+        return len(self._orders)
+
+    @property
+    def own_ids(self) -> bool:
+        """Whether ids are the caller's."""
+        return self._rows.ids is not None
+
+    @property
+    def next_id(self) -> int:
+        """One more than the largest id."""
+        return self._rows.next_id
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def _living(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        return self._rows.signatures, self._rows.all_ids()
+
+    def stats(self) -> dict[str, Any]:
+        """Return what there is to know about the index, in plain values."""
+        return {**super().stats(), "orders": self.orders, "seed": self.seed}
+
+    def search(
+        self,
+        queries: ArrayLike,
+        k: SupportsIndex,
+        *,
+        examine: SupportsIndex | None = None,
+        exact: bool = False,
+        explain: bool = False,
+        among: Among | None = None,
+        threads: SupportsIndex | None = None,
+    ) -> Neighbors:
+        """Return k near signatures of each query, nearest first, ties by id.
+
+        `examine` different signatures are compared with the query (the larger of 1000 and 10·k
+        unless told): those that share the longest prefix with it in any order. The k nearest of
+        them are returned.
+
+        `exact` of the result is True if all signatures were compared. With `exact=True` they are,
+        by a scan. `explain=True` says what was looked at: orders are its `lists`, places in them
+        its `postings`. `among`: only these ids are searched, or those whose place in a mask is
+        True; of few, all are compared.
+        """
+        rows = as_queries(queries, self.bits)
+        wanted = neighbor_count(k, len(rows), len(self))
+        most = self._examined(examine, wanted)
+        prove, tell = flag("exact", exact), flag("explain", explain)
+        workers, part = thread_count(threads), self._among(among)
+        if prove or part.rows is not self._rows:
+            found = scan_nearest(part, rows, wanted, workers)
+            told = _scanned(len(rows), part.alive) if tell else None
+            return Neighbors(found.ids, found.distances, True, told)
+        width = min(wanted, max(1, part.alive))
+        ids = np.full((len(rows), width), -1, np.int64)
+        distances = np.full((len(rows), width), -1, np.int32)
+        work = np.zeros((2, len(rows)), np.int64)
+        asked = self._asked(part, rows, min(most, part.alive), workers)
+        try:
+            _native.prefix_nearest(**asked, near=ids, distances=distances, work=work)
+        except _native.CorruptTable:
+            raise self._damaged() from None
+        told = self._explained(work, part.alive)
+        return Neighbors(
+            padded(ids, wanted),
+            padded(distances, wanted),
+            bool(told.exact.all()),
+            told if tell else None,
+        )
+
+    def within(
+        self,
+        queries: ArrayLike,
+        radius: SupportsIndex,
+        *,
+        examine: SupportsIndex | None = None,
+        exact: bool = False,
+        explain: bool = False,
+        limit: SupportsIndex = DEFAULT_LIMIT,
+        among: Among | None = None,
+        threads: SupportsIndex | None = None,
+    ) -> Matches:
+        """Return signatures at distance `radius` or less from each query: of those examined.
+
+        As `search` does; `exact` is True if all were compared, which they are with `exact=True`.
+        More than `limit` matches in all raise `ResultTooLargeError`.
+        """
+        rows = as_queries(queries, self.bits)
+        near = min(whole_number("radius", radius, at_least=0), self.bits)
+        most = whole_number("limit", limit, at_least=0)
+        number = self._examined(examine, 1)
+        prove, tell = flag("exact", exact), flag("explain", explain)
+        workers, part = thread_count(threads), self._among(among)
+        if prove or part.rows is not self._rows:
+            found = scan_within(part, rows, near, most, workers, radius)
+            told = _scanned(len(rows), part.alive) if tell else None
+            return Matches(found.offsets, found.ids, found.distances, True, told)
+        work = np.zeros((2, len(rows)), np.int64)
+        asked = self._asked(part, rows, min(number, part.alive), workers)
+        try:
+            offsets, ids, distances = _native.prefix_within(
+                **asked, radius=near, limit=min(most, NO_LIMIT), work=work
+            )
+        except _native.TooManyResults:
+            raise too_many_matches(most, radius, len(rows)) from None
+        except _native.CorruptTable:
+            raise self._damaged() from None
+        told = self._explained(work, part.alive)
+        return Matches(
+            as_int64(offsets),
+            as_int64(ids),
+            distances,
+            bool(told.exact.all()),
+            told if tell else None,
+        )
+
+    # Within
+
+    @property
+    def _header_bits(self) -> int:
+        """The bits of a prefix whose beginnings are in a table."""
+        return min(header_width(len(self._rows)), KEY_BITS)
+
+    def _examined(self, examine: SupportsIndex | None, k: int) -> int:
+        if examine is None:
+            return examined(k)
+        return min(whole_number("examine", examine, at_least=1), LARGEST)
+
+    def _among(self, among: Among | None) -> Segment:
+        """Return what is to be searched: the rows, some of which are left out, or copies of few."""
+        whole = Segment(self._rows, 1)  # without lists, so that the width does not matter
+        if among is None:
+            return whole
+        chosen = Chosen.of(among, self.next_id)
+        (part,) = chosen_of([whole], chosen, max(_COPIED, len(self) // _COPIED_SHARE))
+        return part
+
+    def _asked(
+        self, part: Segment, rows: NDArray[np.uint8], examine: int, threads: int
+    ) -> dict[str, Any]:
+        """Return what both searches in the core begin with."""
+        keys = [keys_of(rows, places, threads) for places in self._places]
+        return {
+            "orders": [order.native() for order in self._orders],
+            "rows": part.rows.signatures,
+            "ids": part.rows.ids,
+            "removed": part.removed,
+            "queries": rows,
+            "keys": np.stack(keys),
+            "examine": examine,
+            "threads": threads,
+        }
+
+    def _explained(self, work: NDArray[np.int64], alive: int) -> Explanation:
+        looked_up = np.full(work.shape[1], self.orders, np.int64)
+        return Explanation(work[1] == alive, looked_up, work[0], work[1], work[1])
+
+    def _damaged(self) -> CorruptIndexError:
+        name = self._container.path if self._container else "the index"
+        return CorruptIndexError(f"{name}: an order points outside of the collection; rebuild it")
+
+    # Saving
+
+    def _meta(self) -> dict[str, Any]:
+        return {
+            **super()._meta(),
+            "orders": self.orders,
+            "seed": self.seed,
+            "ascending_ids": self._rows.ascending,
+        }
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        arrays = self._rows.arrays()
+        for number, order in enumerate(self._orders):
+            arrays |= order.arrays(f"{number}.")
+        return arrays
+
+    def _restore(self, container: Container) -> None:
+        self._rows = Rows.restored(container, container.meta.get("ascending_ids") is not False)
+        try:
+            number, self.seed = int(container.meta["orders"]), int(container.meta["seed"])
+            if not 1 <= number <= MOST_ORDERS or not 0 <= self.seed < 2**64:
+                raise ValueError(f"{number} orders of the seed {self.seed}")
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise CorruptIndexError(
+                f"{container.path}: the description of the orders cannot be used: {error!r}"
+            ) from error
+        self._places = permutations(self.seed, number, self.bits)
+        runs = upper_bits(KEY_BITS, self._header_bits)
+        self._orders = tuple(
+            SortedTable.restored(container, f"{order}.", runs) for order in range(number)
+        )
+        shapes = {order.signatures.shape for order in self._orders}
+        if shapes != {(len(self), KEY_BITS // 8)}:
+            raise CorruptIndexError(
+                f"{container.path} holds {len(self)} signatures and orders of the shapes "
+                f"{sorted(shapes)}; it is damaged"
+            )
+
+
+def permutations(seed: int, orders: int, bits: int) -> NDArray[np.uint32]:
+    """Return the first bits of each permutation. Fewer orders are the first of more."""
+    words = random_words(seed, orders * KEY_BITS).reshape(orders, KEY_BITS).tolist()
+    first = np.empty((orders, min(bits, KEY_BITS)), np.uint32)
+    for order, own in enumerate(words):
+        moved: dict[int, int] = {}  # Fisher and Yates, of which only the beginning is needed
+        for place in range(first.shape[1]):
+            other = place + own[place] % (bits - place)
+            first[order, place] = moved.get(other, other)
+            moved[other] = moved.get(place, place)
+    return first
+
+
+def keys_of(
+    signatures: NDArray[np.uint8], places: NDArray[np.uint32], threads: int
+) -> NDArray[np.uint64]:
+    """Return these bits of each signature as a number: the first is its uppermost."""
+    keys = np.empty(len(signatures), np.uint64)
+    _native.prefix_keys(signatures, places, threads, keys)
+    return keys
+
+
+def _scanned(queries: int, compared: int) -> Explanation:
+    none, every = np.zeros(queries, np.int64), np.full(queries, compared, np.int64)
+    return Explanation(np.ones(queries, bool), none, none, every, every)
