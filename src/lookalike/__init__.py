@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from lookalike.compare.texts import Comparison, compare_texts
     from lookalike.dedup import DedupResult, DedupSettings, PairClusters, cluster_pairs
     from lookalike.evaluation.tune import Tuning, tune
+    from lookalike.features.links import Links
     from lookalike.indexes import (
         BandIndex,
         BlockIndex,
@@ -106,6 +107,7 @@ if TYPE_CHECKING:
         match_batch,
         open_index,
     )
+    from lookalike.pages import PageLimits
     from lookalike.planning import Plan, plan
 
 __all__ = [
@@ -137,6 +139,7 @@ __all__ = [
     "Kernel",
     "KeyMatch",
     "KeyMatches",
+    "Links",
     "LookalikeError",
     "LookalikeWarning",
     "Match",
@@ -146,6 +149,7 @@ __all__ = [
     "Neighbors",
     "NotFittedError",
     "NotFoundError",
+    "PageLimits",
     "Pair",
     "PairClusters",
     "Pairs",
@@ -224,6 +228,7 @@ __getattr__ = names_from(
         "lookalike.compare.texts": ("Comparison", "compare_texts"),
         "lookalike.dedup": ("DedupResult", "DedupSettings", "PairClusters", "cluster_pairs"),
         "lookalike.evaluation": ("Tuning", "tune"),
+        "lookalike.features.links": ("Links",),
         "lookalike.indexes": (
             "BandIndex",
             "BlockIndex",
@@ -244,6 +249,7 @@ __getattr__ = names_from(
             "match_batch",
             "open_index",
         ),
+        "lookalike.pages": ("PageLimits",),
         "lookalike.planning": ("Plan", "plan"),
     },
 )

@@ -120,7 +120,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _texts(options: argparse.Namespace) -> list[str]:
     if options.corpus is None:
-        for name in ("rows", "text", "id", "format", "skip_bad", "max_document"):
+        for name in ("rows", "text", "id", "format", "skip_bad", "max_document", "html"):
             if getattr(options, name):
                 raise ArgumentError(
                     Said(name), " goes with --in CORPUS, which is missing; A and B are files"

@@ -74,6 +74,8 @@ class Problems:
     binary: int = 0
     """Files of a folder that are no text."""
     examples: list[str] = field(default_factory=list)
+    left_out: dict[str, int] = field(default_factory=dict)
+    """Documents that are not wanted, or pages that nobody can read, by what they are."""
 
     def report(self, where: str, reason: str) -> None:
         """Raise `DocumentError`, or count."""
@@ -85,6 +87,17 @@ class Problems:
         self.bad += 1
         if len(self.examples) < _EXAMPLES:
             self.examples.append(shown(message, _LONGEST_EXAMPLE))
+
+    def leave_out(self, kind: str, where: str, reason: str) -> None:
+        """Count a document that is left out in any case, and name it if it is one of the first."""
+        self.left_out[kind] = self.left_out.get(kind, 0) + 1
+        if len(self.examples) < _EXAMPLES:
+            self.examples.append(shown(f"{where}: {reason}", _LONGEST_EXAMPLE))
+
+    @property
+    def left_out_count(self) -> int:
+        """How many documents were left out in any case."""
+        return sum(self.left_out.values())
 
     def report_size(self, where: str, most: int) -> None:
         """Report a document that has more than `most` bytes."""
@@ -120,6 +133,12 @@ class Corpus(ABC):
     """What people should know of how it was opened."""
     max_document: int = MAX_DOCUMENT
     """Bytes that a row of a file may have; may be set before the corpus is first read."""
+    page_text: str | None = None
+    """The column with the texts of pages, where there are pages."""
+    marked_text: str | None = None
+    """A column that is there only if it is asked for: these texts with their links marked."""
+    described: Any = None
+    """What else decides which rows there are and what they say, in plain values."""
 
     @abstractmethod
     def columns(self) -> list[str]:

@@ -15,19 +15,24 @@ Target: TypeAlias = Path | BinaryIO
 
 TABLES = ("jsonl", "json", "csv", "tsv", "parquet")
 _STREAMS = ("jsonl", "json", "csv", "tsv", "text")
+_ONLY_READ = ("html", "warc")
+"""What pages come in; what is found in them is rows."""
 _ENDINGS = ".jsonl, .json, .csv, .tsv or .parquet"
 
 
 def target_format(corpus: Corpus, target: Target) -> str:
     """Return the format that rows of a corpus are written in: by the name, or else their own."""
-    return (format_of(target) if isinstance(target, Path) else None) or corpus.format
+    own = "jsonl" if corpus.format == "warc" else corpus.format
+    if not isinstance(target, Path):
+        return "jsonl" if corpus.page_text is not None and own == "files" else own
+    return format_of(target) or own
 
 
 def is_folder_of_shards(corpus: Corpus, target: Target) -> bool:
     """Return whether what stays of each file goes to a file of its own, in a new folder."""
     return (
         corpus.root is not None
-        and corpus.format != "files"
+        and corpus.format not in ("files", "warc")
         and isinstance(target, Path)
         and format_of(target) is None
     )
@@ -60,7 +65,8 @@ def check_target(corpus: Corpus, path: Target, *, annotated: bool, in_place: boo
             f"nothing for the format of the input ({corpus.format})"
         )
     _check_compression(path)
-    if target not in TABLES and (annotated or target != corpus.format or target == "table"):
+    own = target == corpus.format and target not in ("table", *_ONLY_READ)
+    if target not in TABLES and (annotated or not own):
         raise ArgumentError(
             f"{path}: rows with several columns cannot be written as {target!r}; expected a name "
             f"that ends in {_ENDINGS}"
