@@ -11,7 +11,7 @@ from typing import Any
 from lookalike.checks import whole_number
 from lookalike.cli.command import Group, add_number, add_switch
 from lookalike.cli.output import warn
-from lookalike.cli.page_options import add_page_options, page_limits_of
+from lookalike.cli.page_options import PAGE_OPTIONS, add_page_options
 from lookalike.cli.sizes import byte_count
 from lookalike.cli.streams import corpus_of_input, is_standard
 from lookalike.corpora import FORMATS, Corpus, open_corpus
@@ -166,14 +166,14 @@ def corpus_of(paths: list[str], options: argparse.Namespace) -> Corpus:
     if len(paths) > 1 and any(map(is_address, paths)):
         raise ArgumentError("an address such as s3://... has to be the only input; give it alone")
     format = getattr(options, "format", None)
-    limits = page_limits_of(options)
+    html, limits = (getattr(options, name, None) for name in PAGE_OPTIONS)
     if any(map(is_standard, paths)):
         corpus = corpus_of_input(paths, format, getattr(options, "work", None))
     else:
         source = paths[0] if len(paths) == 1 else [Path(path) for path in paths]
         corpus = open_corpus(source, format)
-    if limits is not None or getattr(options, "html", None) is not None:
-        corpus = with_pages(corpus, options.html, limits)
+    if html is not None or limits is not None:
+        corpus = with_pages(corpus, html, limits)
     for notice in corpus.notices:
         warn(notice, kind="")
     corpus.notices = ()

@@ -25,7 +25,7 @@ from lookalike.cli.arguments import (
 )
 from lookalike.cli.command import add_switch
 from lookalike.cli.output import say, say_json, warn, warn_left_out
-from lookalike.cli.page_options import add_filters, filters_of, page_limits_of
+from lookalike.cli.page_options import add_filters, filters_of
 from lookalike.cli.progress import progress_bars
 from lookalike.cli.sizes import byte_count
 from lookalike.cli.streams import (
@@ -218,7 +218,7 @@ def _old(options: argparse.Namespace) -> Path | Corpus | None:
     corpus = open_corpus(options.against, options.format if unnamed else None)
     # Old pages may be in a column, too, or be texts by now.
     html = options.html if options.html in corpus.columns() else None
-    return corpus if html is None else with_pages(corpus, html, page_limits_of(options))
+    return corpus if html is None else with_pages(corpus, html, options.page_limits)
 
 
 def _only_file(corpus: Corpus) -> Path:

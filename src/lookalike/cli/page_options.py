@@ -6,21 +6,42 @@ import argparse
 
 from lookalike.cli.command import Group, add_number, add_switch
 from lookalike.corpora.filters import Filters
+from lookalike.errors import ArgumentError
 from lookalike.pages.limits import PageLimits
 
-_LIMITS = {"page_depth": "depth", "page_tags": "tags", "page_seconds": "seconds"}
+PAGE_OPTIONS = ("html", "page_limits")
 _FILTERS = ("min_words", "language", "min_links", "strip_urls")
 
 
 def add_page_options(group: Group) -> None:
     """Declare how pages are read."""
-    known = PageLimits()
+    known = ",".join(f"{name}={value}" for name, value in vars(PageLimits()).items())
     group.add_argument(
         "--html", metavar="COLUMN", help="column with web pages, whose main text is compared"
     )
-    add_number(group, "--page-depth", f"elements of a page in each other (default {known.depth:,})")
-    add_number(group, "--page-tags", f"tags that a page may have (default {known.tags:,})")
-    add_number(group, "--page-seconds", f"that reading a page may take (default {known.seconds})")
+    group.add_argument(
+        "--page-limits",
+        type=page_limits,
+        metavar="LIST",
+        help=f"what a web page may have and cost (default {known})",
+    )
+
+
+def page_limits(text: str) -> PageLimits:
+    """Return limits as they are typed, such as depth=2000,seconds=30."""
+    given: dict[str, int] = {}
+    for part in text.split(","):
+        name, _, value = part.partition("=")
+        if name not in vars(PageLimits()) or not value.isdecimal():
+            raise argparse.ArgumentTypeError(
+                f"{part!r} is no limit of pages; expected {', '.join(vars(PageLimits()))}, each "
+                "with = and a whole number, and commas between them"
+            )
+        given[name] = int(value)
+    try:
+        return PageLimits(**given)
+    except ArgumentError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def add_filters(group: Group) -> None:
@@ -38,16 +59,6 @@ def add_filters(group: Group) -> None:
 def add_strip_urls(group: Group) -> None:
     """Declare that URLs are no words."""
     add_switch(group, "--strip-urls", "let URLs in texts not count")
-
-
-def page_limits_of(options: argparse.Namespace) -> PageLimits | None:
-    """Return what was said of pages; None if nothing was."""
-    given = {
-        limit: value
-        for option, limit in _LIMITS.items()
-        if (value := getattr(options, option, None)) is not None
-    }
-    return PageLimits(**given) if given else None
 
 
 def filters_of(options: argparse.Namespace) -> Filters:

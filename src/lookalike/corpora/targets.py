@@ -58,15 +58,17 @@ def check_target(corpus: Corpus, path: Target, *, annotated: bool, in_place: boo
             "another name"
         )
     suffix = unknown_suffix(path)
-    if suffix and target != "files" and suffix not in {file.suffix for file in corpus.files}:
+    if format_of(path) in _ONLY_READ:
+        suffix = "".join(path.suffixes[-2:] if compression_of(path) else path.suffixes[-1:])
+    elsewhere = suffix not in {file.suffix for file in corpus.files}
+    if suffix and target != "files" and (elsewhere or target in _ONLY_READ):
         raise ArgumentError(
             f"{path}: {suffix} is no format that can be written; expected a name that ends in "
             f"{_endings(corpus)}, with .gz or .zst after it if it is to be compressed, or in "
             f"nothing for the format of the input ({corpus.format})"
         )
     _check_compression(path)
-    own = target == corpus.format and target not in ("table", *_ONLY_READ)
-    if target not in TABLES and (annotated or not own):
+    if target not in TABLES and (annotated or target != corpus.format or target == "table"):
         raise ArgumentError(
             f"{path}: rows with several columns cannot be written as {target!r}; expected a name "
             f"that ends in {_ENDINGS}"

@@ -48,7 +48,7 @@ class PageLimits:
             "memory": (1 << 28, 1 << 40),
         }
         for name, (least, most) in bounds.items():
-            value = whole_number(f"page_{name}", getattr(self, name), at_least=least, at_most=most)
+            value = whole_number(name, getattr(self, name), at_least=least, at_most=most)
             object.__setattr__(self, name, value)
 
     def refusal(self, html: bytes) -> str | None:
