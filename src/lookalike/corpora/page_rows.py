@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from lookalike.corpora.base import Corpus, Problems, Rows, chosen_columns, pa
 from lookalike.corpora.formats.duck import connection_threads
 from lookalike.pages.limits import PageLimits
@@ -123,9 +125,11 @@ def _column(name: str, pages: Sequence[Page]) -> Any:
     values = [getattr(page, name) for page in pages]
     if name != "links":
         return pa.array(values, pa.large_string())
-    kind = pa.list_(pa.struct([("url", pa.large_string()), ("text", pa.large_string())]))
-    links = [[{"url": url, "text": text} for url, text in some or ()] for some in values]
-    return pa.array(links, kind)
+    ends = np.cumsum([0, *(len(links or ()) for links in values)])
+    links = [link for some in values for link in some or ()]
+    parts = [pa.array([link[at] for link in links], pa.large_string()) for at in (0, 1)]
+    inner = pa.StructArray.from_arrays(parts, names=["url", "text"])
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), inner)
 
 
 def describe(limits: PageLimits) -> list[Any]:

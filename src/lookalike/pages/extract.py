@@ -31,6 +31,8 @@ _LANGUAGE_CHARACTERS = 1000
 _LEAST_FOR_LANGUAGE = 20
 _NOWHERE = ("javascript:", "mailto:", "tel:", "data:", "about:")
 _LONGEST_ADDRESS = 8192
+_SKIPPED = [f"td{mark}{name}" for mark in ".#" for name in ("sidebar", "menu", "nav", "navigation")]
+"""Cells of pages that are a table, which Resiliparse judges by their elements only."""
 
 
 def check_installed() -> None:
@@ -104,6 +106,8 @@ def _main_text(tree: Any, kind: str) -> str:
         links=kind != "text",
         form_fields=False,
         noscript=False,
+        comments=False,
+        skip_elements=_SKIPPED,
     )
     return _clean(found) if kind == "text" else found
 

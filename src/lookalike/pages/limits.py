@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from lookalike.checks import whole_number
 
-__all__ = ["PageLimits", "nesting"]
+__all__ = ["PageLimits", "nesting", "refusal"]
 
 _TAG = re.compile(
     rb"<(?:script|style|textarea|title|xmp)\b.*?(?:</(?:script|style|textarea|title|xmp)|\Z)"
@@ -51,14 +51,15 @@ class PageLimits:
             value = whole_number(name, getattr(self, name), at_least=least, at_most=most)
             object.__setattr__(self, name, value)
 
-    def refusal(self, html: bytes) -> str | None:
-        """Return why a page is not parsed, or None. Ordinary pages cost a look at their bytes."""
-        tags = html.count(b"<")
-        if tags > self.tags:
-            return f"has {tags:,} tags, and may have {self.tags:,}"
-        if tags > self.depth and nesting(html, self.depth) > self.depth:
-            return f"has more than {self.depth:,} elements in each other"
-        return None
+
+def refusal(html: bytes, limits: PageLimits) -> str | None:
+    """Return why a page is not parsed, or None. Ordinary pages cost a look at their bytes."""
+    tags = html.count(b"<")
+    if tags > limits.tags:
+        return f"has {tags:,} tags, and may have {limits.tags:,}"
+    if tags > limits.depth and nesting(html, limits.depth) > limits.depth:
+        return f"has more than {limits.depth:,} elements in each other"
+    return None
 
 
 def nesting(html: bytes, enough: int) -> int:

@@ -15,7 +15,7 @@ import sys
 from typing import Any, BinaryIO
 
 from lookalike.pages.extract import read_page, unpack
-from lookalike.pages.limits import PageLimits
+from lookalike.pages.limits import PageLimits, refusal
 from lookalike.pages.page import RawPage
 
 __all__ = ["main", "read_frame", "write_frame"]
@@ -65,7 +65,7 @@ def _answer(
         try:
             if unpacked:
                 html = unpack(html, unpacked)
-            reason = limits.refusal(html)
+            reason = refusal(html, limits)
             found: Any = reason
             if reason is None:
                 page = read_page(RawPage(html, charset, url), wanted)

@@ -80,8 +80,12 @@ def _batches(pages: Iterable[RawPage]) -> Iterator[list[RawPage]]:
 def _read_batch(
     pages: list[RawPage], wanted: list[str], limits: PageLimits
 ) -> list[Page | Refused]:
-    """Return what was found, a worker for each page that its predecessor did not survive."""
+    """Return what was found, a worker for each page that its predecessor did not survive.
+
+    A page is refused if it takes a second worker down, too: somebody else may have ended the first.
+    """
     found: list[Page | Refused] = []
+    suspected = -1
     while len(found) < len(pages):
         worker = _Worker.take()
         try:
@@ -91,6 +95,8 @@ def _read_batch(
             raise
         if worker.death is None:
             worker.give_back()
+        elif worker.death != -signal.SIGPROF and suspected != len(found):
+            suspected = len(found)
         else:
             found.append(Refused(_reason(worker.death, limits)))
     return found
@@ -122,6 +128,7 @@ class _Worker:
                 # After a fork, a parent's workers are not the child's.
                 if worker.owner == os.getpid() and worker.process.poll() is None:
                     return worker
+                worker.end()
         command = _COMMAND.format(path=[path or str(Path.cwd()) for path in sys.path])
         if not sys.executable:
             raise MissingDependencyError(
@@ -159,6 +166,8 @@ class _Worker:
         for stream in (self.process.stdin, self.process.stdout):
             with contextlib.suppress(OSError):
                 cast(BinaryIO, stream).close()
+        if self.owner != os.getpid():
+            return 0  # it is the parent's, and goes on
         if self.process.poll() is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 return self.process.wait(0.5)
