@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from statistics import mean
+from statistics import fmean
 
 import trafilatura
 from resiliparse.extract.html2text import extract_plain_text
@@ -83,7 +83,7 @@ def run_pages(selected: Sequence[str], *, part: int) -> Iterator[PageResult]:
                     layouts["lookalike"] >= TARGET_LAYOUTS),
         ],
         pages=len(pages),
-        page_bytes=round(mean(len(page.encode()) for page in pages)),
+        page_bytes=round(fmean(len(page.encode()) for page in pages)),
         article=article,
         layouts=layouts,
     )  # fmt: skip
@@ -148,7 +148,7 @@ def _all(read: Callable[[str], str], pages: Sequence[str]) -> Callable[[], objec
 
 
 def _likeness(read: Callable[[str], str], articles: Sequence[Article]) -> float:
-    return mean(
+    return fmean(
         la.jaccard(article.text, read(make_page(article, layout, at)), SHINGLES)
         for at, article in enumerate(articles)
         for layout in LAYOUTS

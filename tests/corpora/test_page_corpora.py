@@ -18,6 +18,7 @@ from lookalike.cli import main
 from lookalike.corpora import Problems, open_corpus
 from lookalike.corpora.filters import Filters, without_urls
 from lookalike.corpora.formats.duck import limited
+from support.refusals import refused
 from support.web_pages import crawl, page, response
 
 WORDS = "The quick brown fox jumps over the lazy dog and then runs away into the forest again"
@@ -60,7 +61,7 @@ def site(folder: Path) -> Path:
 @pytest.mark.parametrize("suffix", ["jsonl", "parquet", "csv"])
 def test_a_column_of_pages(suffix: str, tmp_path: Path) -> None:
     made = rows_of(table(tmp_path / f"pages.{suffix}"), html="html")
-    assert [row["n"] for row in made] == [0, 1, 2, 3]
+    assert [int(row["n"]) for row in made] == [0, 1, 2, 3]
     assert list(made[0]) == ["url", "n", "title", "language", "text", "links"]
     for at, row in enumerate(made):
         assert row["title"] == f"Page {at}"
@@ -133,9 +134,9 @@ def test_a_crawl_comes_out_as_rows(tmp_path: Path, capsys: pytest.CaptureFixture
     keys = ["id", "url", "date", "status", "title", "language", "text", "links"]
     assert list(made[0]) == keys
     for name in ("out.warc.gz", "out.html"):
-        assert main(["dedup", str(path), "-o", str(tmp_path / name)]) == 2
-        assert "no format that can be written" in capsys.readouterr().err
-    assert main(["dedup", str(path), "--in-place"]) == 2
+        wrong = refused(["dedup", str(path), "-o", str(tmp_path / name)], capsys)
+        assert "no format that can be written" in wrong
+    assert "no format that can be" in refused(["dedup", str(path), "--in-place"], capsys)
 
 
 def test_answers_do_not_depend_on_threads(tmp_path: Path) -> None:
@@ -192,19 +193,17 @@ def test_filtered_lines_stay_as_they_are(tmp_path: Path) -> None:
     lines = [f'{{ "text":{json.dumps(text)}, "n" : {at}}}\n' for at, text in enumerate(texts)]
     path, out = tmp_path / "c.jsonl", tmp_path / "out.jsonl"
     path.write_text("".join(lines))
-    result = la.dedup(path, min_words=5, strip_urls=True, threshold=0.95)
+    result = la.dedup(path, min_words=5, strip_urls=True, threshold=0.9)
     assert result.keep.tolist() == [True, False, True]
     result.write(out)
     assert out.read_text() == lines[0] + lines[4]
     result.write_annotated(out)
     made = [json.loads(line) for line in out.read_text().splitlines()]
     assert [(row["n"], row["duplicate_of"]) for row in made] == [(0, None), (2, 0), (4, None)]
-    chosen = la.dedup(
-        path, min_words=5, strip_urls=True, threshold=0.95, keep=lambda rows: rows[-1]
-    )
+    chosen = la.dedup(path, min_words=5, strip_urls=True, threshold=0.9, keep=lambda rows: rows[-1])
     assert chosen.keep.tolist() == [False, True, True]
     assert la.dedup(texts, min_words=5).survivors() == [texts[0], texts[2], texts[4]]
-    assert la.dedup(path, threshold=0.95).keep.all()
+    assert la.dedup(path, threshold=0.9).keep.all()
     with pytest.raises(la.ArgumentError, match="language is 'english'"):
         la.dedup(texts, language="english")
 
@@ -254,7 +253,7 @@ def test_every_command_reads_pages(
     ]
     assert main([*searched, "--in", "pages.jsonl", "--columns", "title"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert lines[0]["found"][0]["columns"] == {"title": "Page 0"}
+    assert lines[0]["results"][0]["columns"] == {"title": "Page 0"}
     assert main(["collection", "create", "docs.db"]) == 0
     imported = ["collection", "import", "docs.db", "pages.jsonl", "--html", "html", "--id", "url"]
     assert main([*imported, "--language", "en", "--quiet"]) == 0
@@ -282,10 +281,9 @@ def test_what_is_wrong_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str
         la.dedup([{"html": 3}], html="html")
     with pytest.raises(la.ArgumentError, match="has no web pages; leave page_limits out"):
         la.dedup(["a"], page_limits=la.PageLimits())
-    assert main(["dedup", str(path), "--html", "html", "--page-limits", "depth=many"]) == 2
-    assert "'depth=many' is no limit of pages" in capsys.readouterr().err
-    assert main(["dedup", str(path), "--html", "html", "--page-limits", "depth=2"]) == 2
-    assert "depth is 2" in capsys.readouterr().err
+    limited = ["dedup", str(path), "--html", "html", "--page-limits"]
+    assert "'depth=many' is no limit of pages" in refused([*limited, "depth=many"], capsys)
+    assert "depth is 2; expected" in refused([*limited, "depth=2"], capsys)
 
 
 def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

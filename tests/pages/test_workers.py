@@ -95,4 +95,4 @@ def test_nesting_is_counted_as_a_parser_sees_it() -> None:
 def test_limits_are_checked(name: str) -> None:
     for value in (0, -1, "many", 1 << 60, None):
         with pytest.raises(la.ArgumentError, match=name):
-            la.PageLimits(**{name: value})
+            la.PageLimits(**{name: value})  # type: ignore[arg-type]

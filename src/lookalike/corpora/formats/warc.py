@@ -165,6 +165,8 @@ def _from(file: BinaryIO, path: Path, begin: int, most: int) -> Iterator[Record]
     try:
         for record in archives.ArchiveIterator(file, parse_http=False):
             place = record.stream_pos
+            if "WARC-Type" not in record.headers:
+                raise _Broken(place, "has headers without a WARC-Type")
             is_response = record.record_type == archives.WarcRecordType.response
             length = record.content_length
             head = record.reader.read(min(length, most + _HEADERS + 1) if is_response else 0)
