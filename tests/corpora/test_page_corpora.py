@@ -118,6 +118,7 @@ def test_what_stays_is_rows_or_the_files(tmp_path: Path) -> None:
     report = tmp_path / "report.html"
     result.report(report)
     assert "unreadable pages" in report.read_text()
+    assert "deep.html: has more than 1,000 elements in each other" in report.read_text()
     with pytest.raises(la.ArgumentError, match="no format that can be written"):
         result.write(tmp_path / "kept.html")
 
@@ -295,3 +296,34 @@ def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     crawl(tmp_path / "c.warc", [])
     with pytest.raises(la.MissingDependencyError, match=r"pip install 'lookalike\[html\]'"):
         la.dedup(tmp_path / "c.warc")
+
+
+def test_links_can_be_typed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "pages.jsonl"
+    same = '<p>Read <a href="http://x.example/">this</a> before all others.</p>'
+    made = [page(words, links=same) for words in (WORDS, f"Before it: {GERMAN}")]
+    path.write_text("".join(json.dumps({"html": one}) + "\n" for one in made))
+    given = ["dedup", str(path), "--html", "html", "--features", "links", "--json"]
+    assert main([*given, "--threshold", "0.3", "--exact"]) == 0
+    assert json.loads(capsys.readouterr().out)["counts"]["kept"] == 1
+    assert "--ngram does not go with links" in refused([*given, "--ngram", "3"], capsys)
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
+def test_pages_that_are_too_long_are_left_out(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"pages.{suffix}"
+    rows = [{"html": PAGES[0]}, {"html": "x" * 90_000}, {"html": PAGES[2]}, {"html": "y" * 9_000}]
+    if suffix == "jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    else:
+        pyarrow.parquet.write_table(pa.Table.from_pylist(rows), path)
+    result = la.dedup(path, html="html", max_document=4_000)
+    assert result.counts.documents == 2
+    assert result.documents.left_out == {"unreadable pages": 2}
+    assert result.write(tmp_path / "out.jsonl") == 2
+    assert la.dedup(path, html="html").counts.documents == 4
+    site(tmp_path / "site")
+    (tmp_path / "site" / "large.html").write_text("z" * 9_000)
+    assert la.dedup(tmp_path / "site", max_document=4_000).documents.left_out == {
+        "unreadable pages": 1
+    }

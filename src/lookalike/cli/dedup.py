@@ -51,7 +51,9 @@ DESCRIPTION = (
 DETAILS = f"""\
 input:
   JSON Lines, JSON, CSV, TSV, Parquet, text (a document a line), by the name of the file;
-  .gz and .zst too. Files with other names: a document a file, binary files are left out.
+  .gz and .zst too. Web pages (.html, crawls as .warc.gz, a column with --html): their main text is
+  compared; title, language and links are columns of what is written (docs/pages.md).
+  Files with other names: a document a file, binary files are left out.
   A folder: the rows of its .jsonl, .parquet, .csv or .tsv files, by name, or a document a file,
   whichever has more bytes; what else is there is named. Several files, and patterns in quotes,
   are read one after the other. - is standard input: JSON Lines, or what --format says, packed or

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from lookalike.corpora.base import Corpus, Problems, Rows, pa
+from lookalike.corpora.base import MAX_DOCUMENT, Corpus, Problems, Rows, pa
 from lookalike.corpora.columns import undictionaried
 from lookalike.corpora.page_rows import MAX_PAGE, Chunk, PageReading, describe
 from lookalike.errors import DocumentError
@@ -13,6 +13,8 @@ from lookalike.pages.extract import check_installed
 from lookalike.pages.limits import PageLimits
 from lookalike.pages.page import RawPage, Refused
 
+_ESCAPED = 8
+"""Bytes of a row for each byte of its page: JSON may write six, and there are other columns."""
 _ADDRESSES = ("url", "uri", "warc-target-uri", "target_uri", "link")
 
 
@@ -23,6 +25,8 @@ class HtmlColumnCorpus(Corpus):
     on. HTML is text, or bytes in whatever encoding. A column called `url` says where pages are
     from, by which their links are made whole.
     """
+
+    max_document = MAX_PAGE
 
     def __init__(self, inner: Corpus, column: str, limits: PageLimits | None = None) -> None:
         check_installed()
@@ -42,7 +46,6 @@ class HtmlColumnCorpus(Corpus):
         reading = PageReading(self, {**names, "marked": self.marked_text}, limits or PageLimits())
         self.reading = reading
         self._names = names
-        self.max_page = MAX_PAGE
         self.described = [*describe(reading.limits), column, inner.described]
 
     def columns(self) -> list[str]:
@@ -54,20 +57,26 @@ class HtmlColumnCorpus(Corpus):
         ours = {*self._names.values(), self.marked_text}
         others = [name for name in dict.fromkeys(columns) if name not in ours]
         address = [self._url] if self._url and self._url not in others else []
-        batches = self._inner.read([self._column, *others, *address], problems)
+        problems.sizes_left_out = True
+        batches = self._bounded().read([self._column, *others, *address], problems)
         return self.reading.rows(self._chunks(batches, others), columns, problems)
 
     def rows(self, problems: Problems) -> Iterator[Rows]:
         """Yield batches of all columns, with types."""
-        chunks = self._chunks(self._inner.rows(problems), self._others)
+        problems.sizes_left_out = True
+        chunks = self._chunks(self._bounded().rows(problems), self._others)
         return self.reading.rows(chunks, self.columns(), problems)
 
     def identity(self) -> list[Any] | None:
         """Return that of the other corpus."""
         return self._inner.identity()
 
+    def _bounded(self) -> Corpus:
+        """Return the other corpus, whose rows have room for a page, escaped as it may be."""
+        self._inner.max_document = min(MAX_DOCUMENT, _ESCAPED * self.max_document)
+        return self._inner
+
     def _chunks(self, batches: Iterator[Rows], others: Sequence[str]) -> Iterator[Chunk]:
-        self._inner.max_document = max(self._inner.max_document, self.max_document)
         row = 0
         for batch in batches:
             pages = self._pages(batch)
@@ -95,10 +104,10 @@ class HtmlColumnCorpus(Corpus):
         data = column.cast(pa.large_binary()).to_pylist()
         known = self._url is not None and self._url in batch.schema.names
         addresses = batch.column(self._url).to_pylist() if known else [None] * len(batch)
-        most = min(self.max_document, self.max_page)
+        most = self.max_document
         return [
             RawPage(html or b"", "utf-8" if is_text else None, url and str(url))
             if len(html or b"") <= most
-            else Refused(f"has more than {most:,} bytes")
+            else Refused(f"has more than {most:,} bytes (max_document)")
             for html, url in zip(data, addresses, strict=True)
         ]

@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from lookalike.corpora.base import BATCH_BYTES, Problems, Rows, pa
+from lookalike.corpora.base import BATCH_BYTES, UNREADABLE, Problems, Rows, pa
 from lookalike.corpora.folders import FolderCorpus
 from lookalike.corpora.formats.lines import open_input
 from lookalike.corpora.formats.names import compression_of, format_of
 from lookalike.corpora.page_rows import (
     MAX_PAGE,
-    UNREADABLE,
     Chunk,
     PageReading,
     describe,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lookalike.corpora.base import Corpus, Problems, Rows, chosen_columns, pa
+from lookalike.corpora.base import UNREADABLE, Corpus, Problems, Rows, chosen_columns, pa
 from lookalike.corpora.formats.duck import connection_threads
 from lookalike.pages.limits import PageLimits
 from lookalike.pages.page import FIELDS, Page, RawPage, Refused
@@ -17,8 +17,6 @@ from lookalike.pages.workers import read_pages
 
 MAX_PAGE = 16 << 20
 """Bytes that a page may have unless told otherwise."""
-UNREADABLE = "unreadable pages"
-"""What pages are called that are left out."""
 READING_VERSION = 1
 """Changes when the same pages give other texts: what was read before is read again."""
 

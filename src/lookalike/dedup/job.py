@@ -76,12 +76,13 @@ def run_job(
         chosen.feature_kind().check_lasting()
     limit = memory_bytes(memory_limit)
     longest = longest_document(max_document, limit)
-    corpus = _open(source, format, longest, html, page_limits)
+    told = max_document is not None
+    corpus = _open(source, format, longest, told, html, page_limits)
     columns = find_columns(corpus, text, id, chosen.keep_column)
     columns = columns_for(corpus, columns, chosen.feature_kind())
     corpus = filtered(corpus, columns, filters)
     count = thread_count(threads)
-    opening = partial(_open, format=format, longest=longest, html=None, page_limits=None)
+    opening = partial(_open, format=format, longest=longest, told=told, html=None, page_limits=None)
     old = _open_old(against, chosen, columns, opening, html, filters.for_old())
     folder = WorkFolder(work)
     job = JobContext(chosen, skip_bad, limit, count, JobProgress(progress), folder)
@@ -168,12 +169,13 @@ def _open(
     source: Any,
     format: str | None,
     longest: int | None,
+    told: bool,
     html: str | None,
     page_limits: PageLimits | None,
 ) -> Corpus:
     corpus = open_corpus(source, format, html=html, page_limits=page_limits)
     if longest is not None:
-        corpus.max_document = longest
+        corpus.max_document = longest if told else min(longest, corpus.max_document)
     return corpus
 
 

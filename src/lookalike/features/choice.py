@@ -12,7 +12,7 @@ from lookalike.features.text import Chars, Words
 
 __all__ = ["CHARS_NGRAM", "FEATURES", "FeatureChoice", "chosen_features", "unit_text"]
 
-FEATURES = ("words", "chars")
+FEATURES = ("words", "chars", "links")
 
 CHARS_NGRAM = Chars().ngram
 
@@ -45,6 +45,11 @@ def chosen_features(
         return kind
     if one_of("features", features, FEATURES) == "words":
         return Words(words_ngram if ngram is None else ngram, stopwords=stop_words, stem=stem)
+    if features == "links":
+        from lookalike.features.links import Links  # takes some time to import
+
+        _refuse(given, "links, only with words")
+        return Links()
     del given["ngram"]
     _refuse(given, "characters, only with words")
     return Chars(CHARS_NGRAM if ngram is None else ngram)
@@ -60,6 +65,8 @@ def unit_text(features: FeatureKind) -> str:
     """Return in a few words what documents are compared by."""
     if isinstance(features, Chars):
         return "characters" if features.ngram == 1 else f"character {features.ngram}-grams"
+    if features.reads_links and not hasattr(features, "name"):
+        return "links"
     if not isinstance(features, Words):
         name = getattr(features, "name", None)
         return f"features {name!r}" if name else "features"
