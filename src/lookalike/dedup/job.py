@@ -175,7 +175,7 @@ def _open(
 ) -> Corpus:
     corpus = open_corpus(source, format, html=html, page_limits=page_limits)
     if longest is not None:
-        corpus.max_document = longest if told else min(longest, corpus.max_document)
+        corpus.max_document = longest if told else min(longest, type(corpus).max_document)
     return corpus
 
 
