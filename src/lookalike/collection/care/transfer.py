@@ -164,13 +164,17 @@ def _batches(corpus: Corpus, columns: _Columns, problems: Problems, size: int) -
     A number that is an id stays what it is in the file, and so does text that looks like a number.
     """
     wanted = [name for name in (columns.id, columns.text, columns.signature) if name is not None]
-    plain = _rows(corpus.read(wanted, problems))
     others = [name for name in corpus.columns() if name not in wanted]
+    once = corpus.page_text is not None  # pages take long, and which can be read may depend on it
+    if once and columns.text in corpus.columns():
+        plain = _rows(corpus.rows(problems))
+    else:
+        plain = _rows(corpus.read([*wanted, *(others if once else ())], problems))
     # Another reader of the same corpus reports the same bad rows, which count only once.
-    typed = _rows(corpus.rows(Problems(problems.skip_bad))) if others else None
+    typed = _rows(corpus.rows(Problems(problems.skip_bad))) if others and not once else None
     first = 0
     while rows := list(islice(plain, size)):
-        described = [{}] * len(rows) if typed is None else list(islice(typed, len(rows)))
+        described = list(islice(typed, len(rows))) if typed else rows if once else [{}] * len(rows)
         yield _Batch(
             [f"row-{first + place}" for place in range(len(rows))]
             if columns.id is None
