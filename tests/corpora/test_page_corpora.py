@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import sys
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,11 @@ PAGES = [page(words, title=f"Page {at}") for at, words in enumerate(BODIES)]
 def rows_of(source: Any, **how: Any) -> list[dict[str, Any]]:
     corpus = open_corpus(source, **how)
     return [row for batch in corpus.rows(Problems()) for row in batch.to_pylist()]
+
+
+def page_text(html: str) -> str:
+    """Return what a page of ours says, without tags and entities."""
+    return unescape(re.sub("<[^>]*>", "", html))
 
 
 def table(path: Path) -> Path:
@@ -183,6 +190,10 @@ def test_filters_leave_out_count_and_name(
     assert result.counts.documents == len(kept)
     assert result.documents.left_out == {kind: 4 - len(kept)}
     assert kind in result.summary()
+    result.report(tmp_path / "report.html")
+    (name, value), *_ = filters.items()
+    written = page_text((tmp_path / "report.html").read_text())
+    assert f", {name}={value!r}, html='html').report(" in written
     assert result.write(tmp_path / "out.jsonl") == len(kept)
     made = [json.loads(line)["n"] for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert made == kept

@@ -168,3 +168,22 @@ def test_damage_costs_only_what_is_damaged(
         sizes = [len(gzip.compress(one)) if packed else len(one) for one in GOOD]
         complete = sum(sum(sizes[: at + 1]) <= int(cut * whole) for at in range(len(sizes)))
         assert [one.url for one in made][:complete] == URLS[:complete]
+
+
+def test_odd_headers_are_no_reason_to_leave_a_page_out(tmp_path: Path) -> None:
+    body = PAGES[0]
+    odd = [
+        response("http://a/\udcff", body),
+        response("http://a/\x1b[31m", body),
+        response("", body),
+        response("x" * 20_000, body),
+        response("http://a/", body, kind='TEXT/HTML; charset="utf-16"'),
+        response("http://b/", body, status=99999999999),
+        response("http://c/", body).replace(b"2020-01-02T03:04:05Z", b"yesterday, I think.."),
+        response("http://d/", b"", headers="X: \xff\r\n"),
+    ]
+    path = crawl(tmp_path / "odd.warc", odd)
+    made = rows(path)
+    assert len({row["id"] for row in made}) == len(made) == len(odd)
+    assert ["Words of page 0." in row["text"] for row in made] == [True] * 7 + [False]
+    assert made[2]["url"].startswith("odd.warc:")

@@ -107,7 +107,7 @@ class FilteredCorpus(Corpus):
     def __init__(self, inner: Corpus, columns: Columns, filters: Filters) -> None:
         self.inner = inner
         self._columns = columns
-        self._filters = filters
+        self.filters = filters
         self._rows: NDArray[np.int64] | None = None
         self.inner_count = 0
         """Rows of the other corpus, once it was read."""
@@ -155,9 +155,9 @@ class FilteredCorpus(Corpus):
     def _looked_at(self) -> list[str]:
         """Return the columns that decide."""
         names = [self._columns.text]
-        if self._filters.language is not None and self._language:
+        if self.filters.language is not None and self._language:
             names.append(self._language)
-        if self._filters.min_links and self._links:
+        if self.filters.min_links and self._links:
             names.append(self._links)
         return names
 
@@ -170,7 +170,7 @@ class FilteredCorpus(Corpus):
             row += len(batch)
             self.done = self.inner.done
             kept = batch if len(places) == len(batch) else batch.take(arrow_positions(places))
-            yield self._stripped(kept) if self._filters.strip_urls else kept
+            yield self._stripped(kept) if self.filters.strip_urls else kept
         self._rows = np.concatenate(found) if found else np.empty(0, np.int64)
         self.inner_count = row
 
@@ -179,17 +179,17 @@ class FilteredCorpus(Corpus):
         column = batch.column(names.index(self._columns.text))
         strings = text_strings(column, self._columns.text, self.inner).fill_null("")
         texts = strings.to_pylist()
-        if self._filters.strip_urls and self._filters.min_words:
+        if self.filters.strip_urls and self.filters.min_words:
             strings = pa.array(list(map(without_urls, texts)), pa.large_string())
-        words = Words().counts(strings).tolist() if self._filters.min_words else [0] * len(texts)
+        words = Words().counts(strings).tolist() if self.filters.min_words else [0] * len(texts)
         languages = self._values(batch, self._language)
         links = self._values(batch, self._links)
         for place, text in enumerate(texts):
             count = 0
-            if self._filters.min_links:
+            if self.filters.min_links:
                 several = links[place]
                 count = len(_URL.findall(text)) if several is None else len(several)
-            refusal = self._filters.refusal(text, words[place], languages[place], count)
+            refusal = self.filters.refusal(text, words[place], languages[place], count)
             if refusal is None:
                 yield place
             else:

@@ -31,8 +31,8 @@ class HtmlColumnCorpus(Corpus):
     def __init__(self, inner: Corpus, column: str, limits: PageLimits | None = None) -> None:
         check_installed()
         inner.column_for(column, (), "HTML")
-        self._inner = inner
-        self._column = column
+        self.inner = inner
+        self.html_column = column
         self._url = inner.column_for(None, _ADDRESSES, "addresses")
         self.name, self.format, self.files = inner.name, inner.format, inner.files
         self.spool, self.notices = inner.spool, inner.notices
@@ -58,7 +58,7 @@ class HtmlColumnCorpus(Corpus):
         others = [name for name in dict.fromkeys(columns) if name not in ours]
         address = [self._url] if self._url and self._url not in others else []
         problems.sizes_left_out = True
-        batches = self._bounded().read([self._column, *others, *address], problems)
+        batches = self._bounded().read([self.html_column, *others, *address], problems)
         return self.reading.rows(self._chunks(batches, others), columns, problems)
 
     def rows(self, problems: Problems) -> Iterator[Rows]:
@@ -69,12 +69,12 @@ class HtmlColumnCorpus(Corpus):
 
     def identity(self) -> list[Any] | None:
         """Return that of the other corpus."""
-        return self._inner.identity()
+        return self.inner.identity()
 
     def _bounded(self) -> Corpus:
         """Return the other corpus, whose rows have room for a page, escaped as it may be."""
-        self._inner.max_document = min(MAX_DOCUMENT, _ESCAPED * self.max_document)
-        return self._inner
+        self.inner.max_document = min(MAX_DOCUMENT, _ESCAPED * self.max_document)
+        return self.inner
 
     def _chunks(self, batches: Iterator[Rows], others: Sequence[str]) -> Iterator[Chunk]:
         row = 0
@@ -85,11 +85,11 @@ class HtmlColumnCorpus(Corpus):
             def where(place: int, row: int = row) -> str:
                 return f"{self.name}, row {row + place}"
 
-            yield Chunk(rest, pages, where, self._inner.done)
+            yield Chunk(rest, pages, where, self.inner.done)
             row += len(batch)
 
     def _pages(self, batch: Rows) -> list[RawPage | Refused]:
-        column = undictionaried(batch.column(self._column))
+        column = undictionaried(batch.column(self.html_column))
         types = pa.types
         is_text = any(
             kind(column.type)
@@ -98,7 +98,7 @@ class HtmlColumnCorpus(Corpus):
         is_bytes = types.is_binary(column.type) or types.is_large_binary(column.type)
         if not is_text and not is_bytes and not types.is_null(column.type):
             raise DocumentError(
-                f"{self.name}: the column {self._column!r} is of type {column.type}; expected "
+                f"{self.name}: the column {self.html_column!r} is of type {column.type}; expected "
                 "HTML, as text or as bytes"
             )
         data = column.cast(pa.large_binary()).to_pylist()
