@@ -26,6 +26,8 @@ from benchmarks.masks.cases import CASES as MASKS
 from benchmarks.masks.cases import run_masks
 from benchmarks.matching.cases import CASES as MATCHING
 from benchmarks.matching.cases import matching_table, run_matching
+from benchmarks.pages.cases import CASES as PAGES
+from benchmarks.pages.cases import page_table, run_pages
 from benchmarks.planning.predictions import CASES as PLANNING
 from benchmarks.planning.predictions import prediction_table, run_planning
 from benchmarks.planning.real import CASES as REAL
@@ -63,10 +65,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     banded = [name for name in BANDS if options.only in name]
     masked = [name for name in MASKS if options.only in name]
     deduped = selected_cases(options.only)
+    paged = [name for name in PAGES if options.only in name]
     with_import, with_memory = options.only in IMPORT, options.only in MEMORY
     if not (
         scans or signings or sliced or matched or planned or sampled or collections
-        or banded or masked or deduped or with_import or with_memory
+        or banded or masked or deduped or paged or with_import or with_memory
     ):  # fmt: skip
         print(f"no case has {options.only!r} in its name", file=sys.stderr)
         return 2
@@ -117,6 +120,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if deduped:
             results, verdicts = dedup(deduped, options.data, options.cache, quick=options.quick)
             write_json(options.output / "dedup.json", machine, results, verdicts)
+            gates += verdicts
+        if paged:
+            results, verdicts = read_pages(paged, quick=options.quick)
+            write_json(options.output / "pages.json", machine, results, verdicts)
             gates += verdicts
     except WrongAnswerError as error:
         print(f"\n*** WRONG ANSWER *** {error}", file=sys.stderr)
@@ -240,6 +247,15 @@ def dedup(
     return results, finish(results, quick=quick, summary=False)
 
 
+def read_pages(selected: Sequence[str], *, quick: bool) -> tuple[list[Result], list[Verdict]]:
+    """Run the benchmark of web pages."""
+    results: list[Result] = []
+    for result in run_pages(selected, part=QUICK_FRACTION if quick else 1):
+        print(f"\n{page_table(result)}", flush=True)
+        results.append(result)
+    return results, finish(results, quick=quick, summary=False)
+
+
 def defaults(options: argparse.Namespace) -> int:
     """Measure what settings of de-duplication find; no peers, no gates."""
     if options.data is None:
@@ -290,7 +306,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="NAME",
         default="",
         help="run only cases with NAME in their name, such as search-1024, skewed, sign, slices, "
-        "plan, collection, dedup or import; dedup-large and dedup-defaults only if named in full",
+        "plan, collection, dedup, pages or import; dedup-large and dedup-defaults only if named in "
+        "full",
     )
     parser.add_argument(
         "--threads",

@@ -87,6 +87,7 @@ if TYPE_CHECKING:
     from lookalike.compare.texts import Comparison, compare_texts
     from lookalike.dedup import DedupResult, DedupSettings, PairClusters, cluster_pairs
     from lookalike.evaluation.tune import Tuning, tune
+    from lookalike.features.links import Links
     from lookalike.gpu import GpuIndex
     from lookalike.indexes import (
         BandIndex,
@@ -110,6 +111,7 @@ if TYPE_CHECKING:
         merge_neighbors,
         open_index,
     )
+    from lookalike.pages import PageLimits
     from lookalike.planning import Plan, plan
 
 __all__ = [
@@ -143,6 +145,7 @@ __all__ = [
     "Kernel",
     "KeyMatch",
     "KeyMatches",
+    "Links",
     "LookalikeError",
     "LookalikeWarning",
     "Match",
@@ -152,6 +155,7 @@ __all__ = [
     "Neighbors",
     "NotFittedError",
     "NotFoundError",
+    "PageLimits",
     "Pair",
     "PairClusters",
     "Pairs",
@@ -232,6 +236,7 @@ __getattr__ = names_from(
         "lookalike.compare.texts": ("Comparison", "compare_texts"),
         "lookalike.dedup": ("DedupResult", "DedupSettings", "PairClusters", "cluster_pairs"),
         "lookalike.evaluation": ("Tuning", "tune"),
+        "lookalike.features.links": ("Links",),
         "lookalike.gpu": ("GpuIndex",),
         "lookalike.indexes": (
             "BandIndex",
@@ -255,6 +260,7 @@ __getattr__ = names_from(
             "merge_neighbors",
             "open_index",
         ),
+        "lookalike.pages": ("PageLimits",),
         "lookalike.planning": ("Plan", "plan"),
     },
 )

@@ -11,6 +11,7 @@ import importlib
 import math
 import operator
 import os
+import warnings
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, SupportsFloat, SupportsIndex, TypeVar
@@ -232,7 +233,10 @@ def optional_module(name: str, purpose: str, *, extra: str | None = None) -> Any
     That is the extra of the package's name unless told; "" for what comes with lookalike itself.
     """
     try:
-        return importlib.import_module(name)
+        with warnings.catch_warnings():
+            # What a package says of its own parts is not for whoever uses ours.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return importlib.import_module(name)
     except ImportError as error:
         missing = f"lookalike[{extra or name}]" if extra != "" else "lookalike"
         raise MissingDependencyError(

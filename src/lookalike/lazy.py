@@ -29,13 +29,16 @@ def names_from(package: dict[str, Any], later: Mapping[str, Sequence[str]]) -> C
 
 
 class LazyModule:
-    """A package that comes with lookalike and takes long to import; `purpose` is what needs it."""
+    """A package that takes long to import; `purpose` is what needs it. It comes with lookalike, or
+    with one of its extras.
+    """
 
-    def __init__(self, name: str, purpose: str) -> None:
+    def __init__(self, name: str, purpose: str, *, extra: str = "") -> None:
         self._name = name
         self._purpose = purpose
+        self._extra = extra
 
     def __getattr__(self, name: str) -> Any:
-        value = getattr(optional_module(self._name, self._purpose, extra=""), name)
+        value = getattr(optional_module(self._name, self._purpose, extra=self._extra), name)
         setattr(self, name, value)
         return value

@@ -18,6 +18,7 @@ from lookalike.cli import full_parser, main
 from lookalike.cli.evaluate import EXPAND
 from lookalike.compare.texts import compare_texts
 from lookalike.corpora import Corpus, open_corpus
+from lookalike.corpora.page_files import PageFolderCorpus
 from lookalike.dedup import ALIASES, DedupSettings
 from lookalike.dedup.context import longest_document
 from support import cli_corpus as corpus
@@ -59,6 +60,10 @@ def opened() -> Corpus:
     return open_corpus(["a text"])
 
 
+def of_pages() -> str:
+    return f"; web pages {PageFolderCorpus.max_document >> 20}MiB"
+
+
 def default_of(function: Callable[..., Any], name: str) -> str:
     return str(inspect.signature(function).parameters[name].default)
 
@@ -74,11 +79,17 @@ USED: dict[tuple[str, str], Callable[[], str]] = {
     ("index", "--radius"): lambda: default_of(la.BlockIndex, "radius"),
     ("index", "--orders"): lambda: default_of(la.PrefixIndex, "orders"),
     **{
-        (command, "--max-document"): lambda: f"{opened().max_document >> 20}MiB"
+        (command, "--max-document"): lambda: f"{opened().max_document >> 20}MiB{of_pages()}"
         for command in ("compare", "sign", "search", "collection import")
     },
+    **{
+        (command, "--page-limits"): lambda: ",".join(
+            f"{name}={value}" for name, value in vars(la.PageLimits()).items()
+        )
+        for command in ("dedup", "compare", "sign", "search", "collection import")
+    },
     ("dedup", "--max-document"): lambda: (
-        f"{opened().max_document >> 20}MiB, or a twelfth of --memory-limit"
+        f"{opened().max_document >> 20}MiB, or a twelfth of --memory-limit{of_pages()}"
         if longest_document(None, 12_000) == 1_000
         else ""
     ),

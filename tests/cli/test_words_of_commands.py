@@ -32,6 +32,7 @@ CALLS: dict[str, list[str]] = {
     "evaluate": ["signatures.lookalike"],
     "collection create": ["other.db"],
     "collection search": ["docs.db", "some text"],
+    "collection import": ["docs.db", "corpus.jsonl"],
 }
 """A call of each command that takes numbers; what it lacks is what is tried."""
 

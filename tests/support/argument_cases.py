@@ -230,6 +230,8 @@ def calls(folder: Path) -> dict[str, Call]:
         "Weights.fit": (la.Weights("tfidf").fit, {"documents": texts, "features": la.Words()}),
         "Weights.from_dict": (la.Weights.from_dict, {"description": learnt.weights.to_dict()}),
         "Words": (la.Words, {}),
+        "Links": (la.Links, {}),
+        "PageLimits": (la.PageLimits, {}),
         "compare_texts": (la.compare_texts, {"a": texts[0], "b": texts[1]}),
         "containment": (la.containment, {"a": texts, "b": texts}),
         "containment_pairs": (
@@ -344,6 +346,7 @@ def calls(folder: Path) -> dict[str, Call]:
     for features, documents in (
         (la.Words(), texts),
         (la.Chars(), texts),
+        (la.Links(), texts),
         (la.FeatureFunction(str.split, name="split"), texts),
         (la.Combined(la.Words(), la.Chars()), texts),
         (la.Features(), [{"a": 1}, ["b", "c"], [(3, 2.5)]]),

@@ -11,10 +11,13 @@ from typing import Any
 from lookalike.checks import whole_number
 from lookalike.cli.command import Group, add_number, add_switch
 from lookalike.cli.output import warn
+from lookalike.cli.page_options import PAGE_OPTIONS, add_page_options
 from lookalike.cli.sizes import byte_count
 from lookalike.cli.streams import corpus_of_input, is_standard
 from lookalike.corpora import FORMATS, Corpus, open_corpus
 from lookalike.corpora.base import MAX_DOCUMENT
+from lookalike.corpora.opening import with_pages
+from lookalike.corpora.page_rows import MAX_PAGE
 from lookalike.corpora.remote import is_address
 from lookalike.dedup import ALIASES, DedupSettings
 from lookalike.dedup.settings import refuse_idle
@@ -37,8 +40,10 @@ def add_corpus_options(group: Group, *, or_longest: str = "") -> None:
         "--max-document",
         type=byte_count,
         metavar="SIZE",
-        help=f"longer documents cannot be read (default {MAX_DOCUMENT >> 20}MiB{or_longest})",
+        help=f"longer documents cannot be read (default {MAX_DOCUMENT >> 20}MiB{or_longest}; web "
+        f"pages {MAX_PAGE >> 20}MiB)",
     )
+    add_page_options(group)
 
 
 def settings_fields(*, signs: bool = False, only: Iterable[str] = ()) -> list[Field[Any]]:
@@ -161,11 +166,14 @@ def corpus_of(paths: list[str], options: argparse.Namespace) -> Corpus:
     if len(paths) > 1 and any(map(is_address, paths)):
         raise ArgumentError("an address such as s3://... has to be the only input; give it alone")
     format = getattr(options, "format", None)
+    html, limits = (getattr(options, name, None) for name in PAGE_OPTIONS)
     if any(map(is_standard, paths)):
         corpus = corpus_of_input(paths, format, getattr(options, "work", None))
     else:
         source = paths[0] if len(paths) == 1 else [Path(path) for path in paths]
         corpus = open_corpus(source, format)
+    if html is not None or limits is not None:
+        corpus = with_pages(corpus, html, limits)
     for notice in corpus.notices:
         warn(notice, kind="")
     corpus.notices = ()

@@ -18,6 +18,7 @@ from lookalike.cli.arguments import (
 )
 from lookalike.cli.command import add_number, add_switch
 from lookalike.cli.output import say, say_json
+from lookalike.cli.page_options import PAGE_OPTIONS
 from lookalike.compare.methods import NGRAMS
 from lookalike.compare.texts import Comparison, DiffPart, MethodVerdict, WordDiff, compare_texts
 from lookalike.corpora.columns import Columns, find_columns
@@ -121,7 +122,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _texts(options: argparse.Namespace) -> list[str]:
     if options.corpus is None:
-        for name in ("rows", "text", "id", "format", "skip_bad", "max_document"):
+        for name in ("rows", "text", "id", "format", "skip_bad", "max_document", *PAGE_OPTIONS):
             if getattr(options, name):
                 raise ArgumentError(
                     Said(name), " goes with --in CORPUS, which is missing; A and B are files"

@@ -25,6 +25,7 @@ from lookalike.cli.arguments import (
 )
 from lookalike.cli.command import add_switch
 from lookalike.cli.output import say, say_json, warn, warn_left_out
+from lookalike.cli.page_options import add_filters, filters_of
 from lookalike.cli.progress import progress_bars
 from lookalike.cli.sizes import byte_count
 from lookalike.cli.streams import (
@@ -35,6 +36,7 @@ from lookalike.cli.streams import (
 )
 from lookalike.compare.methods import NGRAMS
 from lookalike.corpora import Corpus, check_table_target, check_target, format_of, open_corpus
+from lookalike.corpora.opening import with_pages
 from lookalike.corpora.targets import check_outside
 from lookalike.dedup import DEVICES, DedupResult, dedup
 from lookalike.errors import ArgumentError, Said
@@ -50,7 +52,9 @@ DESCRIPTION = (
 DETAILS = f"""\
 input:
   JSON Lines, JSON, CSV, TSV, Parquet, text (a document a line), by the name of the file;
-  .gz and .zst too. Files with other names: a document a file, binary files are left out.
+  .gz and .zst too. Web pages (.html, crawls as .warc.gz, a column with --html): their main text is
+  compared; title, language and links are columns of what is written (docs/pages.md).
+  Files with other names: a document a file, binary files are left out.
   A folder: the rows of its .jsonl, .parquet, .csv or .tsv files, by name, or a document a file,
   whichever has more bytes; what else is there is named. Several files, and patterns in quotes,
   are read one after the other. - is standard input: JSON Lines, or what --format says, packed or
@@ -113,6 +117,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def _add_input_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what is read")
     add_corpus_options(group, or_longest=", or a twelfth of --memory-limit")
+    add_filters(group)
     group.add_argument(
         "--against",
         metavar="OLD",
@@ -194,6 +199,7 @@ def run(options: argparse.Namespace) -> None:
             threads=options.threads,
             device=options.device,
             progress=progress,
+            **vars(filters_of(options)),
             **settings,
         )
         written, seconds = _write(options, result, progress)
@@ -212,7 +218,8 @@ def run(options: argparse.Namespace) -> None:
     if options.json or options.quiet:
         for warning in result.warnings:
             warn(warning)
-    warn_left_out(result.counts.bad_rows, result.documents.examples)
+    left_out = result.counts.bad_rows + result.counts.left_out
+    warn_left_out(left_out, result.documents.examples)
 
 
 def _old(options: argparse.Namespace) -> Path | Corpus | None:
@@ -223,7 +230,10 @@ def _old(options: argparse.Namespace) -> Path | Corpus | None:
         return None if options.against is None else Path(options.against)
     # The format that was given is that of the input; an old file may well tell its own.
     unnamed = format_of(Path(options.against)) is None
-    return open_corpus(options.against, options.format if unnamed else None)
+    corpus = open_corpus(options.against, options.format if unnamed else None)
+    # Old pages may be in a column, too, or be texts by now.
+    html = options.html if options.html in corpus.columns() else None
+    return corpus if html is None else with_pages(corpus, html, options.page_limits)
 
 
 def _only_file(corpus: Corpus) -> Path:

@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 from lookalike.cli.arguments import corpus_of
 from lookalike.cli.command import Group
 from lookalike.cli.output import warn
+from lookalike.cli.page_options import filters_of
 from lookalike.corpora import Corpus, Problems
 from lookalike.corpora.base import compute, pa
-from lookalike.corpora.columns import Columns, find_columns, text_strings
+from lookalike.corpora.columns import Columns, columns_for, find_columns, text_strings
+from lookalike.corpora.filters import filtered
 from lookalike.errors import ArgumentError, Said
 from lookalike.features import similarity_pairs, unrounded
 from lookalike.indexes import Index
@@ -82,7 +84,8 @@ class Origin:
             name if name in known else None
             for name in (getattr(options, "text", None), getattr(options, "id", None))
         )
-        columns = find_columns(corpus, text, id)
+        columns = columns_for(corpus, find_columns(corpus, text, id), signer.features)
+        corpus = filtered(corpus, columns, filters_of(options).for_old())
         if index.names is None:
             columns = Columns(columns.text, None)  # documents are known by their rows
         if measure == estimated_measure(signer):

@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from lookalike.cli.arguments import corpus_of
 from lookalike.cli.output import warn, warn_left_out
+from lookalike.cli.page_options import filters_of
 from lookalike.corpora import Problems
-from lookalike.corpora.columns import find_columns, id_strings, text_strings
+from lookalike.corpora.columns import columns_for, find_columns, id_strings, text_strings
+from lookalike.corpora.filters import filtered
 from lookalike.errors import ArgumentError, Said, SignatureError
 from lookalike.indexes import Index, open_index
 from lookalike.shown import shown
@@ -95,6 +97,8 @@ def queries_of(options: argparse.Namespace, index: Index, mask: Mask) -> Iterato
         return
     corpus = corpus_of([options.file], options)
     columns = find_columns(corpus, options.text, options.id)
+    columns = columns_for(corpus, columns, signer.features)
+    corpus = filtered(corpus, columns, filters_of(options))
     row = 0
     problems = Problems(options.skip_bad)
     for batch in corpus.read(columns.names, problems):
@@ -106,7 +110,7 @@ def queries_of(options: argparse.Namespace, index: Index, mask: Mask) -> Iterato
             part = slice(begin, begin + AT_A_TIME)
             yield _signed(labels[part], texts[part], signer, mask, options.threads)
         row += len(texts)
-    warn_left_out(problems.bad, problems.examples)
+    warn_left_out(problems.bad + problems.left_out_count, problems.examples)
 
 
 def _signature_queries(path: Path, index: Index) -> Iterator[Queries]:

@@ -17,6 +17,7 @@ from lookalike.cli.command import add_number, add_switch
 from lookalike.cli.masking import add_mask, chosen_mask, warn_masked
 from lookalike.cli.origin import Origin, add_origin
 from lookalike.cli.output import warn
+from lookalike.cli.page_options import add_strip_urls
 from lookalike.cli.queries import Queries, queries_of, take_files
 from lookalike.errors import ArgumentError, Said
 from lookalike.features import MEASURES
@@ -90,6 +91,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="look for these signatures; .npy and .npz too",
     )
     add_corpus_options(group)
+    add_strip_urls(group)
     group = parser.add_argument_group("what is found")
     question = group.add_mutually_exclusive_group()
     add_number(question, "-k", "so many", default=10, metavar="K")

@@ -20,9 +20,11 @@ from lookalike.cli.arguments import (
 )
 from lookalike.cli.command import add_switch
 from lookalike.cli.output import say, say_json, warn_left_out
+from lookalike.cli.page_options import add_filters, filters_of
 from lookalike.cli.progress import progress_bars
 from lookalike.compare.methods import METHODS, Method
-from lookalike.corpora.columns import find_columns
+from lookalike.corpora.columns import columns_for, find_columns
+from lookalike.corpora.filters import filtered
 from lookalike.corpora.signing import SIGNATURE_SUFFIXES, SignedCorpus, sign_corpus
 from lookalike.dedup import DedupSettings
 from lookalike.errors import ArgumentError, Said
@@ -73,7 +75,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="FILE", help="NAME.lookalike or .npy"
     )
-    add_corpus_options(parser.add_argument_group("what is read"))
+    group = parser.add_argument_group("what is read")
+    add_corpus_options(group)
+    add_filters(group)
     group = parser.add_argument_group("how it is signed")
     add_settings(group, signs=True)
     group.add_argument(
@@ -112,6 +116,8 @@ def run(options: argparse.Namespace) -> None:
     like = [] if options.like is None else [options.like]
     check_not_read("-o", options.output, [*corpus.files, *like])
     columns = find_columns(corpus, options.text, options.id)
+    columns = columns_for(corpus, columns, signer.features)
+    corpus = filtered(corpus, columns, filters_of(options))
     start = time.perf_counter()
     with progress_bars(options.quiet or options.json) as progress:
         signed = sign_corpus(
@@ -129,7 +135,7 @@ def run(options: argparse.Namespace) -> None:
         say_json(_summary(signed, signer, options.output, seconds))
     elif not options.quiet:
         _print_summary(signed, options.output, seconds)
-    warn_left_out(signed.bad_rows, signed.examples)
+    warn_left_out(signed.bad_rows + sum(signed.left_out.values()), signed.examples)
 
 
 def _signer(options: argparse.Namespace) -> DocumentSigner:
@@ -195,6 +201,7 @@ def _print_summary(signed: SignedCorpus, path: Path, seconds: float) -> None:
         (signed.without_features, f"without words: {left_out}"),
         (signed.bad_rows, "that could not be read: left out"),
         (signed.binary_files, "binary files: left out"),
+        *((count, f"{kind}: left out") for kind, count in signed.left_out.items()),
     ):
         if count:
             say(f"  {count:,} {what}")

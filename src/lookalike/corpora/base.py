@@ -31,6 +31,9 @@ BATCH_BYTES = 16 << 20
 MAX_DOCUMENT = 256 << 20
 """Bytes that a row may have unless told otherwise: a line, a file, a value of Parquet."""
 
+UNREADABLE = "unreadable pages"
+"""What web pages are called that are left out."""
+
 _EXAMPLES = 5
 _LONGEST_EXAMPLE = 500
 
@@ -74,6 +77,10 @@ class Problems:
     binary: int = 0
     """Files of a folder that are no text."""
     examples: list[str] = field(default_factory=list)
+    sizes_left_out: bool = False
+    """Whether documents that are too long are left out in any case, as web pages are."""
+    left_out: dict[str, int] = field(default_factory=dict)
+    """Documents that are not wanted, or pages that nobody can read, by what they are."""
 
     def report(self, where: str, reason: str) -> None:
         """Raise `DocumentError`, or count."""
@@ -86,8 +93,26 @@ class Problems:
         if len(self.examples) < _EXAMPLES:
             self.examples.append(shown(message, _LONGEST_EXAMPLE))
 
+    def silent(self) -> Problems:
+        """Return problems that leave out the same rows, for another reading that counts nothing."""
+        return Problems(self.skip_bad, sizes_left_out=self.sizes_left_out)
+
+    def leave_out(self, kind: str, where: str, reason: str) -> None:
+        """Count a document that is left out in any case, and name it if it is one of the first."""
+        self.left_out[kind] = self.left_out.get(kind, 0) + 1
+        if len(self.examples) < _EXAMPLES:
+            self.examples.append(shown(f"{where}: {reason}", _LONGEST_EXAMPLE))
+
+    @property
+    def left_out_count(self) -> int:
+        """How many documents were left out in any case."""
+        return sum(self.left_out.values())
+
     def report_size(self, where: str, most: int) -> None:
         """Report a document that has more than `most` bytes."""
+        if self.sizes_left_out:
+            self.leave_out(UNREADABLE, where, f"has more than {most:,} bytes (max_document)")
+            return
         self.report(
             where,
             f"has more than {most:,} bytes, which is all that max_document (--max-document) lets a "
@@ -124,6 +149,12 @@ class Corpus(ABC):
     """Bytes of rows that may be held for the next reading, where that spares decoding them again;
     may be set before the corpus is first read.
     """
+    page_text: str | None = None
+    """The column with the texts of pages, where there are pages."""
+    marked_text: str | None = None
+    """A column that is there only if it is asked for: these texts with their links marked."""
+    described: Any = None
+    """What else decides which rows there are and what they say, in plain values."""
 
     @abstractmethod
     def columns(self) -> list[str]:

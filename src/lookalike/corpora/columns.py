@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from lookalike.corpora.base import Corpus, Rows, compute, pa
 from lookalike.errors import ArgumentError, DocumentError, Said
+from lookalike.features import FeatureKind
+from lookalike.features.base import reads_links
 
 TEXT_GUESSES = ("text", "content", "body", "document", "abstract", "description", "sentence")
 ID_GUESSES = (
@@ -54,8 +56,17 @@ def find_columns(
     return Columns(chosen, id_column(corpus, id), order)
 
 
+def columns_for(corpus: Corpus, columns: Columns, features: FeatureKind) -> Columns:
+    """Return columns whose texts have what features read: links, where they read links."""
+    if corpus.marked_text is None or columns.text != corpus.page_text or not reads_links(features):
+        return columns
+    return replace(columns, text=corpus.marked_text)
+
+
 def text_column(corpus: Corpus, given: str | None) -> str | None:
     """Return the column with the texts: the one named, or the obvious one, or the only one."""
+    if given is None and corpus.page_text is not None:
+        return corpus.page_text
     columns = corpus.columns()
     only = columns[0] if len(columns) == 1 else None
     return corpus.column_for(given, TEXT_GUESSES, "text") or only

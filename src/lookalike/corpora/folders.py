@@ -59,25 +59,31 @@ class FolderCorpus(Corpus):
         for error in self._closed:
             problems.report(f"{error.filename}", f"cannot be read ({error.strerror})")
         for index, file in enumerate(self.files):
-            try:
-                with open(file, "rb") as opened:
-                    data = opened.read(_BEGINNING)
-                    binary = b"\0" in data
-                    if not binary:
-                        data += opened.read(max(0, self.max_document + 1 - len(data)))
-            except OSError as error:
-                problems.report(str(file), f"cannot be read ({error.strerror})")
-                continue
-            finally:
-                self.done = (index + 1) / len(self.files)
-            if binary:
-                problems.binary += 1
-            elif len(data) > self.max_document:
-                problems.report_size(str(file), self.max_document)
-            elif _is_utf8(data):
-                yield file, data.removeprefix(BOM_UTF8)
-            else:
-                problems.binary += 1
+            text = self.text_of(file, problems)
+            self.done = (index + 1) / len(self.files)
+            if text is not None:
+                yield file, text
+
+    def text_of(self, file: Path, problems: Problems) -> bytes | None:
+        """Return a file's text in UTF-8, without a byte order mark; None if it has none, which is
+        counted.
+        """
+        try:
+            with open(file, "rb") as opened:
+                data = opened.read(_BEGINNING)
+                binary = b"\0" in data
+                if not binary:
+                    data += opened.read(max(0, self.max_document + 1 - len(data)))
+        except OSError as error:
+            problems.report(str(file), f"cannot be read ({error.strerror})")
+            return None
+        if not binary and len(data) > self.max_document:
+            problems.report_size(str(file), self.max_document)
+        elif not binary and _is_utf8(data):
+            return data.removeprefix(BOM_UTF8)
+        else:
+            problems.binary += 1
+        return None
 
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
         """Yield batches of these columns."""

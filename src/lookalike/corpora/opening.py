@@ -17,20 +17,35 @@ from lookalike.corpora.formats.names import FORMATS, expand_paths, format_of
 from lookalike.corpora.formats.parquet import ParquetCorpus
 from lookalike.corpora.formats.tables import TableCorpus
 from lookalike.corpora.formats.text_lines import TextLinesCorpus
+from lookalike.corpora.html_column import HtmlColumnCorpus
+from lookalike.corpora.page_files import PageFolderCorpus, is_page
+from lookalike.corpora.page_rows import describe
 from lookalike.corpora.remote import copy_files, is_address, keep_copies
 from lookalike.corpora.shards import several_formats, take_files
 from lookalike.corpora.splits import SplitsCorpus, is_splits
+from lookalike.errors import ArgumentError, Said
+from lookalike.pages.limits import PageLimits
 
 
-def open_corpus(source: Any, format: str | None = None) -> Corpus:
+def open_corpus(
+    source: Any,
+    format: str | None = None,
+    *,
+    html: str | None = None,
+    page_limits: PageLimits | None = None,
+) -> Corpus:
     """Return a corpus of files (a path, a pattern, a list of `Path`s) or of a table in memory.
 
     A corpus is returned as it is. A list of `str` is documents; a single `str` or `Path` names
     files, or an address such as s3://bucket/folder, which is copied here first. `format` is one of
     `FORMATS`; None tells it by the names of the files, and takes files whose names tell nothing for
     a document each. A folder is what most of its bytes are: shards of one format, or a document a
-    file; what else is in it stands in `Corpus.notices`.
+    file; what else is in it stands in `Corpus.notices`. Files called .html are web pages, of which
+    the main text is the document, unless `format` is "files". `html` names a column with such
+    pages; `page_limits` bounds what one may cost.
     """
+    if html is not None or page_limits is not None:
+        return with_pages(open_corpus(source, format), html, page_limits)
     if format is not None:
         one_of("format", format, FORMATS)
     if isinstance(source, Corpus):
@@ -48,10 +63,14 @@ def open_corpus(source: Any, format: str | None = None) -> Corpus:
 def _open_files(paths: list[Path], format: str | None) -> Corpus:
     named = [path for path in paths if not path.is_dir()]
     formats = {format or format_of(path) or "files" for path in named}
-    if len(formats) > 1:
+    if len(formats) > 1 and formats != {"html", "files"}:
         raise several_formats(list(formats))
+    if format is None and formats == {"html", "files"}:
+        return PageFolderCorpus(paths)
     taken = take_files(paths, format)
     corpus = corpus_of_files(taken.paths, taken.format)
+    if format is None and taken.format == "files" and any(map(is_page, corpus.files)):
+        corpus = PageFolderCorpus(taken.paths)
     corpus.notices = taken.notices
     if len(paths) == 1 and not named:
         corpus.root = paths[0]
@@ -62,6 +81,12 @@ def corpus_of_files(paths: list[Path], only: str) -> Corpus:
     """Return the rows of files of one format, or files and folders with a document a file."""
     if only == "files":
         return FolderCorpus(paths)
+    if only == "html":
+        return PageFolderCorpus(paths, only_pages=True)
+    if only == "warc":
+        from lookalike.corpora.formats.warc import WarcCorpus
+
+        return WarcCorpus(paths)
     if only == "jsonl":
         return JsonLinesCorpus(paths)
     if only == "json":
@@ -71,3 +96,23 @@ def corpus_of_files(paths: list[Path], only: str) -> Corpus:
     if only == "text":
         return TextLinesCorpus(paths)
     return DelimitedCorpus(paths, only)
+
+
+def with_pages(corpus: Corpus, html: str | None, limits: PageLimits | None) -> Corpus:
+    """Return a corpus one column of which has pages, or one of pages with other limits."""
+    if limits is not None and not isinstance(limits, PageLimits):
+        raise ArgumentError(f"page_limits are {limits!r}; expected la.PageLimits(...)")
+    if html is not None:
+        if corpus.page_text is not None:
+            raise ArgumentError(
+                f"{corpus.name} has pages itself; leave ",
+                Said("html"),
+                " out, which names a column",
+            )
+        return HtmlColumnCorpus(corpus, html, limits)
+    reading = getattr(corpus, "reading", None)
+    if reading is None or limits is None:
+        raise ArgumentError(f"{corpus.name} has no web pages; leave page_limits out")
+    reading.limits = limits
+    corpus.described = describe(limits) + corpus.described[len(describe(limits)) :]
+    return corpus

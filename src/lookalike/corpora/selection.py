@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.corpora.base import Corpus, Problems, arrow_positions
+from lookalike.corpora.filters import FilteredCorpus
 from lookalike.corpora.formats.json_array import JsonArrayCorpus
 from lookalike.corpora.formats.json_lines import JsonLinesCorpus
 from lookalike.errors import DocumentError
@@ -17,6 +18,9 @@ from lookalike.errors import DocumentError
 
 def rows_at(corpus: Corpus, positions: NDArray[np.int64], skip_bad: bool) -> list[dict[str, Any]]:
     """Return the rows at ascending positions; the corpus is read once, and these are held."""
+    if isinstance(corpus, FilteredCorpus):
+        positions = corpus.inner_rows(Problems(skip_bad))[positions]
+        corpus = corpus.inner
     found: list[dict[str, Any]] = []
     begin = 0
     for batch in _batches(corpus, Problems(skip_bad)):

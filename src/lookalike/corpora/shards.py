@@ -11,7 +11,7 @@ from lookalike.corpora.formats.names import format_of
 from lookalike.errors import FileError, FormatError, Said
 from lookalike.shown import shown
 
-SHARDS = ("jsonl", "parquet", "csv", "tsv")
+SHARDS = ("jsonl", "parquet", "csv", "tsv", "warc")
 """Formats of which a folder may be made. A `.json` or `.txt` in one is a document more often."""
 
 _EXAMPLES = 3
@@ -37,7 +37,7 @@ def take_files(paths: Sequence[Path], format: str | None) -> Taken:
     """
     named = {path for path in paths if not path.is_dir()}
     kind = format or next((format_of(path) or "files" for path in paths if path in named), None)
-    if kind == "files" or len(named) == len(paths):
+    if kind in ("files", "html") or len(named) == len(paths):
         return Taken(list(paths), kind or "files")
     if format is None and kind is not None and kind not in SHARDS:
         raise several_formats([kind, "files"])

@@ -39,6 +39,8 @@ class SignedCorpus:
     binary_files: int
     examples: list[str]
     """What is wrong with some of the bad rows."""
+    left_out: dict[str, int]
+    """Documents that were not wanted, and pages that cannot be read, by kind."""
 
 
 def sign_corpus(
@@ -98,7 +100,14 @@ def sign_corpus(
                 np.save(file, rows, allow_pickle=False)
         bits = 8 * rows.shape[1]
         return SignedCorpus(
-            documents, len(rows), bits, without, problems.bad, problems.binary, problems.examples
+            documents=documents,
+            signatures=len(rows),
+            bits=bits,
+            without_features=without,
+            bad_rows=problems.bad,
+            binary_files=problems.binary,
+            examples=problems.examples,
+            left_out=problems.left_out,
         )
 
 

@@ -15,19 +15,24 @@ Target: TypeAlias = Path | BinaryIO
 
 TABLES = ("jsonl", "json", "csv", "tsv", "parquet")
 _STREAMS = ("jsonl", "json", "csv", "tsv", "text")
+_ONLY_READ = ("html", "warc")
+"""What pages come in; what is found in them is rows."""
 _ENDINGS = ".jsonl, .json, .csv, .tsv or .parquet"
 
 
 def target_format(corpus: Corpus, target: Target) -> str:
     """Return the format that rows of a corpus are written in: by the name, or else their own."""
-    return (format_of(target) if isinstance(target, Path) else None) or corpus.format
+    own = "jsonl" if corpus.format == "warc" else corpus.format
+    if not isinstance(target, Path):
+        return "jsonl" if corpus.page_text is not None and own == "files" else own
+    return format_of(target) or own
 
 
 def is_folder_of_shards(corpus: Corpus, target: Target) -> bool:
     """Return whether what stays of each file goes to a file of its own, in a new folder."""
     return (
         corpus.root is not None
-        and corpus.format != "files"
+        and corpus.format not in ("files", "warc")
         and isinstance(target, Path)
         and format_of(target) is None
     )
@@ -55,7 +60,10 @@ def check_target(corpus: Corpus, path: Target, *, annotated: bool, in_place: boo
     if read is None:
         check_outside(corpus, path)
     suffix = unknown_suffix(path)
-    if suffix and target != "files" and suffix not in {file.suffix for file in corpus.files}:
+    if format_of(path) in _ONLY_READ:
+        suffix = "".join(path.suffixes[-2:] if compression_of(path) else path.suffixes[-1:])
+    elsewhere = suffix not in {file.suffix for file in corpus.files}
+    if suffix and target != "files" and (elsewhere or target in _ONLY_READ):
         raise ArgumentError(
             f"{path}: {suffix} is no format that can be written; expected a name that ends in "
             f"{_endings(corpus)}, with .gz or .zst after it if it is to be compressed, or in "

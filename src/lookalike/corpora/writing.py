@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.corpora.base import Corpus, Problems, Rows, arrow_positions, pa
+from lookalike.corpora.filters import unfiltered
 from lookalike.corpora.folders import FolderCorpus
 from lookalike.corpora.formats.delimited import DelimitedCorpus
 from lookalike.corpora.formats.duck import connection, duckdb_errors, first_line, quoted, streamed
@@ -63,6 +64,7 @@ def write_corpus(
     tells no format. To a stream, rows go as they are read again: an error may come after some.
     """
     check_target(corpus, path, annotated=added is not None, in_place=in_place)
+    corpus, keep, added = unfiltered(corpus, keep, added, Problems(skip_bad))
     rows = KeptRows(corpus, keep, added, Problems(skip_bad), identity)
     if isinstance(path, Path) and is_folder_of_shards(corpus, path):
         return _write_shards(corpus, rows, path)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lookalike.dedup.result import DedupCounts, DedupResult
     from lookalike.dedup.settings import ALIASES, CLUSTERINGS, METHODS, DedupSettings
     from lookalike.dedup.survivors.pair_clusters import PairClusters, cluster_pairs
+    from lookalike.pages import PageLimits
 
 __all__ = [
     "ALIASES",
@@ -67,6 +68,12 @@ def dedup(
     device: str = "cpu",
     progress: Callable[[str, float], None] | None = None,
     save_signatures: str | os.PathLike[str] | None = None,
+    html: str | None = None,
+    page_limits: PageLimits | None = None,
+    min_words: int = 0,
+    language: str | None = None,
+    min_links: int = 0,
+    strip_urls: bool = False,
     **settings: Any,
 ) -> DedupResult:
     """Find the near-duplicates of a corpus and choose who of them stays.
@@ -94,12 +101,22 @@ def dedup(
     bytes a document and 600 MB. A document of more than `max_document` bytes (256 MB, or a twelfth
     of `memory_limit`) is bad: it is refused, or with `skip_bad` left out, before it is held or
     expanded.
+    Of web pages (files called .html, crawls as .warc, .warc.gz and .warc.zst, a column that `html`
+    names) the main text is the document, and title, language and links are columns of what is
+    written. A page of more than 16 MB, or beyond `page_limits`, is left out, counted and named, and
+    so are documents of fewer than `min_words` words, in another language than `language` ("en", or
+    "en,de"), or with fewer than `min_links` links. With `strip_urls`, URLs in texts do not count.
+    These need the extra `html`.
     `device="gpu"`: a CUDA card looks for the pairs of SimHash and TopSig, each with each, and the
     result is the same.
     `progress` is called with the name of a step and the share of it that is done.
     """
+    from lookalike.corpora.filters import Filters
     from lookalike.dedup.job import run_job
 
+    filters = Filters(
+        min_words=min_words, language=language, min_links=min_links, strip_urls=strip_urls
+    )
     return run_job(
         source,
         text=text,
@@ -114,5 +131,8 @@ def dedup(
         device=device,
         progress=progress,
         save_signatures=save_signatures,
+        html=html,
+        page_limits=page_limits,
+        filters=filters,
         settings=settings,
     )

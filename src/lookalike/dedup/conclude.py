@@ -116,6 +116,7 @@ def _counts(
         estimated_pairs=int(only_estimated(job, documents, verdict.accepted.left).sum()),
         bytes=int(lengths.sum()),
         bytes_saved=int(lengths[~keep].sum()),
+        left_out=sum(documents.left_out.values()),
     )
 
 

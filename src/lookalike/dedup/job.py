@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, SupportsIndex
 
@@ -12,8 +13,10 @@ import numpy as np
 
 from lookalike.checks import callback, file_path, flag, one_of, thread_count
 from lookalike.corpora import Corpus, format_of, open_corpus
-from lookalike.corpora.columns import Columns, find_columns
+from lookalike.corpora.columns import Columns, columns_for, find_columns
+from lookalike.corpora.filters import Filters, filtered
 from lookalike.corpora.formats.duck import limited
+from lookalike.corpora.opening import with_pages
 from lookalike.dedup.conclude import Outcome, conclude
 from lookalike.dedup.context import JobContext, longest_document, memory_bytes
 from lookalike.dedup.direction import best_of_equals, orders
@@ -34,6 +37,7 @@ from lookalike.dedup.survivors.keep_function import GroupChoices
 from lookalike.dedup.survivors.likeness import likeness
 from lookalike.dedup.work_folder import WorkFolder, naming
 from lookalike.errors import ArgumentError, FormatError, Said
+from lookalike.pages.limits import PageLimits
 from lookalike.signatures.files import load_signatures
 from lookalike.suggestions import did_you_mean
 
@@ -57,6 +61,9 @@ def run_job(
     device: str,
     progress: Callable[[str, float], None] | None,
     save_signatures: str | os.PathLike[str] | None,
+    html: str | None,
+    page_limits: PageLimits | None,
+    filters: Filters,
     settings: dict[str, Any],
 ) -> DedupResult:
     """Run a job; see `lookalike.dedup`."""
@@ -72,10 +79,14 @@ def run_job(
         chosen.feature_kind().check_lasting()
     limit = memory_bytes(memory_limit)
     longest = longest_document(max_document, limit)
-    corpus = _open(source, format, longest)
+    told = max_document is not None
+    corpus = _open(source, format, longest, told, html, page_limits)
     columns = find_columns(corpus, text, id, chosen.keep_column)
+    columns = columns_for(corpus, columns, chosen.feature_kind())
+    corpus = filtered(corpus, columns, filters)
     count = thread_count(threads)
-    old = _open_old(against, chosen, columns, format, longest)
+    opening = partial(_open, format=format, longest=longest, told=told, html=None, page_limits=None)
+    old = _open_old(against, chosen, columns, opening, html, filters.for_old())
     folder = WorkFolder(work)
     job = JobContext(chosen, skip_bad, limit, count, device, JobProgress(progress), folder)
     try:
@@ -176,15 +187,27 @@ def _settings(given: dict[str, Any]) -> DedupSettings:
     return DedupSettings(**named)
 
 
-def _open(source: Any, format: str | None, longest: int | None) -> Corpus:
-    corpus = open_corpus(source, format)
+def _open(
+    source: Any,
+    format: str | None,
+    longest: int | None,
+    told: bool,
+    html: str | None,
+    page_limits: PageLimits | None,
+) -> Corpus:
+    corpus = open_corpus(source, format, html=html, page_limits=page_limits)
     if longest is not None:
-        corpus.max_document = longest
+        corpus.max_document = longest if told else min(longest, type(corpus).max_document)
     return corpus
 
 
 def _open_old(
-    against: Any, settings: DedupSettings, new: Columns, format: str | None, longest: int | None
+    against: Any,
+    settings: DedupSettings,
+    new: Columns,
+    opening: Callable[..., Corpus],
+    html: str | None,
+    filters: Filters,
 ) -> Source | OldSignatures | None:
     if against is None:
         return None
@@ -210,7 +233,10 @@ def _open_old(
         return OldSignatures(saved.signatures, saved.ids, identity)
     # The format that was given is that of the source; an old file may well tell its own.
     unnamed = isinstance(against, str | os.PathLike) and format_of(Path(against)) is None
-    corpus = _open(against, format if unnamed else None, longest)
+    corpus = opening(against) if unnamed else opening(against, format=None)
+    if html is not None and html in corpus.columns():  # they may as well be texts by now
+        corpus = with_pages(corpus, html, None)
     known = corpus.columns()
     text, id = (name if name in known else None for name in (new.text, new.id))
-    return Source(corpus, find_columns(corpus, text, id, None), corpus.identity())
+    columns = columns_for(corpus, find_columns(corpus, text, id, None), settings.feature_kind())
+    return Source(filtered(corpus, columns, filters), columns, corpus.identity())

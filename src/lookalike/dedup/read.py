@@ -64,6 +64,8 @@ class DocumentTable:
     bad: int
     binary: int
     examples: list[str]
+    left_out: dict[str, int]
+    """Documents that were not wanted, and pages that cannot be read, by kind."""
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -92,7 +94,10 @@ def read_documents(
     without_text = 0 if signatures is None else len(signatures)
     sources = [*([old] if isinstance(old, Source) else []), source]
     described = [
-        [one.identity, one.corpus.format, vars(one.columns), one.corpus.max_document]
+        [
+            *(one.identity, one.corpus.format, vars(one.columns), one.corpus.max_document),
+            *([] if one.corpus.described is None else [one.corpus.described]),
+        ]
         for one in sources
     ]
     repeatable = all(one.identity is not None for one in sources)
@@ -127,6 +132,7 @@ def read_documents(
         bad=facts["bad"],
         binary=facts["binary"],
         examples=facts["examples"],
+        left_out=facts.get("left_out", {}),
     )
 
 
@@ -152,6 +158,7 @@ def _read_all(
         "bad": problems.bad,
         "binary": problems.binary,
         "examples": problems.examples,
+        "left_out": problems.left_out,
     }
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from lookalike.checks import file_path, flag, whole_number
 from lookalike.corpora import Corpus
 from lookalike.corpora.columns import Columns
+from lookalike.corpora.filters import FilteredCorpus
 from lookalike.corpora.formats.tables import TableCorpus
 from lookalike.dedup.copies import every_pair, with_copies
 from lookalike.dedup.pairs.verify import VerifiedPairs, concatenated
@@ -74,6 +75,10 @@ class DedupCounts:
     """Of the verified ones, those that only signatures vouch for."""
     bytes: int
     bytes_saved: int
+    left_out: int
+    """Not among the documents: not wanted (`min_words`, `language`, `min_links`), or web pages that
+    cannot be read.
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,8 +163,10 @@ class DedupResult:
 
         For files, an Arrow table; larger than memory, use `write`.
         """
-        if isinstance(self.source, TableCorpus):
-            return self.source.select(self.survivors_rows)
+        source = self.source
+        inner = source.inner if isinstance(source, FilteredCorpus) else source
+        if isinstance(inner, TableCorpus) and isinstance(source, TableCorpus | FilteredCorpus):
+            return source.select(self.survivors_rows)
         return survivors_table(self)
 
     def text(self, row: int) -> str:

@@ -24,6 +24,14 @@ __all__ = [
 ]
 
 
+_WHY = {
+    "too short": "left out: fewer words than wanted",
+    "few links": "left out: fewer links than wanted",
+    "other language": "left out: not in a language that is wanted",
+}
+"""What is said of documents that were left out, by kind."""
+
+
 def summary_text(result: DedupResult) -> str:
     """Return counts and times, a line each."""
     counts = result.counts
@@ -85,12 +93,13 @@ def about_dropped(result: DedupResult) -> list[tuple[str, str, str]]:
 
 def exceptions(result: DedupResult) -> list[tuple[str, int, str]]:
     """Return what most jobs have none of: name, count, note."""
-    counts = result.counts
+    counts, kinds = result.counts, result.documents.left_out
     return [
         ("in the old corpus", counts.in_old, "dropped because of a document there"),
         ("without features", counts.without_features, "kept: too short to be compared"),
         ("bad rows", counts.bad_rows, "left out"),
         ("binary files", counts.binary_files, "left out"),
+        *((kind, count, _WHY.get(kind, "left out")) for kind, count in kinds.items()),
         ("estimated pairs", counts.estimated_pairs, "accepted by their signatures alone"),
     ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from importlib import import_module
 from inspect import signature
 from typing import Any, ClassVar, SupportsIndex
 
@@ -15,16 +16,30 @@ from lookalike.checks import flag, instance, one_of, thread_count
 from lookalike.errors import ArgumentError
 from lookalike.features.growing import GrowingArray
 
-__all__ = ["BATCH", "FeatureKind", "as_features", "feature_kind_from_dict", "made_with"]
+__all__ = [
+    "BATCH",
+    "FeatureKind",
+    "as_features",
+    "feature_kind_from_dict",
+    "made_with",
+    "reads_links",
+]
 
 BATCH = 8192
 """Documents that are read at a time; what is learnt may depend on it, so it never changes."""
+
+
+_LATER = {"Links": "lookalike.features.links"}
+"""Kinds that are imported when one is asked for."""
 
 
 class FeatureKind(ABC):
     """A way to read features from documents. Equal kinds read equal features, on every machine."""
 
     _kinds: ClassVar[dict[str, type[FeatureKind]]] = {}
+
+    reads_links: ClassVar[bool] = False
+    """Whether it wants texts in which links are marked, where a corpus has them."""
 
     def __init_subclass__(cls, *, abstract: bool = False) -> None:
         if not abstract:
@@ -123,9 +138,18 @@ def as_features(features: object) -> FeatureKind:
     return instance("features", features, FeatureKind, what)
 
 
+def reads_links(kind: FeatureKind) -> bool:
+    """Return whether features are links, or have some among them."""
+    values = [one if isinstance(one, list | tuple) else [one] for one in vars(kind).values()]
+    parts = [part for several in values for part in several if isinstance(part, FeatureKind)]
+    return kind.reads_links or any(map(reads_links, parts))
+
+
 def feature_kind_from_dict(description: dict[str, Any]) -> FeatureKind:
     """Return the features that `FeatureKind.to_dict` described."""
     settings = dict(instance("the description of features", description, dict, "a dict"))
+    if settings.get("kind") in _LATER:
+        import_module(_LATER[settings["kind"]])
     name = one_of("the kind of features", settings.pop("kind", None), sorted(FeatureKind._kinds))
     try:
         return FeatureKind._kinds[name].from_settings(settings)

@@ -25,7 +25,7 @@ __all__ = [
     "unit_text",
 ]
 
-FEATURES = ("words", "chars")
+FEATURES = ("words", "chars", "links")
 
 CHARS_NGRAM = Chars().ngram
 """Whatever the method; beside words, too."""
@@ -61,17 +61,26 @@ def chosen_features(
         return kind
     names = chosen_names(features)
     lengths: dict[str, Lengths] = {"words": words_ngram, "chars": CHARS_NGRAM}
-    if ngram is not None:
+    if ngram is not None and names != ["links"]:
         lengths["words" if "words" in names else "chars"] = ngram
-    if "words" not in names:
+    if names == ["links"]:
+        _refuse(given, "links, only with words")
+    elif "words" not in names:
         del given["ngram"]
         _refuse(given, "characters, only with words")
     makers: dict[str, Callable[[], FeatureKind]] = {
         "words": lambda: Words(lengths["words"], stopwords=stop_words, stem=stem),
         "chars": lambda: Chars(lengths["chars"]),
+        "links": _links,
     }
     kinds = [makers[name]() for name in FEATURES if name in names]
     return kinds[0] if len(kinds) == 1 else Combined(*kinds)
+
+
+def _links() -> FeatureKind:
+    from lookalike.features.links import Links  # takes some time to import
+
+    return Links()
 
 
 def chosen_names(features: str) -> list[str]:
@@ -115,6 +124,8 @@ def unit_text(features: FeatureKind) -> str:
         return " and ".join(map(unit_text, features.kinds))
     if isinstance(features, Chars):
         return _runs_text("character", features.ngram)
+    if features.reads_links and not hasattr(features, "name"):
+        return "links"
     if not isinstance(features, Words):
         name = getattr(features, "name", None)
         return f"features {name!r}" if name else "features"

@@ -12,6 +12,7 @@ from lookalike.cli.arguments import add_corpus_options, corpus_of
 from lookalike.cli.collection.action import action, json_object, opened
 from lookalike.cli.command import Subparsers, add_json, add_switch
 from lookalike.cli.output import say, tell
+from lookalike.cli.page_options import add_filters, filters_of
 from lookalike.cli.progress import progress_bars
 from lookalike.cli.streams import is_standard, standard_output
 from lookalike.shown import counted, shown
@@ -32,6 +33,7 @@ def declare(actions: Subparsers) -> None:
     )  # fmt: skip
     importer.add_argument("input", nargs="+", metavar="INPUT", help="files, folders, patterns or -")
     add_corpus_options(importer)
+    add_filters(importer)
     importer.add_argument(
         "--signature",
         metavar="COLUMN",
@@ -67,11 +69,13 @@ def _import(options: argparse.Namespace) -> None:
             skip_bad=options.skip_bad,
             max_document=corpus.max_document,
             progress=progress,
+            **vars(filters_of(options)),
         )
+    left_out = done.bad + sum(done.left_out.values())
     tell(
         options.json,
-        {"added": done.added, "replaced": done.updated, "left_out": done.bad},
-        f"added {done.added}, replaced {done.updated}, left out {done.bad}",
+        {"added": done.added, "replaced": done.updated, "left_out": left_out},
+        f"added {done.added}, replaced {done.updated}, left out {left_out}",
     )
     for example in done.examples:
         say(f"  {shown(example)}", file=sys.stderr)

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from dataclasses import replace as replace_column
 from datetime import date, datetime
 from decimal import Decimal
 from itertools import islice
@@ -17,9 +18,12 @@ from numpy.typing import NDArray
 from lookalike.checks import callback, file_path, flag, one_of, whole_number
 from lookalike.collection.documents import MOST_DEPTH
 from lookalike.corpora import FORMATS, Corpus, Problems, open_corpus, write_table
-from lookalike.corpora.base import MAX_DOCUMENT, Rows, pa
-from lookalike.corpora.columns import id_column, text_column
+from lookalike.corpora.base import Rows, pa
+from lookalike.corpora.columns import Columns, columns_for, id_column, text_column
+from lookalike.corpora.filters import Filters, filtered
 from lookalike.errors import ArgumentError, BatchError, ItemError
+from lookalike.features import FeatureKind
+from lookalike.pages.limits import PageLimits
 
 if TYPE_CHECKING:
     from lookalike.collection.collection import Collection
@@ -42,6 +46,8 @@ class Imported:
     """Rows that were left out."""
     examples: list[str] = field(default_factory=list)
     """What was wrong with some of them."""
+    left_out: dict[str, int] = field(default_factory=dict)
+    """Documents that were not wanted, and pages that cannot be read, by kind."""
 
 
 def import_documents(
@@ -54,9 +60,15 @@ def import_documents(
     format: str | None = None,
     replace: bool = False,
     skip_bad: bool = False,
-    max_document: int = MAX_DOCUMENT,
+    max_document: int | None = None,
     batch: int = _BATCH,
     progress: Progress | None = None,
+    html: str | None = None,
+    page_limits: PageLimits | None = None,
+    min_words: int = 0,
+    language: str | None = None,
+    min_links: int = 0,
+    strip_urls: bool = False,
 ) -> Imported:
     """Add the rows of a corpus, `batch` at a time, each batch in one transaction.
 
@@ -66,17 +78,23 @@ def import_documents(
     become metadata; one called `metadata` with a JSON object, as `export_documents` writes, is
     taken as a whole. `replace` replaces documents with the same ids, which else are errors; an
     error ends the import, and what was committed before stays, unless `skip_bad` leaves bad rows
-    out. A row of more than `max_document` bytes is bad.
+    out. A row of more than `max_document` bytes (256 MiB unless told) is bad. `html`, `page_limits`
+    and the conditions on documents are those of `dedup`: title, language and links of web pages
+    become metadata, and what is left out is counted in `Imported.left_out`.
     """
     replace, skip_bad = flag("replace", replace), flag("skip_bad", skip_bad)
     size = whole_number("batch", batch, at_least=1, at_most=_MOST_BATCH)
-    longest = whole_number("max_document", max_document, at_least=1)
+    filters = Filters(
+        min_words=min_words, language=language, min_links=min_links, strip_urls=strip_urls
+    )
     progress = callback("progress", progress)
     for option, column in (("text", text), ("id", id), ("signature", signature)):
         if column is not None and not isinstance(column, str):
             raise ArgumentError(f"{option} is {column!r}; expected the name of a column")
-    corpus = open_corpus(source, None if format is None else one_of("format", format, FORMATS))
-    corpus.max_document = longest
+    format = None if format is None else one_of("format", format, FORMATS)
+    corpus = open_corpus(source, format, html=html, page_limits=page_limits)
+    if max_document is not None:
+        corpus.max_document = whole_number("max_document", max_document, at_least=1)
     signed = corpus.column_for(signature, ("signature",), "signatures")
     texts = text_column(corpus, text)
     columns = _Columns(None if texts == signed else texts, id_column(corpus, id), signed)
@@ -85,6 +103,13 @@ def import_documents(
             f"{corpus.name} has neither texts nor signatures; there are the columns "
             f"{', '.join(corpus.columns()) or 'none'}: say which one has them"
         )
+    if columns.text is not None:
+        chosen = Columns(columns.text, columns.id)
+        features = getattr(docs.signer, "features", None)
+        if isinstance(features, FeatureKind):
+            chosen = columns_for(corpus, chosen, features)
+        columns = replace_column(columns, text=chosen.text)
+        corpus = filtered(corpus, chosen, filters)
     problems = Problems(skip_bad)
     done = Imported()
     for rows in _batches(corpus, columns, problems, size):
@@ -92,6 +117,7 @@ def import_documents(
         if progress:
             progress("importing", corpus.done)
     done.bad += problems.bad
+    done.left_out = problems.left_out
     done.examples = (problems.examples + done.examples)[:_EXAMPLES]
     return done
 
@@ -138,13 +164,17 @@ def _batches(corpus: Corpus, columns: _Columns, problems: Problems, size: int) -
     A number that is an id stays what it is in the file, and so does text that looks like a number.
     """
     wanted = [name for name in (columns.id, columns.text, columns.signature) if name is not None]
-    plain = _rows(corpus.read(wanted, problems))
     others = [name for name in corpus.columns() if name not in wanted]
+    once = corpus.page_text is not None  # pages take long, and which can be read may depend on it
+    if once and columns.text in corpus.columns():
+        plain = _rows(corpus.rows(problems))
+    else:
+        plain = _rows(corpus.read([*wanted, *(others if once else ())], problems))
     # Another reader of the same corpus reports the same bad rows, which count only once.
-    typed = _rows(corpus.rows(Problems(problems.skip_bad))) if others else None
+    typed = _rows(corpus.rows(Problems(problems.skip_bad))) if others and not once else None
     first = 0
     while rows := list(islice(plain, size)):
-        described = [{}] * len(rows) if typed is None else list(islice(typed, len(rows)))
+        described = list(islice(typed, len(rows))) if typed else rows if once else [{}] * len(rows)
         yield _Batch(
             [f"row-{first + place}" for place in range(len(rows))]
             if columns.id is None

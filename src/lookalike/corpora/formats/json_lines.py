@@ -94,7 +94,7 @@ class JsonLinesCorpus(LineCorpus):
         Reads everything once to find out the types. What is nested more than 50 levels deep comes
         as text, as JSON writes it.
         """
-        silent = Problems(skip_bad=problems.skip_bad)  # the second reading counts nothing again
+        silent = problems.silent()  # the second reading counts nothing again
         with connection(self.name) as database:
             try:
                 structure = self._structure(database, problems)

@@ -10,8 +10,10 @@ from lookalike.errors import ArgumentError, FileError
 from lookalike.storage import is_there
 from lookalike.suggestions import did_you_mean_file
 
-FORMATS = ("jsonl", "json", "csv", "tsv", "parquet", "text", "files")
-"""`json` is one array of objects, `text` a document a line, `files` a document a file."""
+FORMATS = ("jsonl", "json", "csv", "tsv", "parquet", "text", "files", "html", "warc")
+"""`json` is one array of objects, `text` a document a line, `files` a document a file, `html` a web
+page a file, `warc` the pages of a crawl.
+"""
 
 _SUFFIXES = {
     ".jsonl": "jsonl",
@@ -23,6 +25,10 @@ _SUFFIXES = {
     ".pq": "parquet",
     ".txt": "text",
     ".text": "text",
+    ".html": "html",
+    ".htm": "html",
+    ".xhtml": "html",
+    ".warc": "warc",
 }
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 

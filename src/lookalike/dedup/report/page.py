@@ -65,6 +65,7 @@ def _page(result: DedupResult, command: Sequence[str] | None) -> str:
         ("summary", "Summary", _summary(result)),
         ("found", "What was found", _pictures(result)),
         ("settings", "Settings", f"{_settings(result)}\n{remade_card(result, command)}"),
+        ("left-out", "Left out", _left_out(result)),
         ("clusters", "Largest clusters", cluster_section(result)),
         ("old", "Already in the old corpus", old_section(result)),
         *pair_sections(result),
@@ -177,6 +178,17 @@ def _warnings(result: DedupResult) -> str:
     if not lines:
         return ""
     return "\n".join(['<div class="warning" role="alert">', *lines, "</div>"])
+
+
+def _left_out(result: DedupResult) -> str:
+    """Return which documents were left out, or some of them, and why."""
+    examples = result.documents.examples
+    if not examples:
+        return ""
+    more = result.counts.left_out + result.counts.bad_rows - len(examples)
+    items = "\n".join(f"<li><bdi>{shown(example)}</bdi></li>" for example in examples)
+    rest = f"<p>And {more:,} more.</p>" if more > 0 else ""
+    return f'<div class="card"><ul>\n{items}\n</ul>{rest}</div>'
 
 
 def _summary(result: DedupResult) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lookalike._native import __version__
+from lookalike.corpora.filters import FilteredCorpus
 from lookalike.corpora.formats.tables import TableCorpus
+from lookalike.corpora.html_column import HtmlColumnCorpus
 from lookalike.dedup.report.markup import clipped, shown
 
 if TYPE_CHECKING:
@@ -37,12 +39,22 @@ def remade_card(result: DedupResult, command: Sequence[str] | None) -> str:
 
 def _call(result: DedupResult) -> str:
     """Return the call that gives this result."""
-    source = "source" if isinstance(result.source, TableCorpus) else repr(result.source.name)
+    corpus, read = result.source, dict[str, Any]()
+    if isinstance(corpus, FilteredCorpus):
+        asked = {one.name: getattr(corpus.filters, one.name) for one in fields(corpus.filters)}
+        read |= {name: value for name, value in asked.items() if value}
+        corpus = corpus.inner
+    if isinstance(corpus, HtmlColumnCorpus):
+        read["html"] = corpus.html_column
+        corpus = corpus.inner
+    source = "source" if isinstance(corpus, TableCorpus) else repr(corpus.name)
     settings = {
         one.name: getattr(result.settings, one.name)
         for one in fields(result.settings)
         if getattr(result.settings, one.name) != one.default
     }
     given = [source, *(f"{name}={value!r}" for name, value in settings.items() if value != 0)]
-    given += [f"text={result.columns.text!r}"] if len(result.source.columns()) > 1 else []
+    given += [f"{name}={value!r}" for name, value in read.items()]
+    if len(result.source.columns()) > 1 and result.source.page_text is None:
+        given.append(f"text={result.columns.text!r}")
     return f"la.dedup({', '.join(given)}).report('report.html')"

@@ -1,0 +1,215 @@
+"""Crawls as WARC, packed or not: the web pages among their records, read by FastWARC.
+
+A crawl has been cut off, or written by a program with mistakes, often enough: what is broken is
+left out, counted and named, and reading goes on at the next record that can be found.
+"""
+
+from __future__ import annotations
+
+import io
+import mmap
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from lookalike import _native
+from lookalike.checks import optional_module
+from lookalike.corpora.base import BATCH_BYTES, Problems, Rows, pa
+from lookalike.corpora.formats.files import FileCorpus
+from lookalike.corpora.page_rows import MAX_PAGE, Chunk, PageReading, describe
+from lookalike.errors import FileError
+from lookalike.lazy import LazyModule
+from lookalike.pages.extract import check_installed
+from lookalike.pages.limits import PageLimits
+from lookalike.pages.page import RawPage, Refused
+
+archives = LazyModule("fastwarc.warc", "reading WARC", extra="html")
+
+BROKEN = "broken records"
+_COLUMNS = ("id", "url", "date", "status", "title", "language", "text", "links")
+_PAGE_TYPES = ("text/html", "application/xhtml+xml")
+_CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
+_CHUNK_PAGES = 256
+_HEADERS = 1 << 16
+"""Bytes of HTTP headers that a page may have besides its own."""
+_STARTS = re.compile(rb"WARC/1\.[01]\r?\n|\x1f\x8b\x08|\x28\xb5\x2f\xfd")
+"""How a record begins: as it is, or packed by gzip or zstd."""
+_MOST_AGAIN = 8
+"""How many times its size may be read of a file: a record that says it is longer than it is costs a
+look at all that follows, and after so many the rest of the file is left.
+"""
+_ALWAYS_AGAIN = 64 << 20
+
+
+@dataclass(frozen=True)
+class Record:
+    """A response that is a web page."""
+
+    url: str
+    date: str | None
+    status: int | None
+    page: RawPage | Refused
+    where: str
+    done: int
+    """Where it begins in its file."""
+
+
+class WarcCorpus(FileCorpus):
+    """The pages of crawls: records of type `response` whose content is HTML.
+
+    Columns are `id`, `url`, `date`, `status`, `title`, `language`, `text` and `links`. The id is
+    the URL; that of a page whose URL has come before has its number after it, as in
+    "http://example.org/ (2)", which no URL is.
+    """
+
+    page_text = "text"
+    marked_text = "marked_text"
+    max_document = MAX_PAGE
+
+    def __init__(self, paths: Sequence[Path], *, limits: PageLimits | None = None) -> None:
+        check_installed()
+        optional_module("fastwarc.warc", "reading WARC", extra="html")
+        super().__init__(paths, "warc")
+        names = {name: name for name in ("title", "language", "text", "links")}
+        names["marked"] = self.marked_text
+        self.reading = PageReading(self, names, limits or PageLimits())
+        self.described = describe(self.reading.limits)
+
+    def columns(self) -> list[str]:
+        """Return the eight there are."""
+        return list(_COLUMNS)
+
+    def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
+        """Yield batches of these columns."""
+        return self.reading.rows(self._chunks(problems), columns, problems)
+
+    def _chunks(self, problems: Problems) -> Iterator[Chunk]:
+        times: dict[int, int] = {}  # of each URL, by its hash
+        some: list[Record] = []
+        ids: list[str] = []
+        size = before = 0
+        for path, length in zip(self.paths, self.sizes, strict=True):
+            for record in records(path, self.max_document, problems):
+                some.append(record)
+                ids.append(_distinct(record.url, times))
+                size += len(record.page.html) if isinstance(record.page, RawPage) else 0
+                if size >= BATCH_BYTES or len(some) == _CHUNK_PAGES:
+                    yield _chunk(some, ids, (before + record.done) / self.total_bytes)
+                    some, ids, size = [], [], 0
+            before += length
+        if some:
+            yield _chunk(some, ids, 1.0)
+
+
+def _distinct(url: str, times: dict[int, int]) -> str:
+    key = _native.xxh64(np.frombuffer(url.encode("utf-8", "replace"), np.uint8))
+    times[key] = number = times.get(key, 0) + 1
+    return url if number == 1 else f"{url} ({number})"
+
+
+def _chunk(some: list[Record], ids: list[str], done: float) -> Chunk:
+    others = pa.record_batch(
+        {
+            "id": pa.array(ids, pa.large_string()),
+            "url": pa.array([one.url for one in some], pa.large_string()),
+            "date": pa.array([one.date for one in some], pa.large_string()),
+            "status": pa.array([one.status for one in some], pa.int64()),
+        }
+    )
+    return Chunk(others, [one.page for one in some], lambda at: some[at].where, min(1.0, done))
+
+
+def records(path: Path, most: int, problems: Problems) -> Iterator[Record]:
+    """Yield the web pages of a file, of at most `most` bytes each, in order.
+
+    Holds one at a time. Where a record is broken, the next beginning of one is looked for.
+    """
+    try:
+        with open(path, "rb") as file:
+            size = path.stat().st_size
+            begin: int | None = 0
+            read = 0
+            while begin is not None:
+                try:
+                    yield from _from(file, path, begin, most)
+                    return
+                except _Broken as broken:
+                    problems.leave_out(BROKEN, f"{path}, byte {broken.place:,}", broken.reason)
+                    read += file.tell() - begin
+                    begin = _next_start(file, broken.place + 1)
+                if begin is not None and read > _MOST_AGAIN * size + _ALWAYS_AGAIN:
+                    reason = "too many records say that they are longer; what follows is left"
+                    problems.leave_out(BROKEN, f"{path}, byte {begin:,}", reason)
+                    return
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+class _Broken(Exception):
+    """Where a file cannot be read on."""
+
+    def __init__(self, place: int, reason: str) -> None:
+        super().__init__(reason)
+        self.place = place
+        self.reason = reason
+
+
+def _from(file: BinaryIO, path: Path, begin: int, most: int) -> Iterator[Record]:
+    """Yield the pages from a place on."""
+    file.seek(begin)
+    place = begin
+    try:
+        for record in archives.ArchiveIterator(file, parse_http=False):
+            place = record.stream_pos
+            if "WARC-Type" not in record.headers:
+                raise _Broken(place, "has headers without a WARC-Type")
+            is_response = record.record_type == archives.WarcRecordType.response
+            length = record.content_length
+            head = record.reader.read(min(length, most + _HEADERS + 1) if is_response else 0)
+            rest = record.reader.consume(length - len(head)) if length > len(head) else 0
+            if len(head) + rest < length:
+                raise _Broken(
+                    place, f"says that it has {length:,} bytes, and has {len(head) + rest:,}"
+                )
+            page = _page(record, head, path, place, most) if is_response else None
+            if page is not None:
+                yield page
+    except OSError as error:
+        raise _Broken(place, f"cannot be read ({error})") from error
+
+
+def _page(record: Any, data: bytes, path: Path, place: int, most: int) -> Record | None:
+    """Return a response as a page; None if it is none."""
+    headers = archives.HeaderMap("latin1")
+    begin = headers.parse(io.BytesIO(data[:_HEADERS]))
+    kind = (headers.get("Content-Type") or "").strip().lower()
+    if not kind.startswith(_PAGE_TYPES):
+        return None
+    url = (record.headers.get("WARC-Target-URI") or "").strip("<> ") or f"{path.name}:{place}"
+    date = record.record_date
+    charset = _CHARSET.search(kind)
+    named = charset[1] if charset else None
+    packed = headers.get("Transfer-Encoding") or headers.get("Content-Encoding")
+    page: RawPage | Refused
+    if len(data) - begin > most:
+        page = Refused(f"has more than {most:,} bytes (max_document)")
+    elif packed and packed.strip().lower() != "identity":
+        page = RawPage(data, named, url, most)
+    else:
+        page = RawPage(data[begin:], named, url)
+    where = f"{path}, byte {place:,}, {url}"
+    return Record(url, date and date.isoformat(), headers.status_code, page, where, place)
+
+
+def _next_start(file: BinaryIO, begin: int) -> int | None:
+    """Return where the next record may begin, from a place on."""
+    file.seek(0, io.SEEK_END)
+    if begin >= file.tell():
+        return None
+    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        found = _STARTS.search(data, begin)
+        return found.start() if found else None

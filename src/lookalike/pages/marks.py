@@ -1,0 +1,77 @@
+"""Text in which links are marked, so that one string has both the words and the links of a page.
+
+A link is a beginning, its address, a middle, its words, and an end. All marks, and each byte of the
+address, are characters of Unicode's last plane of private use, which no kind of words takes for
+letters: `Words` reads marked text as it reads the text alone.
+"""
+
+from __future__ import annotations
+
+import html as entities
+import re
+
+__all__ = ["clean", "has_marks", "marked_text", "split_marks", "without_marks"]
+
+_FIRST = 0x10F100  # and the 255 after it: the bytes of an address
+_BEGIN, _MIDDLE, _END = "\U0010f200", "\U0010f201", "\U0010f202"
+_RESERVED = re.compile("[\U0010f100-\U0010f202]")
+_MARKED = re.compile(
+    f"{_BEGIN}([\U0010f100-\U0010f1ff]*){_MIDDLE}([^{_BEGIN}-{_END}]*){_END}"
+)  # fmt: skip
+_TAG = re.compile(r"</?([a-z0-9]+)((?:\s[^<>]*)?)>")
+_ADDRESS = re.compile(r'href="([^"]*)"')
+_TO_MARK = {byte: chr(_FIRST + byte) for byte in range(256)}
+
+
+def has_marks(text: str) -> bool:
+    """Return whether a text has marks."""
+    return _BEGIN in text
+
+
+def without_marks(text: str) -> str:
+    """Return a text without addresses and marks: the words of links stay."""
+    return _MARKED.sub(r"\2", text) if has_marks(text) else text
+
+
+def clean(text: str) -> str:
+    """Return a text that has no characters which are marks here."""
+    return text if text.isascii() else _RESERVED.sub(" ", text)
+
+
+def marked_text(minimal: str, resolved: dict[str, str | None]) -> str:
+    """Return Resiliparse's minimal HTML as text with marks.
+
+    `resolved` says where addresses lead; links to nowhere (None) are words like others.
+    """
+    parts: list[str] = []
+    address: str | None = None
+    begin = opened = 0
+    for tag in _TAG.finditer(minimal):
+        parts.append(clean(entities.unescape(minimal[begin : tag.start()])))
+        begin = tag.end()
+        if tag[1] != "a":
+            continue
+        if tag[0][1] != "/":
+            found = _ADDRESS.search(tag[2])
+            address = resolved.get(entities.unescape(found[1])) if found else None
+            opened = len(parts)
+        elif address is not None:
+            words = " ".join("".join(parts[opened:]).split())
+            parts[opened:] = [_link(address, words)]
+            address = None
+    parts.append(clean(entities.unescape(minimal[begin:])))
+    return "".join(parts)
+
+
+def _link(url: str, text: str) -> str:
+    marks = "".join(map(_TO_MARK.__getitem__, url.encode("utf-8", "replace")))
+    return f"{_BEGIN}{marks}{_MIDDLE}{text}{_END}"
+
+
+def split_marks(text: str) -> list[str]:
+    """Return text, then for each link its address, its words, and the text after it."""
+    parts = _MARKED.split(text)
+    for place in range(1, len(parts), 3):
+        data = bytes(ord(mark) - _FIRST for mark in parts[place])
+        parts[place] = data.decode("utf-8", "replace")
+    return parts
