@@ -27,6 +27,9 @@ class Source {
     virtual ~Source() = default;
     virtual std::size_t size() const = 0;
     virtual void read(std::size_t document, text::Scratch& scratch, Bag& bag) const = 0;
+
+    // The first document with a weight below 0; -1 if there is none, as in texts.
+    virtual std::int64_t first_below_zero() const { return -1; }
 };
 
 // Texts; they and the options must outlive this.
@@ -60,6 +63,16 @@ class ReadySource : public Source {
         const std::int64_t begin = offsets_[document], end = offsets_[document + 1];
         bag.features.assign(features_ + begin, features_ + end);
         bag.weights.assign(weights_ + begin, weights_ + end);
+    }
+    std::int64_t first_below_zero() const override {
+        std::size_t document = 0;
+        for (std::int64_t at = 0; at < offsets_[documents_]; ++at)
+            if (weights_[at] < 0) {
+                while (offsets_[document + 1] <= at)
+                    ++document;
+                return static_cast<std::int64_t>(document);
+            }
+        return -1;
     }
 
   private:

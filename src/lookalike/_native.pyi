@@ -119,6 +119,8 @@ class Source:
         offsets: NDArray[np.int64], features: NDArray[np.uint64], weights: NDArray[np.float64]
     ) -> Source: ...
     def __len__(self) -> int: ...
+    @property
+    def first_below_zero(self) -> int: ...
 
 class WeightKind(Enum):
     uniform = 0
@@ -159,6 +161,17 @@ def simhash(
     signatures: NDArray[np.uint8],
     sums: NDArray[np.float32] | None,
 ) -> None: ...
+def normal_simhash(
+    source: Source,
+    kind: WeightKind,
+    vocabulary: Vocabulary | None,
+    seed: int,
+    normals: NDArray[np.int16],
+    unit: float,
+    threads: int,
+    signatures: NDArray[np.uint8],
+    sums: NDArray[np.float32] | None,
+) -> None: ...
 def topsig(
     source: Source,
     kind: WeightKind,
@@ -168,6 +181,7 @@ def topsig(
     seed: int,
     terms_per_part: int,
     threads: int,
+    sums: NDArray[np.float32] | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8]]: ...
 def minhash(
     source: Source,
@@ -213,6 +227,13 @@ def project(
     matrix: NDArray[np.float32],
     threads: int,
     signatures: NDArray[np.uint8],
+) -> None: ...
+def project_with_sums(
+    vectors: NDArray[np.float32],
+    matrix: NDArray[np.float32],
+    threads: int,
+    signatures: NDArray[np.uint8],
+    sums: NDArray[np.float32],
 ) -> None: ...
 def jaccard(
     left_source: Source,

@@ -52,6 +52,8 @@ def signers() -> dict[str, Any]:
         "SimHash 64, tfidf": la.SimHash(64, weights="tfidf").fit(texts),
         "SimHash 64, log-count, characters": la.SimHash(64, la.Chars(4), "log-count"),
         "SimHash 64, english": la.SimHash(64, la.Words(stopwords="english", stem="english")),
+        "SimHash 136, normal, seed 3": la.SimHash(136, seed=3, vectors="gaussian"),
+        "SimHash 64, normal, tfidf": la.SimHash(weights="tfidf", vectors="gaussian").fit(texts),
         "TopSig 1024": la.TopSig(),
         "TopSig 256, fitted": la.TopSig(256).fit(texts),
         "MinHash 128": la.MinHash(),

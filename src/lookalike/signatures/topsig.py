@@ -11,13 +11,14 @@ from lookalike import _native
 from lookalike.checks import thread_count, whole_number
 from lookalike.features import FeatureKind, Weights, Words
 from lookalike.features.growing import GrowingArray
+from lookalike.signatures.bit_weights import BitWeightSigner
 from lookalike.signatures.signer import WeightedSigner
 from lookalike.signatures.simhash import signature_bits
 
 __all__ = ["TopSig"]
 
 
-class TopSig(WeightedSigner):
+class TopSig(WeightedSigner, BitWeightSigner):
     """Each term has a random ternary vector; a document is the sign of their weighted sum.
 
     Of every `density` neighbouring values of a term's vector one is not 0; half of these are +1,
@@ -53,8 +54,19 @@ class TopSig(WeightedSigner):
         signatures, parts = self._sign(documents, most, threads)
         return signatures, np.repeat(np.arange(len(parts)), parts)
 
+    def _sign_with_weights(
+        self, documents: Any, threads: SupportsIndex | None
+    ) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+        sums = GrowingArray((self.bits,), np.float32, documents)
+        signatures, _ = self._sign(documents, 0, threads, sums)
+        return signatures, sums.take()
+
     def _sign(
-        self, documents: Any, terms: int, threads: SupportsIndex | None
+        self,
+        documents: Any,
+        terms: int,
+        threads: SupportsIndex | None,
+        sums: GrowingArray | None = None,
     ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         weights = self.weights
         if weights.learns and weights.vocabulary is None:
@@ -72,6 +84,7 @@ class TopSig(WeightedSigner):
                 self.seed,
                 terms,
                 thread_count(threads),
+                None if sums is None else sums.block(len(source)),
             )
             parts.block(len(counts))[:] = counts
             signatures.block(int(counts.sum()))[:] = rows.reshape(-1, self.bits // 8)

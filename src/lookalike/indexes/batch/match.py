@@ -18,10 +18,10 @@ from lookalike.errors import ArgumentError
 from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.indexes.batch.chunks import Chunks, Matcher, MatchesSoFar
 from lookalike.indexes.batch.matchers import ByBlocks, ByFlips
+from lookalike.indexes.batch.merging_runs import sorted_run
+from lookalike.indexes.batch.own_matches import OwnMatches
 from lookalike.indexes.results import Matches
 from lookalike.indexes.rows import Rows
-from lookalike.indexes.tables.flip_sets import upper_bits
-from lookalike.indexes.tables.sorted_table import SortedTable, header_width
 from lookalike.indexes.tables.volatility import as_weights
 from lookalike.signatures import as_signatures
 from lookalike.storage import is_there
@@ -59,6 +59,7 @@ def match_batch(
     limit: SupportsIndex = DEFAULT_LIMIT,
     threads: SupportsIndex | None = None,
     progress: Progress | None = None,
+    duplicates: bool = False,
 ) -> Matches:
     """Find what is within the radius of each query in a signature file, then append the queries.
 
@@ -74,8 +75,12 @@ def match_batch(
     the file is looked up in it; exact.
 
     With `first=True` each query gets one match, the first that is met, and is not asked any more;
-    reading stops when all have one. Matches have the ids of the file. The batch itself is not
-    compared with itself.
+    reading stops when all have one. Matches have the ids of the file.
+
+    With `duplicates=True` each query is also compared with those before it in the batch, exactly
+    and before the file is read: a match among them has the id that it is appended with (with
+    `append=False`: that it would get now). With `first`, that is the nearest, of equals the
+    earliest. Without, queries of a batch do not find each other.
 
     Afterwards, unless `append=False`, the queries are sorted and appended as one run, whole or not
     at all, with `ids`, or the numbers that follow the largest id of the file.
@@ -92,6 +97,7 @@ def match_batch(
     size = None if chunk is None else whole_number("chunk", chunk, at_least=1)
     names = None if ids is None else Rows.of(rows, ids).all_ids()
     one, keep = flag("first", first), flag("append", append)
+    own = OwnMatches(rows, near, workers) if flag("duplicates", duplicates) else None
     hear = callback("progress", progress)
     values = None if weights is None else as_weights(weights, len(rows), bits)
     tries = None if flips is None else whole_number("flips", flips, at_least=0)
@@ -114,15 +120,17 @@ def match_batch(
             "same"
         )
     found = MatchesSoFar(len(rows), one, most, near)
+    if own is not None:
+        own.match(found)
     chunks = chunks_for(store, len(rows), size, matcher.joins_runs)
     _match(chunks, matcher, found, len(store), hear)
-    matches = found.matches(matcher.exact)
+    first_id = store.largest_id + 1 if names is None else 0
     if keep:
-        header = upper_bits(bits, min(header_width(len(rows)), bits))
-        table = SortedTable.build(rows, header, workers)
-        own = np.arange(len(rows)) if names is None else names
-        store.append(table.signatures, own[table.rows], number_on=names is None)
-    return matches
+        numbers = np.arange(len(rows)) if names is None else names
+        first_id = store.append(*sorted_run(rows, numbers, workers), number_on=names is None)
+    if own is not None:
+        own.name(found, np.arange(len(rows)) + first_id if names is None else names)
+    return found.matches(matcher.exact)
 
 
 def chunks_for(
