@@ -35,6 +35,7 @@ IN_WORDS = {
     "3, or a scan where that is quicker", "as many as there are in the file", "as in the file",
     "some of the collection, each looked for among the others",
     "a sample of the signatures, each looked for among the others",
+    "flips if QUERIES have weights, else blocks",
     "signature, if there is one", "what the signatures estimate, jaccard or cosine",
 }  # fmt: skip
 """Defaults that are no values; what they mean has tests of its own."""
@@ -70,6 +71,7 @@ USED: dict[tuple[str, str], Callable[[], str]] = {
     ("sign", "--weights"): lambda: DedupSettings(method="simhash").signer().weights.kind,  # type: ignore[union-attr]
     ("compare", "--ngram"): lambda: str(compare_texts("a b", "a c").shingles.ngram),
     ("collection create", "--seed"): lambda: str(la.SimHash().seed),
+    ("match", "--recall"): lambda: default_of(la.match_batch, "recall"),
     ("index", "--radius"): lambda: default_of(la.BlockIndex, "radius"),
     **{
         (command, "--max-document"): lambda: f"{opened().max_document >> 20}MiB"

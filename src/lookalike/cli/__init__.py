@@ -24,7 +24,7 @@ from lookalike.storage.unfinished import remove_unfinished
 __all__ = ["COMMANDS", "main"]
 
 COMMANDS = (
-    "dedup", "compare", "sign", "index", "search", "pairs", "collection", "plan", "demo",
+    "dedup", "compare", "sign", "index", "search", "match", "pairs", "collection", "plan", "demo",
     "evaluate", "kernels", "completion",
 )  # fmt: skip
 

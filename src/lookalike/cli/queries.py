@@ -13,12 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.cli.arguments import corpus_of
+from lookalike.cli.flip_options import no_weights
 from lookalike.cli.output import warn, warn_left_out
 from lookalike.corpora import Problems
 from lookalike.corpora.columns import find_columns, id_strings, text_strings
 from lookalike.errors import ArgumentError, Said, SignatureError
-from lookalike.indexes import Index, open_index
+from lookalike.indexes import Index
+from lookalike.indexes.files import open_with_weights
 from lookalike.shown import shown
+from lookalike.signatures.bit_weights import BitWeightSigner
 from lookalike.signatures.signer import DocumentSigner
 
 AT_A_TIME = 1 << 12
@@ -37,6 +40,8 @@ class Queries:
     """None where there are signatures alone."""
     empty: frozenset[int] = frozenset()
     """Those that have no words, and so nothing to look for."""
+    weights: NDArray[Any] | None = None
+    """Behind the bits, where they were asked for."""
 
 
 def take_files(options: argparse.Namespace) -> None:
@@ -69,16 +74,24 @@ def _is_file(query: str) -> bool:
         return False
 
 
-def queries_of(options: argparse.Namespace, index: Index) -> Iterator[Queries]:
-    """Yield what is looked for, some at a time."""
+def queries_of(
+    options: argparse.Namespace, index: Index, *, weighted: bool = False
+) -> Iterator[Queries]:
+    """Yield what is looked for, some at a time; `weighted`: with the weights behind its bits."""
     if options.signatures is not None:
-        yield from _signature_queries(options.signatures, index)
+        yield from _signature_queries(options.signatures, index, weighted)
         return
     signer = text_signer(index, options.index)
+    if weighted and not isinstance(signer, BitWeightSigner):
+        raise ArgumentError(
+            f"{options.index} was signed by ",
+            signer.said(),
+            ", whose bits have no weights; leave --recall and --flips out",
+        )
     if options.queries:
         for begin in range(0, len(options.queries), AT_A_TIME):
             texts = options.queries[begin : begin + AT_A_TIME]
-            yield _signed(texts, texts, signer, options.threads)
+            yield _signed(texts, texts, signer, options.threads, weighted)
         return
     corpus = corpus_of([options.file], options)
     columns = find_columns(corpus, options.text, options.id)
@@ -91,13 +104,15 @@ def queries_of(options: argparse.Namespace, index: Index) -> Iterator[Queries]:
             labels = id_strings(batch.column(1), row).to_pylist()
         for begin in range(0, len(texts), AT_A_TIME):
             part = slice(begin, begin + AT_A_TIME)
-            yield _signed(labels[part], texts[part], signer, options.threads)
+            yield _signed(labels[part], texts[part], signer, options.threads, weighted)
         row += len(texts)
     warn_left_out(problems.bad, problems.examples)
 
 
-def _signature_queries(path: Path, index: Index) -> Iterator[Queries]:
-    queries = open_index(path)
+def _signature_queries(path: Path, index: Index, weighted: bool) -> Iterator[Queries]:
+    queries, weights = open_with_weights(path)
+    if weighted and weights is None:
+        raise no_weights(path)
     both = (queries.signer, index.signer)
     if both[0] is not None and both[1] is not None and both[0] != both[1]:
         raise SignatureError(
@@ -111,7 +126,8 @@ def _signature_queries(path: Path, index: Index) -> Iterator[Queries]:
     for begin in range(0, len(ids), AT_A_TIME):
         part = slice(begin, begin + AT_A_TIME)
         labels: Any = [queries.name(id) for id in ids[part].tolist()]
-        yield Queries(labels, signatures[part])
+        behind = weights[part] if weighted and weights is not None else None
+        yield Queries(labels, signatures[part], weights=behind)
 
 
 def text_signer(index: Index, path: Path) -> DocumentSigner:
@@ -132,9 +148,17 @@ def text_signer(index: Index, path: Path) -> DocumentSigner:
 
 
 def _signed(
-    labels: Sequence[str | int], texts: list[str], signer: DocumentSigner, threads: int | None
+    labels: Sequence[str | int],
+    texts: list[str],
+    signer: DocumentSigner,
+    threads: int | None,
+    weighted: bool = False,
 ) -> Queries:
     counts = signer.feature_counts(texts, threads=threads)
-    signatures = signer.sign(texts, threads=threads)
+    weights = None
+    if weighted and isinstance(signer, BitWeightSigner):
+        signatures, weights = signer.sign_with_weights(texts, threads=threads)
+    else:
+        signatures = signer.sign(texts, threads=threads)
     empty = frozenset(np.flatnonzero(counts == 0).tolist())
-    return Queries(labels, signatures, texts, empty)
+    return Queries(labels, signatures, texts, empty, weights)

@@ -14,6 +14,7 @@ from lookalike.checks import whole_number
 from lookalike.cli.answers import LONGEST_ID, Found, Lines, Table
 from lookalike.cli.arguments import add_corpus_options, add_threads, add_threshold, radius_of
 from lookalike.cli.command import add_number, add_switch
+from lookalike.cli.flip_options import add_flip_options, flip_settings, needs_weights
 from lookalike.cli.origin import Origin, add_origin
 from lookalike.cli.output import warn
 from lookalike.cli.queries import Queries, queries_of, take_files
@@ -44,6 +45,10 @@ Texts are signed as the indexed documents were. A minhash index finds texts that
 five words: copies and edited copies. To search by a few words, sign single words, in many bits,
 and let it learn which words are rare: sign --method simhash --ngram 1 --bits 1024 --fit.
 
+An index of flips answers --radius exactly, by all flips. With --recall R it tries the likeliest
+ones alone, by the weights behind the bits of the queries: texts are signed with them, files of
+signatures have them from `sign --bit-weights`. --first stops at the first match of each query.
+
 exit status:
   0 done, found or not; 1 an error, 2 wrong usage, 130 interrupted
 
@@ -52,6 +57,7 @@ examples:
   lookalike search index.lookalike --file new.jsonl --radius 100 --json
   lookalike search index.lookalike new.jsonl --threshold 0.8 --in corpus.jsonl --columns title,url
   lookalike search index.lookalike --signatures queries.npy -k 1 --exact
+  lookalike search flips.lookalike --file new.jsonl --radius 3 --recall 0.95 --first
 """
 
 
@@ -94,6 +100,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "of an index of slices: bits of a slice that may differ (default: 3, or a scan where that "
         "is quicker)",
     )
+    add_flip_options(group)
     add_threads(group)
     add_switch(
         group, "--no-verify", "do not read the whole index first to see whether it is damaged"
@@ -140,9 +147,10 @@ def _answers(
     options: argparse.Namespace, index: Index, settings: dict[str, Any]
 ) -> Iterator[tuple[Queries, list[_Answer]]]:
     """Yield what the index finds."""
-    for queries in queries_of(options, index):
+    for queries in queries_of(options, index, weighted=needs_weights(options)):
         if "radius" in settings:
-            found: Neighbors | Matches = index.within(queries.signatures, **settings)
+            behind = {} if queries.weights is None else {"weights": queries.weights}
+            found: Neighbors | Matches = index.within(queries.signatures, **settings, **behind)
         else:
             found = index.search(queries.signatures, **settings)
         exact = (
@@ -210,6 +218,7 @@ def _settings(options: argparse.Namespace, index: Index, origin: Origin | None) 
     else:
         # More than there are is all of them.
         settings["k"] = min(whole_number("k", options.k, at_least=1), max(1, len(index)))
+    settings |= flip_settings(options, index)
     sliced = isinstance(index, SliceIndex) or (
         isinstance(index, ShardedIndex) and bool(index.slice_indexes())
     )

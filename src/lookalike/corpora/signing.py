@@ -69,7 +69,7 @@ def sign_corpus(
             f"{path}: expected a name that ends in {' or '.join(SIGNATURE_SUFFIXES)}"
         )
     if weighted:
-        _check_weighted(signer, path)
+        check_weighted(signer, path)
     tell = progress or (lambda step, share: None)
     identity = corpus.identity()
     count = thread_count(threads)
@@ -114,16 +114,19 @@ def sign_corpus(
         )
 
 
-def _check_weighted(signer: DocumentSigner, path: Path) -> None:
+def check_weighted(signer: DocumentSigner, path: Path) -> None:
+    """Refuse to keep weights that there are not, or where there is no room for them."""
     if not isinstance(signer, BitWeightSigner):
         raise ArgumentError(
             Said("weighted", "--bit-weights"),
-            " goes with SimHash and TopSig, whose bits are signs of numbers; leave it out",
+            " goes with ",
+            Said("SimHash and TopSig", "--method simhash or topsig"),
+            ", whose bits are signs of sums; leave it out",
         )
     if path.suffix != ".lookalike":
         raise ArgumentError(
             Said("weighted", "--bit-weights"),
-            f" goes with NAME.lookalike, which has room for them, and not with {path}",
+            f" goes with NAME.lookalike, and the output is {path}; give another name",
         )
 
 

@@ -92,7 +92,8 @@ def save_signatures(
             )
         arrays |= names.arrays("id")
     if weights is not None:
-        arrays[_WEIGHTS] = as_bit_weights(weights, rows)
+        # Their bytes as unsigned numbers: older versions know no others of 16 bits.
+        arrays[_WEIGHTS] = as_bit_weights(weights, rows).view(np.uint16)
     write_container(target, {"kind": "signatures", **meta}, arrays)
 
 
@@ -131,7 +132,7 @@ def weights_in(container: Container, rows: NDArray[np.uint8]) -> NDArray[np.int1
     """Return the weights that a container of signatures has, or None."""
     if _WEIGHTS not in container:
         return None
-    weights: NDArray[np.int16] = container.array(_WEIGHTS, np.int16, 2)
+    weights = container.array(_WEIGHTS, np.uint16, 2).view(np.int16)
     if weights.shape != (len(rows), 8 * rows.shape[1]):
         raise CorruptIndexError(
             f"{container.path}: the weights do not fit the signatures; it is damaged"

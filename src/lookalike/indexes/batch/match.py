@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lookalike.checks import callback, file_path, flag, one_of, share, thread_count, whole_number
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, Said
 from lookalike.indexes.base import DEFAULT_LIMIT
-from lookalike.indexes.batch.chunks import Chunks, Matcher, MatchesSoFar
+from lookalike.indexes.batch.chunks import Chunks, Ids, Matcher, MatchesSoFar
 from lookalike.indexes.batch.matchers import ByBlocks, ByFlips
 from lookalike.indexes.batch.merging_runs import sorted_run
 from lookalike.indexes.batch.own_matches import OwnMatches
@@ -29,7 +29,7 @@ from lookalike.storage import is_there
 if TYPE_CHECKING:
     from lookalike.indexes.batch.signature_file import SignatureFile
 
-__all__ = ["Progress", "chunks_for", "match_batch"]
+__all__ = ["Progress", "chunks_for", "match_and_append", "match_batch"]
 
 Progress = Callable[[int, int], None]
 """Called with how many signatures of the file have been read, and how many there are."""
@@ -85,6 +85,48 @@ def match_batch(
     Afterwards, unless `append=False`, the queries are sorted and appended as one run, whole or not
     at all, with `ids`, or the numbers that follow the largest id of the file.
     """
+    return match_and_append(
+        file,
+        queries,
+        radius,
+        method=method,
+        weights=weights,
+        flips=flips,
+        recall=recall,
+        first=first,
+        tables=tables,
+        ids=ids,
+        append=append,
+        chunk=chunk,
+        limit=limit,
+        threads=threads,
+        progress=progress,
+        duplicates=duplicates,
+    )[0]
+
+
+def match_and_append(
+    file: str | os.PathLike[str],
+    queries: ArrayLike,
+    radius: SupportsIndex,
+    *,
+    method: str,
+    weights: ArrayLike | None,
+    flips: SupportsIndex | None,
+    recall: SupportsFloat,
+    first: bool,
+    tables: SupportsIndex | None,
+    ids: ArrayLike | None,
+    append: bool,
+    chunk: SupportsIndex | None,
+    limit: SupportsIndex,
+    threads: SupportsIndex | None,
+    progress: Progress | None,
+    duplicates: bool,
+) -> tuple[Matches, Ids]:
+    """Do what `match_batch` does; return the matches, and the ids that queries were appended with
+    or would have been.
+    """
     from lookalike.indexes.batch.signature_file import (
         SignatureFile,  # not needed to search, so not at import
     )
@@ -113,7 +155,10 @@ def match_batch(
     elif keep:
         store = SignatureFile.create(path, bits, exist_ok=True)  # another process may be quicker
     else:
-        raise ArgumentError(f"there is no file {path}; with append=True it is made")
+        raise ArgumentError(
+            f"there is no file {path}; ",
+            Said("with append=True it is made", "without --no-append it is made"),
+        )
     if store.bits != bits:
         raise ArgumentError(
             f"queries have {bits} bits, the signatures of {store.path} {store.bits}; expected the "
@@ -128,9 +173,10 @@ def match_batch(
     if keep:
         numbers = np.arange(len(rows)) if names is None else names
         first_id = store.append(*sorted_run(rows, numbers, workers), number_on=names is None)
+    called = np.arange(len(rows)) + first_id if names is None else names
     if own is not None:
-        own.name(found, np.arange(len(rows)) + first_id if names is None else names)
-    return found.matches(matcher.exact)
+        own.name(found, called)
+    return found.matches(matcher.exact), called
 
 
 def chunks_for(
