@@ -191,12 +191,21 @@ def chunks_for(
 def _match(
     chunks: Chunks, matcher: Matcher, found: MatchesSoFar, total: int, progress: Progress | None
 ) -> None:
-    """Read the file and gather matches, until there is nothing left to be asked."""
-    matcher.prepare(chunks.sizes())
-    done = 0
-    reading = iter(chunks)
-    while found.left and (chunk := next(reading, None)) is not None:
-        matcher.match(chunk, found)
-        done += len(chunk.ids)
-        if progress is not None:
-            progress(done, total)
+    """Read the file and gather matches, until there is nothing left to be asked.
+
+    What was matched has been verified in the end, also if reading ended early.
+    """
+    from lookalike.indexes.batch.run_reading import read_ahead  # brings threads, not at import
+
+    sizes = chunks.sizes()
+    matcher.prepare(sizes)
+    done, chunk = 0, None
+    with read_ahead(iter(chunks), len(sizes)) as reading:
+        while found.left and (following := next(reading, None)) is not None:
+            chunk = following
+            matcher.match(chunk, found)
+            done += len(chunk.ids)
+            if progress is not None:
+                progress(done, total)
+    if chunk is not None:
+        chunk.verify()

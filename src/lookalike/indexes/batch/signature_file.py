@@ -23,7 +23,6 @@ from lookalike.indexes.batch.run_headers import (
     PAGE,
     Layout,
     Run,
-    cut_short,
     end_page,
     file_header,
     pages,
@@ -32,11 +31,11 @@ from lookalike.indexes.batch.run_headers import (
     run_header,
     write_at,
 )
+from lookalike.indexes.batch.run_reading import RunReader
 from lookalike.indexes.rows import as_ids
 from lookalike.signatures import as_signatures
 from lookalike.signatures.arrays import MAX_BITS
 from lookalike.storage.atomic import new_file, whole_file
-from lookalike.storage.mapped import checksums
 
 __all__ = ["SignatureFile"]
 
@@ -124,36 +123,26 @@ class SignatureFile:
         """Return signatures and ids of a run, mapped; raise if they are not what was written."""
         return self._read_run(self._seen, run)
 
+    def reader(self, run: SupportsIndex) -> RunReader:
+        """Return a run to be read from beginning to end, and verified when all of it was."""
+        return self._reader(self._seen, run)
+
     def _read_run(
         self, seen: _Seen, run: SupportsIndex
     ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        reader = self._reader(seen, run)
+        return reader.take(reader.count)
+
+    def _reader(self, seen: _Seen, run: SupportsIndex) -> RunReader:
         layout = seen.layout
         if not layout.runs:
             raise ArgumentError(f"{self.path} has no runs to read")
         number = whole_number("run", run, at_least=0, at_most=len(layout.runs) - 1)
-        own, width = layout.runs[number], layout.width
-        size = own.count * width
-        begin = own.offset + PAGE
-        parts = [(begin, size), (begin + pages(size), 8 * own.count)]
-        if not own.count:
-            return np.empty((0, width), np.uint8), np.empty(0, np.int64)
         try:
             mapping = mmap.mmap(seen.file.descriptor, 0, access=mmap.ACCESS_READ)
         except (OSError, ValueError) as error:
             raise FileError(f"{self.path} cannot be read: {error}") from error
-        if len(mapping) < sum(parts[1]):
-            raise cut_short(self.path, len(mapping), own.offset, sum(parts[1]))
-        wanted = (own.signatures_checksum, own.ids_checksum)
-        found = checksums(mapping, parts)
-        for name, one, other in zip(("signatures", "ids"), found, wanted, strict=True):
-            if one != other:
-                raise CorruptIndexError(
-                    f"{self.path}: the {name} of run {number} have the checksum {one:016x}, the "
-                    f"file says {other:016x}; it is damaged, restore it"
-                )
-        signatures = np.frombuffer(mapping, np.uint8, size, begin).reshape(own.count, width)
-        ids = np.frombuffer(mapping, "<i8", own.count, parts[1][0])
-        return signatures, ids.astype(np.int64, copy=False)
+        return RunReader(self.path, mapping, number, layout.runs[number], layout.width)
 
     def each_run(self) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int64]]]:
         """Yield signatures and ids of all runs, one after the other."""
