@@ -8,7 +8,7 @@ import mmap
 import os
 import weakref
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import SupportsIndex
 
@@ -171,7 +171,8 @@ class SignatureFile:
                 self._give_an_end(descriptor, layout)
             first = layout.largest_id + 1 if counted else 0
             names = np.ascontiguousarray(own + first, "<i8")
-            run = self._write_parts(descriptor, layout, rows, names)
+            file = self._file_of(descriptor)
+            run, end = self._write_parts(descriptor, layout, rows, names)
             try:
                 write_at(descriptor, layout.end, run_header(run))
                 os.fsync(descriptor)
@@ -180,7 +181,8 @@ class SignatureFile:
                     f"{self.path} may have been appended to, or not: {error}; open it again "
                     "and look before you append once more"
                 ) from error
-            self._look_again()
+            # Nothing may fail from here on: it has been appended.
+            self._seen = _Seen(file, replace(layout, version=2, runs=(*layout.runs, run), end=end))
         return first
 
     def compact(self, *, threads: SupportsIndex | None = None) -> None:
@@ -192,14 +194,18 @@ class SignatureFile:
         stays as it is.
         """
         workers = thread_count(threads)
-        with self._locked():
-            self._look_again()
-            layout = self._seen.layout
+        with self._locked() as (descriptor, layout):
+            self._seen = _Seen(self._file_of(descriptor), layout)
             if len(layout.runs) < 2:
                 return
             with whole_file(self.path) as temporary:
                 write_merged(temporary, list(self.each_run()), layout.width, workers)
-            self._look_again()
+            try:
+                self._seen = SignatureFile(self.path)._seen
+            except FileError as error:
+                raise FileError(
+                    f"{self.path} has been compacted, but: {error}; open it again"
+                ) from error
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[tuple[int, Layout]]:
@@ -218,12 +224,12 @@ class SignatureFile:
         except OSError as error:
             raise FileError(f"{self.path} cannot be written: {error}") from error
 
-    def _look_again(self) -> None:
-        """See the file that has the name now, as it is now; to be called under the lock."""
-        file = self._seen.file
-        if not os.path.samestat(os.fstat(file.descriptor), self.path.stat()):
-            file = _Held(self.path)
-        self._seen = _Seen(file, read_layout(self.path, file.descriptor))
+    def _file_of(self, descriptor: int) -> _Held:
+        """Return the file that is locked, held open for reading."""
+        held = self._seen.file
+        if os.path.samestat(os.fstat(held.descriptor), os.fstat(descriptor)):
+            return held
+        return _Held(self.path)
 
     def _write_parts(
         self,
@@ -231,8 +237,11 @@ class SignatureFile:
         layout: Layout,
         signatures: NDArray[np.uint8],
         ids: NDArray[np.int64],
-    ) -> Run:
-        """Write a run and a new end behind the old one, which stays where it is."""
+    ) -> tuple[Run, int]:
+        """Write a run and a new end behind the old one, which stays where it is.
+
+        Returns what the header of the run will say, and where the end is.
+        """
         at = layout.end + PAGE
         os.ftruncate(descriptor, at)  # of what was never finished
         found = []
@@ -243,7 +252,7 @@ class SignatureFile:
         run = Run(layout.end, len(ids), int(ids.max(initial=-1)), found[0], found[1])
         write_at(descriptor, at, end_page(at, (*layout.runs, run)))
         os.fsync(descriptor)
-        return run
+        return run, at
 
     def _give_an_end(self, descriptor: int, layout: Layout) -> None:
         """Turn a file of version 1 into one of version 2; it can be read at any time."""
