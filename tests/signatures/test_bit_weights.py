@@ -193,3 +193,17 @@ def test_sets_refuse_weights_below_zero(name: str, call: Callable[[Any], Any]) -
     pages[8_195] = {"a": 2.0, "b": -1.0}
     with pytest.raises(DocumentError, match="document 8195 has a feature that weighs less than 0"):
         call(pages)
+
+
+def test_dedup_counts_them_by_cosine_and_refuses_them_by_sets() -> None:
+    texts = ["one two three four five six seven", "one two three four five six eight"]
+    doubtful = {"one", "two"}
+
+    def signed(text: str) -> dict[str, float]:
+        return {word: -1.0 if word in doubtful else 1.0 for word in text.split()}
+
+    result = la.dedup(texts, method="simhash", bits=512, features=signed, threshold=0.8)
+    assert result.keep.tolist() == [True, False]
+    for settings in ({}, {"exact": True}, {"measure": "containment"}):
+        with pytest.raises(DocumentError, match="weighs less than 0"):
+            la.dedup(texts, features=signed, **settings)
