@@ -38,7 +38,7 @@ INTERNAL = {
     *("FlipIndex.measured", "FlipIndex.of_sorted", "FlipIndex.within_checked"),
     *("KeyMatches.kept",),
     *("FlipTuning.of", "FlipTuning.restored", "SliceIndex.search_settings", "SliceIndex.top"),
-    *("from_container", "sources", "with_features"),
+    *("SignatureFile.reader", "from_container", "sources", "with_features"),
 }
 """For other modules, which have checked the arguments; a bare name is that method of any class."""
 
