@@ -1,13 +1,18 @@
-"""A batch against a collection on disk: flips beside blocks, the file read from the page cache."""
+"""A batch against a collection on disk: flips beside blocks, the file read from the page cache, and
+once from the disk itself.
+"""
 
 from __future__ import annotations
 
+import os
 import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import ArrayLike
 from papers.generated import GeneratedFingerprints, generate_fingerprints
 
 import lookalike as la
@@ -21,6 +26,7 @@ __all__ = ["batch"]
 RADIUS = 3
 RECALL = 0.95
 EFFORT = Effort(rounds=3, seconds=8.0)
+_PARTS = 8
 
 
 def batch(name: str, count: int, asked: int) -> QualityResult:
@@ -56,6 +62,10 @@ def batch(name: str, count: int, asked: int) -> QualityResult:
                 entries.append(
                     Entry(_label("flips", only, label), ask, asked, partial(_recall, truth, only))
                 )
+        for label, ready in (("in parts", _keep), ("in parts, from the disk", _drop)):
+            ask = partial(_in_parts, files["one run"], queries, weights, flips[False], ready)
+            judge = partial(_recall, truth, False)
+            entries.append(Entry(_label("flips", False, f"one run {label}"), ask, asked, judge))
         for only in (False, True):
             ask = partial(
                 la.match_batch,
@@ -125,6 +135,35 @@ def _file(path: Path, signatures: np.ndarray[tuple[int], np.dtype[np.uint64]], s
         order = np.argsort(part)
         store.append(part[order].view(np.uint8).reshape(-1, 8), begin + order)
     return path
+
+
+def _in_parts(
+    path: Path,
+    queries: ArrayLike,
+    weights: ArrayLike,
+    flips: int,
+    ready: Callable[[Path], None],
+) -> la.Matches:
+    """Match with a file in eight chunks, the next of which is read while one is matched."""
+    ready(path)
+    chunk = -(-len(SignatureFile(path)) // _PARTS)
+    return la.match_batch(
+        path, queries, RADIUS, weights=weights, flips=flips, append=False, chunk=chunk, threads=1
+    )
+
+
+def _keep(path: Path) -> None:
+    """Leave the file where it is, in memory."""
+
+
+def _drop(path: Path) -> None:
+    """Let the system forget what it has read of a file."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)  # what was not written yet cannot be forgotten
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    finally:
+        os.close(descriptor)
 
 
 def _recall(truth: la.Matches, first: bool, answer: la.Matches) -> Quality:

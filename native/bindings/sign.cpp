@@ -19,11 +19,24 @@ using Offsets = IdArray;
 using FeatureArray = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using WeightArray = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using VectorArray = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using NormalArray = nb::ndarray<const std::int16_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using MinimaArray = nb::ndarray<const std::uint32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 template <class Rows>
 void expect_documents(const BoundSource& source, const Rows& rows) {
     expect(rows.shape(0) == source.source->size(), "rows of another number than documents");
+}
+
+using Sums = OutputArray<float, 2>;
+
+void expect_sums(const Sums& sums, const OutputArray<std::uint8_t, 2>& signatures) {
+    expect_shape(sums, {signatures.shape(0), 8 * signatures.shape(1)},
+                 "sums of another shape than bits");
+}
+
+void expect_sums(const std::optional<Sums>& sums, const OutputArray<std::uint8_t, 2>& signatures) {
+    if (sums)
+        expect_sums(*sums, signatures);
 }
 
 void expect_permutations(const std::vector<std::uint32_t>& factors,
@@ -101,7 +114,9 @@ void bind_sources(nb::module_& module) {
             },
             "offsets"_a.noconvert(), "features"_a.noconvert(), "weights"_a.noconvert())
         .def_static("of_kinds", &combined_source, "sources"_a, "factors"_a)
-        .def("__len__", [](const BoundSource& self) { return self.source->size(); });
+        .def("__len__", [](const BoundSource& self) { return self.source->size(); })
+        .def_prop_ro("first_below_zero",
+                     [](const BoundSource& self) { return self.source->first_below_zero(); });
 }
 
 void bind_vocabulary(nb::module_& module) {
@@ -197,11 +212,9 @@ void bind_signers(nb::module_& module) {
         "simhash",
         [](const BoundSource& source, WeightKind kind, const Vocabulary* vocabulary,
            std::uint64_t seed, std::size_t threads, const OutputArray<std::uint8_t, 2>& signatures,
-           const std::optional<OutputArray<float, 2>>& sums) {
+           const std::optional<Sums>& sums) {
             expect_documents(source, signatures);
-            if (sums)
-                expect_shape(*sums, {signatures.shape(0), 8 * signatures.shape(1)},
-                             "sums of another shape than bits");
+            expect_sums(sums, signatures);
             const nb::gil_scoped_release nogil;
             sign::simhash(*source.source, kind, vocabulary, signatures.shape(1), seed,
                           work_on(threads), signatures.data(), sums ? sums->data() : nullptr);
@@ -210,21 +223,43 @@ void bind_signers(nb::module_& module) {
         "signatures"_a.noconvert(), "sums"_a.noconvert().none());
 
     module.def(
+        "normal_simhash",
+        [](const BoundSource& source, WeightKind kind, const Vocabulary* vocabulary,
+           std::uint64_t seed, const NormalArray& normals, double unit, std::size_t threads,
+           const OutputArray<std::uint8_t, 2>& signatures, const std::optional<Sums>& sums) {
+            expect_documents(source, signatures);
+            expect_shape(normals, {std::size_t{1} << 15}, "normals that 15 bits do not choose");
+            expect_sums(sums, signatures);
+            const nb::gil_scoped_release nogil;
+            sign::normal_simhash(*source.source, kind, vocabulary, signatures.shape(1), seed,
+                                 normals.data(), unit, work_on(threads), signatures.data(),
+                                 sums ? sums->data() : nullptr);
+        },
+        "source"_a, "kind"_a, "vocabulary"_a.none(), "seed"_a, "normals"_a.noconvert(), "unit"_a,
+        "threads"_a, "signatures"_a.noconvert(), "sums"_a.noconvert().none());
+
+    module.def(
         "topsig",
         [](const BoundSource& source, WeightKind kind, const Vocabulary* vocabulary,
            std::size_t bytes, std::size_t density, std::uint64_t seed, std::size_t terms_per_part,
-           std::size_t threads, bool masked) {
+           std::size_t threads, bool masked, const std::optional<Sums>& sums) {
+            if (sums) {
+                expect(terms_per_part == 0, "sums of documents in parts");
+                expect_shape(*sums, {source.source->size(), 8 * bytes},
+                             "sums of another shape than bits");
+            }
             std::vector<std::int64_t> parts;
             std::vector<std::uint8_t> signatures, masks;
             {
                 const nb::gil_scoped_release nogil;
                 sign::topsig(*source.source, kind, vocabulary, bytes, density, seed, terms_per_part,
-                             work_on(threads), parts, signatures, masked ? &masks : nullptr);
+                             work_on(threads), parts, signatures, masked ? &masks : nullptr,
+                             sums ? sums->data() : nullptr);
             }
             return tuple_of(parts, signatures, masks);
         },
         "source"_a, "kind"_a, "vocabulary"_a.none(), "bytes"_a, "density"_a, "seed"_a,
-        "terms_per_part"_a, "threads"_a, "masked"_a);
+        "terms_per_part"_a, "threads"_a, "masked"_a, "sums"_a.noconvert().none() = nb::none());
 
     module.def(
         "minhash",
@@ -315,6 +350,22 @@ void bind_signers(nb::module_& module) {
                           signatures.shape(1), work_on(threads), signatures.data());
         },
         "vectors"_a.noconvert(), "matrix"_a.noconvert(), "threads"_a, "signatures"_a.noconvert());
+
+    module.def(
+        "project_with_sums",
+        [](const VectorArray& vectors, const VectorArray& matrix, std::size_t threads,
+           const OutputArray<std::uint8_t, 2>& signatures, const Sums& sums) {
+            expect(signatures.shape(0) == vectors.shape(0), "signatures of other vectors");
+            expect_shape(matrix, {vectors.shape(1), 8 * signatures.shape(1)},
+                         "a matrix of another shape");
+            expect_sums(sums, signatures);
+            const nb::gil_scoped_release nogil;
+            sign::project_with_sums(vectors.data(), vectors.shape(0), vectors.shape(1),
+                                    matrix.data(), signatures.shape(1), work_on(threads),
+                                    signatures.data(), sums.data());
+        },
+        "vectors"_a.noconvert(), "matrix"_a.noconvert(), "threads"_a, "signatures"_a.noconvert(),
+        "sums"_a.noconvert());
 
     module.def(
         "jaccard",

@@ -48,6 +48,9 @@ class Source {
         bag.clear();
         append(document, scratch, bag);
     }
+
+    // The first document with a weight below 0; -1 if there is none, as in texts.
+    virtual std::int64_t first_below_zero() const { return -1; }
 };
 
 // Texts; they and the options must outlive this.
@@ -83,6 +86,16 @@ class ReadySource : public Source {
         bag.weights.resize(bag.features.size(), 1.0);
         bag.features.insert(bag.features.end(), features_ + begin, features_ + end);
         bag.weights.insert(bag.weights.end(), weights_ + begin, weights_ + end);
+    }
+    std::int64_t first_below_zero() const override {
+        std::size_t document = 0;
+        for (std::int64_t at = 0; at < offsets_[documents_]; ++at)
+            if (weights_[at] < 0) {
+                while (offsets_[document + 1] <= at)
+                    ++document;
+                return static_cast<std::int64_t>(document);
+            }
+        return -1;
     }
 
   private:

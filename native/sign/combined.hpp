@@ -36,6 +36,16 @@ class CombinedSource : public Source {
         }
     }
 
+    std::int64_t first_below_zero() const override {
+        std::int64_t first = -1;
+        for (const Part& part : parts_) {
+            const std::int64_t found = part.source->first_below_zero();
+            if (found >= 0 && (first < 0 || found < first))
+                first = found;
+        }
+        return first;
+    }
+
   private:
     // Arbitrary, and far from what seeds of signers come to.
     static constexpr std::uint64_t kKinds = 0x6c62272e07bb0142u;

@@ -66,4 +66,28 @@ void project(const float* vectors, std::size_t count, std::size_t dimensions, co
     });
 }
 
+void project_with_sums(const float* vectors, std::size_t count, std::size_t dimensions,
+                       const float* matrix, std::size_t bytes, Work work, std::uint8_t* signatures,
+                       float* sums) {
+    const std::size_t bits = 8 * bytes;
+    per_document(count, work, std::vector<double>{}, [&](auto& products, std::size_t row) {
+        const float* const vector = vectors + row * dimensions;
+        products.assign(bits, 0);
+        for (std::size_t dimension = 0; dimension < dimensions; ++dimension) {
+            const auto value = static_cast<double>(vector[dimension]);
+            const float* const column = matrix + dimension * bits;
+            for (std::size_t bit = 0; bit < bits; ++bit)
+                products[bit] += value * static_cast<double>(column[bit]);
+        }
+        const double norm = length(vector, dimensions, 1);
+        std::uint8_t* const signature = signatures + row * bytes;
+        std::fill(signature, signature + bytes, std::uint8_t{0});
+        for (std::size_t bit = 0; bit < bits; ++bit) {
+            signature[bit / 8] |=
+                static_cast<std::uint8_t>((products[bit] >= 0 ? 1 : 0) << (bit % 8));
+            sums[row * bits + bit] = norm == 0 ? 0.0f : static_cast<float>(products[bit] / norm);
+        }
+    });
+}
+
 }  // namespace lookalike::sign

@@ -29,15 +29,25 @@ void count_distinct(const Source& source, Work work, std::int64_t* counts);
 void simhash(const Source& source, WeightKind kind, const Vocabulary* vocabulary, std::size_t bytes,
              std::uint64_t seed, Work work, std::uint8_t* signatures, float* sums);
 
+// The same with normal numbers in place of +1 and -1 (eq. 4 of theirs): each 16 random bits choose
+// one, by 15 of them from `normals`, which are those above 0 in whole units, ascending; the
+// sixteenth is its sign. `unit` is how many units are 1.
+void normal_simhash(const Source& source, WeightKind kind, const Vocabulary* vocabulary,
+                    std::size_t bytes, std::uint64_t seed, const std::int16_t* normals, double unit,
+                    Work work, std::uint8_t* signatures, float* sums);
+
 // Ternary random indexing (Geva and De Vries): of each `density` neighbouring positions a feature
 // has one that is not 0, +1 in half of these groups and -1 in the others; bit j is 1 where the
 // weighted sum is above 0. With `terms_per_part` > 0, a document of more features is signed in
 // parts of about equal length, each with at most that many; `parts[i]` is how many rows document i
-// has. `masks`, unless null, get a row beside each signature: 1 where the sum is not 0.
+// has. `masks`, unless null, get a row beside each signature: 1 where the sum is not 0. `sums`,
+// unless null, gets bits floats for each document, which is then not cut into parts: those sums over
+// the Euclidean length of the weights, times the square root of `density`, so that their variance
+// is 1.
 void topsig(const Source& source, WeightKind kind, const Vocabulary* vocabulary, std::size_t bytes,
             std::size_t density, std::uint64_t seed, std::size_t terms_per_part, Work work,
             std::vector<std::int64_t>& parts, std::vector<std::uint8_t>& signatures,
-            std::vector<std::uint8_t>* masks);
+            std::vector<std::uint8_t>* masks, float* sums);
 
 // minima[p] = min of (factors[p] * x + terms[p]) modulo 2^32 over the upper halves x of the
 // features; 2^32 - 1 for a document without any. Factors are odd, so that each is a permutation.
@@ -75,6 +85,12 @@ void equal_values(const std::uint8_t* left, const std::uint8_t* right, std::size
 // of the sign, once more in double precision in a fixed order.
 void project(const float* vectors, std::size_t count, std::size_t dimensions, const float* matrix,
              std::size_t bytes, Work work, std::uint8_t* signatures);
+
+// The same bits, and the products behind them over the length of the vector, in double precision in
+// a fixed order throughout: bits floats a row.
+void project_with_sums(const float* vectors, std::size_t count, std::size_t dimensions,
+                       const float* matrix, std::size_t bytes, Work work, std::uint8_t* signatures,
+                       float* sums);
 
 // Pairs of documents: left[i] of one source with right[i] of another, which may be the same.
 struct DocumentPairs {

@@ -174,7 +174,7 @@ void cosine(const DocumentPairs& pairs, WeightKind kind, const Vocabulary* vocab
                           product += x.weight * y.weight;
                       });
                       const double lengths = a.length * b.length;
-                      return lengths == 0 ? 0.0 : std::min(1.0, product / lengths);
+                      return lengths == 0 ? 0.0 : std::clamp(product / lengths, -1.0, 1.0);
                   });
 }
 

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "bits/hash.hpp"
 #include "sign/document_parts.hpp"
 #include "sign/per_document.hpp"
@@ -46,7 +48,7 @@ void add_ternary(std::uint64_t feature, std::uint64_t seed, std::int32_t weight,
 void topsig(const Source& source, WeightKind kind, const Vocabulary* vocabulary, std::size_t bytes,
             std::size_t density, std::uint64_t seed, std::size_t terms_per_part, Work work,
             std::vector<std::int64_t>& parts, std::vector<std::uint8_t>& signatures,
-            std::vector<std::uint8_t>* masks) {
+            std::vector<std::uint8_t>* masks, float* sums) {
     struct State {
         Reader reader;
         Bag part;
@@ -56,6 +58,7 @@ void topsig(const Source& source, WeightKind kind, const Vocabulary* vocabulary,
     };
     std::vector<std::vector<std::uint8_t>> rows(source.size());
     std::vector<std::vector<std::uint8_t>> touched(masks == nullptr ? 0 : source.size());
+    const double spread = std::sqrt(static_cast<double>(density));
     const State initial{{}, {}, Weigher(kind, vocabulary), {}, {}};
     per_document(source.size(), work, initial, [&](State& state, std::size_t document) {
         const Bag& bag = state.reader.read(source, document);
@@ -76,12 +79,20 @@ void topsig(const Source& source, WeightKind kind, const Vocabulary* vocabulary,
             std::uint8_t* const row = rows[document].data() + index * bytes;
             for (std::size_t bit = 0; bit < 8 * bytes; ++bit)
                 row[bit / 8] |= static_cast<std::uint8_t>((state.sums[bit] > 0 ? 1 : 0) << bit % 8);
-            if (masks == nullptr)
+            if (masks != nullptr) {
+                std::uint8_t* const mask = touched[document].data() + index * bytes;
+                for (std::size_t bit = 0; bit < 8 * bytes; ++bit)
+                    mask[bit / 8] |=
+                        static_cast<std::uint8_t>((state.sums[bit] != 0 ? 1 : 0) << bit % 8);
+            }
+            if (sums == nullptr)
                 continue;
-            std::uint8_t* const mask = touched[document].data() + index * bytes;
+            const double norm = state.weighted.norm;
             for (std::size_t bit = 0; bit < 8 * bytes; ++bit)
-                mask[bit / 8] |=
-                    static_cast<std::uint8_t>((state.sums[bit] != 0 ? 1 : 0) << bit % 8);
+                sums[document * 8 * bytes + bit] =
+                    norm == 0
+                        ? 0.0f
+                        : static_cast<float>(spread * static_cast<double>(state.sums[bit]) / norm);
         }
     });
     for (auto& row : rows) {

@@ -25,7 +25,7 @@ void Vocabulary::observe(const Source& source, std::size_t threads,
             for (std::size_t index = 0; index < worker.distinct.features.size(); ++index) {
                 // Ready-made weights need not be whole; occurrences are.
                 const auto times = static_cast<std::uint64_t>(
-                    std::max(1.0, std::nearbyint(worker.distinct.counts[index])));
+                    std::max(1.0, std::nearbyint(std::abs(worker.distinct.counts[index]))));
                 Counts& counts = worker.found[worker.distinct.features[index]];
                 ++counts.documents;
                 counts.occurrences += times;
@@ -108,6 +108,8 @@ void DistinctFeatures::fill(const Bag& bag) {
 }
 
 double Weigher::weight(std::uint64_t feature, double count, double total) const {
+    if (count < 0)
+        return -weight(feature, -count, total);
     switch (kind_) {
         case WeightKind::uniform:
             return 1;
@@ -137,14 +139,14 @@ void Weigher::weigh(const Bag& bag, std::vector<std::uint64_t>& features,
     distinct_.fill(bag);
     double total = 0;
     for (const double count : distinct_.counts)
-        total += count;
+        total += std::abs(count);
     std::size_t run = 0;
     for (std::size_t index = 0; index < distinct_.features.size(); ++index) {
         while (run < bag.runs.size() && distinct_.ends[run] == index)
             ++run;
         const double value = weight(distinct_.features[index], distinct_.counts[index], total) *
                              (run < bag.runs.size() ? bag.runs[run].factor : 1);
-        if (value > 0) {
+        if (value != 0) {
             features.push_back(distinct_.features[index]);
             weights.push_back(value);
         }
@@ -156,7 +158,7 @@ void Weigher::weigh(const Bag& bag, WeightedFeatures& out) {
     double sum = 0;
     bool whole = true;
     for (const double value : weights_) {
-        sum += value;
+        sum += std::abs(value);
         whole = whole && value == std::nearbyint(value);
     }
     const int exponent = sum == 0 || (whole && sum < 1 << 30) ? 0 : 29 - std::ilogb(sum);

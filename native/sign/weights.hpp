@@ -63,14 +63,14 @@ class DistinctFeatures {
 
 // The distinct features of a document with weights in whole units, so that sums are exact and the
 // same on every machine: counts are their own unit; other weights are rounded to multiples of a
-// power of two, 2^30 of which exceed their sum.
+// power of two, 2^30 of which exceed the sum of their magnitudes.
 struct WeightedFeatures {
     std::vector<std::uint64_t> features;
     std::vector<std::int32_t> weights;
     double norm = 0;  // Euclidean length of the weights, in units
 };
 
-// One thread's weigher.
+// One thread's weigher. A ready-made weight below 0 counts as its magnitude would, subtracted.
 class Weigher {
   public:
     Weigher(WeightKind kind, const Vocabulary* vocabulary) : kind_(kind), vocabulary_(vocabulary) {}

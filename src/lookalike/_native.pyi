@@ -146,6 +146,8 @@ class Source:
     @staticmethod
     def of_kinds(sources: list[Source], factors: list[float]) -> Source: ...
     def __len__(self) -> int: ...
+    @property
+    def first_below_zero(self) -> int: ...
 
 class WeightKind(Enum):
     uniform = 0
@@ -186,6 +188,17 @@ def simhash(
     signatures: NDArray[np.uint8],
     sums: NDArray[np.float32] | None,
 ) -> None: ...
+def normal_simhash(
+    source: Source,
+    kind: WeightKind,
+    vocabulary: Vocabulary | None,
+    seed: int,
+    normals: NDArray[np.int16],
+    unit: float,
+    threads: int,
+    signatures: NDArray[np.uint8],
+    sums: NDArray[np.float32] | None,
+) -> None: ...
 def topsig(
     source: Source,
     kind: WeightKind,
@@ -196,6 +209,7 @@ def topsig(
     terms_per_part: int,
     threads: int,
     masked: bool,
+    sums: NDArray[np.float32] | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint8]]: ...
 def minhash(
     source: Source,
@@ -250,6 +264,13 @@ def project(
     matrix: NDArray[np.float32],
     threads: int,
     signatures: NDArray[np.uint8],
+) -> None: ...
+def project_with_sums(
+    vectors: NDArray[np.float32],
+    matrix: NDArray[np.float32],
+    threads: int,
+    signatures: NDArray[np.uint8],
+    sums: NDArray[np.float32],
 ) -> None: ...
 def jaccard(
     left_source: Source,

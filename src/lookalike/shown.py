@@ -56,9 +56,9 @@ def brief(value: object) -> str:
     return shown(text, _MOST_OF_A_VALUE)
 
 
-def counted(count: int, noun: str) -> str:
+def counted(count: int, noun: str, nouns: str | None = None) -> str:
     """Return how many of what: 1 pair, 2,000 pairs."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
 
 
 def _ends(text: str, most: int | None) -> str:

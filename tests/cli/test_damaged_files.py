@@ -36,6 +36,7 @@ def damaged(tmp_path: Path) -> Path:
         ["index", "seen.lookalike", "--kind", "scan", "-o", "out"],
         ["search", "seen.lookalike", "1 2 3"],
         ["search", "good.lookalike", "--signatures", "seen.lookalike"],
+        ["match", "out.runs", "seen.lookalike"],
         ["pairs", "seen.lookalike", "--radius", "5"],
         ["evaluate", "seen.lookalike"],
     ],

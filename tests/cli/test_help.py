@@ -37,6 +37,7 @@ IN_WORDS = {
     "some of the collection, each looked for among the others",
     "a sample of the signatures, each looked for among the others",
     "1000, or 10 K if that is more",
+    "flips if QUERIES have weights, else blocks",
     "signature, if there is one", "what the signatures estimate, jaccard or cosine",
 }  # fmt: skip
 """Defaults that are no values; what they mean has tests of its own."""
@@ -76,6 +77,7 @@ USED: dict[tuple[str, str], Callable[[], str]] = {
     ("sign", "--weights"): lambda: DedupSettings(method="simhash").signer().weights.kind,  # type: ignore[union-attr]
     ("compare", "--ngram"): lambda: str(compare_texts("a b", "a c").shingles.ngram),
     ("collection create", "--seed"): lambda: str(la.SimHash().seed),
+    ("match", "--recall"): lambda: default_of(la.match_batch, "recall"),
     ("index", "--radius"): lambda: default_of(la.BlockIndex, "radius"),
     ("index", "--orders"): lambda: default_of(la.PrefixIndex, "orders"),
     **{

@@ -93,6 +93,18 @@ def _ask_signatures(folder: Path) -> Any:
     return found
 
 
+def _make_weighted(folder: Path) -> None:
+    weights = np.where(np.unpackbits(_ROWS, axis=1, bitorder="little"), 3, -2).astype(np.int16)
+    la.save_signatures(_path(folder), _ROWS, _signer(), _NAMES, weights=weights)
+
+
+def _ask_weighted(folder: Path) -> Any:
+    saved = la.load_signatures(_path(folder))
+    assert saved.weights is not None
+    la.save_signatures(folder / "more", saved.signatures, saved.signer, weights=saved.weights)
+    return saved.weights.tolist(), _ask_signatures(folder)
+
+
 def _make_signer(folder: Path) -> None:
     _signer().save(_path(folder))
 
@@ -207,7 +219,9 @@ def _ask_runs(folder: Path) -> Any:
     found = la.match_batch(path, _QUERIES, 2, method="blocks", append=False, threads=1)
     la.match_batch(path, _QUERIES, 2, method="flips", threads=1)
     assert _runs(path)[:-1] == before, "appending changed what was there"
-    return before, found.offsets.tolist(), found.ids.tolist(), _runs(path)[-1]
+    last = _runs(path)[-1]
+    SignatureFile(path).compact(threads=1)
+    return before, found.offsets.tolist(), found.ids.tolist(), last, _runs(path)
 
 
 # Collections
@@ -331,6 +345,7 @@ def _signing_goes_on(folder: Path) -> bool:
 
 KINDS = {
     "signatures": Kind(_make_signatures, _ask_signatures),
+    "weighted signatures": Kind(_make_weighted, _ask_weighted),
     "signer": Kind(_make_signer, _ask_signer),
     "scan": Kind(_make_scan, _ask_index),
     "slices": Kind(_make_slices, _ask_index),

@@ -16,15 +16,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-
 import lookalike as la
-from lookalike import SignatureFile
 from lookalike.cli import main
 from lookalike.collection.care.transfer import export_documents
 from support import oracle
 
-__all__ = ["SCENARIOS", "Journal", "Scenario"]
+__all__ = [
+    "SCENARIOS",
+    "Journal",
+    "Scenario",
+    "Tell",
+    "attempt",
+    "denies",
+    "in_its_place",
+    "no_leftovers",
+]
 
 _ROWS = oracle.collection(60, 8, "clustered", 1)
 _OTHERS = oracle.collection(60, 8, "uniform", 2)
@@ -327,59 +333,6 @@ class Dedup(Scenario):
         return [bool(stays) for stays in result.keep]
 
 
-class AppendRuns(Scenario):
-    """Three runs behind the first of a signature file."""
-
-    name = "signature file"
-
-    def prepare(self, folder: Path) -> None:
-        la.match_batch(folder / "runs", _ROWS[:10], 3, threads=1)
-
-    def act(self, folder: Path, tell: Tell) -> None:
-        for name, begin in (("one", 10), ("two", 20), ("three", 30)):
-            attempt(tell, name, partial(self._append, folder, begin))
-
-    def _append(self, folder: Path, begin: int) -> None:
-        rows = _ROWS[begin : begin + 10]
-        ids = np.arange(begin, begin + 10)
-        la.match_batch(folder / "runs", rows, 3, ids=ids, threads=1)
-
-    def check(self, folder: Path, journal: Journal) -> None:
-        file = SignatureFile(folder / "runs")
-        file.verify()
-        found = [sorted(ids.tolist()) for _, ids in file.each_run()]
-        possible = [[list(range(10))]]
-        for name, begin in (("one", 10), ("two", 20), ("three", 30)):
-            after = [[*runs, list(range(begin, begin + 10))] for runs in possible]
-            came = journal.get(name, "failed: nothing was written")
-            possible = after if came == "done" else possible if denies(came) else possible + after
-        assert found in possible, f"after {journal} there are {found}"
-        for rows, ids in file.each_run():
-            assert (_ROWS[ids] == rows).all()
-        self._append(folder, 40)
-        assert SignatureFile(folder / "runs").runs == [*file.runs, 10]
-
-
-class NewRuns(Scenario):
-    """A signature file that is made by the first batch."""
-
-    name = "new signature file"
-
-    def prepare(self, folder: Path) -> None:
-        pass
-
-    def act(self, folder: Path, tell: Tell) -> None:
-        attempt(tell, "write", lambda: la.match_batch(folder / "runs", _ROWS[:10], 3, threads=1))
-
-    def check(self, folder: Path, journal: Journal) -> None:
-        if journal["write"] == "done":
-            assert SignatureFile(folder / "runs").runs == [10]
-        before = len(SignatureFile(folder / "runs")) if (folder / "runs").exists() else 0
-        assert before in (0, 10)
-        la.match_batch(folder / "runs", _ROWS[10:20], 3, threads=1)
-        assert len(SignatureFile(folder / "runs")) == before + 10
-
-
 SCENARIOS: dict[str, Any] = {
     scenario.name: scenario
     for scenario in (
@@ -390,7 +343,5 @@ SCENARIOS: dict[str, Any] = {
         Snapshot,
         Export,
         Dedup,
-        AppendRuns,
-        NewRuns,
     )
 }

@@ -21,9 +21,12 @@ from typing import Any
 
 import pytest
 
-from crash.scenarios import SCENARIOS, Journal
+from crash import scenarios
+from crash.run_scenarios import RUN_SCENARIOS
+from crash.scenarios import Journal
 from crash.trials import FORKS, REFUSED, RIGHT, Tally
 
+SCENARIOS = {**scenarios.SCENARIOS, **RUN_SCENARIOS}
 FAULTS = os.environ.get("LOOKALIKE_FAULTS", "10")
 """How many calls of each kind fail, each in a run of its own; `make crash` asks for `every`."""
 SECONDS = 60

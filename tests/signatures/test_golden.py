@@ -52,6 +52,8 @@ def signers() -> dict[str, Any]:
         "SimHash 64, tfidf": la.SimHash(64, weights="tfidf").fit(texts),
         "SimHash 64, log-count, characters": la.SimHash(64, la.Chars(4), "log-count"),
         "SimHash 64, english": la.SimHash(64, la.Words(stopwords="english", stem="english")),
+        "SimHash 136, normal, seed 3": la.SimHash(136, seed=3, vectors="gaussian"),
+        "SimHash 64, normal, tfidf": la.SimHash(weights="tfidf", vectors="gaussian").fit(texts),
         "TopSig 1024": la.TopSig(),
         "TopSig 256, fitted": la.TopSig(256).fit(texts),
         "MinHash 128": la.MinHash(),
@@ -71,7 +73,7 @@ def signers() -> dict[str, Any]:
 
 
 def digests(threads: int, batch: int) -> dict[str, dict[str, str]]:
-    """Return, per signer and document, XXH64 of the signature's bytes."""
+    """Return, per signer and document, XXH64 of the signature's bytes, and of its weights."""
     texts = list(DOCUMENTS.values())
     result = {}
     for name, signer in signers().items():
@@ -83,6 +85,14 @@ def digests(threads: int, batch: int) -> dict[str, dict[str, str]]:
         )
         hashes = (xxhash.xxh64_hexdigest(row.tobytes()) for row in little_endian)
         result[name] = dict(zip(DOCUMENTS, hashes, strict=True))
+        if hasattr(signer, "sign_with_weights"):
+            weights = signer.sign_with_weights(texts, threads=threads)[1].astype("<f4")
+            behind = (xxhash.xxh64_hexdigest(row.tobytes()) for row in weights)
+            result[f"weights of {name}"] = dict(zip(DOCUMENTS, behind, strict=True))
+    numbers = la.Projection(128, 10, seed=1).sign_with_weights(VECTORS, threads=threads)[1]
+    result["weights of Projection 128"] = {
+        str(i): xxhash.xxh64_hexdigest(row.astype("<f4").tobytes()) for i, row in enumerate(numbers)
+    }
     projected = la.Projection(128, 10, seed=1).sign(VECTORS, threads=threads)
     result["Projection 128"] = {str(i): row.tobytes().hex() for i, row in enumerate(projected)}
     return result

@@ -41,7 +41,8 @@ INTERNAL = {
     *("FlipIndex.measured", "FlipIndex.of_sorted", "FlipIndex.within_checked"),
     *("KeyMatches.kept",),
     *("FlipTuning.of", "FlipTuning.restored", "SliceIndex.search_settings", "SliceIndex.top"),
-    *("from_container", "sources", "with_features", "batch_source", "from_settings"),
+    *("SignatureFile.reader", "from_container", "sources", "with_features"),
+    *("batch_source", "from_settings"),
 }
 """For other modules, which have checked the arguments; a bare name is that method of any class."""
 
@@ -188,6 +189,10 @@ def calls(folder: Path) -> dict[str, Call]:
         "Plan.build": (planned.build, {"signatures": rows, "ids": ids}),
         "Projection": (la.Projection, {"bits": 16, "dimensions": 4}),
         "Projection.sign": (la.Projection(16, 4).sign, {"vectors": weights[:, :4]}),
+        "Projection.sign_with_weights": (
+            la.Projection(16, 4).sign_with_weights,
+            {"documents": weights[:, :4]},
+        ),
         "ScanIndex": (la.ScanIndex, {"signatures": rows, "ids": ids}),
         "ShardedIndex": (la.ShardedIndex, {"shards": [slices]}),
         "SimHash": (la.SimHash, {}),
@@ -213,8 +218,10 @@ def calls(folder: Path) -> dict[str, Call]:
             la.SignatureFile.create,
             {"path": folder / "created", "bits": 64, "exist_ok": True},
         ),
+        "SignatureFile.compact": (la.SignatureFile(folder / "runs").compact, {}),
         "SignatureFile.read": (la.SignatureFile(folder / "runs").read, {"run": 0}),
         "TopSig": (la.TopSig, {}),
+        "TopSig.sign_with_weights": (la.TopSig().sign_with_weights, {"documents": texts}),
         "TopSig.sign_parts": (la.TopSig().sign_parts, {"documents": texts, "terms": 3}),
         "Tuning.build": (
             la.tune(rows, 2, sample=2).build,

@@ -9,6 +9,7 @@ import math
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import NormalDist
 
 import xxhash
 
@@ -158,6 +159,59 @@ def weigh(
         if weight > 0:
             weights[feature] = weight
     return weights
+
+
+def weigh_given(
+    given: Mapping[int, float], kind: str, collection: Sequence[Mapping[int, float]] = ()
+) -> dict[int, float]:
+    """Return the weights of ready-made features; those below 0 are taken off."""
+    documents = Counter(feature for document in collection for feature in document)
+    occurrences = Counter[int]()
+    for document in collection:
+        for feature, weight in document.items():
+            occurrences[feature] += max(1, round(abs(weight)))
+    total = sum(map(abs, given.values()))
+    weights: dict[int, float] = {}
+    for feature, weight in given.items():
+        count = abs(weight)
+        if kind == "uniform":
+            value = 1.0
+        elif kind == "count":
+            value = count
+        elif kind == "log-count":
+            value = math.log(1 + count)
+        elif kind == "tfidf":
+            known = max(1, documents[feature])
+            value = count * (1 + math.log((1 + len(collection)) / (1 + known)))
+        else:
+            common = max(1, occurrences[feature]) / max(1, occurrences.total())
+            ratio = count / total / common if total else 0
+            value = (count - 0.5) * math.log(ratio) if count > 0.5 and ratio > 1 else 0
+        if value:
+            weights[feature] = -value if weight < 0 else value
+    return weights
+
+
+def normal_vector(feature: int, bits: int, seed: int = 0) -> list[int]:
+    """Return the random normal vector of a feature, in units of 1/4096."""
+    vector = []
+    for position in range(bits):
+        word = fmix64(fmix64(seed + 0x6E6F726D616C7321 & M64) + (position // 4 + 1) * GOLDEN & M64)
+        random = fmix64(feature ^ word) >> 16 * (position % 4) & 0xFFFF
+        share = 0.5 + ((random & 0x7FFF) + 0.5) / 2**16
+        value = round(4096 * NormalDist().inv_cdf(share))
+        vector.append(-value if random >> 15 else value)
+    return vector
+
+
+def normal_simhash(weights: Mapping[int, float], bits: int, seed: int = 0) -> list[float]:
+    """Return the sums of eq. 4 of Sood and Loguinov, over the Euclidean length of the weights."""
+    sums = [0.0] * bits
+    for feature, weight in weights.items():
+        for position, value in enumerate(normal_vector(feature, bits, seed)):
+            sums[position] += weight * value / 4096
+    length = math.hypot(*weights.values())
+    return [value / length for value in sums] if length else sums
 
 
 def simhash(weights: Mapping[int, float], bits: int, seed: int = 0) -> list[float]:

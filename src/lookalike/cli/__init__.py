@@ -25,7 +25,7 @@ from lookalike.storage.unfinished import remove_unfinished
 __all__ = ["COMMANDS", "command_line", "main"]
 
 COMMANDS = (
-    "dedup", "compare", "sign", "index", "search", "pairs", "collection", "plan", "demo",
+    "dedup", "compare", "sign", "index", "search", "match", "pairs", "collection", "plan", "demo",
     "evaluate", "kernels", "bench", "completion",
 )  # fmt: skip
 

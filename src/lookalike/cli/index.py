@@ -23,7 +23,7 @@ from lookalike.indexes import (
     SliceIndex,
     open_index,
 )
-from lookalike.shown import shown
+from lookalike.shown import counted, shown
 from lookalike.storage import check_replaceable
 
 
@@ -35,10 +35,11 @@ class _Kind:
     options: tuple[str, ...]
 
 
+_BLOCKS = ("radius", "tables", "blocks", "lead", "memory", "compressed", "threads")
 _KINDS = {
     "slices": _Kind(SliceIndex, ("slice_bits", "memory", "threads")),
-    "blocks": _Kind(BlockIndex, ("radius", "tables", "memory", "compressed", "threads")),
-    "flips": _Kind(FlipIndex, ("threads",)),
+    "blocks": _Kind(BlockIndex, _BLOCKS),
+    "flips": _Kind(FlipIndex, ("header_bits", "threads")),
     "scan": _Kind(ScanIndex, ()),
     "prefix": _Kind(PrefixIndex, ("orders", "threads")),
 }
@@ -64,6 +65,8 @@ examples:
   lookalike index corpus.lookalike -o index.lookalike
   lookalike index corpus.lookalike -o index.lookalike --slice-bits 16
   lookalike index signatures.npy -o index.lookalike --kind scan
+  lookalike index corpus.lookalike -o index.lookalike --kind blocks --radius 3 --tables 10
+  lookalike index corpus.lookalike -o index.lookalike --kind flips --header-bits 20
 """
 
 
@@ -89,6 +92,15 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_number(parser, "--tables", "how many there are of blocks (default: by the size)")
     add_switch(parser, "--compressed", "blocks in less memory: one copy of the signatures; slower")
     add_number(parser, "--orders", "random permutations of prefix (default 16)")
+    add_number(parser, "--blocks", "that signatures are cut into, in place of --tables")
+    add_number(
+        parser,
+        "--lead",
+        "blocks that lead each table (default: by the size)",
+    )
+    add_number(
+        parser, "--header-bits", "upper bits that flips are looked up by (default: by the size)"
+    )
     add_threads(parser)
     add_switch(parser, "--json", "print the summary as JSON")
     add_switch(parser, "--quiet", "no summary")
@@ -97,7 +109,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Build, save, and say what was built."""
     kind = _KINDS[options.kind]
-    for name in ("slice_bits", "memory", "radius", "tables", "compressed", "orders"):
+    for name in ("slice_bits", "header_bits", "orders", *_BLOCKS[:-1]):
         if getattr(options, name) not in (None, False) and name not in kind.options:
             raise ArgumentError(
                 Said(name), f" does nothing with --kind {options.kind}; leave it out"
@@ -126,10 +138,21 @@ def run(options: argparse.Namespace) -> None:
     if options.json:
         say_json(summary)
     elif not options.quiet:
-        how = f", slices of {index.slice_bits} bits" if isinstance(index, SliceIndex) else ""
+        how = _how(index)
         say(
             f"{len(index):,} signatures of {index.bits} bits{how}: {shown(options.output)}\n"
             f"  {summary['file_bytes']:,} bytes, {summary['seconds']:.2f} s"
         )
         if index.signer is None:
             say("  signer and ids are not known: search it by signatures, not by texts")
+
+
+def _how(index: Index) -> str:
+    """Return what was chosen for the index."""
+    if isinstance(index, SliceIndex):
+        return f", slices of {index.slice_bits} bits"
+    if isinstance(index, BlockIndex):
+        return f", {counted(index.tables, 'table')} for a radius of {index.radius}"
+    if isinstance(index, FlipIndex):
+        return f", a header of {index.header_bits} bits"
+    return ""

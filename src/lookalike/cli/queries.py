@@ -13,14 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.cli.arguments import corpus_of
+from lookalike.cli.flip_options import no_weights
 from lookalike.cli.output import warn, warn_left_out
 from lookalike.cli.page_options import filters_of
 from lookalike.corpora import Problems
 from lookalike.corpora.columns import columns_for, find_columns, id_strings, text_strings
 from lookalike.corpora.filters import filtered
 from lookalike.errors import ArgumentError, Said, SignatureError
-from lookalike.indexes import Index, open_index
+from lookalike.indexes import Index
+from lookalike.indexes.files import open_with_weights
 from lookalike.shown import shown
+from lookalike.signatures.bit_weights import BitWeightSigner
 from lookalike.signatures.masking import Mask, sign_masked
 from lookalike.signatures.signer import DocumentSigner
 
@@ -53,6 +56,9 @@ class Queries:
         if self.masks is not None and with_mask.any():
             yield np.flatnonzero(with_mask), self.masks[with_mask]
 
+    weights: NDArray[Any] | None = None
+    """Behind the bits, where they were asked for."""
+
 
 def take_files(options: argparse.Namespace) -> None:
     """Let a QUERY that is the name of a file stand for what is in it, and say so.
@@ -84,16 +90,27 @@ def _is_file(query: str) -> bool:
         return False
 
 
-def queries_of(options: argparse.Namespace, index: Index, mask: Mask) -> Iterator[Queries]:
-    """Yield what is looked for, some at a time; texts with masks if they are to have some."""
+def queries_of(
+    options: argparse.Namespace, index: Index, mask: Mask = False, *, weighted: bool = False
+) -> Iterator[Queries]:
+    """Yield what is looked for, some at a time; texts with masks if they are to have some.
+
+    `weighted`: with the weights behind its bits.
+    """
     if options.signatures is not None:
-        yield from _signature_queries(options.signatures, index)
+        yield from _signature_queries(options.signatures, index, weighted)
         return
     signer = text_signer(index, options.index)
+    if weighted and not isinstance(signer, BitWeightSigner):
+        raise ArgumentError(
+            f"{options.index} was signed by ",
+            signer.said(),
+            ", whose bits have no weights; leave --recall and --flips out",
+        )
     if options.queries:
         for begin in range(0, len(options.queries), AT_A_TIME):
             texts = options.queries[begin : begin + AT_A_TIME]
-            yield _signed(texts, texts, signer, mask, options.threads)
+            yield _signed(texts, texts, signer, mask, options.threads, weighted)
         return
     corpus = corpus_of([options.file], options)
     columns = find_columns(corpus, options.text, options.id)
@@ -108,13 +125,15 @@ def queries_of(options: argparse.Namespace, index: Index, mask: Mask) -> Iterato
             labels = id_strings(batch.column(1), row).to_pylist()
         for begin in range(0, len(texts), AT_A_TIME):
             part = slice(begin, begin + AT_A_TIME)
-            yield _signed(labels[part], texts[part], signer, mask, options.threads)
+            yield _signed(labels[part], texts[part], signer, mask, options.threads, weighted)
         row += len(texts)
     warn_left_out(problems.bad + problems.left_out_count, problems.examples)
 
 
-def _signature_queries(path: Path, index: Index) -> Iterator[Queries]:
-    queries = open_index(path)
+def _signature_queries(path: Path, index: Index, weighted: bool) -> Iterator[Queries]:
+    queries, weights = open_with_weights(path)
+    if weighted and weights is None:
+        raise no_weights(path)
     both = (queries.signer, index.signer)
     if both[0] is not None and both[1] is not None and both[0] != both[1]:
         raise SignatureError(
@@ -128,7 +147,8 @@ def _signature_queries(path: Path, index: Index) -> Iterator[Queries]:
     for begin in range(0, len(ids), AT_A_TIME):
         part = slice(begin, begin + AT_A_TIME)
         labels: Any = [queries.name(id) for id in ids[part].tolist()]
-        yield Queries(labels, signatures[part])
+        behind = weights[part] if weighted and weights is not None else None
+        yield Queries(labels, signatures[part], weights=behind)
 
 
 def text_signer(index: Index, path: Path) -> DocumentSigner:
@@ -154,9 +174,13 @@ def _signed(
     signer: DocumentSigner,
     mask: Mask,
     threads: int | None,
+    weighted: bool = False,
 ) -> Queries:
     counts = signer.feature_counts(texts, threads=threads)
     empty = frozenset(np.flatnonzero(counts == 0).tolist())
+    if weighted and isinstance(signer, BitWeightSigner):
+        signatures, weights = signer.sign_with_weights(texts, threads=threads)
+        return Queries(labels, signatures, texts, empty, weights=weights)
     found = sign_masked(signer, texts, mask, threads)
     if found is None:
         return Queries(labels, signer.sign(texts, threads=threads), texts, empty)

@@ -14,6 +14,7 @@ from lookalike.checks import whole_number
 from lookalike.cli.answers import LONGEST_ID, Found, Lines, Table
 from lookalike.cli.arguments import add_corpus_options, add_threads, add_threshold, radius_of
 from lookalike.cli.command import add_number, add_switch
+from lookalike.cli.flip_options import add_flip_options, flip_settings, needs_weights
 from lookalike.cli.masking import add_mask, chosen_mask, warn_masked
 from lookalike.cli.origin import Origin, add_origin
 from lookalike.cli.output import warn
@@ -60,6 +61,10 @@ and let it learn which words are rare: sign --method topsig --ngram 1 --bits 102
 index, short queries are masked: only bits are compared that their words decide, and distances are
 of these. That is said on standard error, and as "masked" with --json; --mask no compares all bits.
 
+An index of flips answers --radius exactly, by all flips. With --recall R it tries the likeliest
+ones alone, by the weights behind the bits of the queries: texts are signed with them, files of
+signatures have them from `sign --bit-weights`. --first stops at the first match of each query.
+
 exit status:
   0 done, found or not; 1 an error, 2 wrong usage, 130 interrupted
 
@@ -68,6 +73,7 @@ examples:
   lookalike search index.lookalike --file new.jsonl --radius 100 --json
   lookalike search index.lookalike new.jsonl --threshold 0.8 --in corpus.jsonl --columns title,url
   lookalike search index.lookalike --signatures queries.npy -k 1 --exact
+  lookalike search flips.lookalike --file new.jsonl --radius 3 --recall 0.95 --first
 """
 
 
@@ -124,6 +130,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "of an index of slices: candidates that get their true distance, 0 for the best by score "
         "(default: 1000, or 10 K if that is more)",
     )
+    add_flip_options(group)
     add_threads(group)
     add_switch(
         group, "--no-verify", "do not read the whole index first to see whether it is damaged"
@@ -175,11 +182,14 @@ def _answers(
     options: argparse.Namespace, index: Index, settings: dict[str, Any]
 ) -> Iterator[tuple[Queries, list[_Answer]]]:
     """Yield what the index finds."""
-    for queries in queries_of(options, index, _mask(options, index)):
+    weighted = needs_weights(options)
+    for queries in queries_of(options, index, _mask(options, index), weighted=weighted):
         answers: dict[int, _Answer] = {}
         for places, masks in queries.parts():
             asked = queries.signatures[places]
             some = settings if masks is None else {**settings, "masks": masks}
+            if queries.weights is not None:
+                some = {**some, "weights": queries.weights[places]}
             if "radius" in settings:
                 found: Neighbors | Matches = index.within(asked, **some)
             else:
@@ -266,6 +276,7 @@ def _settings(options: argparse.Namespace, index: Index, origin: Origin | None) 
     else:
         # More than there are is all of them.
         settings["k"] = min(whole_number("k", options.k, at_least=1), max(1, len(index)))
+    settings |= flip_settings(options, index)
     sliced = isinstance(index, SliceIndex) or (
         isinstance(index, ShardedIndex) and bool(index.slice_indexes())
     )

@@ -25,7 +25,12 @@ from lookalike.cli.progress import progress_bars
 from lookalike.compare.methods import METHODS, Method
 from lookalike.corpora.columns import columns_for, find_columns
 from lookalike.corpora.filters import filtered
-from lookalike.corpora.signing import SIGNATURE_SUFFIXES, SignedCorpus, sign_corpus
+from lookalike.corpora.signing import (
+    SIGNATURE_SUFFIXES,
+    SignedCorpus,
+    check_weighted,
+    sign_corpus,
+)
 from lookalike.dedup import DedupSettings
 from lookalike.errors import ArgumentError, Said
 from lookalike.features import Weights
@@ -66,6 +71,7 @@ examples:
   lookalike sign 'crawl/*.parquet' --text content --method topsig --fit -o crawl.lookalike
   lookalike sign more.jsonl --like crawl.lookalike -o more.lookalike
   lookalike sign docs/ --method simhash --bits 128 -o docs.npy
+  lookalike sign new.jsonl --method simhash --bits 64 --bit-weights -o new.lookalike
 """
 
 
@@ -91,6 +97,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         "learn from the corpus first how common words are: reads it twice (weights tfidf for "
         "simhash and log-likelihood for topsig, unless given)",
     )
+    add_switch(
+        group,
+        "--bit-weights",
+        "keep the weights behind the bits, too, 2 bytes a bit, for `search --recall` and `match`; "
+        "simhash and topsig",
+    )
     group.add_argument(
         "--like",
         type=Path,
@@ -112,6 +124,8 @@ def run(options: argparse.Namespace) -> None:
         )
     check_folder(options.output)
     signer = _signer(options)
+    if options.bit_weights:
+        check_weighted(signer, options.output)
     corpus = corpus_of(options.input, options)
     like = [] if options.like is None else [options.like]
     check_not_read("-o", options.output, [*corpus.files, *like])
@@ -129,6 +143,7 @@ def run(options: argparse.Namespace) -> None:
             skip_bad=options.skip_bad,
             threads=options.threads,
             progress=progress,
+            weighted=options.bit_weights,
         )
     seconds = time.perf_counter() - start
     if options.json:

@@ -18,6 +18,7 @@ from lookalike.corpora.columns import Columns, text_strings
 from lookalike.corpora.strings import StringWriter
 from lookalike.errors import ArgumentError, FileError, Said
 from lookalike.signatures import save_signatures
+from lookalike.signatures.bit_weights import BitWeightSigner
 from lookalike.signatures.signer import DocumentSigner, WeightedSigner
 from lookalike.storage import Strings, whole_file
 
@@ -53,12 +54,14 @@ def sign_corpus(
     skip_bad: bool = False,
     threads: SupportsIndex | None = None,
     progress: Callable[[str, float], None] | None = None,
+    weighted: bool = False,
 ) -> SignedCorpus:
     """Write the signatures of all documents to a file, whole or not at all.
 
     To NAME.lookalike with signer and ids, or row numbers where there are no ids; documents without
     features are left out, because they would all look alike. To NAME.npy the rows alone, one for
-    each document. With `fit`, the corpus is read twice: the signer learns its weights first.
+    each document. With `fit`, the corpus is read twice: the signer learns its weights first. With
+    `weighted`, NAME.lookalike has the weights behind the bits, too, in 16 bits each.
 
     Memory holds a batch at a time; signatures lie in unnamed files beside `path` until they are
     complete, so the disk needs room for them twice.
@@ -67,6 +70,8 @@ def sign_corpus(
         raise ArgumentError(
             f"{path}: expected a name that ends in {' or '.join(SIGNATURE_SUFFIXES)}"
         )
+    if weighted:
+        check_weighted(signer, path)
     tell = progress or (lambda step, share: None)
     identity = corpus.identity()
     count = thread_count(threads)
@@ -75,17 +80,23 @@ def sign_corpus(
     named = path.suffix == ".lookalike"
     problems = Problems(skip_bad)
     documents = without = 0
-    with _scratch(path) as (rows_file, id_bytes, id_ends):
+    with _scratch(path) as (rows_file, id_bytes, id_ends, weights_file):
         ids = StringWriter(id_bytes, id_ends)
         for batch in corpus.read(columns.names, problems):
             texts = text_strings(batch.column(0), columns.text, corpus).fill_null("")
-            signatures = signer.sign(texts, threads=count)
+            weights = np.empty((0, 0), np.int16)
+            if weighted and isinstance(signer, BitWeightSigner):
+                signatures, weights = signer.sign_with_weights(texts, quantized=True, threads=count)
+            else:
+                signatures = signer.sign(texts, threads=count)
             enough = signer.with_features(texts, signatures, threads=count)
             without += len(texts) - int(np.count_nonzero(enough))
             if named:
                 kept = np.flatnonzero(enough)
                 signatures = np.ascontiguousarray(signatures[kept])
                 ids.append(columns.ids(batch, documents).take(kept))
+                if weighted:
+                    weights_file.write(np.ascontiguousarray(weights[kept]).data)
             rows_file.write(signatures.data)
             documents += len(texts)
             tell("sign", corpus.done)
@@ -94,7 +105,8 @@ def sign_corpus(
         rows = _mapped(rows_file, np.uint8, signer.sign([]).shape[1])
         if named:
             names = Strings(_mapped(id_ends, np.int64), _mapped(id_bytes, np.uint8))
-            save_signatures(path, rows, signer, names)
+            behind = _mapped(weights_file, np.int16, 8 * rows.shape[1]) if weighted else None
+            save_signatures(path, rows, signer, names, weights=behind)
         else:
             with whole_file(path) as temporary, open(temporary, "xb") as file:
                 np.save(file, rows, allow_pickle=False)
@@ -108,6 +120,22 @@ def sign_corpus(
             binary_files=problems.binary,
             examples=problems.examples,
             left_out=problems.left_out,
+        )
+
+
+def check_weighted(signer: DocumentSigner, path: Path) -> None:
+    """Refuse to keep weights that there are not, or where there is no room for them."""
+    if not isinstance(signer, BitWeightSigner):
+        raise ArgumentError(
+            Said("weighted", "--bit-weights"),
+            " goes with ",
+            Said("SimHash and TopSig", "--method simhash or topsig"),
+            ", whose bits are signs of sums; leave it out",
+        )
+    if path.suffix != ".lookalike":
+        raise ArgumentError(
+            Said("weighted", "--bit-weights"),
+            f" goes with NAME.lookalike, and the output is {path}; give another name",
         )
 
 
@@ -140,12 +168,12 @@ def _fit(
 
 @contextmanager
 def _scratch(path: Path) -> Iterator[list[BinaryIO]]:
-    """Open three files without names beside `path`: they go whatever happens."""
+    """Open four files without names beside `path`: they go whatever happens."""
     try:
         with ExitStack() as files:
             yield [
                 files.enter_context(tempfile.TemporaryFile(dir=path.absolute().parent))
-                for _ in range(3)
+                for _ in range(4)
             ]
     except OSError as error:
         raise FileError(

@@ -14,6 +14,7 @@ from lookalike.dedup.early import EarlySignatures
 from lookalike.dedup.growing import GrowingFiles, growing_files
 from lookalike.dedup.read import DocumentTable, OldSignatures, Source
 from lookalike.dedup.work_folder import digest
+from lookalike.features.below_zero import refuse_below_zero
 
 __all__ = ["Signed", "collapse", "feature_sources", "sign_documents"]
 
@@ -147,4 +148,6 @@ def feature_sources(
     for begin in range(0, count, _AT_A_TIME):
         some = signed.positions[begin : begin + _AT_A_TIME]
         part = documents.texts.documents.take(np.ascontiguousarray(some))
-        yield features.source(part), (begin + len(some)) / count
+        source = features.source(part)
+        refuse_below_zero(source)
+        yield source, (begin + len(some)) / count

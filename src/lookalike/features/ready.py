@@ -25,8 +25,9 @@ class Features(FeatureKind):
     features that weigh 1 each. A feature is `str` or `bytes`, hashed by XXH64 of its bytes (UTF-8),
     or a whole number from 0 to 2**64 - 1, hashed as eight bytes, lowest first. With `hashed=True`
     whole numbers are hashes already, and used as they are: all 64 bits have to be random. A weight
-    is a number from 0 to 1e15; those of a repeated feature are added. Where a signer's weights
-    speak of counts, these weights take their place.
+    is a number from -1e15 to 1e15; those of a repeated feature are added. Where a signer's weights
+    speak of counts, these weights take their place. One below 0 counts as its magnitude would, and
+    is subtracted: by `SimHash`, `TopSig` and `cosine`. Whatever compares sets refuses it.
     """
 
     def __init__(self, hashed: bool = False) -> None:
@@ -102,5 +103,6 @@ def feature_hashes(features: list[Any], hashed: bool) -> list[int]:
 
 def _check_weights(weights: list[Any]) -> None:
     for weight in weights:
-        if not isinstance(weight, int | float | np.number) or not 0 <= weight <= _MOST_WEIGHT:
-            raise ValueError(f"has the weight {weight!r}; expected a number from 0 to 1e15")
+        number = isinstance(weight, int | float | np.integer | np.floating)
+        if not number or not -_MOST_WEIGHT <= weight <= _MOST_WEIGHT:
+            raise ValueError(f"has the weight {weight!r}; expected a number from -1e15 to 1e15")

@@ -17,6 +17,7 @@ from lookalike import _native
 from lookalike.checks import as_array, one_of, thread_count
 from lookalike.errors import ArgumentError, DocumentError
 from lookalike.features.base import FeatureKind, as_features
+from lookalike.features.below_zero import refuse_below_zero
 from lookalike.features.text import Words
 from lookalike.features.weights import Weights
 
@@ -197,12 +198,16 @@ def _paired(
     if single:
         a, b = [a], [b]
     parts = [np.empty(0)]
+    position = 0
     for left, right in zip_longest(kind.sources(a), kind.sources(b)):
         if left is None or right is None or len(left) != len(right):
             raise DocumentError(
                 "there are more documents on one side than on the other; pairing them needs equal "
                 "numbers"
             )
+        for source in (left, right):
+            _check_weights(compare, source, position)
+        position += len(left)
         positions = np.arange(len(left))
         parts.append(np.empty(len(left)))
         compare(left, right, positions, positions, thread_count(threads), parts[-1])
@@ -220,6 +225,7 @@ def _by_position(
 ) -> NDArray[np.float64]:
     kind = Words() if features is None else as_features(features)
     source = kind.source(documents)
+    _check_weights(compare, source, 0)
     first = _positions("left", left, len(source))
     second = _positions("right", right, len(source))
     if len(first) != len(second):
@@ -229,6 +235,12 @@ def _by_position(
     similarities = np.empty(len(first))
     compare(source, source, first, second, thread_count(threads), similarities)
     return similarities
+
+
+def _check_weights(compare: Compare, source: _native.Source, first_position: int) -> None:
+    """Refuse weights below 0, but where cosines are asked for."""
+    if not isinstance(compare, partial) or compare.func is not _native.cosine:
+        refuse_below_zero(source, first_position)
 
 
 def _positions(name: str, values: ArrayLike, count: int) -> NDArray[np.int64]:

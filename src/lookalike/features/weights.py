@@ -8,6 +8,8 @@ With c the number of times a feature occurs in the document (or its ready-made w
     tfidf            c * (1 + log((1 + N) / (1 + n))), for n of N documents that have the feature
     log-likelihood   (c - 0.5) * log((c / C) / (t / T)) where that is positive, else 0: the
                      feature's share in the document over its share in the collection
+
+A ready-made weight below 0 counts as -c would, and is then subtracted; shares are of magnitudes.
 """
 
 from __future__ import annotations

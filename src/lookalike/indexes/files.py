@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from lookalike.checks import file_path, flag
 from lookalike.errors import FormatError
 from lookalike.indexes.base import Index
@@ -14,12 +17,20 @@ from lookalike.indexes.slices.index import SliceIndex
 from lookalike.indexes.tables.blocks import BlockIndex
 from lookalike.indexes.tables.flips import FlipIndex
 from lookalike.indexes.tables.prefixes import PrefixIndex
-from lookalike.signatures.files import is_npy, is_npz, read_npy, read_npz, signatures_in
+from lookalike.signatures.files import (
+    is_npy,
+    is_npz,
+    npz_weights,
+    read_npy,
+    read_npz,
+    signatures_in,
+    weights_in,
+)
 
 if TYPE_CHECKING:
     from lookalike.storage import Container
 
-__all__ = ["index_in", "load_index", "open_index"]
+__all__ = ["index_in", "load_index", "open_index", "open_with_weights"]
 
 _INDEXES: tuple[type[Index], ...] = (
     ScanIndex,
@@ -78,6 +89,20 @@ def open_index(path: str | os.PathLike[str], *, verify: bool = True) -> Index:
     index._container = container
     index.signer, index.names = saved.signer, saved.ids
     return index
+
+
+def open_with_weights(path: str | os.PathLike[str]) -> tuple[Index, NDArray[np.int16] | None]:
+    """Open whatever file has signatures, and the weights behind their bits where it has these.
+
+    Row i of the weights belongs to the signature that `Index.living` has at place i.
+    """
+    index = open_index(path)
+    if is_npz(path):
+        return index, npz_weights(path, index.living()[0])
+    container = index._container
+    if container is None or container.meta.get("kind") != "signatures":
+        return index, None
+    return index, weights_in(container, index.living()[0])
 
 
 def index_in(container: Container) -> Index:

@@ -13,8 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike.checks import file_path, instance
-from lookalike.errors import CorruptIndexError, FileError, FormatError, SignatureError
+from lookalike.errors import (
+    ArgumentError,
+    CorruptIndexError,
+    FileError,
+    FormatError,
+    SignatureError,
+)
 from lookalike.signatures.arrays import as_signatures
+from lookalike.signatures.bit_weights import as_bit_weights
 from lookalike.signatures.signer import Signer, signer_contents, signer_in
 from lookalike.suggestions import did_you_mean_file
 
@@ -26,14 +33,21 @@ __all__ = [
     "is_npy",
     "is_npz",
     "load_signatures",
+    "npz_weights",
     "read_npy",
     "read_npz",
     "save_signatures",
     "signatures_in",
+    "weights_in",
 ]
 
 _NPY_MAGIC = b"\x93NUMPY"
 _NPZ_MAGIC = b"PK\x03\x04"
+_WEIGHTS = "weights"
+_UNREADABLE = (
+    *(OSError, ValueError, EOFError, KeyError, zlib.error, zipfile.BadZipFile, MemoryError),
+    *(NotImplementedError, RuntimeError),  # packed in another way, or encrypted
+)
 _NPZ_ARRAY = "signatures"
 """What the array of an archive is called, unless it is the only one."""
 
@@ -47,6 +61,8 @@ class SavedSignatures:
     signer: Signer
     ids: Sequence[str] | None
     """Of the documents; None: they are known by their position."""
+    weights: NDArray[np.int16] | None = None
+    """Behind the bits, quantized (see `la.quantize_weights`), mapped; None: they were not saved."""
 
 
 def save_signatures(
@@ -54,8 +70,14 @@ def save_signatures(
     signatures: ArrayLike,
     signer: Signer,
     ids: Sequence[str] | None = None,
+    *,
+    weights: ArrayLike | None = None,
 ) -> None:
-    """Write signatures and what is needed to compare others with them, whole or not at all."""
+    """Write signatures and what is needed to compare others with them, whole or not at all.
+
+    `weights` are those behind their bits, `(signatures, bits)`, as `sign_with_weights` returns
+    them; they are kept in 16 bits each.
+    """
     from lookalike.storage import Strings, write_container  # not needed to sign, so not at import
 
     target = file_path("path", path)
@@ -69,6 +91,9 @@ def save_signatures(
                 f"there are {len(names)} ids and {len(rows)} signatures; expected as many"
             )
         arrays |= names.arrays("id")
+    if weights is not None:
+        # Their bytes as unsigned numbers: older versions know no others of 16 bits.
+        arrays[_WEIGHTS] = as_bit_weights(weights, rows).view(np.uint16)
     write_container(target, {"kind": "signatures", **meta}, arrays)
 
 
@@ -100,7 +125,19 @@ def signatures_in(container: Container) -> SavedSignatures:
     ids = Strings.restored(container, "id")
     if ids is not None and len(ids) != len(rows):
         raise CorruptIndexError(f"{path}: the ids do not fit the signatures; it is damaged")
-    return SavedSignatures(rows, signer, ids)
+    return SavedSignatures(rows, signer, ids, weights_in(container, rows))
+
+
+def weights_in(container: Container, rows: NDArray[np.uint8]) -> NDArray[np.int16] | None:
+    """Return the weights that a container of signatures has, or None."""
+    if _WEIGHTS not in container:
+        return None
+    weights = container.array(_WEIGHTS, np.uint16, 2).view(np.int16)
+    if weights.shape != (len(rows), 8 * rows.shape[1]):
+        raise CorruptIndexError(
+            f"{container.path}: the weights do not fit the signatures; it is damaged"
+        )
+    return weights
 
 
 def is_npy(path: str | os.PathLike[str]) -> bool:
@@ -139,6 +176,8 @@ def read_npz(path: str | os.PathLike[str]) -> tuple[NDArray[np.uint8], NDArray[n
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             names = [name for name in archive.files if name != "ids"]
+            if len(names) > 1 and _WEIGHTS in names:
+                names.remove(_WEIGHTS)
             if _NPZ_ARRAY not in names and len(names) != 1:
                 raise FormatError(
                     f"{path} has the arrays {', '.join(names) or 'none'}; expected one that is "
@@ -157,3 +196,21 @@ def read_npz(path: str | os.PathLike[str]) -> tuple[NDArray[np.uint8], NDArray[n
             f"each of {len(rows)} signatures"
         )
     return rows, None if ids is None else ids.astype(np.int64)
+
+
+def npz_weights(path: str | os.PathLike[str], rows: NDArray[np.uint8]) -> NDArray[np.int16] | None:
+    """Return the weights behind the bits that a .npz file has beside its signatures, or None.
+
+    They are the array "weights", where that is not the only one. Their signs have to be the bits.
+    """
+    try:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+            if _WEIGHTS not in archive.files or len(set(archive.files) - {"ids"}) < 2:
+                return None
+            weights = archive[_WEIGHTS]
+    except _UNREADABLE as error:
+        raise FormatError(f"{path} is a .npz file that cannot be used: {error!r}") from error
+    try:
+        return as_bit_weights(weights, rows)
+    except ArgumentError as error:
+        raise SignatureError(f"{path} cannot be used: {error}") from error

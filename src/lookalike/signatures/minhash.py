@@ -13,6 +13,7 @@ from lookalike import _native
 from lookalike.checks import real_array, thread_count, whole_number
 from lookalike.errors import ArgumentError, Said, SignatureError
 from lookalike.features import FeatureKind, Words
+from lookalike.features.below_zero import none_below_zero
 from lookalike.features.growing import GrowingArray
 from lookalike.shown import counted
 from lookalike.signatures.arrays import as_signatures
@@ -89,7 +90,7 @@ class MinHash(ValueSigner):
         """
         values = GrowingArray((self.permutations,), np.uint32, documents)
         position = 0
-        for source in self.features.sources(documents):
+        for source in none_below_zero(self.features.sources(documents)):
             block = values.block(len(source))
             if self.hashes is None:
                 _native.minhash(source, self._factors, self._terms, thread_count(threads), block)
@@ -188,7 +189,7 @@ class BBitMinHash(DocumentSigner):
             return self.pack(self._minhash.sign(documents, threads=threads))
         signatures = GrowingArray((self.bits // 8,), np.uint8, documents)
         factors, terms = self._minhash._factors, self._minhash._terms
-        for source in self.features.sources(documents):
+        for source in none_below_zero(self.features.sources(documents)):
             block = signatures.block(len(source))
             _native.packed_minhash(source, factors, terms, self.b, thread_count(threads), block)
         return signatures.take()

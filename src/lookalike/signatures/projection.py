@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from lookalike import _native
 from lookalike.checks import as_array, thread_count, whole_number
 from lookalike.errors import DocumentError
+from lookalike.signatures.bit_weights import BitWeightSigner
 from lookalike.signatures.random import random_normals
-from lookalike.signatures.signer import Signer
 from lookalike.signatures.simhash import signature_bits
 
 __all__ = ["Projection"]
@@ -20,7 +20,7 @@ _MOST_NORMALS = 1 << 28
 """Random numbers of a signer, one for each bit and dimension: a gigabyte of them."""
 
 
-class Projection(Signer):
+class Projection(BitWeightSigner):
     """Bit j is 1 where the vector has a product of 0 or more with the j-th random Gaussian vector.
 
     Two vectors at angle θ differ in each bit with probability θ/π, so the Hamming distance d of
@@ -47,6 +47,22 @@ class Projection(Signer):
 
         Other real numbers are converted to float32 first. The zero vector has all bits set.
         """
+        rows = self._rows(vectors)
+        signatures = np.empty((len(rows), self.bits // 8), np.uint8)
+        _native.project(rows, self._matrix, thread_count(threads), signatures)
+        return signatures
+
+    def _sign_with_weights(
+        self, documents: ArrayLike, threads: SupportsIndex | None
+    ) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+        rows = self._rows(documents)
+        signatures = np.empty((len(rows), self.bits // 8), np.uint8)
+        weights = np.empty((len(rows), self.bits), np.float32)
+        _native.project_with_sums(rows, self._matrix, thread_count(threads), signatures, weights)
+        return signatures, weights
+
+    def _rows(self, vectors: ArrayLike) -> NDArray[np.float32]:
+        """Return vectors that were checked."""
         array = as_array("vectors", vectors)
         if array.ndim != 2 or array.shape[1] != self.dimensions:
             raise DocumentError(
@@ -61,6 +77,4 @@ class Projection(Signer):
                 f"vector {int(bad.argmax())} has a value that is infinite or not a number; "
                 "leave it out or replace it"
             )
-        signatures = np.empty((len(rows), self.bits // 8), np.uint8)
-        _native.project(rows, self._matrix, thread_count(threads), signatures)
-        return signatures
+        return rows

@@ -5,26 +5,27 @@ from __future__ import annotations
 from typing import Any, Literal, SupportsIndex, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.checks import as_array, flag, real_array, thread_count, whole_number
+from lookalike.checks import flag, one_of, real_array, thread_count, whole_number
 from lookalike.errors import ArgumentError, Said
 from lookalike.features import FeatureKind, Weights, Words
 from lookalike.features.growing import GrowingArray
 from lookalike.shown import brief
 from lookalike.signatures.arrays import MAX_BITS
+from lookalike.signatures.bit_weights import NORMAL_UNIT, BitWeightSigner, normal_quantiles
 from lookalike.signatures.signer import WeightedSigner
 
-__all__ = ["SimHash", "quantize_weights", "restore_weights", "signature_bits"]
+__all__ = ["SimHash", "signature_bits"]
 
-_QUANTUM = 1 / 1024
+_VECTORS = ("signs", "gaussian")
 
 LEAST_WEIGHT = 0.5
 """Of bits that count in a mask: by titles that look for their abstracts, the best of 0.5 to 2."""
 
 
-class SimHash(WeightedSigner):
+class SimHash(WeightedSigner, BitWeightSigner):
     """Algorithm 1 of Sood and Loguinov, for any number of bits that is a multiple of 8.
 
     Each feature has a hash of `bits` bits; it adds its weight to every counter where its hash has a
@@ -32,6 +33,10 @@ class SimHash(WeightedSigner):
     positive. `weights` are "uniform", "count", "log-count", "tfidf" or "log-likelihood"; the last
     two are learnt by `fit`. The first 64 bits of a feature's hash are the feature itself if the
     seed is 0. A document without features has all bits set.
+
+    With `vectors="gaussian"` a feature has a normal random number for each bit in place of +1 or -1
+    (eq. 4): a document of few features then has sums that hardly ever tie, and the share of bits
+    that differ follows the angle for these, too. Signing takes several times as long.
     """
 
     def __init__(
@@ -40,9 +45,11 @@ class SimHash(WeightedSigner):
         features: FeatureKind | None = None,
         weights: str | Weights = "count",
         seed: SupportsIndex = 0,
+        vectors: str = "signs",
     ) -> None:
         super().__init__(Words() if features is None else features, weights, seed)
         self.bits = signature_bits(bits)
+        self.vectors = one_of("vectors", vectors, _VECTORS)
 
     @overload
     def sign(
@@ -85,19 +92,19 @@ class SimHash(WeightedSigner):
             return signatures
         return signatures, np.packbits(np.abs(weights) > least, axis=1, bitorder="little")
 
-    def sign_with_weights(
-        self, documents: Any, *, quantized: bool = False, threads: SupportsIndex | None = None
-    ) -> tuple[NDArray[np.uint8], NDArray[Any]]:
-        """Return signatures and the counters behind them, `float32[n, bits]`.
-
-        Counters are divided by the Euclidean length of the document's weights, so that each has
-        mean 0 and variance 1 over random hashes; a small one is a bit that easily flips. Negative
-        counters are the bits 0, the others the bits 1. With `quantized`, the counters come as
-        `int16` (see `la.quantize_weights`), half the size.
+    def settings(self) -> dict[str, Any]:
+        """Return what the signer was made with but for the seed; vectors that are signs go without
+        saying, as they did when there were no others.
         """
-        short = flag("quantized", quantized)
-        signatures, counters = self._sign(documents, threads, weighted=True)
-        return signatures, quantize_weights(counters) if short else counters
+        made = super().settings()
+        if self.vectors == "signs":
+            del made["vectors"]
+        return made
+
+    def _sign_with_weights(
+        self, documents: Any, threads: SupportsIndex | None
+    ) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+        return self._sign(documents, threads, weighted=True)
 
     def _sign(
         self, documents: Any, threads: SupportsIndex | None, weighted: bool
@@ -106,40 +113,16 @@ class SimHash(WeightedSigner):
         signatures = GrowingArray((self.bits // 8,), np.uint8, documents)
         counters = GrowingArray((self.bits,), np.float32, documents if weighted else ())
         for source in self.features.sources(documents):
-            _native.simhash(
-                source,
-                kind,
-                vocabulary,
-                self.seed,
-                thread_count(threads),
-                signatures.block(len(source)),
-                counters.block(len(source)) if weighted else None,
-            )
+            sums = counters.block(len(source)) if weighted else None
+            rows, workers = signatures.block(len(source)), thread_count(threads)
+            if self.vectors == "signs":
+                _native.simhash(source, kind, vocabulary, self.seed, workers, rows, sums)
+            else:
+                normals = (normal_quantiles(), NORMAL_UNIT)
+                _native.normal_simhash(
+                    source, kind, vocabulary, self.seed, *normals, workers, rows, sums
+                )
         return signatures.take(), counters.take()
-
-
-def quantize_weights(weights: ArrayLike) -> NDArray[np.int16]:
-    """Return SimHash counters in 16 bits: the multiple of 1/1024 below, cut off at -32 and 32.
-
-    Signs are kept: what was negative stays so, and 0 stays at least 0.
-    """
-    values = as_array("weights", weights)
-    if values.size and (values.dtype.kind not in "fiu" or np.isnan(values).any()):
-        raise ArgumentError(f"weights are {brief(weights)}; expected numbers, float32")
-    limited = np.clip(values, -32, 32).astype(np.float32)  # beyond it, what is infinite is too
-    scaled = np.floor(limited / np.float32(_QUANTUM))
-    quantized: NDArray[np.int16] = np.clip(scaled, -(2**15), 2**15 - 1).astype(np.int16)
-    return quantized
-
-
-def restore_weights(quantized: ArrayLike) -> NDArray[np.float32]:
-    """Return the counters that `quantize_weights` cut, to within half a step."""
-    values = as_array("weights", quantized)
-    if values.size and values.dtype.kind not in "iu":
-        raise ArgumentError(
-            f"weights are {brief(quantized)}; expected whole numbers, as quantize_weights returns"
-        )
-    return (values.astype(np.float32) + np.float32(0.5)) * np.float32(_QUANTUM)
 
 
 def signature_bits(bits: SupportsIndex) -> int:

@@ -11,13 +11,14 @@ from lookalike import _native
 from lookalike.checks import flag, thread_count, whole_number
 from lookalike.features import FeatureKind, Weights, Words
 from lookalike.features.growing import GrowingArray
+from lookalike.signatures.bit_weights import BitWeightSigner
 from lookalike.signatures.signer import WeightedSigner
 from lookalike.signatures.simhash import signature_bits
 
 __all__ = ["TopSig"]
 
 
-class TopSig(WeightedSigner):
+class TopSig(WeightedSigner, BitWeightSigner):
     """Each term has a random ternary vector; a document is the sign of their weighted sum.
 
     Of every `density` neighbouring values of a term's vector one is not 0; half of these are +1,
@@ -74,8 +75,20 @@ class TopSig(WeightedSigner):
         signatures, parts, _ = self._sign(documents, most, threads, False)
         return signatures, np.repeat(np.arange(len(parts)), parts)
 
+    def _sign_with_weights(
+        self, documents: Any, threads: SupportsIndex | None
+    ) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+        sums = GrowingArray((self.bits,), np.float32, documents)
+        signatures, _, _ = self._sign(documents, 0, threads, False, sums)
+        return signatures, sums.take()
+
     def _sign(
-        self, documents: Any, terms: int, threads: SupportsIndex | None, masked: bool
+        self,
+        documents: Any,
+        terms: int,
+        threads: SupportsIndex | None,
+        masked: bool,
+        sums: GrowingArray | None = None,
     ) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.uint8]]:
         weights = self.weights
         if weights.learns and weights.vocabulary is None:
@@ -95,6 +108,7 @@ class TopSig(WeightedSigner):
                 terms,
                 thread_count(threads),
                 masked,
+                None if sums is None else sums.block(len(source)),
             )
             parts.block(len(counts))[:] = counts
             signatures.block(int(counts.sum()))[:] = rows.reshape(-1, self.bits // 8)

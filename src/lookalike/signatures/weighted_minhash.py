@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.checks import thread_count, whole_number
 from lookalike.features import FeatureKind, Weights, Words
+from lookalike.features.below_zero import none_below_zero
 from lookalike.features.growing import GrowingArray
 from lookalike.signatures.signed_rows import ValueSigner, marked
 from lookalike.signatures.signer import WeightedSigner
@@ -43,7 +44,7 @@ class WeightedMinHash(ValueSigner, WeightedSigner):
         """Return the values, `uint32[n, permutations]`, marked as those of `MinHash` are."""
         kind, vocabulary = self.weights.native()
         values = GrowingArray((self.permutations,), np.uint32, documents)
-        for source in self.features.sources(documents):
+        for source in none_below_zero(self.features.sources(documents)):
             block = values.block(len(source))
             _native.weighted_minhash(
                 source, kind, vocabulary, self.seed, thread_count(threads), block

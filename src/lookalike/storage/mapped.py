@@ -61,14 +61,31 @@ def checksums(mapping: Mapped, ranges: Sequence[tuple[int, int]]) -> list[int]:
     ]
 
 
+class RunningChecksum:
+    """The XXH64 of a part of a mapped file, as far as it was read."""
+
+    def __init__(self, mapping: Mapped, offset: int) -> None:
+        self._mapping = mapping
+        self._at = offset
+        self._found = _native.Xxh64()
+
+    def add(self, length: int, stop: threading.Event | None = None) -> None:
+        """Read so many bytes more, unless somebody wants to stop."""
+        end = self._at + length
+        while self._at < end and not (stop is not None and stop.is_set()):
+            here = min(self._at + _PIECE, end)
+            _ask_for(self._mapping, here, min(here + _PIECE, end))
+            self._found.add(np.frombuffer(self._mapping, np.uint8, here - self._at, self._at))
+            self._at = here
+
+    def value(self) -> int:
+        """Return the checksum so far."""
+        return self._found.value()
+
+
 def _checksum(mapping: Mapped, offset: int, length: int, stop: threading.Event) -> int:
-    found = _native.Xxh64()
-    for begin in range(offset, offset + length, _PIECE):
-        end = min(begin + _PIECE, offset + length)
-        _ask_for(mapping, end, min(end + _PIECE, offset + length))
-        found.add(np.frombuffer(mapping, np.uint8, end - begin, begin))
-        if stop.is_set():
-            break
+    found = RunningChecksum(mapping, offset)
+    found.add(length, stop)
     return found.value()
 
 

@@ -15,6 +15,7 @@ from lookalike.indexes.merging import MatchColumns, merged_matches
 from lookalike.indexes.results import Matches, too_many_matches
 
 if TYPE_CHECKING:
+    from lookalike.indexes.batch.run_reading import RunReader
     from lookalike.indexes.batch.signature_file import SignatureFile
 
 __all__ = ["Chunk", "Chunks", "Ids", "Matcher", "MatchesSoFar", "Numbers", "Signatures"]
@@ -31,6 +32,12 @@ class Chunk:
     signatures: Signatures
     ids: Ids
     is_sorted: bool
+    last: RunReader
+    """The last of the runs that they are of; the others have been read to their ends."""
+
+    def verify(self) -> None:
+        """Raise if these are not what was written; the last run is read to its end for that."""
+        self.last.verify()
 
 
 @dataclass(frozen=True)
@@ -46,15 +53,15 @@ class Chunks:
         return [sum(end - begin for _, begin, end in parts) for parts in self._parts()]
 
     def __iter__(self) -> Iterator[Chunk]:
-        run, signatures, ids = -1, np.empty((0, 0), np.uint8), np.empty(0, np.int64)
+        run, reader = -1, None
         for parts in self._parts():
             pieces: list[tuple[Signatures, Ids]] = []
-            for number, begin, end in parts:
-                if number != run:
-                    run = number
-                    signatures, ids = self.store.read(run)
-                pieces.append((signatures[begin:end], ids[begin:end]))
-            yield _joined(pieces)
+            for number, _, end in parts:
+                if reader is None or number != run:
+                    run, reader = number, self.store.reader(number)
+                pieces.append(reader.take(end))
+            if reader is not None:
+                yield _joined(pieces, reader)
 
     def _parts(self) -> Iterator[list[tuple[int, int, int]]]:
         """Yield what each chunk is made of: (run, begin, end)."""
@@ -75,11 +82,11 @@ class Chunks:
             yield waiting
 
 
-def _joined(parts: Sequence[tuple[Signatures, Ids]]) -> Chunk:
+def _joined(parts: Sequence[tuple[Signatures, Ids]], last: RunReader) -> Chunk:
     if len(parts) == 1:
-        return Chunk(*parts[0], is_sorted=True)
+        return Chunk(*parts[0], is_sorted=True, last=last)
     signatures = np.concatenate([signatures for signatures, _ in parts])
-    return Chunk(signatures, np.concatenate([ids for _, ids in parts]), is_sorted=False)
+    return Chunk(signatures, np.concatenate([ids for _, ids in parts]), False, last)
 
 
 @dataclass

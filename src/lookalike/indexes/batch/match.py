@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lookalike.checks import callback, file_path, flag, one_of, share, thread_count, whole_number
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, Said
 from lookalike.indexes.base import DEFAULT_LIMIT
-from lookalike.indexes.batch.chunks import Chunks, Matcher, MatchesSoFar
+from lookalike.indexes.batch.chunks import Chunks, Ids, Matcher, MatchesSoFar
 from lookalike.indexes.batch.matchers import ByBlocks, ByFlips
+from lookalike.indexes.batch.merging_runs import sorted_run
+from lookalike.indexes.batch.own_matches import OwnMatches
 from lookalike.indexes.results import Matches
 from lookalike.indexes.rows import Rows
 from lookalike.indexes.tables import sorted_table
-from lookalike.indexes.tables.flip_sets import upper_bits
-from lookalike.indexes.tables.sorted_table import SortedTable, header_width
 from lookalike.indexes.tables.volatility import as_weights
 from lookalike.signatures import as_signatures
 from lookalike.storage import is_there
@@ -30,7 +30,7 @@ from lookalike.storage import is_there
 if TYPE_CHECKING:
     from lookalike.indexes.batch.signature_file import SignatureFile
 
-__all__ = ["Progress", "chunks_for", "match_batch"]
+__all__ = ["Progress", "chunks_for", "match_and_append", "match_batch"]
 
 Progress = Callable[[int, int], None]
 """Called with how many signatures of the file have been read, and how many there are."""
@@ -60,6 +60,7 @@ def match_batch(
     limit: SupportsIndex = DEFAULT_LIMIT,
     threads: SupportsIndex | None = None,
     progress: Progress | None = None,
+    duplicates: bool = False,
 ) -> Matches:
     """Find what is within the radius of each query in a signature file, then append the queries.
 
@@ -75,11 +76,57 @@ def match_batch(
     the file is looked up in it; exact.
 
     With `first=True` each query gets one match, the first that is met, and is not asked any more;
-    reading stops when all have one. Matches have the ids of the file. The batch itself is not
-    compared with itself.
+    reading stops when all have one. Matches have the ids of the file.
+
+    With `duplicates=True` each query is also compared with those before it in the batch, exactly
+    and before the file is read: a match among them has the id that it is appended with (with
+    `append=False`: that it would get now). With `first`, that is the nearest, of equals the
+    earliest. Without, queries of a batch do not find each other.
 
     Afterwards, unless `append=False`, the queries are sorted and appended as one run, whole or not
     at all, with `ids`, or the numbers that follow the largest id of the file.
+    """
+    return match_and_append(
+        file,
+        queries,
+        radius,
+        method=method,
+        weights=weights,
+        flips=flips,
+        recall=recall,
+        first=first,
+        tables=tables,
+        ids=ids,
+        append=append,
+        chunk=chunk,
+        limit=limit,
+        threads=threads,
+        progress=progress,
+        duplicates=duplicates,
+    )[0]
+
+
+def match_and_append(
+    file: str | os.PathLike[str],
+    queries: ArrayLike,
+    radius: SupportsIndex,
+    *,
+    method: str,
+    weights: ArrayLike | None,
+    flips: SupportsIndex | None,
+    recall: SupportsFloat,
+    first: bool,
+    tables: SupportsIndex | None,
+    ids: ArrayLike | None,
+    append: bool,
+    chunk: SupportsIndex | None,
+    limit: SupportsIndex,
+    threads: SupportsIndex | None,
+    progress: Progress | None,
+    duplicates: bool,
+) -> tuple[Matches, Ids]:
+    """Do what `match_batch` does; return the matches, and the ids that queries were appended with
+    or would have been.
     """
     from lookalike.indexes.batch.signature_file import (
         SignatureFile,  # not needed to search, so not at import
@@ -98,6 +145,7 @@ def match_batch(
     size = None if chunk is None else whole_number("chunk", chunk, at_least=1)
     names = None if ids is None else Rows.of(rows, ids).all_ids()
     one, keep = flag("first", first), flag("append", append)
+    own = OwnMatches(rows, near, workers) if flag("duplicates", duplicates) else None
     hear = callback("progress", progress)
     values = None if weights is None else as_weights(weights, len(rows), bits)
     tries = None if flips is None else whole_number("flips", flips, at_least=0)
@@ -113,22 +161,28 @@ def match_batch(
     elif keep:
         store = SignatureFile.create(path, bits, exist_ok=True)  # another process may be quicker
     else:
-        raise ArgumentError(f"there is no file {path}; with append=True it is made")
+        raise ArgumentError(
+            f"there is no file {path}; ",
+            Said("with append=True it is made", "without --no-append it is made"),
+        )
     if store.bits != bits:
         raise ArgumentError(
             f"queries have {bits} bits, the signatures of {store.path} {store.bits}; expected the "
             "same"
         )
     found = MatchesSoFar(len(rows), one, most, near)
+    if own is not None:
+        own.match(found)
     chunks = chunks_for(store, len(rows), size, matcher.joins_runs)
     _match(chunks, matcher, found, len(store), hear)
-    matches = found.matches(matcher.exact)
+    first_id = store.largest_id + 1 if names is None else 0
     if keep:
-        header = upper_bits(bits, min(header_width(len(rows)), bits))
-        table = SortedTable.build(rows, header, workers)
-        own = np.arange(len(rows)) if names is None else names
-        store.append(table.signatures, own[table.rows], number_on=names is None)
-    return matches
+        numbers = np.arange(len(rows)) if names is None else names
+        first_id = store.append(*sorted_run(rows, numbers, workers), number_on=names is None)
+    called = np.arange(len(rows)) + first_id if names is None else names
+    if own is not None:
+        own.name(found, called)
+    return found.matches(matcher.exact), called
 
 
 def chunks_for(
@@ -144,12 +198,21 @@ def chunks_for(
 def _match(
     chunks: Chunks, matcher: Matcher, found: MatchesSoFar, total: int, progress: Progress | None
 ) -> None:
-    """Read the file and gather matches, until there is nothing left to be asked."""
-    matcher.prepare(chunks.sizes())
-    done = 0
-    reading = iter(chunks)
-    while found.left and (chunk := next(reading, None)) is not None:
-        matcher.match(chunk, found)
-        done += len(chunk.ids)
-        if progress is not None:
-            progress(done, total)
+    """Read the file and gather matches, until there is nothing left to be asked.
+
+    What was matched has been verified in the end, also if reading ended early.
+    """
+    from lookalike.indexes.batch.run_reading import read_ahead  # brings threads, not at import
+
+    sizes = chunks.sizes()
+    matcher.prepare(sizes)
+    done, chunk = 0, None
+    with read_ahead(iter(chunks), len(sizes)) as reading:
+        while found.left and (following := next(reading, None)) is not None:
+            chunk = following
+            matcher.match(chunk, found)
+            done += len(chunk.ids)
+            if progress is not None:
+                progress(done, total)
+    if chunk is not None:
+        chunk.verify()

@@ -161,18 +161,23 @@ def _impossible(
 ) -> tuple[str | Said, ...]:
     if blocks is not None and blocks <= radius:
         return (
-            f"radius is {radius} and blocks is {blocks}: every block may have a difference; "
-            f"expected at least {radius + 1} blocks",
+            Said("radius"),
+            f" is {radius} and ",
+            Said("blocks"),
+            f" is {blocks}: every block may have a difference; expected at least {radius + 1}",
+            " blocks",
         )
     if blocks is not None and blocks > bits:
-        return (f"blocks is {blocks} and signatures have {bits} bits; expected at most {bits}",)
+        said = f" is {blocks} and signatures have {bits} bits; expected at most {bits}"
+        return (Said("blocks"), said)
     if lead is not None and blocks is not None and lead > blocks - radius:
         return (
-            f"lead is {lead} of {blocks} blocks: only {blocks - radius} are sure to be without a "
+            Said("lead"),
+            f" is {lead} of {blocks} blocks: only {blocks - radius} are sure to be without a "
             f"difference within radius {radius}; expected at most that many",
         )
     possible = sorted({choice.tables for choice in _choices(bits, radius, None, None)})
-    asked = (f"blocks is {blocks}, lead is {lead}",)
+    asked = (Said("blocks"), f" is {blocks}, ", Said("lead"), f" is {lead}")
     return (
         *(asked if tables is None else (Said("tables"), f" is {tables}")),
         f": with radius {radius} there are C(blocks, lead) tables, lead <= blocks - "

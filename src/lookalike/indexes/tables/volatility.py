@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from lookalike import _native
 from lookalike.checks import as_array
 from lookalike.errors import ArgumentError
-from lookalike.signatures.simhash import restore_weights
+from lookalike.signatures.bit_weights import restore_weights
 
 __all__ = ["Volatility", "as_weights"]
 
@@ -134,7 +134,7 @@ def as_weights(weights: ArrayLike, queries: int, bits: int) -> NDArray[Any]:
     if array.shape != (queries, bits):
         raise ArgumentError(
             f"weights have shape {array.shape}; expected ({queries}, {bits}), one for each bit of "
-            "each query, as SimHash.sign_with_weights returns them"
+            "each query, as sign_with_weights returns them"
         )
     if array.dtype.kind != "f" and array.dtype != np.int16:
         raise ArgumentError(

@@ -1,0 +1,85 @@
+"""What `lookalike search` asks of indexes of blocks and flips alone."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from lookalike.checks import share, whole_number
+from lookalike.cli.command import Group, add_number, add_switch
+from lookalike.errors import ArgumentError, Said
+from lookalike.indexes import BlockIndex, FlipIndex, Index
+
+__all__ = ["add_flip_options", "check_flips", "flip_settings", "needs_weights", "no_weights"]
+
+
+def add_flip_options(group: Group) -> None:
+    """Declare the options."""
+    group.add_argument(
+        "--recall",
+        type=float,
+        metavar="R",
+        help="of an index of flips, with --radius or --threshold: the share of matches to find, by "
+        "the likeliest flips (default: all of them)",
+    )
+    add_number(
+        group, "--flips", "of an index of flips: so many for each query, in place of --recall"
+    )
+    add_switch(
+        group, "--first", "of an index of blocks or flips: one match for each query, the first met"
+    )
+
+
+def needs_weights(options: argparse.Namespace) -> bool:
+    """Return whether queries need the weights behind their bits: some flips are tried, not all."""
+    return options.flips is not None or (options.recall is not None and options.recall < 1)
+
+
+def check_flips(options: argparse.Namespace) -> None:
+    """Refuse numbers that make no sense, and two answers to one question: how many flips."""
+    if options.recall is not None:
+        share("recall", options.recall)
+    if options.flips is not None:
+        whole_number("flips", options.flips, at_least=0)
+        if options.recall is not None:
+            raise ArgumentError(
+                Said("flips"), " is how many are tried, which --recall finds out; give one of them"
+            )
+
+
+def no_weights(path: Path) -> ArgumentError:
+    """Return the error of signatures that nothing tells the likeliest flips of."""
+    return ArgumentError(
+        f"{path} has no weights behind its bits, by which flips are chosen; sign it with "
+        "--bit-weights, or leave --recall and --flips out"
+    )
+
+
+def flip_settings(options: argparse.Namespace, index: Index) -> dict[str, Any]:
+    """Return what these options mean for `within`, or refuse those that do nothing."""
+    check_flips(options)
+    settings: dict[str, Any] = {}
+    near = options.radius is not None or options.threshold is not None
+    for name in ("recall", "flips"):
+        if getattr(options, name) is None:
+            continue
+        if not near or not isinstance(index, FlipIndex):
+            raise ArgumentError(
+                Said(name), " goes with --radius or --threshold and an index of flips; leave it out"
+            )
+        settings[name] = getattr(options, name)
+    if options.first:
+        if not near or not isinstance(index, BlockIndex | FlipIndex):
+            raise ArgumentError(
+                Said("first"),
+                " goes with --radius or --threshold and an index of blocks or flips; leave it out",
+            )
+        if options.threshold is not None and options.origin is not None:
+            raise ArgumentError(
+                Said("first"),
+                " is the first that signatures propose, and --threshold with --in may drop it; "
+                "leave it out",
+            )
+        settings["first"] = True
+    return settings

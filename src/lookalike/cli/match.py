@@ -1,0 +1,285 @@
+"""`lookalike match`: batches of signatures against a file that stays on disk, and grows."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.checks import whole_number
+from lookalike.cli.answers import Found, Lines
+from lookalike.cli.arguments import add_threads, check_folder, check_not_read
+from lookalike.cli.command import add_number, add_switch
+from lookalike.cli.flip_options import check_flips, needs_weights, no_weights
+from lookalike.cli.output import say, warn
+from lookalike.cli.progress import progress_bars
+from lookalike.errors import ArgumentError, LookalikeError, Said
+from lookalike.indexes import Index, Matches, SignatureFile
+from lookalike.indexes.base import DEFAULT_LIMIT
+from lookalike.indexes.batch.match import match_and_append
+from lookalike.indexes.files import open_with_weights
+from lookalike.shown import counted, shown
+from lookalike.signatures import estimated_similarity
+
+_RECALL = 0.95
+_ASKED = {
+    "method": None, "recall": None, "flips": None, "first": False, "tables": None,
+    "duplicates": False, "no_append": False, "batch": None, "chunk": None,
+}  # fmt: skip
+"""Options that say how queries are matched, and what they are when nobody has typed them."""
+
+PURPOSE = "match batches of signatures with a file that stays on disk, and append them to it"
+DESCRIPTION = "Find what is near each query in a signature file, then append the queries to it."
+DETAILS = f"""\
+COLLECTION is a signature file: sorted runs of signatures with whole numbers for ids, one run for
+each batch. It is made if it is not there, and may be larger than memory: it is read once for each
+batch, from beginning to end. QUERIES are numbered on after its largest id, unless their file has
+whole numbers of its own (an index, or .npz with ids).
+
+methods:
+  flips   the likeliest flips of each query, by the weights behind its bits: a share --recall of
+          the matches is found ({_RECALL} unless told). Weights come from `sign --bit-weights`;
+          without them all flips are tried, which is exact, and slow beyond a radius of 3 or so.
+  blocks  tables of the queries, in which every signature of COLLECTION is looked up: exact
+
+columns:
+  query (its id, or its position), id (in COLLECTION), distance, and estimate, the similarity that
+  the distance suggests, where QUERIES know their signer. --json prints an object for each query,
+  also for those without a match.
+
+Each batch is appended whole or not at all, and printed when it is there. If a later batch fails,
+those before stay, which is said.
+
+exit status:
+  0 done, found or not; 1 an error, 2 wrong usage, 130 interrupted
+
+examples:
+  lookalike match seen.runs new.lookalike
+  lookalike match seen.runs new.lookalike --first --duplicates --json
+  lookalike match seen.runs queries.npy --method blocks --radius 3 --no-append
+  lookalike match seen.runs --compact
+"""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("file", type=Path, metavar="COLLECTION", help="a signature file")
+    parser.add_argument(
+        "queries",
+        type=Path,
+        nargs="?",
+        metavar="QUERIES",
+        help="a file of `lookalike sign` or `lookalike index`, or .npy or .npz",
+    )
+    group = parser.add_argument_group("what is found")
+    add_number(group, "--radius", "most bits that may differ", default=3, metavar="R")
+    group.add_argument(
+        "--method",
+        choices=("flips", "blocks"),
+        help="how (default: flips if QUERIES have weights, else blocks)",
+    )
+    group.add_argument(
+        "--recall",
+        type=float,
+        metavar="R",
+        help=f"share of matches that flips find (default {_RECALL})",
+    )
+    add_number(group, "--flips", "so many for each query, in place of --recall")
+    add_number(group, "--tables", "how many there are of blocks (default: by the size)")
+    add_switch(group, "--first", "one match for each query, the first met; ends when all have one")
+    add_switch(group, "--duplicates", "also those before it in the same batch, exactly")
+    group.add_argument(
+        "--limit",
+        type=int,
+        default=DEFAULT_LIMIT,
+        metavar="N",
+        help=f"more matches of a batch are an error (default {DEFAULT_LIMIT:,})",
+    )
+    group = parser.add_argument_group("how it works")
+    add_switch(group, "--no-append", "leave COLLECTION as it is")
+    add_number(group, "--batch", "queries at a time (default: all of them)")
+    add_number(group, "--chunk", "signatures of COLLECTION at a time (default: by the size)")
+    add_switch(group, "--compact", "merge the runs of COLLECTION into one, afterwards")
+    add_threads(group)
+    add_switch(group, "--json", "print an object for each query, as JSON Lines")
+    add_switch(group, "--quiet", "no progress bar, no summary")
+
+
+@dataclass
+class _Summary:
+    """What all batches had together."""
+
+    queries: int = 0
+    found: int = 0
+    """Queries with a match."""
+    matches: int = 0
+    exact: bool = True
+    ids: list[int] = field(default_factory=list)
+    """The least and the largest id that was appended."""
+
+    def add(self, matches: Matches, ids: NDArray[np.int64]) -> None:
+        """Count a batch."""
+        self.queries += len(ids)
+        self.found += int(np.count_nonzero(np.diff(matches.offsets)))
+        self.matches += len(matches.ids)
+        self.exact &= matches.exact
+        if len(ids):
+            self.ids = [min([*self.ids, int(ids.min())]), max([*self.ids, int(ids.max())])]
+
+
+def run(options: argparse.Namespace) -> None:
+    """Match, append and print, a batch at a time."""
+    if options.queries is None:
+        _check_idle(options)
+        SignatureFile(options.file).compact(threads=options.threads)
+        _say_compacted(options)
+        return
+    check_folder(options.file)
+    check_not_read("COLLECTION", options.file, [options.queries])
+    index, weights = open_with_weights(options.queries)
+    method = options.method or ("blocks" if weights is None else "flips")
+    _check_method(options, method, weights)
+    summary = _Summary()
+    for labels, matches, ids in _batches(options, index, weights, method, summary):
+        summary.add(matches, ids)
+        _print(labels, matches, index, as_json=options.json, first=summary.queries == len(ids))
+    if options.compact:
+        SignatureFile(options.file).compact(threads=options.threads)
+    if not options.quiet:
+        _say_summary(options, summary, index.bits)
+        if options.compact:
+            _say_compacted(options)
+
+
+def _check_idle(options: argparse.Namespace) -> None:
+    """Refuse what means nothing where there is nothing to match."""
+    if not options.compact:
+        raise ArgumentError(
+            Said("queries"), ": expected a file of signatures to match, or --compact alone"
+        )
+    for name, default in _ASKED.items():
+        if getattr(options, name) != default:
+            raise ArgumentError(
+                Said(name), " does nothing without QUERIES; leave it out, or name some"
+            )
+
+
+def _check_method(
+    options: argparse.Namespace, method: str, weights: NDArray[np.int16] | None
+) -> None:
+    """Refuse options of the other method, and flips that nothing tells."""
+    for name in ("recall", "flips") if method == "blocks" else ("tables",):
+        if getattr(options, name) is not None:
+            raise ArgumentError(Said(name), f" does nothing with --method {method}; leave it out")
+    check_flips(options)
+    if needs_weights(options) and weights is None:
+        raise no_weights(options.queries)
+
+
+def _batches(
+    options: argparse.Namespace,
+    index: Index,
+    weights: NDArray[np.int16] | None,
+    method: str,
+    summary: _Summary,
+) -> Iterator[tuple[list[str | int], Matches, NDArray[np.int64]]]:
+    """Yield what each batch is called, what it finds, and the ids that it has from now on."""
+    signatures, ids = index.living()
+    size = len(ids)
+    if options.batch is not None:
+        size = whole_number("batch", options.batch, at_least=1)
+    settings: dict[str, Any] = {
+        "method": method,
+        "flips": options.flips,
+        "recall": _RECALL if options.recall is None else options.recall,
+        "first": options.first,
+        "tables": options.tables,
+        "append": not options.no_append,
+        "chunk": options.chunk,
+        "limit": options.limit,
+        "threads": options.threads,
+        "duplicates": options.duplicates,
+    }
+    for begin in range(0, max(1, len(ids)), max(1, size)):
+        part = slice(begin, begin + size)
+        try:
+            with progress_bars(options.quiet or options.json) as tell:
+
+                def read(done: int, total: int, begin: int = begin) -> None:
+                    if tell is not None:
+                        here = min(size, len(ids) - begin) * done / total
+                        tell("match", (begin + here) / max(1, len(ids)))
+
+                matches, called = match_and_append(
+                    options.file,
+                    signatures[part],
+                    options.radius,
+                    weights=None if weights is None or method == "blocks" else weights[part],
+                    ids=ids[part] if index.own_ids else None,
+                    progress=read,
+                    **settings,
+                )
+        except LookalikeError:
+            if summary.queries and not options.no_append:
+                warn(f"{counted(summary.queries, 'query', 'queries')} before this were appended")
+            raise
+        yield [index.name(id) for id in ids[part].tolist()], matches, called
+
+
+def _print(
+    labels: list[str | int], matches: Matches, index: Index, *, as_json: bool, first: bool
+) -> None:
+    estimates = None
+    if index.signer is not None:
+        estimates = estimated_similarity(index.signer, matches.distances, index.bits)
+    if as_json:
+        show, at = Lines(), 0
+        for label, (ids, distances) in zip(labels, matches, strict=True):
+            found = []
+            for id, far in zip(ids.tolist(), distances.tolist(), strict=True):
+                found.append(Found(id, far, None if estimates is None else float(estimates[at])))
+                at += 1
+            show.query(label, found, matches.exact, masked=False)
+        return
+    columns: dict[str, list[Any]] = {
+        "query": [labels[at] for at in matches.columns()["query"].tolist()],
+        "id": matches.ids.tolist(),
+        "distance": matches.distances.tolist(),
+    }
+    if estimates is not None:
+        columns["estimate"] = np.round(estimates, 4).tolist()
+    if first:
+        say("\t".join(columns))
+    for row in zip(*columns.values(), strict=True):
+        say("\t".join(shown(value) for value in row))
+
+
+def _say_summary(options: argparse.Namespace, summary: _Summary, bits: int) -> None:
+    matched = f"{summary.found:,} with {counted(summary.matches, 'match', 'matches')}"
+    exact = "" if summary.exact else "; some may be missing"
+    say(
+        f"{counted(summary.queries, 'query', 'queries')}, {matched} within "
+        f"{min(options.radius, bits)} of {bits} bits{exact}",
+        file=sys.stderr,
+    )
+    if summary.ids and not options.no_append:
+        say(
+            f"  appended to {shown(options.file)} with ids from {summary.ids[0]} to "
+            f"{summary.ids[1]}",
+            file=sys.stderr,
+        )
+
+
+def _say_compacted(options: argparse.Namespace) -> None:
+    if not options.quiet:
+        size = len(SignatureFile(options.file))
+        say(
+            f"{counted(size, 'signature')} in one run: {shown(options.file)}",
+            file=sys.stderr,
+        )
