@@ -23,6 +23,7 @@ INDEXES: dict[str, Any] = {
     "blocks": la.BlockIndex(ROWS),
     "flips": la.FlipIndex(ROWS),
     "prefix": la.PrefixIndex(ROWS, 2),
+    "clusters": la.ClusterIndex(ROWS, 4),
     "sharded": la.ShardedIndex([la.SliceIndex(ROWS[:40], 4), la.SliceIndex(ROWS[40:], 4)]),
     "mixed": la.ShardedIndex([la.SliceIndex(ROWS[:40], 4), la.ScanIndex(ROWS[40:])]),
 }

@@ -25,6 +25,7 @@ NB_MODULE(_core, module) {
     lookalike::bindings::bind_bands(module);
     lookalike::bindings::bind_samples(module);
     lookalike::bindings::bind_given_hashes(module);
+    lookalike::bindings::bind_clusters(module);
 }
 
 extern "C" NB_EXPORT PyObject* PyInit__native();

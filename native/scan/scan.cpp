@@ -8,6 +8,7 @@
 
 #include "scan/compared_bits.hpp"
 #include "scan/grid.hpp"
+#include "scan/leave_out.hpp"
 
 namespace lookalike::search {
 
@@ -60,13 +61,6 @@ struct Match {
     std::uint32_t distance;
     std::uint32_t tie = 0;  // which of those as far comes first; then it is the lower id
 };
-
-// Takes out hits whose rows are removed, and returns how many are left.
-std::size_t leave_out(Hit* hits, std::size_t count, const std::uint8_t* removed) {
-    return static_cast<std::size_t>(
-        std::remove_if(hits, hits + count, [&](const Hit& hit) { return removed[hit.row] != 0; }) -
-        hits);
-}
 
 // Runs the grid and collects every (query, row) within the radius, in no particular order.
 // `first_row(query)`, which must not fall as queries rise, is the first row to compare a query

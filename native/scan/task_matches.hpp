@@ -45,6 +45,14 @@ class TaskMatches {
 
     void swap(TaskMatches& other) { found_.swap(other.found_); }
 
+    // Takes over what another worker found for the same queries.
+    void take_in(TaskMatches& other) {
+        if (found_.empty())
+            return swap(other);
+        found_.insert(found_.end(), other.found_.begin(), other.found_.end());
+        other.found_ = {};
+    }
+
     std::vector<Found> take() { return std::exchange(found_, {}); }
 
   private:

@@ -668,3 +668,41 @@ class BandTable:
     def query(
         self, queries: NDArray[np.uint32], bands: int, least: int, limit: int, threads: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]: ...
+
+# Clusters
+
+def majority_centres(
+    rows: NDArray[np.uint8], labels: NDArray[np.int64], threads: int, centres: NDArray[np.uint8]
+) -> None: ...
+
+class Groups:
+    def __init__(
+        self,
+        rows: NDArray[np.uint8],
+        ids: NDArray[np.int64],
+        offsets: NDArray[np.int64],
+        centres: NDArray[np.uint8],
+        from_centre: NDArray[np.int32],
+        nearest: NDArray[np.int32],
+        farthest: NDArray[np.int32],
+    ) -> None: ...
+    def nearest(
+        self,
+        removed: NDArray[np.uint8] | None,
+        queries: NDArray[np.uint8],
+        probe: int,
+        threads: int,
+        ids: NDArray[np.int64],
+        distances: NDArray[np.int32],
+        proven: NDArray[np.uint8],
+        work: NDArray[np.int64],
+    ) -> None: ...
+    def within(
+        self,
+        removed: NDArray[np.uint8] | None,
+        queries: NDArray[np.uint8],
+        radius: int,
+        limit: int,
+        threads: int,
+        work: NDArray[np.int64],
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]: ...

@@ -184,6 +184,12 @@ def _make_flips(folder: Path) -> None:
     _save(la.FlipIndex(_ROWS, 6, _IDS), _path(folder))
 
 
+def _make_clusters(folder: Path) -> None:
+    index = la.ClusterIndex(_ROWS, 4, _IDS)
+    index.tune_probes(2, 0.9)
+    _save(index, _path(folder))
+
+
 def _make_prefixes(folder: Path) -> None:
     _save(la.PrefixIndex(_ROWS, 2, _IDS), _path(folder))
 
@@ -354,6 +360,7 @@ KINDS = {
     "compressed blocks": Kind(_make_compressed_blocks, _ask_index),
     "flips": Kind(_make_flips, _ask_index),
     "prefix": Kind(_make_prefixes, _ask_index),
+    "clusters": Kind(_make_clusters, _ask_index),
     "shards": Kind(_make_shards, _ask_shards, ("one.lookalike", "two.lookalike")),
     "bands": Kind(_make_bands, _ask_bands),
     "shards in one file": Kind(_make_sharded, _ask_index),

@@ -32,14 +32,14 @@ OTHERS = {
 
 ANSWERS = {
     *("Comparison", "Evaluation", "Explanation", "FlipTuning", "Kernel", "KeyMatch", "KeyMatches"),
-    *("Matches", "Measurement"),
+    *("Clusters", "Matches", "Measurement", "ProbeTuning"),
     *("Neighbors", "PairClusters", "Pairs", "Plan", "SavedSignatures", "Tuning"),
 }
 """Made by the package and not by callers; only their methods are called."""
 
 INTERNAL = {
     *("FlipIndex.measured", "FlipIndex.of_sorted", "FlipIndex.within_checked"),
-    *("KeyMatches.kept",),
+    *("KeyMatches.kept", "ProbeTuning.of", "ProbeTuning.restored"),
     *("FlipTuning.of", "FlipTuning.restored", "SliceIndex.search_settings", "SliceIndex.top"),
     *("SignatureFile.reader", "from_container", "sources", "with_features"),
     *("batch_source", "from_settings"),
@@ -168,6 +168,10 @@ def calls(folder: Path) -> dict[str, Call]:
         "Chars": (la.Chars, {}),
         "FeatureFunction": (la.FeatureFunction, {"function": str.split, "name": "split"}),
         "Combined": (_combined, {"kinds": [la.Words(), la.Chars()], "weights": (1, 0.5)}),
+        "ClusterIndex": (la.ClusterIndex, {"signatures": rows, "ids": ids}),
+        "ClusterIndex.tune_probes": (la.ClusterIndex(rows, 4).tune_probes, {"queries": queries}),
+        "Clusters.members": (la.cluster(rows, 3).members, {"group": 1}),
+        "cluster": (la.cluster, {"signatures": rows, "k": 3}),
         "cluster_pairs": (
             la.cluster_pairs,
             {"pairs": [(0, 1), (1, 2)], "ids": [0, 1, 2], "keep": "max", "values": [1, 2, 3]},
@@ -324,6 +328,7 @@ def calls(folder: Path) -> dict[str, Call]:
     for index in (
         *(la.ScanIndex(rows), la.SliceIndex(rows, 4), la.BlockIndex(rows), la.FlipIndex(rows)),
         *(la.PrefixIndex(rows, 2), la.ShardedIndex([slices, la.ScanIndex(rows)])),
+        la.ClusterIndex(rows, 4),
         on_fake_card(la.GpuIndex)(rows),
     ):
         kind = type(index).__name__

@@ -11,7 +11,7 @@ from lookalike.indexes.tables import sorted_table
 __all__ = ["KINDS", "made"]
 
 KINDS = (
-    *("scan", "slices", "blocks", "compressed blocks", "flips", "prefix"),
+    *("scan", "slices", "blocks", "compressed blocks", "flips", "prefix", "clusters"),
     *("sharded", "sharded mixed"),
     *("blocks in parts", "compressed blocks in parts", "flips in parts"),
 )
@@ -33,6 +33,8 @@ def made(kind: str, rows: Any, ids: Any) -> Any:
         return la.FlipIndex(rows, min(9, bits), ids=ids)
     if kind == "prefix":
         return la.PrefixIndex(rows, 3, ids)
+    if kind == "clusters":
+        return la.ClusterIndex(rows, min(5, max(1, len(rows))), ids)
     half = len(rows) // 2
     first, second = (None, None) if ids is None else (ids[:half], ids[half:])
     rest: Any = made("blocks" if "mixed" in kind else "slices", rows[half:], second)

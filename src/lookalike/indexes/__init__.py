@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from lookalike.indexes.base import Index
     from lookalike.indexes.batch.match import match_batch
     from lookalike.indexes.batch.signature_file import SignatureFile
+    from lookalike.indexes.clusters.index import ClusterIndex
+    from lookalike.indexes.clusters.majority import Clusters, cluster
+    from lookalike.indexes.clusters.probing import ProbeTuning
     from lookalike.indexes.files import load_index, open_index
     from lookalike.indexes.live.index import BandIndex
     from lookalike.indexes.live.matches import KeyMatch, KeyMatches
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
 __all__ = [
     "BandIndex",
     "BlockIndex",
+    "ClusterIndex",
+    "Clusters",
     "Explanation",
     "FlipIndex",
     "FlipTuning",
@@ -37,10 +42,12 @@ __all__ = [
     "Neighbors",
     "Pairs",
     "PrefixIndex",
+    "ProbeTuning",
     "ScanIndex",
     "ShardedIndex",
     "SignatureFile",
     "SliceIndex",
+    "cluster",
     "load_index",
     "match_batch",
     "merge_neighbors",
@@ -56,6 +63,9 @@ __getattr__ = names_from(
         "lookalike.indexes.batch.match": ("match_batch",),
         "lookalike.indexes.batch.signature_file": ("SignatureFile",),
         "lookalike.indexes.tables.blocks": ("BlockIndex",),
+        "lookalike.indexes.clusters.index": ("ClusterIndex",),
+        "lookalike.indexes.clusters.majority": ("Clusters", "cluster"),
+        "lookalike.indexes.clusters.probing": ("ProbeTuning",),
         "lookalike.indexes.files": ("load_index", "open_index"),
         "lookalike.indexes.tables.flip_tuning": ("FlipTuning",),
         "lookalike.indexes.tables.flips": ("FlipIndex",),

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from lookalike.checks import file_path, flag
 from lookalike.errors import FormatError
 from lookalike.indexes.base import Index
+from lookalike.indexes.clusters.index import ClusterIndex
 from lookalike.indexes.scan import ScanIndex
 from lookalike.indexes.sharded import ShardedIndex
 from lookalike.indexes.slices.index import SliceIndex
@@ -38,6 +39,7 @@ _INDEXES: tuple[type[Index], ...] = (
     BlockIndex,
     FlipIndex,
     PrefixIndex,
+    ClusterIndex,
     ShardedIndex,
 )
 _KINDS = {index.kind: index for index in _INDEXES}

@@ -68,6 +68,12 @@ class Explanation:
     pessimistic: NDArray[np.int32] | None = None
     """int32[queries, k]: the largest distance that each result's score allows."""
 
+    @classmethod
+    def of_scan(cls, queries: int, compared: int) -> Explanation:
+        """Return what a comparison with so many signatures did."""
+        none, every = np.zeros(queries, np.int64), np.full(queries, compared, np.int64)
+        return cls(np.ones(queries, bool), none, none, every, every)
+
 
 class Result(ABC):
     """Results as columns: one row per query and neighbour, or per pair."""

@@ -15,6 +15,7 @@ from lookalike.checks import flag, instances, neighbor_count, thread_count, whol
 from lookalike.errors import ArgumentError, CorruptIndexError, Said
 from lookalike.indexes.among import Among, Chosen
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
+from lookalike.indexes.clusters.index import ClusterIndex
 from lookalike.indexes.masks import (
     as_masks,
     merged_masked_matches,
@@ -153,8 +154,8 @@ class ShardedIndex(Index):
     ) -> Neighbors:
         """Return the k nearest over all shards; see `SliceIndex.search` for the settings.
 
-        They are for shards that are slice indexes (`exact` and `explain` for those of prefixes,
-        too); others are exact anyway. Shards of slices
+        They are for shards that are slice indexes (`exact` and `explain` for those of prefixes
+        and clusters, too); others are exact anyway. Shards of slices
         propose candidates by score, and the best of all shards together are re-ranked. Without
         `expand` each shard searches as it does by itself, and the nearest of all are taken. With
         `rerank=0` all shards have to be slice indexes, and the best by score are taken.
@@ -183,7 +184,7 @@ class ShardedIndex(Index):
             def ask(shard: Index, share: int, only: Chosen | None) -> Neighbors:
                 most = min(wanted, max(1, len(shard)))
                 own = options if isinstance(shard, SliceIndex | ShardedIndex) else {}
-                if isinstance(shard, PrefixIndex):
+                if isinstance(shard, PrefixIndex | ClusterIndex):
                     own = {"explain": tell, "exact": prove}
                 return shard.search(rows, most, among=only, threads=share, **own)
 

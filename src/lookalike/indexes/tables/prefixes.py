@@ -148,7 +148,7 @@ class PrefixIndex(Index):
         workers, part = thread_count(threads), self._among(among)
         if prove or part.rows is not self._rows:
             found = scan_nearest(part, rows, wanted, workers)
-            told = _scanned(len(rows), part.alive) if tell else None
+            told = Explanation.of_scan(len(rows), part.alive) if tell else None
             return Neighbors(found.ids, found.distances, True, told)
         width = min(wanted, max(1, part.alive))
         ids = np.full((len(rows), width), -1, np.int64)
@@ -192,7 +192,7 @@ class PrefixIndex(Index):
         workers, part = thread_count(threads), self._among(among)
         if prove or part.rows is not self._rows:
             found = scan_within(part, rows, near, most, workers, radius)
-            told = _scanned(len(rows), part.alive) if tell else None
+            told = Explanation.of_scan(len(rows), part.alive) if tell else None
             return Matches(found.offsets, found.ids, found.distances, True, told)
         work = np.zeros((2, len(rows)), np.int64)
         asked = self._asked(part, rows, min(number, part.alive), workers)
@@ -317,8 +317,3 @@ def keys_of(
     keys = np.empty(len(signatures), np.uint64)
     _native.prefix_keys(signatures, places, threads, keys)
     return keys
-
-
-def _scanned(queries: int, compared: int) -> Explanation:
-    none, every = np.zeros(queries, np.int64), np.full(queries, compared, np.int64)
-    return Explanation(np.ones(queries, bool), none, none, every, every)

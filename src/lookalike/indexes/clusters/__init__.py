@@ -1,0 +1,1 @@
+"""Groups of signatures around majority centres."""

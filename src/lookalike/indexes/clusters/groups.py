@@ -1,0 +1,180 @@
+"""Signatures put in the order of their groups, and how groups are made."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike import _native
+from lookalike.errors import CorruptIndexError
+from lookalike.indexes.clusters.majority import ROUNDS, nearest_centres, trained_centres
+from lookalike.indexes.rows import Rows
+from lookalike.indexes.slices.segments import Segment
+from lookalike.indexes.tables.large_pages import empty_in_large_pages
+
+if TYPE_CHECKING:
+    from lookalike.storage import Container
+
+__all__ = ["Groups", "group_count"]
+
+_LEAST = 32
+"""Signatures that a group has on average, at least, where nobody said how many there are."""
+_PER_ROOT = 3
+"""Groups for each unit of the root of the number of signatures."""
+_LARGE, _LARGE_ROWS = 4, 256
+"""Groups so many times larger than usual are split, if they have more than so many rows."""
+_MOST_SPLITS = 8
+"""How often what came of a split is split again."""
+
+
+def group_count(count: int) -> int:
+    """Return how many groups so many signatures are put into unless told."""
+    return max(1, min(round(_PER_ROOT * math.sqrt(count)), count // _LEAST))
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Rows in the order of their groups; within one by (distance from the centre, id)."""
+
+    rows: Rows
+    offsets: NDArray[np.int64]
+    """Where each group begins, and the last ends; no group is empty."""
+    centres: NDArray[np.uint8]
+    from_centre: NDArray[np.int32]
+    """How far each row is from its group's centre."""
+
+    @classmethod
+    def build(cls, given: Rows, count: int, seed: int, threads: int) -> Groups:
+        """Return copies of the rows in some `count` groups: none empty, large ones split."""
+        signatures, ids = given.signatures, given.all_ids()
+        if not len(given):
+            nothing = np.empty((0, signatures.shape[1]), np.uint8)
+            return cls(Rows(nothing, ids), np.zeros(1, np.int64), nothing, np.empty(0, np.int32))
+        centres = trained_centres(signatures, count, seed, ROUNDS, threads)
+        labels, far = nearest_centres(signatures, centres, threads)
+        centres = _split(signatures, centres, labels, far, seed, threads)
+        used, labels = np.unique(labels, return_inverse=True)
+        if given.ascending:
+            order = np.argsort(labels.astype(np.int64) << 32 | far, kind="stable")
+        else:
+            order = np.lexsort((ids, far, labels))
+        own = empty_in_large_pages(signatures.shape, np.uint8)
+        np.take(signatures, order, axis=0, out=own, mode="clip")  # which does not go by a buffer
+        offsets = np.zeros(len(used) + 1, np.int64)
+        np.cumsum(np.bincount(labels), out=offsets[1:])
+        kept = np.ascontiguousarray(centres[used])
+        return cls(Rows(own, ids[order], ascending=False), offsets, kept, far[order])
+
+    def __len__(self) -> int:
+        return len(self.centres)
+
+    @cached_property
+    def nearest(self) -> NDArray[np.int32]:
+        """How far the nearest row of each group is from the centre."""
+        return self.from_centre[self.offsets[:-1]]
+
+    @cached_property
+    def farthest(self) -> NDArray[np.int32]:
+        """How far the farthest row of each group is from the centre."""
+        return self.from_centre[self.offsets[1:] - 1]
+
+    @cached_property
+    def segment(self) -> Segment:
+        """The rows as those see them who choose among ids."""
+        return Segment(self.rows, 1)  # without lists, so that the width does not matter
+
+    def native(self) -> _native.Groups:
+        """Return the groups as the core sees them."""
+        rows = self.rows
+        return _native.Groups(
+            rows.signatures,
+            rows.all_ids(),
+            self.offsets,
+            self.centres,
+            self.from_centre,
+            self.nearest,
+            self.farthest,
+        )
+
+    def group_of(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the groups of ids that are there."""
+        places = self.segment.find(ids)
+        return np.searchsorted(self.offsets, places, side="right") - 1
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what has to be saved, by name."""
+        return {
+            **self.rows.arrays(),
+            "offsets": self.offsets,
+            "centres": self.centres,
+            "from_centre": self.from_centre,
+        }
+
+    @classmethod
+    def restored(cls, container: Container) -> Groups:
+        """Return the groups that `arrays` saved, mapped and not read."""
+        groups = cls(
+            Rows.restored(container, ascending=False),
+            container.array("offsets", np.int64, 1),
+            container.array("centres", np.uint8, 2),
+            container.array("from_centre", np.int32, 1),
+        )
+        rows, offsets, far = groups.rows, groups.offsets, groups.from_centre
+        fits = (
+            rows.ids is not None
+            and len(offsets) == len(groups) + 1
+            and groups.centres.shape[1] == rows.signatures.shape[1]
+            and len(far) == len(rows)
+            and int(offsets[0]) == 0
+            and int(offsets[-1]) == len(rows)
+            and bool((offsets[1:] > offsets[:-1]).all())
+            and bool((groups.nearest >= 0).all())
+            and bool((groups.farthest <= rows.bits).all())
+        )
+        if not fits:
+            raise CorruptIndexError(
+                f"{container.path} holds {len(rows)} signatures and groups that do not fit them; "
+                "it is damaged"
+            )
+        return groups
+
+
+def _split(
+    rows: NDArray[np.uint8],
+    centres: NDArray[np.uint8],
+    labels: NDArray[np.int64],
+    far: NDArray[np.int32],
+    seed: int,
+    threads: int,
+) -> NDArray[np.uint8]:
+    """Split groups that are too large, and return all centres; changes labels and distances.
+
+    Such groups have a centre that everything is near to. Most queries read them, and compare with
+    more than they need.
+    """
+    usual = max(1, len(rows) // len(centres))
+    limit = max(_LARGE_ROWS, _LARGE * usual)
+    parts, first = [centres], 0
+    for _ in range(_MOST_SPLITS):
+        count = sum(map(len, parts))
+        sizes = np.bincount(labels, minlength=count)
+        large = first + np.flatnonzero(sizes[first:] > limit)
+        first = count
+        for group in large.tolist():
+            members = np.flatnonzero(labels == group)
+            if not far[members].any():  # all are equal
+                continue
+            some = rows[members]
+            new = trained_centres(some, -(-len(some) // usual), seed, ROUNDS, threads)
+            own, distances = nearest_centres(some, new, threads)
+            labels[members], far[members] = count + own, distances
+            parts.append(new)
+            count += len(new)
+        if count == first:
+            break
+    return np.concatenate(parts)

@@ -1,0 +1,150 @@
+"""k-majority clustering: k-means where centres are signatures, and distances Hamming's.
+
+A signature belongs to the nearest centre, the lowest number first where several are as near. Each
+bit of a centre is the one that most of its members have; where just half of them have it, the
+centre keeps the bit it had.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lookalike import _native
+from lookalike.checks import seed_number, thread_count, whole_number
+from lookalike.signatures import as_signatures
+from lookalike.signatures.random import random_words
+
+__all__ = ["ROUNDS", "Clusters", "cluster", "nearest_centres", "trained_centres"]
+
+Signatures = NDArray[np.uint8]
+
+PER_CENTRE = 40
+"""Signatures that centres are found with, for each of them."""
+ROUNDS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    """Groups of a collection, each around a centre."""
+
+    centres: Signatures
+    """uint8[k, bits // 8]: the signatures that groups are around."""
+    labels: NDArray[np.int64]
+    """int64[n]: the number of each signature's group."""
+    distances: NDArray[np.int32]
+    """int32[n]: how far each signature is from its centre."""
+
+    def __len__(self) -> int:
+        return len(self.centres)
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """int64[k]: how many signatures each group has."""
+        return np.bincount(self.labels, minlength=len(self.centres)).astype(np.int64)
+
+    @cached_property
+    def mean_distances(self) -> NDArray[np.float64]:
+        """float64[k]: how far members are from their centre on average; NaN of empty groups."""
+        sums = np.bincount(self.labels, self.distances, minlength=len(self.centres))
+        means: NDArray[np.float64] = np.full(len(self.centres), np.nan)
+        np.divide(sums, self.sizes, out=means, where=self.sizes > 0)
+        return means
+
+    @property
+    def mean_distance(self) -> float:
+        """How far signatures are from their centres on average; 0 if there are none."""
+        return float(self.distances.mean()) if len(self.distances) else 0.0
+
+    def members(self, group: SupportsIndex) -> NDArray[np.int64]:
+        """Return the positions of a group's signatures, nearest to the centre first."""
+        number = whole_number("group", group, at_least=0, at_most=max(0, len(self) - 1))
+        places = np.flatnonzero(self.labels == number)
+        return places[np.argsort(self.distances[places], kind="stable")]
+
+    def __repr__(self) -> str:
+        return (
+            f"Clusters({len(self.labels)} signatures in {len(self)} groups, "
+            f"{self.mean_distance:.1f} bits from their centres)"
+        )
+
+
+def cluster(
+    signatures: ArrayLike,
+    k: SupportsIndex,
+    *,
+    seed: SupportsIndex = 0,
+    rounds: SupportsIndex = ROUNDS,
+    threads: SupportsIndex | None = None,
+) -> Clusters:
+    """Return k groups of signatures that are near each other: k-majority clustering.
+
+    Centres begin as k of the signatures, drawn with the `seed`, and are improved in `rounds`, or
+    until they stay as they are, with a sample of 40 signatures for each; then each signature is
+    given to the nearest. A centre that has none takes the place of a signature that is farthest
+    from its own. The result is the same for any number of threads.
+
+    Groups stay empty where there are fewer than k different signatures.
+    """
+    rows = as_signatures(signatures)
+    number = whole_number("k", k, at_least=1, at_most=max(1, len(rows)))
+    drawn, improved = seed_number(seed), whole_number("rounds", rounds, at_least=0)
+    workers = thread_count(threads)
+    if not len(rows):
+        nothing = np.empty((0, rows.shape[1]), np.uint8)
+        return Clusters(nothing, np.empty(0, np.int64), np.empty(0, np.int32))
+    centres = trained_centres(rows, number, drawn, improved, workers)
+    return Clusters(centres, *nearest_centres(rows, centres, workers))
+
+
+def trained_centres(
+    rows: Signatures, k: int, seed: int, rounds: int, threads: int
+) -> NDArray[np.uint8]:
+    """Return k centres of at least as many rows."""
+    keys = random_words(seed, len(rows))  # no two are equal
+    first = np.argpartition(keys, k - 1)[:k]
+    centres = np.ascontiguousarray(rows[first[np.argsort(keys[first])]])
+    size = min(len(rows), PER_CENTRE * k)
+    sample = rows
+    if size < len(rows):
+        sample = rows[np.sort(np.argpartition(keys, size - 1)[:size])]
+    for _ in range(rounds):
+        before = centres.copy()
+        labels, distances = nearest_centres(sample, centres, threads)
+        _native.majority_centres(sample, labels, threads, centres)
+        _give_to_empty(sample, labels, distances, centres)
+        if np.array_equal(centres, before):
+            break
+    return centres
+
+
+def nearest_centres(
+    rows: Signatures, centres: Signatures, threads: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return the number of each row's nearest centre, the lowest of equals, and its distance."""
+    labels = np.empty((len(rows), 1), np.int64)
+    distances = np.empty((len(rows), 1), np.int32)
+    _native.scan_nearest(centres, None, True, rows, 1, threads, labels, distances)
+    return labels[:, 0], distances[:, 0]
+
+
+def _give_to_empty(
+    sample: Signatures,
+    labels: NDArray[np.int64],
+    distances: NDArray[np.int32],
+    centres: Signatures,
+) -> None:
+    """Set centres that nobody is near to the rows farthest from theirs, the first of equals.
+
+    Only to rows that are not their own centre, of which there may be too few.
+    """
+    empty = np.flatnonzero(np.bincount(labels, minlength=len(centres)) == 0)
+    if not len(empty):
+        return
+    farthest = np.argsort(-distances, kind="stable")[: len(empty)]
+    farthest = farthest[distances[farthest] > 0]
+    centres[empty[: len(farthest)]] = sample[farthest]

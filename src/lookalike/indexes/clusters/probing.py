@@ -1,0 +1,77 @@
+"""How many groups a search reads, and how many reach a recall."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike import _native
+from lookalike.indexes.clusters.groups import Groups
+
+__all__ = ["SAMPLE", "ProbeTuning", "probes_needed", "usual_probe"]
+
+SAMPLE = 1000
+"""Signatures of the index that are searched for to tune it, unless told."""
+
+_SHARE, _LEAST = 32, 16
+
+
+def usual_probe(groups: int) -> int:
+    """Return how many groups are read unless told."""
+    return max(_LEAST, -(-groups // _SHARE))
+
+
+@dataclass(frozen=True)
+class ProbeTuning:
+    """How many groups it takes to find a share of the nearest, measured on a sample."""
+
+    k: int
+    target: float
+    """The share asked for."""
+    probe: int
+    """The least number that reaches it in the sample by two standard errors, so as to reach it for
+    other queries too.
+    """
+    recall: float
+    """The share of the k nearest that they find in the sample."""
+    queries: int
+    """How many queries the sample had."""
+
+    @classmethod
+    def of(cls, needed: NDArray[np.int64], k: int, target: float, queries: int) -> ProbeTuning:
+        """Return what follows from how many groups each neighbour takes."""
+        ordered = np.sort(needed, axis=None)
+        if not len(ordered):
+            return cls(k, target, 1, 1.0, queries)
+        # Neighbours of one query are found together, so that a query counts, and not each of them.
+        margin = 2 * math.sqrt(target * (1 - target) / max(1, queries))
+        share = min(1.0, target + margin)
+        probe = int(ordered[math.ceil(share * len(ordered)) - 1])
+        return cls(k, target, probe, float(np.mean(ordered <= probe)), queries)
+
+    @classmethod
+    def restored(cls, saved: dict[str, Any]) -> ProbeTuning:
+        """Return what was saved as plain values; raises KeyError, TypeError or ValueError."""
+        k, probe = int(saved["k"]), int(saved["probe"])
+        if k < 1 or probe < 1:
+            raise ValueError(f"{probe} groups for {k} neighbours")
+        target, recall = float(saved["target"]), float(saved["recall"])
+        return cls(k, target, probe, recall, int(saved["queries"]))
+
+
+def probes_needed(
+    groups: Groups, queries: NDArray[np.uint8], neighbours: NDArray[np.int64], threads: int
+) -> NDArray[np.int64]:
+    """Return, for each neighbour of each query, how many groups are read until its own is."""
+    distances = np.empty((len(queries), len(groups)), np.int32)
+    _native.scan_all(queries, groups.centres, threads, distances)
+    ranks = np.empty(distances.shape, np.int64)
+    order = np.argsort(distances, axis=1, kind="stable")  # ties by number
+    places = np.broadcast_to(np.arange(1, len(groups) + 1), distances.shape)
+    np.put_along_axis(ranks, order, places, axis=1)
+    own = groups.group_of(neighbours.ravel()).reshape(neighbours.shape)
+    return np.take_along_axis(ranks, own, axis=1)

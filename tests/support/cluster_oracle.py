@@ -1,0 +1,72 @@
+"""Clusters and groups as they are defined, one signature and one bit at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from support import oracle
+
+__all__ = ["clusters", "nearest", "probed"]
+
+Signatures = NDArray[np.uint8]
+
+
+def _word(seed: int, step: int) -> int:
+    """Return one number of SplitMix64."""
+    state = (seed + (step + 1) * 0x9E3779B97F4A7C15) % 2**64
+    state = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    state = (state ^ (state >> 27)) * 0x94D049BB133111EB % 2**64
+    return state ^ (state >> 31)
+
+
+def nearest(rows: Signatures, centres: Signatures) -> list[tuple[int, int]]:
+    """Return (distance, number) of each row's nearest centre."""
+    return [
+        min((oracle.distance(row, centre), number) for number, centre in enumerate(centres))
+        for row in rows
+    ]
+
+
+def _majority(members: list[Signatures], before: Signatures) -> Signatures:
+    bits = np.unpackbits(before, bitorder="little")
+    for place in range(len(bits)):
+        ones = sum(int(row[place // 8]) >> place % 8 & 1 for row in members)
+        if 2 * ones != len(members):
+            bits[place] = 2 * ones > len(members)
+    return np.packbits(bits, bitorder="little")
+
+
+def clusters(
+    rows: Signatures, k: int, seed: int, rounds: int
+) -> tuple[Signatures, list[tuple[int, int]]]:
+    """Return centres, and (distance, number) of each row's."""
+    drawn = sorted(range(len(rows)), key=lambda row: _word(seed, row))
+    centres = np.array([rows[row] for row in drawn[:k]])
+    sample = rows[sorted(drawn[: 40 * k])]
+    for _ in range(rounds):
+        found = nearest(sample, centres)
+        farthest = sorted(range(len(sample)), key=lambda row: (-found[row][0], row))
+        farthest = [row for row in farthest if found[row][0] > 0]
+        for number in range(k):
+            members = [row for row, (_, own) in zip(sample, found, strict=True) if own == number]
+            if members:
+                centres[number] = _majority(members, centres[number])
+            elif farthest:
+                centres[number] = sample[farthest.pop(0)]
+    return centres, nearest(rows, centres)
+
+
+def probed(
+    centres: Signatures, sizes: list[int], query: Signatures, probe: int, k: int
+) -> set[int]:
+    """Return the groups that a query reads: of the nearest centres, until there are k rows."""
+    chosen: set[int] = set()
+    rows = 0
+    order = sorted((oracle.distance(query, centre), at) for at, centre in enumerate(centres))
+    for _, group in order:
+        if len(chosen) >= probe and rows >= k:
+            break
+        chosen.add(group)
+        rows += sizes[group]
+    return chosen
