@@ -15,7 +15,7 @@ from support.refusals import refused
 GOLDEN = Path(__file__).parent.parent / "data" / "scan_v1.lookalike"
 
 
-@pytest.mark.parametrize("kind", ["scan", "slices", "blocks", "flips", "prefix"])
+@pytest.mark.parametrize("kind", ["scan", "slices", "blocks", "flips", "prefix", "clusters"])
 def test_an_index_knows_its_documents(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -45,6 +45,7 @@ MORE: dict[tuple[str, str], list[str]] = {
     ("index", "--radius"): ["--kind", "blocks"],
     ("index", "--tables"): ["--kind", "blocks"],
     ("index", "--orders"): ["--kind", "prefix"],
+    ("index", "--clusters"): ["--kind", "clusters"],
     ("index", "--blocks"): ["--kind", "blocks"],
     ("index", "--lead"): ["--kind", "blocks"],
     ("index", "--header-bits"): ["--kind", "flips"],

@@ -78,6 +78,7 @@ FILES: dict[str, Callable[[Path], Any]] = {
     "blocks_v1.lookalike": loaded,
     "flips_v1.lookalike": loaded,
     "prefix_v1.lookalike": loaded,
+    "clusters_v1.lookalike": loaded,
     "signatures_v1.lookalike": signatures,
     "bands_v1.lookalike": banded,
     "runs_v1.runs": runs,
@@ -85,7 +86,7 @@ FILES: dict[str, Callable[[Path], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", ["scan", "slices", "blocks", "flips", "prefix"])
+@pytest.mark.parametrize("name", ["scan", "slices", "blocks", "flips", "prefix", "clusters"])
 def test_indexes_of_version_1_stay_readable(name: str) -> None:
     kept = np.arange(40) != 3 if name == "slices" else np.ones(40, bool)  # one was removed
     expected = la.ScanIndex(ROWS[kept], IDS[kept])
@@ -100,6 +101,14 @@ def test_the_permutations_of_a_seed_stay_the_same() -> None:
     assert isinstance(index, la.PrefixIndex)
     found = index.search(ROWS, 1, examine=1)
     assert not found.distances.any(), "looked up by other bits than the orders were made of"
+
+
+def test_the_groups_of_a_seed_stay_the_same() -> None:
+    index = la.load_index(DATA / "clusters_v1.lookalike")
+    assert isinstance(index, la.ClusterIndex)
+    again = la.ClusterIndex(ROWS, 5, IDS, seed=3)
+    assert again.tune_probes(3, 0.9) == index.tunings[0]
+    assert again.to_bytes() == index.to_bytes()
 
 
 def test_signatures_of_version_1_stay_readable() -> None:

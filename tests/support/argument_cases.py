@@ -39,7 +39,7 @@ ANSWERS = {
 
 INTERNAL = {
     *("FlipIndex.measured", "FlipIndex.of_sorted", "FlipIndex.within_checked"),
-    *("KeyMatches.kept", "ProbeTuning.of", "ProbeTuning.restored"),
+    *("Explanation.of_scan", "KeyMatches.kept", "ProbeTuning.of", "ProbeTuning.restored"),
     *("FlipTuning.of", "FlipTuning.restored", "SliceIndex.search_settings", "SliceIndex.top"),
     *("SignatureFile.reader", "from_container", "sources", "with_features"),
     *("batch_source", "from_settings"),

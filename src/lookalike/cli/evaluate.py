@@ -53,7 +53,8 @@ DESCRIPTION = (
 DETAILS = """\
 columns of the table:
   slices       slice width; "scan" is the exhaustive search, always exact; "16 orders" is an
-               index of --kind prefix (with --orders)
+               index of --kind prefix (with --orders), "16 of 500 groups" are those that were
+               read of one of --kind clusters (with --clusters)
   expand       bits of a slice that may differ and its list still be read
   admit        bits up to which a list may bring in new candidates
   rerank       candidates that got their true distance (with --rerank)
@@ -122,6 +123,19 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="LIST",
         help="also measure indexes of --kind prefix with so many orders, such as 8,16",
     )
+    parser.add_argument(
+        "--clusters",
+        type=_numbers,
+        metavar="LIST",
+        help="also measure indexes of --kind clusters with so many groups, such as 500,1000",
+    )
+    parser.add_argument(
+        "--probe",
+        type=_numbers,
+        metavar="LIST",
+        help="with --clusters: how many groups are read, such as 8,32 (default: every 32nd, 16 at "
+        "least)",
+    )
     add_number(parser, "--threads", "threads", default=1)
     add_switch(
         parser,
@@ -187,6 +201,8 @@ def run(options: argparse.Namespace) -> None:
         admit=options.admit,
         rerank=options.rerank,
         orders=options.orders,
+        clusters=options.clusters,
+        probe=options.probe,
         progress=_progress("settings"),
         **settings,
     )
@@ -223,7 +239,16 @@ def _check(options: argparse.Namespace) -> None:
                 Said("--target"), " goes with --tune only; leave it out, or add --tune 0.95"
             )
         return
-    for name in ("slice_bits", "expand", "admit", "rerank", "orders", "growth"):
+    for name in (
+        "slice_bits",
+        "expand",
+        "admit",
+        "rerank",
+        "orders",
+        "clusters",
+        "probe",
+        "growth",
+    ):
         if getattr(options, name):
             raise ArgumentError(Said(name), " does not go with --tune, which chooses by itself")
 

@@ -16,6 +16,7 @@ from lookalike.cli.sizes import byte_count
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import (
     BlockIndex,
+    ClusterIndex,
     FlipIndex,
     Index,
     PrefixIndex,
@@ -42,18 +43,20 @@ _KINDS = {
     "flips": _Kind(FlipIndex, ("header_bits", "threads")),
     "scan": _Kind(ScanIndex, ()),
     "prefix": _Kind(PrefixIndex, ("orders", "threads")),
+    "clusters": _Kind(ClusterIndex, ("clusters", "threads")),
 }
 
 PURPOSE = "build an index of signatures and save it"
 DESCRIPTION = "Build an index from a file of signatures."
 DETAILS = """\
 kinds:
-  slices  lists of signatures that agree in some bits: quick, near neighbours, exact on demand
-  blocks  sorted tables: all within a few bits (--radius), exactly and quickest; up to 512 bits
-  flips   one sorted table: most of what is within a few bits, in the least memory
-  scan    signatures and ids alone, all of them looked at: exact, for small collections
-  prefix  orders by random permutations of the bits: most near-duplicates, at the same cost for
-          any number of signatures
+  slices    lists of signatures that agree in some bits: quick, near neighbours, exact on demand
+  blocks    sorted tables: all within a few bits (--radius), exactly and quickest; up to 512 bits
+  flips     one sorted table: most of what is within a few bits, in the least memory
+  scan      signatures and ids alone, all of them looked at: exact, for small collections
+  prefix    orders by random permutations of the bits: most near-duplicates, at the same cost for
+            any number of signatures
+  clusters  groups of signatures that are near each other: the nearest, if they are far away, too
 
 The index holds the signatures, and ids and signer where the input has them, so that
 `lookalike search` takes texts and answers with ids. It is mapped, not read, when it is opened.
@@ -67,6 +70,7 @@ examples:
   lookalike index signatures.npy -o index.lookalike --kind scan
   lookalike index corpus.lookalike -o index.lookalike --kind blocks --radius 3 --tables 10
   lookalike index corpus.lookalike -o index.lookalike --kind flips --header-bits 20
+  lookalike index corpus.lookalike -o index.lookalike --kind clusters
 """
 
 
@@ -92,6 +96,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_number(parser, "--tables", "how many there are of blocks (default: by the size)")
     add_switch(parser, "--compressed", "blocks in less memory: one copy of the signatures; slower")
     add_number(parser, "--orders", "random permutations of prefix (default 16)")
+    add_number(parser, "--clusters", "groups of clusters (default: by the size)")
     add_number(parser, "--blocks", "that signatures are cut into, in place of --tables")
     add_number(
         parser,
@@ -109,7 +114,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Build, save, and say what was built."""
     kind = _KINDS[options.kind]
-    for name in ("slice_bits", "header_bits", "orders", *_BLOCKS[:-1]):
+    for name in ("slice_bits", "header_bits", "orders", "clusters", *_BLOCKS[:-1]):
         if getattr(options, name) not in (None, False) and name not in kind.options:
             raise ArgumentError(
                 Said(name), f" does nothing with --kind {options.kind}; leave it out"
@@ -155,4 +160,6 @@ def _how(index: Index) -> str:
         return f", {counted(index.tables, 'table')} for a radius of {index.radius}"
     if isinstance(index, FlipIndex):
         return f", a header of {index.header_bits} bits"
+    if isinstance(index, ClusterIndex):
+        return f", in {counted(index.clusters, 'group')}"
     return ""

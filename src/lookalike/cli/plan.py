@@ -149,14 +149,20 @@ def _words(chosen: Plan) -> Words:
             typed.append(f"--radius {option.parameters['radius']} --tables {tables}")
         if "orders" in option.parameters:
             typed.append(f"--orders {option.parameters['orders']}")
+        if "clusters" in option.parameters:
+            typed.append(f"--clusters {option.parameters['clusters']}")
         if option.parameters.get("compressed"):
             typed.append("--compressed")
         return " ".join(typed)
 
     def searched(option: Option) -> str:
         asked = f"-k {chosen.k}" if chosen.radius is None else f"--radius {chosen.radius}"
-        expand = option.settings.get("expand")
-        return asked if expand is None else f"{asked} --expand {expand:g}"
+        typed = (
+            f" --{name} {option.settings[name]:g}"
+            for name in ("expand", "probe")
+            if name in option.settings
+        )
+        return asked + "".join(typed)
 
     return Words(
         built,

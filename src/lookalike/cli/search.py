@@ -23,6 +23,7 @@ from lookalike.cli.queries import Queries, queries_of, take_files
 from lookalike.errors import ArgumentError, Said
 from lookalike.features import MEASURES
 from lookalike.indexes import (
+    ClusterIndex,
     Index,
     Matches,
     Neighbors,
@@ -110,7 +111,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         choices=MEASURES,
         help="similarity of documents, with --in: unless told, what the signatures estimate",
     )
-    add_switch(group, "--exact", "of an index of slices or prefixes: until the answer is proven")
+    add_switch(group, "--exact", "of slices, prefixes or clusters: until the answer is proven")
     add_number(
         group,
         "--expand",
@@ -129,6 +130,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--rerank",
         "of an index of slices: candidates that get their true distance, 0 for the best by score "
         "(default: 1000, or 10 K if that is more)",
+    )
+    add_number(
+        group,
+        "--probe",
+        "of an index of clusters: groups that are read, those around the nearest centres "
+        "(default: every 32nd, 16 at least)",
     )
     add_flip_options(group)
     add_threads(group)
@@ -298,4 +305,12 @@ def _settings(options: argparse.Namespace, index: Index, origin: Origin | None) 
         settings |= {"exact": options.exact, "explain": True, **own}
     if isinstance(index, PrefixIndex):
         settings |= {"exact": options.exact, "explain": True}
+    clustered = isinstance(index, ClusterIndex)
+    probe = None if options.probe is None else whole_number("probe", options.probe, at_least=1)
+    if probe is not None and (not clustered or radius is not None):
+        raise ArgumentError(Said("--probe"), " goes with -k and an index of clusters; leave it out")
+    if clustered:
+        settings["explain"] = True
+    if clustered and radius is None:
+        settings |= {"exact": options.exact, "probe": probe}
     return settings

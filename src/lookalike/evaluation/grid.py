@@ -12,6 +12,7 @@ from lookalike.checks import callback, thread_count, whole_number, whole_numbers
 from lookalike.errors import ArgumentError, Said
 from lookalike.evaluation.measurement import (
     Measurement,
+    measure_clusters,
     measure_prefixes,
     measure_scan,
     measure_slices,
@@ -72,6 +73,8 @@ def evaluate(
     progress: Progress | None = None,
     rerank: Iterable[SupportsIndex] | None = None,
     orders: Iterable[SupportsIndex] | None = None,
+    clusters: Iterable[SupportsIndex] | None = None,
+    probe: Iterable[SupportsIndex] | None = None,
 ) -> Evaluation:
     """Measure `SliceIndex` with every combination of settings against `ScanIndex`.
 
@@ -79,7 +82,8 @@ def evaluate(
     `slice_bits` are the widths to build, the index's own choice unless told. `admit` is `expand`
     unless told; "all" tries each from 0 to `expand`, and larger values than `expand` mean it.
     `rerank` are numbers of candidates that get their true distance, each at least k, or 0 for the
-    best by score alone. For each number of `orders` a `PrefixIndex` is measured, too.
+    best by score alone. For each number of `orders` a `PrefixIndex` is measured, too, and for each
+    number of `clusters` a `ClusterIndex`, with each number of groups to `probe`.
 
     Costs three scans of all queries, one build for each width, and two searches of all queries
     for each setting: all at once, and one by one. One thread unless told; None means all cores.
@@ -99,17 +103,29 @@ def evaluate(
     permuted: Sequence[int] = ()
     if orders is not None:
         permuted = whole_numbers("orders", orders, at_least=1, at_most=MOST_ORDERS)
+    grouped: Sequence[int] = ()
+    if clusters is not None:
+        grouped = whole_numbers("clusters", clusters, at_least=1, at_most=max(1, count))
+    read: list[int | None] = [None]
+    if probe is not None:
+        if not grouped:
+            raise ArgumentError(
+                Said("probe"), " goes with ", Said("clusters"), ", how many groups to make"
+            )
+        read = [*whole_numbers("probe", probe, at_least=1)]
     questions = Questions.of(rows, queries, k=wanted, sample=sample, seed=seed, threads=workers)
     measured = [measure_scan(questions, count, bits)]
-    total = len(widths) * len(pairs) * len(best) + len(permuted)
+    total = len(widths) * len(pairs) * len(best) + len(permuted) + len(grouped) * len(read)
 
-    def slices_then_orders() -> Iterator[Measurement]:
+    def one_after_the_other() -> Iterator[Measurement]:
         for width in widths:
             yield from measure_slices(questions, rows, width, pairs, best)
         for number in permuted:
             yield measure_prefixes(questions, rows, number)
+        for number in grouped:
+            yield from measure_clusters(questions, rows, number, read)
 
-    for measurement in slices_then_orders():
+    for measurement in one_after_the_other():
         measured.append(measurement)
         if hear:
             hear(len(measured) - 1, total)

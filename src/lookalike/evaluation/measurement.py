@@ -21,10 +21,18 @@ from lookalike.evaluation.measures import (
     top_in_top,
 )
 from lookalike.evaluation.questions import Answers, Questions
-from lookalike.indexes import PrefixIndex, SliceIndex
+from lookalike.indexes import ClusterIndex, PrefixIndex, SliceIndex
+from lookalike.indexes.clusters.probing import usual_probe
 from lookalike.signatures import hamming
 
-__all__ = ["Measurement", "measure_prefixes", "measure_scan", "measure_slices", "near_radius"]
+__all__ = [
+    "Measurement",
+    "measure_clusters",
+    "measure_prefixes",
+    "measure_scan",
+    "measure_slices",
+    "near_radius",
+]
 
 NEAR = 0.1
 """Signatures that differ in at most this share of their bits are near-duplicates here."""
@@ -76,7 +84,11 @@ class Measurement:
     rerank: int | None = None
     """How many got their true distance, where that was said; 0: the best by score were taken."""
     orders: int | None = None
-    """How many random permutations a `PrefixIndex` has; None for slices and the scan."""
+    """How many random permutations a `PrefixIndex` has; None for others."""
+    clusters: int | None = None
+    """How many groups a `ClusterIndex` has; None for others."""
+    probe: int | None = None
+    """How many of them were read."""
 
 
 def near_radius(bits: int) -> int:
@@ -138,6 +150,25 @@ def measure_prefixes(
         build_seconds=built,
         bytes_per_signature=index.memory_bytes / len(index),
     )
+
+
+def measure_clusters(
+    questions: Questions, signatures: NDArray[np.uint8], clusters: int, probes: Sequence[int | None]
+) -> Iterator[Measurement]:
+    """Build a `ClusterIndex` and yield what it does with each number of groups that are read."""
+    start = time.perf_counter()
+    index = ClusterIndex(signatures, clusters, threads=questions.threads)
+    built = time.perf_counter() - start
+    for number in probes:
+        probe = usual_probe(index.clusters) if number is None else number
+        search = partial(index.search, probe=probe, threads=questions.threads)
+        yield replace(
+            _measurement(questions, questions.ask(search), len(index), index.bits),
+            clusters=index.clusters,
+            probe=min(probe, index.clusters),
+            build_seconds=built,
+            bytes_per_signature=index.memory_bytes / len(index),
+        )
 
 
 def _with_distances(

@@ -39,6 +39,8 @@ def measurement_table(
 def _index(row: Measurement) -> str:
     if row.orders is not None:
         return f"{row.orders} order{'' if row.orders == 1 else 's'}"
+    if row.clusters is not None:
+        return f"{row.probe} of {row.clusters} groups"
     return "scan" if row.slice_bits is None else f"{row.slice_bits}-bit"
 
 

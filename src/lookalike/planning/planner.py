@@ -12,11 +12,13 @@ from numpy.typing import ArrayLike
 from lookalike.checks import instance, one_of, share, whole_number
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes.base import Index
+from lookalike.indexes.clusters.index import ClusterIndex
 from lookalike.indexes.scan import ScanIndex
 from lookalike.indexes.slices.index import SliceIndex
 from lookalike.indexes.tables.blocks import BlockIndex
 from lookalike.indexes.tables.flips import FlipIndex
 from lookalike.indexes.tables.prefixes import PrefixIndex
+from lookalike.planning.clusters import cluster_options
 from lookalike.planning.machine import MachineCosts, machine_costs
 from lookalike.planning.prefixes import prefix_options
 from lookalike.planning.question import Option, Question
@@ -166,6 +168,9 @@ class Plan:
             return GpuIndex(rows, ids)
         if self.chosen.index == "prefix":
             return PrefixIndex(rows, chosen["orders"], ids, threads=threads)
+        if self.chosen.index == "clusters":
+            most = min(chosen["clusters"], max(1, len(rows)))
+            return ClusterIndex(rows, most, ids, threads=threads)
         return ScanIndex(rows, ids)
 
     def to_dict(self) -> dict[str, Any]:
@@ -243,6 +248,7 @@ def plan(
         list(block_options(question, prices)),
         list(flip_options(question, prices)),
         list(prefix_options(question, prices)),
+        list(cluster_options(question, prices)),
     ]
     if one_of("device", device, ("cpu", "gpu")) == "gpu":
         from lookalike.planning.gpu import gpu_option

@@ -55,7 +55,7 @@ class Option:
     """One way to answer, and what it is expected to cost."""
 
     index: str
-    """ "scan", "slices", "blocks", "flips", "prefix" or "gpu"."""
+    """ "scan", "slices", "blocks", "flips", "prefix", "clusters" or "gpu"."""
     microseconds: float
     """For one query."""
     build_seconds: float

@@ -7,13 +7,16 @@ slice in common tells how long the lists of a whole collection will be, without 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
+from lookalike.indexes.clusters.groups import Groups, group_count
+from lookalike.indexes.clusters.majority import nearest_centres
+from lookalike.indexes.rows import Rows
 from lookalike.indexes.scan import ScanIndex
 from lookalike.indexes.tables.prefixes import keys_of, permutations
 from lookalike.indexes.tables.sorted_table import Runs
@@ -30,6 +33,8 @@ _ROWS = 8192
 _NEAREST_QUERIES = 256
 """For the share of neighbours that is found, which differs from query to query."""
 _NEAREST_ROWS = 2048
+_GROUPED_ROWS = 1 << 15
+"""Which clusters are tried with."""
 _SEED = 11
 _ALIKE = 8
 """So many lists on either side of one, in order of how dense it is around them, are like it."""
@@ -135,6 +140,31 @@ class Sample:
         least = -np.partition(-longest, place, axis=1)[:, place, None]
         found = longest_near >= least + max(0.0, -math.log2(rows))
         return self._of_nearest(question, found.mean(axis=0))
+
+    def clusters(self, question: Question) -> tuple[float, Callable[[float], tuple[float, float]]]:
+        """Return how many more groups there are when large ones are split, and what reading tells.
+
+        That is called with a share of the groups, and returns which share of the rows they have,
+        and of the nearest. Groups are made of some signatures, fewer than there will be: with more
+        of them, the same share finds a little more.
+        """
+        some = self._all[:: max(1, len(self._all) // _GROUPED_ROWS)]
+        groups = Groups.build(Rows(np.ascontiguousarray(some)), group_count(len(some)), 0, 1)
+        near = self._neighbours(question)
+        flat = np.ascontiguousarray(near.reshape(-1, near.shape[-1]))
+        own = nearest_centres(flat, groups.centres, 1)[0].reshape(near.shape[:2])
+        distances = np.empty((len(self.queries), len(groups)), np.int32)
+        _native.scan_all(self.queries, groups.centres, 1, distances)
+        order = np.argsort(distances, axis=1, kind="stable")
+        ranks = np.take_along_axis(np.argsort(order, axis=1), own, axis=1)
+        sizes = np.diff(groups.offsets)[order].cumsum(axis=1).mean(axis=0) / len(some)
+
+        def reading(share: float) -> tuple[float, float]:
+            number = max(1, min(len(groups), round(share * len(groups))))
+            found = (ranks < number).mean(axis=0)
+            return float(sizes[number - 1]), self._of_nearest(question, found)
+
+        return len(groups) / group_count(len(some)), reading
 
     def bucket_rows(self, question: Question, headers: Iterable[Runs]) -> float:
         """Return how many signatures agree with a query in each of these headers, all together."""
