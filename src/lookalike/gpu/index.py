@@ -22,6 +22,7 @@ from lookalike.gpu.within import Found, TooMany, within
 from lookalike.indexes.all_pairs import PairColumns, pairs_of_rows, too_many_pairs
 from lookalike.indexes.among import Among, Chosen
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
+from lookalike.indexes.masks import no_masks
 from lookalike.indexes.merging import merged_matches
 from lookalike.indexes.results import Matches, Neighbors, Pairs, too_many_matches
 from lookalike.signatures import as_queries
@@ -108,12 +109,14 @@ class GpuIndex(Index):
         k: SupportsIndex,
         *,
         among: Among | None = None,
+        masks: None = None,
         threads: SupportsIndex | None = None,
     ) -> Neighbors:
         """Return the k nearest signatures of each query, nearest first, ties by id; exact.
 
-        `among` as for `ScanIndex.search`. `threads` is for other indexes.
+        `among` as for `ScanIndex.search`. `threads` is for other indexes, and `masks` are refused.
         """
+        no_masks(self, masks)
         rows = as_queries(queries, self.bits)
         wanted = neighbor_count(k, len(rows), len(self))
         thread_count(threads)
@@ -150,12 +153,15 @@ class GpuIndex(Index):
         *,
         limit: SupportsIndex = DEFAULT_LIMIT,
         among: Among | None = None,
+        masks: None = None,
         threads: SupportsIndex | None = None,
     ) -> Matches:
         """Return every signature at distance `radius` or less from each query; exact.
 
-        `among` and `limit` as for `ScanIndex.within`; `threads` is for other indexes.
+        `among` and `limit` as for `ScanIndex.within`; `threads` is for other indexes, and `masks`
+        are refused.
         """
+        no_masks(self, masks)
         rows = as_queries(queries, self.bits)
         most, near = whole_number("limit", limit, at_least=0), self._radius(radius)
         thread_count(threads)
