@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -141,6 +143,14 @@ def test_progress_hears_of_every_piece() -> None:
     heard: list[tuple[int, int]] = []
     la.GpuIndex(rows_of(1500), progress=lambda done, count: heard.append((done, count)))
     assert heard == [(512, 1500), (1024, 1500), (1500, 1500)]
+
+
+def test_progress_is_a_bar_where_somebody_looks(capfd: pytest.CaptureFixture[str]) -> None:
+    with patch.dict(os.environ, {"FORCE_COLOR": "1", "TERM": "xterm"}):
+        la.GpuIndex(rows_of(1500), progress=True)
+    assert "to the card" in capfd.readouterr().err
+    la.GpuIndex(rows_of(10), progress=False)
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_plan_weighs_the_card(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,6 +75,26 @@ def test_every_answer_is_the_scans(kind: str, count: int, width: int) -> None:
         np.testing.assert_array_equal(near.distances, truth.distances)
 
 
+@pytest.mark.parametrize("width", [1, 8, 16, 24, 128, 512])
+def test_cards_without_tensor_instructions_count_bits(
+    width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lookalike.gpu.card import card
+
+    monkeypatch.setitem(vars(card(0)), "has_tensors", False)
+    rng = np.random.default_rng(width)
+    for kind in KINDS:
+        signatures = made(kind, 70_003, width, rng)
+        queries = np.concatenate([signatures[:40], rng.integers(0, 256, (90, width), np.uint8)])
+        poison()
+        gpu, scan = la.GpuIndex(signatures), la.ScanIndex(signatures)
+        found, right = gpu.search(queries, 17), scan.search(queries, 17)
+        np.testing.assert_array_equal(found.ids, right.ids)
+        np.testing.assert_array_equal(found.distances, right.distances)
+        near, truth = gpu.within(queries, width // 2), scan.within(queries, width // 2)
+        np.testing.assert_array_equal(near.ids, truth.ids)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("width", [8, 16, 128, 200])
 def test_pairs_are_the_scans(kind: str, width: int) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from support import mask_oracle, oracle
+from support.argument_cases import on_fake_card
 from support.strategies import collections_with_queries, distinct_ids
 
 Data = tuple[oracle.Signatures, oracle.Signatures]
@@ -314,11 +315,12 @@ def test_what_may_be_missed_is_no_question_with_masks(kind: str, name: str) -> N
         index.search(rows[:1], 3, masks=rows[:1], **setting)
 
 
-def test_indexes_of_tables_refuse_masks() -> None:
+def test_other_indexes_refuse_masks() -> None:
     rows = oracle.collection(200, 8, "uniform", 0)
     blocks, flips = la.BlockIndex(rows, radius=3), la.FlipIndex(rows)
+    prefixes, card = la.PrefixIndex(rows), on_fake_card(la.GpuIndex)(rows)
     masks: Any = rows[:1]
-    for index in (blocks, flips):
+    for index in (blocks, flips, prefixes, card, la.ClusterIndex(rows)):
         for ask in (index.search, index.within):
             with pytest.raises(la.ArgumentError, match="use ScanIndex or SliceIndex"):
                 ask(rows[:1], 3, masks=masks)
@@ -326,3 +328,26 @@ def test_indexes_of_tables_refuse_masks() -> None:
     for ask_all in (shards.search, shards.within):
         with pytest.raises(la.ArgumentError, match="BlockIndex finds signatures by bits that all"):
             ask_all(rows[:1], 3, masks=masks)
+
+
+@settings(max_examples=30, deadline=None)
+@given(collections_with_queries(), st.data())
+def test_answers_with_masks_are_merged_as_one_index_gives_them(
+    data: Data, draw: st.DataObject
+) -> None:
+    rows, queries = data
+    masks, cut = some_masks(draw, queries), draw.draw(st.integers(0, len(rows)))
+    k = draw.draw(st.integers(1, 5))
+    parts = [
+        la.ScanIndex(part).search(queries, k, masks=masks) for part in (rows[:cut], rows[cut:])
+    ]
+    merged = la.merge_neighbors(parts, starts=[0, cut])
+    whole = la.ScanIndex(rows).search(queries, k, masks=masks)
+    np.testing.assert_array_equal(merged.ids, whole.ids)
+    np.testing.assert_array_equal(merged.distances, whole.distances)
+    np.testing.assert_array_equal(merged.unmasked, whole.unmasked)
+    with pytest.raises(la.ArgumentError, match="leave it out"):
+        la.merge_neighbors(parts, rerank=k, starts=[0, cut])
+    plain = la.ScanIndex(rows[cut:]).search(queries, k)
+    with pytest.raises(la.ArgumentError, match="some are not"):
+        la.merge_neighbors([parts[0], plain], starts=[0, cut])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lookalike.checks import callback, flag, neighbor_count, thread_count, whole_number
+from lookalike.checks import flag, neighbor_count, thread_count, whole_number
 from lookalike.errors import ArgumentError
 from lookalike.gpu.card import card
 from lookalike.gpu.finding import MOST_QUERIES, MOST_SIGNATURES, Queries
@@ -18,10 +18,12 @@ from lookalike.gpu.nearest import Nearest, queries_at_once
 from lookalike.gpu.pairs import allowed_bits, near_pairs
 from lookalike.gpu.source import Source, at_or_none
 from lookalike.gpu.tiles import Tiles, refuse_too_many
+from lookalike.gpu.upload_bar import Progress, upload_progress
 from lookalike.gpu.within import Found, TooMany, within
 from lookalike.indexes.all_pairs import PairColumns, pairs_of_rows, too_many_pairs
 from lookalike.indexes.among import Among, Chosen
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
+from lookalike.indexes.masks import no_masks
 from lookalike.indexes.merging import merged_matches
 from lookalike.indexes.results import Matches, Neighbors, Pairs, too_many_matches
 from lookalike.signatures import as_queries
@@ -32,17 +34,15 @@ if TYPE_CHECKING:
 _COPIED = 32
 """Where one signature in so many is chosen, or fewer, those are copied and only they are read."""
 
-Progress = Callable[[int, int], object]
-
 
 class GpuIndex(Index):
     """Exhaustive search on a CUDA card: always exact, the answers of `ScanIndex`.
 
     `signatures` come as NumPy arrays, mapped files, CuPy arrays or anything with DLPack, are
     copied to the card `device` in pieces and arranged there; `progress(done, count)` is called as
-    they arrive. With `stream=True` they stay where they are and pass through the card at each
-    search, which then takes as long as the copy: for more than a card has memory for. Several
-    cards: a `ShardedIndex` of one `GpuIndex` each.
+    they arrive, and with `progress=True` a bar is drawn. With `stream=True` they stay where they
+    are and pass through the card at each search, which then takes as long as the copy: for more
+    than a card has memory for. Several cards: a `ShardedIndex` of one `GpuIndex` each.
 
     Widths from 8 to 4096 bits. 64, 128 and multiples of 256 bits take no more memory than they
     have; others as much as the next of these. `save` writes the file of a `ScanIndex`, which opens
@@ -58,11 +58,13 @@ class GpuIndex(Index):
         *,
         device: SupportsIndex = 0,
         stream: bool = False,
-        progress: Progress | None = None,
+        progress: Progress | bool | None = None,
     ) -> None:
         self._card = card(whole_number("device", device, at_least=0))
         self._streaming = flag("stream", stream)
-        self._place(Source.of(self._card, signatures, ids), callback("progress", progress))
+        source = Source.of(self._card, signatures, ids)
+        with upload_progress(progress) as hear:
+            self._place(source, hear)
 
     def _place(self, source: Source, progress: Progress | None) -> None:
         """Bring the signatures to the card, unless they are to stay."""
@@ -108,12 +110,14 @@ class GpuIndex(Index):
         k: SupportsIndex,
         *,
         among: Among | None = None,
+        masks: None = None,
         threads: SupportsIndex | None = None,
     ) -> Neighbors:
         """Return the k nearest signatures of each query, nearest first, ties by id; exact.
 
-        `among` as for `ScanIndex.search`. `threads` is for other indexes.
+        `among` as for `ScanIndex.search`. `threads` is for other indexes, and `masks` are refused.
         """
+        no_masks(self, masks)
         rows = as_queries(queries, self.bits)
         wanted = neighbor_count(k, len(rows), len(self))
         thread_count(threads)
@@ -150,12 +154,15 @@ class GpuIndex(Index):
         *,
         limit: SupportsIndex = DEFAULT_LIMIT,
         among: Among | None = None,
+        masks: None = None,
         threads: SupportsIndex | None = None,
     ) -> Matches:
         """Return every signature at distance `radius` or less from each query; exact.
 
-        `among` and `limit` as for `ScanIndex.within`; `threads` is for other indexes.
+        `among` and `limit` as for `ScanIndex.within`; `threads` is for other indexes, and `masks`
+        are refused.
         """
+        no_masks(self, masks)
         rows = as_queries(queries, self.bits)
         most, near = whole_number("limit", limit, at_least=0), self._radius(radius)
         thread_count(threads)

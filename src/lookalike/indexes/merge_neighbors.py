@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from lookalike.checks import instances, whole_number
 from lookalike.errors import ArgumentError
+from lookalike.indexes.masks import nearest_masked
 from lookalike.indexes.merging import best_of, nearest_of
 from lookalike.indexes.results import Neighbors
 from lookalike.indexes.slices.search import rerank_count
@@ -34,6 +35,8 @@ def merge_neighbors(
     `expand`, as `search(queries, rerank, expand=3, rerank=rerank)`, and the answer is that of one
     index over everything, `search(queries, k, expand=3, rerank=rerank)`.
 
+    Of shards that were searched with masks, ties are broken by all bits, as they are in one index.
+
     `starts` are added to the ids of each shard, for those whose ids are positions; ids must be
     distinct over all shards. `exact` is True if all shards' were, without `rerank`.
     """
@@ -47,8 +50,11 @@ def merge_neighbors(
     wanted = least if k is None else whole_number("k", k, at_least=1)
     best = None if rerank is None else rerank_count(rerank, wanted)
     _expect_enough(wanted, best, least)
-    ids = np.concatenate(_numbered(parts, starts), axis=1)
+    numbered = _numbered(parts, starts)
+    ids = np.concatenate(numbered, axis=1)
     _refuse_repeated(ids)
+    if any(part.unmasked is not None for part in parts):
+        return _of_masked(parts, numbered, wanted, best)
     distances = np.concatenate([part.distances for part in parts], axis=1)
     scored = [part.scores for part in parts if part.scores is not None]
     scores = np.concatenate(scored, axis=1) if len(scored) == len(parts) else None
@@ -74,6 +80,22 @@ def merge_neighbors(
     ids, scores, distances = best_of(ids, scores, best, distances)
     ids, distances, scores = nearest_of(ids, distances, wanted, scores)
     return Neighbors(ids, distances, False, None, scores)
+
+
+def _of_masked(
+    parts: list[Neighbors], ids: list[NDArray[np.int64]], k: int, rerank: int | None
+) -> Neighbors:
+    """Return the nearest by the bits that count, ties by all bits and then by id."""
+    if rerank is not None:
+        raise ArgumentError(
+            f"rerank is {rerank}, and the shards were searched with masks, which needs no scores; "
+            "leave it out"
+        )
+    if any(part.unmasked is None for part in parts):
+        raise ArgumentError(
+            "some results are of a search with masks and some are not; expected the same of all"
+        )
+    return nearest_masked(ids, parts, k, exact=all(part.exact for part in parts))
 
 
 def _expect_enough(k: int, rerank: int | None, least: int) -> None:

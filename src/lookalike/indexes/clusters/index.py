@@ -26,6 +26,7 @@ from lookalike.indexes.among import Among, Chosen
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
 from lookalike.indexes.clusters.groups import Groups, group_count
 from lookalike.indexes.clusters.probing import SAMPLE, ProbeTuning, probes_needed, usual_probe
+from lookalike.indexes.masks import no_masks
 from lookalike.indexes.merging import padded
 from lookalike.indexes.results import (
     NO_LIMIT,
@@ -184,9 +185,10 @@ class ClusterIndex(Index):
         exact: bool = False,
         explain: bool = False,
         among: Among | None = None,
+        masks: None = None,
         threads: SupportsIndex | None = None,
     ) -> Neighbors:
-        """Return k near signatures of each query, nearest first, ties by id.
+        """Return k near signatures of each query, nearest first, ties by id. `masks` are refused.
 
         They are the nearest in the `probe` groups whose centres are nearest to the query, and in as
         many more as it takes to have k signatures. Unless told, that is every 32nd group, and 16 at
@@ -201,6 +203,7 @@ class ClusterIndex(Index):
         Queries of a batch share the groups they read, and are answered the quicker the more there
         are of them.
         """
+        no_masks(self, masks)
         rows = as_queries(queries, self.bits)
         wanted = neighbor_count(k, len(rows), len(self))
         number = self._probe(probe, recall, wanted)
@@ -235,14 +238,16 @@ class ClusterIndex(Index):
         limit: SupportsIndex = DEFAULT_LIMIT,
         explain: bool = False,
         among: Among | None = None,
+        masks: None = None,
         threads: SupportsIndex | None = None,
     ) -> Matches:
         """Return every signature at distance `radius` or less from each query; always exact.
 
         Groups, and signatures within them, are left out whose distances from the centre differ by
         more than the radius from the query's. `among` and `explain` as for `search`. More than
-        `limit` matches in all raise `ResultTooLargeError`.
+        `limit` matches in all raise `ResultTooLargeError`. `masks` are refused.
         """
+        no_masks(self, masks)
         rows = as_queries(queries, self.bits)
         near = min(whole_number("radius", radius, at_least=0), self.bits)
         most = whole_number("limit", limit, at_least=0)

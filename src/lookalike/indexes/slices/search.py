@@ -177,7 +177,8 @@ def nearest_masked_in(
     work = _native.slice_nearest_masked(
         parts, slice_bits, rows, masks, k, threads, ids, distances, unmasked
     )
-    return Neighbors(ids, distances, True, _explained(work) if explain else None, unmasked)
+    explanation = _explained(work) if explain else None
+    return Neighbors(ids, distances, True, explanation, unmasked=unmasked)
 
 
 def _explained(work: NDArray[np.int64]) -> Explanation:

@@ -17,6 +17,7 @@ from lookalike.checks import LARGEST, flag, neighbor_count, seed_number, thread_
 from lookalike.errors import CorruptIndexError
 from lookalike.indexes.among import Among, Chosen
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
+from lookalike.indexes.masks import no_masks
 from lookalike.indexes.merging import padded
 from lookalike.indexes.results import (
     NO_LIMIT,
@@ -128,9 +129,10 @@ class PrefixIndex(Index):
         exact: bool = False,
         explain: bool = False,
         among: Among | None = None,
+        masks: None = None,
         threads: SupportsIndex | None = None,
     ) -> Neighbors:
-        """Return k near signatures of each query, nearest first, ties by id.
+        """Return k near signatures of each query, nearest first, ties by id. `masks` are refused.
 
         `examine` different signatures are compared with the query (the larger of 1000 and 10·k
         unless told): those that share the longest prefix with it in any order. The k nearest of
@@ -141,6 +143,7 @@ class PrefixIndex(Index):
         its `postings`. `among`: only these ids are searched, or those whose place in a mask is
         True; of few, all are compared.
         """
+        no_masks(self, masks)
         rows = as_queries(queries, self.bits)
         wanted = neighbor_count(k, len(rows), len(self))
         most = self._examined(examine, wanted)
@@ -177,13 +180,15 @@ class PrefixIndex(Index):
         explain: bool = False,
         limit: SupportsIndex = DEFAULT_LIMIT,
         among: Among | None = None,
+        masks: None = None,
         threads: SupportsIndex | None = None,
     ) -> Matches:
         """Return signatures at distance `radius` or less from each query: of those examined.
 
         As `search` does; `exact` is True if all were compared, which they are with `exact=True`.
-        More than `limit` matches in all raise `ResultTooLargeError`.
+        More than `limit` matches in all raise `ResultTooLargeError`. `masks` are refused.
         """
+        no_masks(self, masks)
         rows = as_queries(queries, self.bits)
         near = min(whole_number("radius", radius, at_least=0), self.bits)
         most = whole_number("limit", limit, at_least=0)
