@@ -13,6 +13,8 @@ from pathlib import Path
 
 from benchmarks.bands.live import CASES as BANDS
 from benchmarks.bands.live import run_bands
+from benchmarks.clusters.cases import CASES as CLUSTERS
+from benchmarks.clusters.cases import run_clusters
 from benchmarks.collection.cases import CASES as COLLECTIONS
 from benchmarks.collection.cases import run_collections
 from benchmarks.dedup.defaults import NAME as DEFAULTS
@@ -58,6 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ]
     signings = [name for name in SIGNING if options.only in name]
     sliced = [name for name in SLICES if options.only in name]
+    grouped = [name for name in CLUSTERS if options.only in name]
     matched = [name for name in MATCHING if options.only in name]
     planned = [name for name in PLANNING if options.only in name]
     sampled = [name for name in REAL if options.only in name]
@@ -69,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with_import, with_memory = options.only in IMPORT, options.only in MEMORY
     if not (
         scans or signings or sliced or matched or planned or sampled or collections
-        or banded or masked or deduped or paged or with_import or with_memory
+        or grouped or banded or masked or deduped or paged or with_import or with_memory
     ):  # fmt: skip
         print(f"no case has {options.only!r} in its name", file=sys.stderr)
         return 2
@@ -92,6 +95,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if sliced:
             results, verdicts = slices(sliced, options.data, options.cache, quick=options.quick)
             write_json(options.output / "slices.json", machine, results, verdicts)
+            gates += verdicts
+        if grouped:
+            results, verdicts = clusters(grouped, options.data, options.cache, quick=options.quick)
+            write_json(options.output / "clusters.json", machine, results, verdicts)
             gates += verdicts
         if matched:
             results, verdicts = match(matched, options.data, quick=options.quick)
@@ -173,6 +180,17 @@ def slices(
     """Run the benchmark of slice lists, with one thread each."""
     results: list[Result] = []
     for result in run_slices(selected, folder, cache, part=QUICK_FRACTION if quick else 1):
+        print(f"\n{quality_table(result)}", flush=True)
+        results.append(result)
+    return results, finish(results, quick=quick, summary=False)
+
+
+def clusters(
+    selected: Sequence[str], folder: Path | None, cache: Path, *, quick: bool
+) -> tuple[list[Result], list[Verdict]]:
+    """Run the benchmark of groups around centres."""
+    results: list[Result] = []
+    for result in run_clusters(selected, folder, cache, part=QUICK_FRACTION if quick else 1):
         print(f"\n{quality_table(result)}", flush=True)
         results.append(result)
     return results, finish(results, quick=quick, summary=False)

@@ -15,7 +15,16 @@ from numpy.typing import NDArray
 import lookalike as la
 from benchmarks.answers import Matched, Nearest
 
-__all__ = ["Built", "build_flat", "build_hnsw", "build_ivf", "build_multi_hash", "build_slices"]
+__all__ = [
+    "Built",
+    "build_clusters",
+    "build_flat",
+    "build_hnsw",
+    "build_ivf",
+    "build_multi_hash",
+    "build_prefixes",
+    "build_slices",
+]
 
 Signatures = NDArray[np.uint8]
 
@@ -75,6 +84,15 @@ def build_prefixes(signatures: Signatures, orders: int) -> Built:
     """Build orders by random permutations, with one thread."""
     return _built(
         partial(la.PrefixIndex, signatures, orders, threads=1),
+        len(signatures),
+        lambda index: float(index.memory_bytes),
+    )
+
+
+def build_clusters(signatures: Signatures, threads: int) -> Built:
+    """Build groups around majority centres."""
+    return _built(
+        partial(la.ClusterIndex, signatures, threads=threads),
         len(signatures),
         lambda index: float(index.memory_bytes),
     )

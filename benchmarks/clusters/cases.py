@@ -1,0 +1,212 @@
+"""ClusterIndex beside faiss's graph and inverted file, and slices: each at the same CDR."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import faiss
+import numpy as np
+from numpy.typing import NDArray
+
+import lookalike as la
+from benchmarks.answers import Nearest
+from benchmarks.harness import Verdict
+from benchmarks.quality import (
+    Entry,
+    Quality,
+    QualityResult,
+    at_least,
+    at_most,
+    nearest_quality,
+    ratio_verdict,
+    run_entries,
+)
+from benchmarks.slices.enlarged import BITS, Collection, signed_collection
+from benchmarks.slices.entries import EFFORT, FEW, K, entry, hnsw, ivf, ours
+from benchmarks.slices.peers import Built, build_clusters, build_hnsw, build_ivf, build_slices
+from lookalike.evaluation.measures import near_duplicate_recall
+
+__all__ = ["CASES", "run_clusters"]
+
+CASES = ("clusters-real-1024", "clusters-near-1024", "clusters-search-1024")
+
+Signatures = NDArray[np.uint8]
+
+COUNT, QUERIES, NEAR_QUERIES = 1_000_000, 1000, 4000
+NEAR = BITS // 10
+PROBES = (8, 16, 32, 48, 64, 96, 128, 192, 256)
+SINGLY = ", one by one"
+WIDTHS = (64, 128, 256, 512)
+"""Candidates that the graph keeps."""
+READ = (8, 16, 32, 64, 128, 256)
+"""Lists of the inverted file that are read."""
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What has to be reached, and at which quality."""
+
+    cdr: float
+    graph: float
+    """How many times as long HNSW takes."""
+    lists: float | None = None
+    """The same of the inverted file."""
+    slices: float | None = None
+    build_seconds: float | None = None
+    """With two threads."""
+
+
+REAL = Targets(0.988, graph=10)
+ALL = Targets(0.965, graph=15, lists=4, slices=8, build_seconds=15)
+
+
+def run_clusters(
+    names: Sequence[str], folder: Path | None, cache: Path, *, part: int
+) -> Iterator[QualityResult]:
+    """Run cases one after the other, on collections of which only a `part`-th is used."""
+    collection = signed_collection(
+        folder, cache, COUNT // part, QUERIES, NEAR_QUERIES // part, part=part
+    )
+    runs: dict[str, Callable[[str], QualityResult]] = {
+        "clusters-real-1024": partial(_real, collection),
+        "clusters-near-1024": partial(_near, collection),
+        "clusters-search-1024": partial(
+            _compared, collection.signatures, collection.queries, ALL, (4096 // part,)
+        ),
+    }
+    for name in names:
+        yield runs[name](name)
+
+
+def _real(collection: Collection, name: str) -> QualityResult:
+    """Search the documents that were not made up, some of them held out."""
+    queries, rows = collection.real[:QUERIES], collection.real[QUERIES:]
+    return _compared(rows, queries, REAL, (512, 1024), name)
+
+
+def _compared(
+    rows: Signatures, queries: Signatures, targets: Targets, lists: Sequence[int], name: str
+) -> QualityResult:
+    """Search with more and more effort, and compare the least that reaches the CDR."""
+    truth = la.ScanIndex(rows).search(queries, K).distances
+    judge, few = nearest_quality(truth), queries[:FEW]
+    # Graphs take minutes: built with all threads, which is kind to them; then one for all.
+    faiss.omp_set_num_threads(os.cpu_count() or 1)
+    graph, files = build_hnsw(rows), [build_ivf(rows, number) for number in lists]
+    faiss.omp_set_num_threads(1)
+    groups, sliced = build_clusters(rows, 2), build_slices(rows, 18, 2)
+    own = [
+        *(_asked(groups, queries, probe, judge) for probe in PROBES),
+        *(_singly(groups, few, probe, judge) for probe in PROBES),
+        *(_asked(groups, queries, probe, judge, threads=2) for probe in PROBES),
+    ]
+    graphs = [hnsw(graph, few, truth, width) for width in WIDTHS]
+    graphs_singly = [_graph_singly(graph, few, width, judge) for width in WIDTHS]
+    files_read = [
+        replace(one, name=f"{one.name} of {number}")
+        for number, built in zip(lists, files, strict=True)
+        for one in (ivf(built, queries, truth, read) for read in READ)
+    ]
+    by_slices = [ours(sliced, few, truth, expand) for expand in (1, 2, 3)]
+    entries = [*own, *graphs, *graphs_singly, *files_read, *by_slices]
+    title = f"{K} nearest of {len(rows):,} x {BITS} bits, {len(queries):,} queries at once"
+    result = run_entries(name, title, entries, len(queries), EFFORT)
+
+    def least(some: Sequence[Entry]) -> str | None:
+        """Return the quickest that is good enough."""
+        good = [one.name for one in some if result.quality[one.name][f"CDR@{K}"] >= targets.cdr]
+        return min(good, key=lambda each: result.times()[each].best) if good else None
+
+    what = f"{len(rows):,} x {BITS}, CDR@{K} of {targets.cdr}"
+    size = len(PROBES)
+    best, singly = least(own[:size]), least(own[size : 2 * size])
+    verdicts: list[Verdict] = []
+    for letter, rival, some, mine, target in (
+        ("a", "faiss HNSW", graphs, best, targets.graph),
+        ("b", "faiss HNSW one by one", graphs_singly, singly, 1.0),
+        ("c", "faiss IVF", files_read, best, targets.lists),
+        ("d", "slices", by_slices, best, targets.slices),
+    ):
+        slower = least(some)
+        gate = f"{'80' if targets is ALL else '81'}{letter}. {what}: {rival} / ours"
+        if mine is None or slower is None:
+            missing = "ours" if mine is None else rival
+            verdicts.append(Verdict(gate, "informs", f"{missing} does not reach it", None))
+        elif target is not None:
+            verdicts.append(ratio_verdict(gate, result.times(), slower, mine, target))
+    if targets.build_seconds is not None:
+        verdicts += [
+            at_most("80e. building, 2 threads, s", groups.seconds, targets.build_seconds),
+            at_least("80f. building: faiss HNSW / ours", graph.seconds / groups.seconds, 10, " x"),
+        ]
+    beside = 100 * (groups.bytes_per_signature / (BITS // 8) - 1)
+    verdicts.append(at_most(f"80g. {len(rows):,}: memory beside the signatures", beside, 10, "%"))
+    return replace(result, verdicts=verdicts)
+
+
+def _near(collection: Collection, name: str) -> QualityResult:
+    """Search for near-duplicates at the default, with queries that have some."""
+    scan = la.ScanIndex(collection.signatures)
+    held_out = collection.near_queries
+    queries = held_out[scan.search(held_out, 1).distances[:, 0] <= NEAR][:QUERIES]
+    truth = scan.search(queries, K)
+    groups = build_clusters(collection.signatures, 2)
+
+    def found(answer: Nearest) -> Quality:
+        part = la.Neighbors(answer.ids, answer.distances.astype(np.int32), False)
+        return {"near found": near_duplicate_recall(part, truth, NEAR) or 0.0}
+
+    usual = _asked(groups, queries, None, found)
+    title = f"{len(scan):,} x {BITS} bits, {len(queries):,} queries with near-duplicates"
+    result = run_entries(name, title, [usual], len(queries), EFFORT)
+    share = 100 * result.quality[usual.name]["near found"]
+    verdict = at_least(f"82.  within {NEAR} bits, usual probe: found", share, 99.9, "%", 2)
+    return replace(result, verdicts=[verdict])
+
+
+def _asked(
+    built: Built,
+    queries: Signatures,
+    probe: int | None,
+    judge: Callable[[Nearest], Quality],
+    threads: int = 1,
+) -> Entry:
+    run = partial(_search, built, queries, probe, threads)
+    name = "clusters, usual probe" if probe is None else f"clusters, probe {probe}"
+    more = "" if threads == 1 else f", {threads} threads"
+    return entry(name + more, built, run, len(queries), judge)
+
+
+def _singly(
+    built: Built, queries: Signatures, probe: int, judge: Callable[[Nearest], Quality]
+) -> Entry:
+    def run() -> Nearest:
+        return _together([_search(built, query[None], probe, 1) for query in queries])
+
+    return entry(f"clusters, probe {probe}{SINGLY}", built, run, len(queries), judge)
+
+
+def _graph_singly(
+    built: Built, queries: Signatures, width: int, judge: Callable[[Nearest], Quality]
+) -> Entry:
+    def run() -> Nearest:
+        built.index.hnsw.efSearch = width
+        return built.search_singly(queries, K)
+
+    return entry(f"faiss HNSW, efSearch {width}{SINGLY}", built, run, len(queries), judge)
+
+
+def _search(built: Built, queries: Signatures, probe: int | None, threads: int) -> Nearest:
+    found = built.index.search(queries, K, probe=probe, threads=threads)
+    return Nearest(found.ids, found.distances)
+
+
+def _together(answers: Sequence[Nearest]) -> Nearest:
+    return Nearest(
+        np.concatenate([each.ids for each in answers]),
+        np.concatenate([each.distances for each in answers]),
+    )
