@@ -139,12 +139,12 @@ def _compared(
         elif target is not None:
             verdicts.append(ratio_verdict(gate, result.times(), slower, mine, target))
     if targets.build_seconds is not None:
+        beside = 100 * (groups.bytes_per_signature / (BITS // 8) - 1)
         verdicts += [
             at_most("80e. building, 2 threads, s", groups.seconds, targets.build_seconds),
             at_least("80f. building: faiss HNSW / ours", graph.seconds / groups.seconds, 10, " x"),
+            at_most("80g. memory beside the signatures", beside, 10, "%"),
         ]
-    beside = 100 * (groups.bytes_per_signature / (BITS // 8) - 1)
-    verdicts.append(at_most(f"80g. {len(rows):,}: memory beside the signatures", beside, 10, "%"))
     return replace(result, verdicts=verdicts)
 
 

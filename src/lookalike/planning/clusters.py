@@ -13,7 +13,7 @@ from lookalike.planning.scan import pushes, scan_cost
 
 __all__ = ["BESIDE", "cluster_options"]
 
-_PARTS = (1 / 4, 1 / 2, 1, 2, 4, 8)
+_PARTS = (1 / 8, 1 / 4, 1 / 2, 1, 2, 4)
 """Of the usual number of groups that are read."""
 BESIDE = 12
 """Bytes beside each signature: its id, and how far it is from the centre."""

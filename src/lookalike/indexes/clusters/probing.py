@@ -17,7 +17,7 @@ __all__ = ["SAMPLE", "ProbeTuning", "probes_needed", "usual_probe"]
 SAMPLE = 1000
 """Signatures of the index that are searched for to tune it, unless told."""
 
-_SHARE, _LEAST = 32, 16
+_SHARE, _LEAST = 16, 16
 
 
 def usual_probe(groups: int) -> int:
