@@ -185,8 +185,12 @@ def _make_flips(folder: Path) -> None:
 
 
 def _make_clusters(folder: Path) -> None:
-    index = la.ClusterIndex(_ROWS, 4, _IDS)
+    """Save groups some of whose rows were removed, others added, and ids used again."""
+    index = la.ClusterIndex(_ROWS[:20], 4, _IDS[:20])
     index.tune_probes(2, 0.9)
+    index.add(_ROWS[20:], _IDS[20:])
+    index.remove(_IDS[3:6])
+    index.add(_ROWS[3:5], _IDS[3:5])
     _save(index, _path(folder))
 
 

@@ -169,6 +169,16 @@ def calls(folder: Path) -> dict[str, Call]:
         "FeatureFunction": (la.FeatureFunction, {"function": str.split, "name": "split"}),
         "Combined": (_combined, {"kinds": [la.Words(), la.Chars()], "weights": (1, 0.5)}),
         "ClusterIndex": (la.ClusterIndex, {"signatures": rows, "ids": ids}),
+        "ClusterIndex.add": (
+            lambda **given: la.ClusterIndex(rows, 4).add(**given),
+            {"signatures": queries, "ids": [100, 101, 102, 103, 104]},
+        ),
+        "ClusterIndex.compact": (la.ClusterIndex(rows, 4).compact, {}),
+        "ClusterIndex.merge": (la.ClusterIndex.merge, {"indexes": [la.ClusterIndex(rows, 4)]}),
+        "ClusterIndex.remove": (
+            lambda **given: la.ClusterIndex(rows, 4).remove(**given),
+            {"ids": [3, 4]},
+        ),
         "ClusterIndex.tune_probes": (la.ClusterIndex(rows, 4).tune_probes, {"queries": queries}),
         "Clusters.members": (la.cluster(rows, 3).members, {"group": 1}),
         "cluster": (la.cluster, {"signatures": rows, "k": 3}),

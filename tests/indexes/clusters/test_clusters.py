@@ -69,13 +69,14 @@ def test_answers_are_those_of_the_groups_that_are_read(
         matches = index.within(queries, radius, **given)
     assert proven.exact
     assert matches.exact
-    inner = index._groups
+    inner = index._state.groups
     sizes = np.diff(inner.offsets).tolist()
     signature = dict(zip(ids, rows, strict=True))
     for query, row in enumerate(queries):
         read = cluster_oracle.probed(inner.centres, sizes, row, probe, min(k, max(1, len(chosen))))
         every = sorted((oracle.distance(signature[one], row), one) for one in chosen)
-        own = dict(zip(ids, inner.group_of(np.array(ids, np.int64)).tolist(), strict=True))
+        places = index._state.segments[0].find(np.array(ids, np.int64))
+        own = dict(zip(ids, inner.group_of(places).tolist(), strict=True))
         assert pairs_of(near, query) == [one for one in every if own[one[1]] in read][:k]
         assert pairs_of(proven, query) == every[:k]
         assert pairs_of(matches, query) == [one for one in every if one[0] <= radius]
@@ -108,7 +109,7 @@ def test_groups_hold_everything_once(
     ids = list(range(len(rows))) if names is None else names
     with mock.patch.multiple(grouping, _LARGE_ROWS=2, _LARGE=large):
         index = la.ClusterIndex(rows, min(number, max(1, len(rows))), names, threads=threads)
-    inner = index._groups
+    inner = index._state.groups
     assert (inner.offsets[0], inner.offsets[-1]) == (0, len(rows))
     assert (np.diff(inner.offsets) > 0).all()
     signature = dict(zip(ids, rows.tolist(), strict=True))
@@ -155,7 +156,7 @@ def test_equal_signatures_stay_together() -> None:
     rows = np.zeros((5_000, 8), np.uint8)
     rows[4_000:] = 255
     index = la.ClusterIndex(rows, 40)
-    assert sorted(np.diff(index._groups.offsets).tolist()) == [1_000, 4_000]
+    assert sorted(np.diff(index._state.groups.offsets).tolist()) == [1_000, 4_000]
     found = index.search(rows[:1], 3, probe=1)
     assert found.ids.tolist() == [[0, 1, 2]]
     assert found.exact
@@ -251,6 +252,10 @@ def test_stats_and_size() -> None:
         {"next_id": 3},
         {"next_id": None},
         {"tunings": 3},
+        {"removals": 3},
+        {"removals": -1},
+        {"added": 3},
+        {"added": [{}]},
         {"tunings": [{"k": 1}]},
         {"tunings": [{"k": 0, "probe": 1, "target": 1, "recall": 1, "queries": 1}]},
         {"offsets": lambda offsets: offsets[:-1]},

@@ -14,7 +14,6 @@ from lookalike import _native
 from lookalike.errors import CorruptIndexError
 from lookalike.indexes.clusters.majority import ROUNDS, nearest_centres, trained_centres
 from lookalike.indexes.rows import Rows
-from lookalike.indexes.slices.segments import Segment
 from lookalike.indexes.tables.large_pages import empty_in_large_pages
 
 if TYPE_CHECKING:
@@ -51,12 +50,27 @@ class Groups:
     @classmethod
     def build(cls, given: Rows, count: int, seed: int, threads: int) -> Groups:
         """Return copies of the rows in some `count` groups: none empty, large ones split."""
-        signatures, ids = given.signatures, given.all_ids()
+        signatures = given.signatures
         if not len(given):
             nothing = np.empty((0, signatures.shape[1]), np.uint8)
-            return cls(Rows(nothing, ids), np.zeros(1, np.int64), nothing, np.empty(0, np.int32))
+            rows = Rows(nothing, given.all_ids())
+            return cls(rows, np.zeros(1, np.int64), nothing, np.empty(0, np.int32))
         centres = trained_centres(signatures, count, seed, ROUNDS, threads)
         labels, far = nearest_centres(signatures, centres, threads)
+        return cls.arranged(given, centres, labels, far, seed, threads)
+
+    @classmethod
+    def arranged(
+        cls,
+        given: Rows,
+        centres: NDArray[np.uint8],
+        labels: NDArray[np.int64],
+        far: NDArray[np.int32],
+        seed: int,
+        threads: int,
+    ) -> Groups:
+        """Return copies of the rows in these groups; changes labels and distances of some."""
+        signatures, ids = given.signatures, given.all_ids()
         centres = _split(signatures, centres, labels, far, seed, threads)
         used, labels = np.unique(labels, return_inverse=True)
         if given.ascending:
@@ -83,11 +97,6 @@ class Groups:
         """How far the farthest row of each group is from the centre."""
         return self.from_centre[self.offsets[1:] - 1]
 
-    @cached_property
-    def segment(self) -> Segment:
-        """The rows as those see them who choose among ids."""
-        return Segment(self.rows, 1)  # without lists, so that the width does not matter
-
     def native(self) -> _native.Groups:
         """Return the groups as the core sees them."""
         rows = self.rows
@@ -101,9 +110,8 @@ class Groups:
             self.farthest,
         )
 
-    def group_of(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the groups of ids that are there."""
-        places = self.segment.find(ids)
+    def group_of(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the groups of the rows at these places."""
         return np.searchsorted(self.offsets, places, side="right") - 1
 
     def arrays(self) -> dict[str, NDArray[Any]]:

@@ -6,39 +6,48 @@ is for far neighbours, which share no slice and no block with the query.
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex
+import threading
+from collections.abc import Iterable
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any, Self, SupportsFloat, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
 from lookalike.checks import (
+    as_array,
     flag,
+    instances,
     neighbor_count,
     seed_number,
     share,
     thread_count,
     whole_number,
 )
-from lookalike.errors import ArgumentError, CorruptIndexError, Said
+from lookalike.errors import ArgumentError, CorruptIndexError
 from lookalike.indexes.among import Among, Chosen
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
 from lookalike.indexes.clusters.groups import Groups, group_count
-from lookalike.indexes.clusters.probing import SAMPLE, ProbeTuning, probes_needed, usual_probe
+from lookalike.indexes.clusters.probing import (
+    SAMPLE,
+    ProbeTuning,
+    groups_to_read,
+    probes_needed,
+    usual_probe,
+)
+from lookalike.indexes.clusters.search import nearest_in, within_in
+from lookalike.indexes.clusters.state import State
 from lookalike.indexes.masks import no_masks
-from lookalike.indexes.merging import padded
 from lookalike.indexes.results import (
-    NO_LIMIT,
-    Explanation,
     Matches,
     Neighbors,
-    as_int64,
     too_many_matches,
 )
-from lookalike.indexes.rows import Rows
-from lookalike.indexes.scanning import scan_nearest, scan_within
-from lookalike.indexes.slices.segments import Segment, chosen_of
+from lookalike.indexes.rows import Rows, as_ids
+from lookalike.indexes.scanning import scan_nearest
+from lookalike.indexes.slices.change import Segments, refuse_known
+from lookalike.indexes.slices.segments import chosen_of
 from lookalike.signatures import as_queries
 from lookalike.signatures.random import random_words
 
@@ -78,24 +87,31 @@ class ClusterIndex(Index):
         number = group_count(len(rows))
         if clusters is not None:
             number = whole_number("clusters", clusters, at_least=1, at_most=max(1, len(rows)))
-        self._groups = Groups.build(rows, number, self.seed, thread_count(threads))
+        self._state = State.of(Groups.build(rows, number, self.seed, thread_count(threads)))
         self._own_ids, self._next_id = ids is not None, rows.next_id
+        self._writing = threading.Lock()
+
+    def __copy__(self) -> Self:
+        with self._writing:
+            twin = super().__copy__()
+        twin._state, twin._writing = twin._state.without_room(), threading.Lock()
+        return twin
 
     @property
     def bits(self) -> int:
         """How many bits each signature has."""
-        return self._groups.rows.bits
+        return self._state.groups.rows.bits
 
     @property
     def clusters(self) -> int:
         """How many groups there are."""
-        return len(self._groups)
+        return len(self._state.groups)
 
     @property
     def centres(self) -> NDArray[np.uint8]:
         """The signatures that groups are around."""
         self._verify_rest()
-        return self._groups.centres
+        return self._state.groups.centres
 
     @property
     def own_ids(self) -> bool:
@@ -104,7 +120,7 @@ class ClusterIndex(Index):
 
     @property
     def next_id(self) -> int:
-        """One more than the largest id."""
+        """The number that the next signature without an id gets."""
         return self._next_id
 
     @property
@@ -113,23 +129,24 @@ class ClusterIndex(Index):
         return self._tunings
 
     def __len__(self) -> int:
-        return len(self._groups.rows)
+        return self._state.alive
 
     def _living(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         """Return copies in the order of ids: where these are positions, in that of positions."""
-        rows = self._groups.rows
-        ids = rows.all_ids()
-        order = np.argsort(ids)
-        return rows.signatures[order], ids[order]
+        rows = self._state.living()
+        return rows.signatures, rows.all_ids()
 
     def stats(self) -> dict[str, Any]:
         """Return what there is to know about the index, in plain values."""
-        sizes = np.diff(self._groups.offsets)
+        state = self._state
+        sizes = np.diff(state.groups.offsets)
         return {
             **super().stats(),
             "clusters": self.clusters,
             "largest_cluster": int(sizes.max(initial=0)),
             "probe": usual_probe(self.clusters),
+            "removed": sum(segment.removals for segment in state.segments),
+            "added": sum(segment.alive for segment in state.segments[1:]),
             "seed": self.seed,
             "tunings": [asdict(tuning) for tuning in self._tunings],
         }
@@ -155,19 +172,24 @@ class ClusterIndex(Index):
         target, most = share("recall", recall), whole_number("sample", sample, at_least=1)
         workers = thread_count(threads)
         self._verify_rest()
-        rows = self._groups.rows
+        groups, segment = self._state.groups, self._state.segments[0]
+        rows = groups.rows
         own = np.empty(0, np.int64)
         if queries is None:
-            places = np.argsort(random_words(self.seed, len(rows)))[:most]
+            places = np.argsort(random_words(self.seed, len(rows)))
+            if segment.removed is not None:
+                places = places[segment.removed[places] == 0]
+            places = places[:most]
             asked, own = rows.signatures[places], rows.all_ids()[places]
         else:
             asked = as_queries(queries, self.bits)[:most]
         itself = int(queries is None)
-        near = min(wanted + itself, len(self))
+        near = min(wanted + itself, segment.alive)
         if not len(asked) or near <= itself:
             raise ArgumentError("there is nothing to tune with; expected queries and signatures")
-        found = scan_nearest(self._groups.segment, asked, near, workers).ids
-        needed = probes_needed(self._groups, asked, found, workers)
+        found = scan_nearest(segment, asked, near, workers).ids
+        at = segment.find(found.ravel()).reshape(found.shape)
+        needed = probes_needed(groups, asked, at, workers)
         if itself:  # which is found in any case, and is the nearest but for equals
             needed = needed[found != own[:, None]]
         tuning = ProbeTuning.of(needed, wanted, target, len(asked))
@@ -206,29 +228,12 @@ class ClusterIndex(Index):
         no_masks(self, masks)
         rows = as_queries(queries, self.bits)
         wanted = neighbor_count(k, len(rows), len(self))
-        number = self._probe(probe, recall, wanted)
+        number = groups_to_read(probe, recall, wanted, self.clusters, self._tunings)
         prove, tell = flag("exact", exact), flag("explain", explain)
-        workers, part = thread_count(threads), self._among(among)
-        if part.rows is not self._groups.rows or not part.alive:
-            found = scan_nearest(part, rows, wanted, workers)
-            told = Explanation.of_scan(len(rows), part.alive) if tell else None
-            return Neighbors(found.ids, found.distances, True, told)
-        width = min(wanted, part.alive)
-        ids = np.full((len(rows), width), -1, np.int64)
-        distances = np.full((len(rows), width), -1, np.int32)
-        proven, work = np.zeros(len(rows), np.uint8), np.zeros((2, len(rows)), np.int64)
-        self._groups.native().nearest(
-            part.removed,
-            rows,
-            self.clusters if prove else min(number, self.clusters),
-            workers,
-            ids,
-            distances,
-            proven,
-            work,
-        )
-        told = _explained(proven.astype(bool), work) if tell else None
-        return Neighbors(padded(ids, wanted), padded(distances, wanted), bool(proven.all()), told)
+        workers, state = thread_count(threads), self._state
+        read = len(state.groups) if prove else min(number, len(state.groups))
+        found = nearest_in(state, self._among(state, among), rows, wanted, read, workers)
+        return found if tell else replace(found, explanation=None)
 
     def within(
         self,
@@ -252,53 +257,108 @@ class ClusterIndex(Index):
         near = min(whole_number("radius", radius, at_least=0), self.bits)
         most = whole_number("limit", limit, at_least=0)
         tell = flag("explain", explain)
-        workers, part = thread_count(threads), self._among(among)
-        if part.rows is not self._groups.rows or not part.alive:
-            found = scan_within(part, rows, near, most, workers, radius)
-            told = Explanation.of_scan(len(rows), part.alive) if tell else None
-            return Matches(found.offsets, found.ids, found.distances, True, told)
-        work = np.zeros((2, len(rows)), np.int64)
+        workers, state = thread_count(threads), self._state
         try:
-            offsets, ids, distances = self._groups.native().within(
-                part.removed, rows, near, min(most, NO_LIMIT), workers, work
-            )
+            found = within_in(state, self._among(state, among), rows, near, most, workers)
         except _native.TooManyResults:
             raise too_many_matches(most, radius, len(rows)) from None
-        told = _explained(np.ones(len(rows), bool), work) if tell else None
-        return Matches(as_int64(offsets), as_int64(ids), distances, True, told)
+        return found if tell else replace(found, explanation=None)
+
+    # Changing
+
+    @classmethod
+    def merge(
+        cls, indexes: Iterable[ClusterIndex], *, threads: SupportsIndex | None = None
+    ) -> ClusterIndex:
+        """Return one index over all signatures of indexes, around the centres of the largest.
+
+        Each is given to the nearest of these, which is quicker than finding new ones. Indexes whose
+        ids are positions are numbered on; otherwise ids must be distinct.
+        """
+        parts = instances("indexes", indexes, ClusterIndex, "a ClusterIndex")
+        if not parts:
+            raise ArgumentError("there are no indexes to merge; expected at least one")
+        if len({part.bits for part in parts}) > 1:
+            raise ArgumentError(f"bits are {[part.bits for part in parts]}; expected the same")
+        if len({part.own_ids for part in parts}) > 1:
+            raise ArgumentError("some indexes have ids of the caller's and some do not")
+        living = [part.living() for part in parts]
+        next_ids = [part.next_id for part in parts]
+        own = parts[0].own_ids
+        starts = [0] * len(parts) if own else np.cumsum([0, *next_ids[:-1]]).tolist()
+        both = zip(living, starts, strict=True)
+        ids = np.concatenate([names + start for (_, names), start in both])
+        rows = Rows.of(np.concatenate([signatures for signatures, _ in living]), ids)
+        largest = max(parts, key=len)
+        merged = cls.__new__(cls)
+        merged.seed, merged._own_ids = largest.seed, own
+        merged._next_id = max(next_ids) if own else sum(next_ids)
+        merged._writing = threading.Lock()
+        centres, workers = largest._state.groups.centres, thread_count(threads)
+        merged._state = State.around(centres, rows, merged.seed, workers)
+        return merged
+
+    def add(
+        self,
+        signatures: ArrayLike,
+        ids: ArrayLike | None = None,
+        *,
+        threads: SupportsIndex | None = None,
+    ) -> NDArray[np.int64]:
+        """Add signatures and return their ids: the given ones, or the next free numbers.
+
+        New ones are kept beside the groups and compared with every query, until they are more than
+        a 64th of all, and more than 2048; then they are put into the groups of the nearest centres.
+        """
+        new = Rows.of(as_queries(signatures, self.bits, "the new signatures"), ids)
+        workers = thread_count(threads)
+        self._verify_rest()
+        with self._writing:
+            if ids is not None:
+                refuse_known(self._state.segments, new.all_ids())
+                self._own_ids = True
+            elif len(new):
+                start = self._next_id
+                if start + len(new) > 2**63:
+                    raise ArgumentError(
+                        f"the largest id so far is {start - 1}, and int64 ends at 2**63 - 1; "
+                        "give the new signatures ids of your own"
+                    )
+                new = Rows(new.signatures, np.arange(start, start + len(new), dtype=np.int64))
+            if len(new):
+                self._next_id = max(self._next_id, int(new.all_ids().max()) + 1)
+                self._state = self._state.with_rows(new, self.seed, workers)
+        return new.all_ids()
+
+    def remove(self, ids: ArrayLike) -> None:
+        """Take signatures out, by id; raises if one is not there, and then removes none.
+
+        They are only marked; `compact` frees their place.
+        """
+        wanted = np.unique(as_ids(np.atleast_1d(as_array("ids", ids))))
+        with self._writing:
+            self._state = self._state.without(wanted)
+
+    def compact(self, *, threads: SupportsIndex | None = None) -> None:
+        """Put everything into groups, and free the places of removed signatures."""
+        workers = thread_count(threads)
+        self._verify_rest()
+        with self._writing:
+            self._state = self._state.regrouped(self.seed, workers)
 
     # Within
 
-    def _probe(self, probe: SupportsIndex | None, recall: SupportsFloat | None, k: int) -> int:
-        """Return how many groups are read."""
-        if probe is not None and recall is not None:
-            raise ArgumentError(
-                Said("probe"), " says how many groups are read, and ", Said("recall"), " how many "
-                "neighbours are found; expected one of them"
-            )  # fmt: skip
-        if probe is not None:
-            return whole_number("probe", probe, at_least=1)
-        if recall is None:
-            return usual_probe(self.clusters)
-        target = share("recall", recall)
-        enough = [each for each in self._tunings if each.k >= k and each.target >= target]
-        if not enough:
-            raise ArgumentError(
-                Said("recall"),
-                f" is {target:g}, and nobody has found out how many groups that takes for k={k}; "
-                f"call tune_probes({k}, {target:g}) before, or say ",
-                Said("probe"),
-            )
-        return min(each.probe for each in enough)
-
-    def _among(self, among: Among | None) -> Segment:
+    def _among(self, state: State, among: Among | None) -> Segments:
         """Return what is to be searched: the rows, some of which are left out, or copies of few."""
-        whole = self._groups.segment
         if among is None:
-            return whole
+            return state.segments
         chosen = Chosen.of(among, self.next_id)
-        (part,) = chosen_of([whole], chosen, max(_COPIED, len(self) // _COPIED_SHARE))
-        return part
+        most = max(_COPIED, len(state.groups.rows) // _COPIED_SHARE)
+        return chosen_of(state.segments, chosen, most)
+
+    def _contents(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        with self._writing:
+            return super()._contents()
 
     # Saving
 
@@ -309,15 +369,17 @@ class ClusterIndex(Index):
             "own_ids": self._own_ids,
             "next_id": self._next_id,
             "tunings": [asdict(tuning) for tuning in self._tunings],
+            **self._state.meta(),
         }
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        return self._groups.arrays()
+        return self._state.arrays()
 
     def _restore(self, container: Container) -> None:
-        self._groups = Groups.restored(container)
+        self._writing = threading.Lock()
         meta = container.meta
         try:
+            self._state = State.restored(container)
             self.seed, self._next_id = int(meta["seed"]), int(meta["next_id"])
             self._own_ids = bool(meta["own_ids"])
             self._tunings = tuple(ProbeTuning.restored(dict(each)) for each in meta["tunings"])
@@ -327,7 +389,3 @@ class ClusterIndex(Index):
             raise CorruptIndexError(
                 f"{container.path}: the description of the clusters cannot be used: {error!r}"
             ) from error
-
-
-def _explained(proven: NDArray[np.bool_], work: NDArray[np.int64]) -> Explanation:
-    return Explanation(proven, work[0], work[1], work[1], work[1])

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, SupportsFloat, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
+from lookalike.checks import share, whole_number
+from lookalike.errors import ArgumentError, Said
 from lookalike.indexes.clusters.groups import Groups
 
-__all__ = ["SAMPLE", "ProbeTuning", "probes_needed", "usual_probe"]
+__all__ = ["SAMPLE", "ProbeTuning", "groups_to_read", "probes_needed", "usual_probe"]
 
 SAMPLE = 1000
 """Signatures of the index that are searched for to tune it, unless told."""
@@ -49,8 +52,8 @@ class ProbeTuning:
             return cls(k, target, 1, 1.0, queries)
         # Neighbours of one query are found together, so that a query counts, and not each of them.
         margin = 2 * math.sqrt(target * (1 - target) / max(1, queries))
-        share = min(1.0, target + margin)
-        probe = int(ordered[math.ceil(share * len(ordered)) - 1])
+        wanted = min(1.0, target + margin)
+        probe = int(ordered[math.ceil(wanted * len(ordered)) - 1])
         return cls(k, target, probe, float(np.mean(ordered <= probe)), queries)
 
     @classmethod
@@ -64,14 +67,42 @@ class ProbeTuning:
 
 
 def probes_needed(
-    groups: Groups, queries: NDArray[np.uint8], neighbours: NDArray[np.int64], threads: int
+    groups: Groups, queries: NDArray[np.uint8], places: NDArray[np.int64], threads: int
 ) -> NDArray[np.int64]:
-    """Return, for each neighbour of each query, how many groups are read until its own is."""
+    """Return, for the rows at some places for each query, how many groups are read until theirs."""
     distances = np.empty((len(queries), len(groups)), np.int32)
     _native.scan_all(queries, groups.centres, threads, distances)
     ranks = np.empty(distances.shape, np.int64)
     order = np.argsort(distances, axis=1, kind="stable")  # ties by number
-    places = np.broadcast_to(np.arange(1, len(groups) + 1), distances.shape)
-    np.put_along_axis(ranks, order, places, axis=1)
-    own = groups.group_of(neighbours.ravel()).reshape(neighbours.shape)
-    return np.take_along_axis(ranks, own, axis=1)
+    numbers = np.broadcast_to(np.arange(1, len(groups) + 1), distances.shape)
+    np.put_along_axis(ranks, order, numbers, axis=1)
+    return np.take_along_axis(ranks, groups.group_of(places), axis=1)
+
+
+def groups_to_read(
+    probe: SupportsIndex | None,
+    recall: SupportsFloat | None,
+    k: int,
+    groups: int,
+    tunings: Iterable[ProbeTuning],
+) -> int:
+    """Return how many of the groups are read: as told, as tuned, or as usual."""
+    if probe is not None and recall is not None:
+        raise ArgumentError(
+            Said("probe"), " says how many groups are read, and ", Said("recall"), " how many "
+            "neighbours are found; expected one of them"
+        )  # fmt: skip
+    if probe is not None:
+        return whole_number("probe", probe, at_least=1)
+    if recall is None:
+        return usual_probe(groups)
+    target = share("recall", recall)
+    enough = [each for each in tunings if each.k >= k and each.target >= target]
+    if not enough:
+        raise ArgumentError(
+            Said("recall"),
+            f" is {target:g}, and nobody has found out how many groups that takes for k={k}; "
+            f"call tune_probes({k}, {target:g}) before, or say ",
+            Said("probe"),
+        )
+    return min(each.probe for each in enough)
