@@ -46,7 +46,7 @@ from lookalike.indexes.results import (
 )
 from lookalike.indexes.rows import Rows, as_ids
 from lookalike.indexes.scanning import scan_nearest
-from lookalike.indexes.slices.change import Segments, refuse_known
+from lookalike.indexes.slices.change import Segments, numbered, refuse_known
 from lookalike.indexes.slices.segments import chosen_of
 from lookalike.signatures import as_queries
 from lookalike.signatures.random import random_words
@@ -318,13 +318,7 @@ class ClusterIndex(Index):
                 refuse_known(self._state.segments, new.all_ids())
                 self._own_ids = True
             elif len(new):
-                start = self._next_id
-                if start + len(new) > 2**63:
-                    raise ArgumentError(
-                        f"the largest id so far is {start - 1}, and int64 ends at 2**63 - 1; "
-                        "give the new signatures ids of your own"
-                    )
-                new = Rows(new.signatures, np.arange(start, start + len(new), dtype=np.int64))
+                new = numbered(new, self._next_id)
             if len(new):
                 self._next_id = max(self._next_id, int(new.all_ids().max()) + 1)
                 self._state = self._state.with_rows(new, self.seed, workers)

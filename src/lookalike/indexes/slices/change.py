@@ -9,7 +9,7 @@ from lookalike.errors import ArgumentError
 from lookalike.indexes.rows import Rows
 from lookalike.indexes.slices.segments import BUFFER, Segment, extended, merged_segments
 
-__all__ = ["Segments", "refuse_known", "with_rows", "without_ids"]
+__all__ = ["Segments", "numbered", "refuse_known", "with_rows", "without_ids"]
 
 Segments = tuple[Segment, ...]
 
@@ -20,6 +20,16 @@ def refuse_known(segments: Segments, ids: NDArray[np.int64]) -> None:
         known = segment.find(ids) >= 0
         if known.any():
             raise ArgumentError(f"the id {ids[known][0]} is in the index already; remove it first")
+
+
+def numbered(new: Rows, start: int) -> Rows:
+    """Return the rows with ids from `start` on."""
+    if start + len(new) > 2**63:
+        raise ArgumentError(
+            f"the largest id so far is {start - 1}, and int64 ends at 2**63 - 1; "
+            "give the new signatures ids of your own"
+        )
+    return Rows(new.signatures, np.arange(start, start + len(new), dtype=np.int64))
 
 
 def with_rows(segments: Segments, new: Rows, slice_bits: int, threads: int) -> Segments:

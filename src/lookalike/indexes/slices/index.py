@@ -32,7 +32,13 @@ from lookalike.indexes.masks import as_masks, without_settings
 from lookalike.indexes.merging import padded
 from lookalike.indexes.results import Matches, Neighbors, too_many_matches
 from lookalike.indexes.rows import Rows, as_ids
-from lookalike.indexes.slices.change import Segments, refuse_known, with_rows, without_ids
+from lookalike.indexes.slices.change import (
+    Segments,
+    numbered,
+    refuse_known,
+    with_rows,
+    without_ids,
+)
 from lookalike.indexes.slices.core_answer import CoreAnswer
 from lookalike.indexes.slices.saved import saved_segments
 from lookalike.indexes.slices.search import (
@@ -316,13 +322,7 @@ class SliceIndex(Index):
                 refuse_known(self._segments, new.all_ids())
                 self._own_ids = True
             elif len(new):
-                start = self._next_id
-                if start + len(new) > 2**63:
-                    raise ArgumentError(
-                        f"the largest id so far is {start - 1}, and int64 ends at 2**63 - 1; "
-                        "give the new signatures ids of your own"
-                    )
-                new = Rows(new.signatures, np.arange(start, start + len(new), dtype=np.int64))
+                new = numbered(new, self._next_id)
             self._next_id = max(self._next_id, int(new.all_ids().max(initial=-1)) + 1)
             self._segments = with_rows(self._segments, new, self.slice_bits, thread_count(threads))
         return new.all_ids()
