@@ -302,3 +302,20 @@ def test_damaged_files_are_refused(tmp_path: Path, changes: dict[str, Any]) -> N
 def test_bad_arguments_are_refused(call: Any, message: str) -> None:
     with pytest.raises((la.ArgumentError, la.ResultTooLargeError), match=message):
         call(oracle.collection(30, 8, "uniform", 2))
+
+
+@pytest.mark.parametrize("probe", [1, 7, 60, 700, 1_500])
+def test_the_nearest_of_many_groups_are_read(probe: int) -> None:
+    rows = clustered(6_000, 16, seed=11)
+    index = la.ClusterIndex(rows, 1_500)
+    inner = index._state.groups
+    queries = np.concatenate([rows[:20], inner.centres[:5]])
+    found = index.search(queries, 4, probe=probe, explain=True)
+    sizes = np.diff(inner.offsets)
+    group = np.repeat(np.arange(len(inner)), sizes)
+    for query, row in enumerate(queries):
+        read = cluster_oracle.probed(inner.centres, sizes.tolist(), row, probe, 4)
+        far = np.bitwise_count(inner.rows.signatures ^ row).sum(axis=1)
+        every = zip(far.tolist(), inner.rows.all_ids().tolist(), group.tolist(), strict=True)
+        expected = sorted((away, one) for away, one, own in every if own in read)[:4]
+        assert pairs_of(found, query) == expected
