@@ -35,6 +35,9 @@ class LazyModule:
         self._name = name
         self._purpose = purpose
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return LazyModule, (self._name, self._purpose)  # a package goes nowhere; its name does
+
     def __getattr__(self, name: str) -> Any:
         value = getattr(optional_module(self._name, self._purpose, extra=""), name)
         setattr(self, name, value)

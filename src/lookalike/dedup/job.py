@@ -36,7 +36,7 @@ from lookalike.errors import ArgumentError, FormatError
 from lookalike.signatures.files import load_signatures
 from lookalike.suggestions import did_you_mean
 
-__all__ = ["run_job"]
+__all__ = ["run_job", "settings_of"]
 
 _LOOKALIKE_SUFFIX = ".lookalike"
 
@@ -58,7 +58,7 @@ def run_job(
     settings: dict[str, Any],
 ) -> DedupResult:
     """Run a job; see `lookalike.dedup`."""
-    chosen = _settings(settings)
+    chosen = settings_of(settings)
     skip_bad = flag("skip_bad", skip_bad)
     progress = callback("progress", progress)
     if work is not None:
@@ -135,7 +135,7 @@ def _steps(job: JobContext, source: Source, old: Source | OldSignatures | None) 
     return conclude(job, outcome)
 
 
-def _settings(given: dict[str, Any]) -> DedupSettings:
+def settings_of(given: dict[str, Any]) -> DedupSettings:
     """Return the settings, by whichever names they were given."""
     named: dict[str, Any] = {}
     for name, value in given.items():
