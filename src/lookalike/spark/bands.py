@@ -21,8 +21,7 @@ from lookalike.compare.methods import VALUE_BYTES
 from lookalike.corpora.base import pa
 from lookalike.dedup.pairs.propose import LARGEST_GROUP
 from lookalike.indexes.bands import LEADERS, BandLayout
-from lookalike.spark.numbering import Numbering
-from lookalike.spark.packed import Batches, gathered, packed
+from lookalike.spark.packed import Batches, gathered, packed, table_of
 from lookalike.spark.signing import chunks
 
 __all__ = [
@@ -32,10 +31,10 @@ __all__ = [
     "PAIR",
     "PAIRS",
     "LargeGroups",
-    "number_rows",
     "distinct_pairs",
     "large_rows",
     "meet_bands",
+    "number_rows",
     "pair_blocks",
     "send_bands",
     "send_blocks",
@@ -93,7 +92,7 @@ def _entries(
     for band, column in enumerate(columns):
         large = _large_rows(column)
         entries = np.empty(len(rows) if large is None else len(rows) - len(large[0]), BAND_ENTRY)
-        alone = slice(None)
+        alone: Any = slice(None)
         if large is not None:
             alone = np.ones(len(rows), bool)
             alone[large[0]] = False
@@ -325,8 +324,8 @@ def pair_blocks(bands: int, large: Any, buckets: int) -> Callable[[Batches], Ite
     """Return what pairs the rows of blocks by the rule of the core."""
 
     def meet(batches: Batches) -> Iterator[Any]:
-        table = pa.Table.from_batches(list(batches))
-        if not len(table):
+        table = table_of(batches)
+        if table is None:
             return
         group, block, place, position = (
             table[name].to_numpy().astype(np.int64)

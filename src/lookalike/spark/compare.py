@@ -18,7 +18,7 @@ from lookalike.dedup.pairs.verify import exact_similarities
 from lookalike.dedup.settings import DedupSettings
 from lookalike.features import unrounded
 from lookalike.spark.numbering import Numbering, numbered_columns, pieces_of
-from lookalike.spark.packed import Batches, map_arrow
+from lookalike.spark.packed import Batches, map_arrow, table_of
 from lookalike.spark.position_set import PositionSet
 from lookalike.spark.signing import chunks, documents_of
 
@@ -55,7 +55,13 @@ def needed_texts(frame: Any, text: str, numbering: Any, needed: Any) -> Any:
 
 
 def select_rows(
-    frame: Any, columns: list[str], numbering: Any, needed: Any, schema: str, *, others: bool = False
+    frame: Any,
+    columns: list[str],
+    numbering: Any,
+    needed: Any,
+    schema: str,
+    *,
+    others: bool = False,
 ) -> Any:
     """Return `position` and the columns of needed rows, or of all others."""
     names = [part.split()[0] for part in schema.split(", ")]
@@ -107,8 +113,8 @@ def meet(
     both = placed.withColumn("payload", no_payload).union(sent).repartitionById(places, "place")
 
     def meeting(batches: Batches) -> Iterator[Any]:
-        table = pa.Table.from_batches(list(batches))
-        if not len(table):
+        table = table_of(batches)
+        if table is None:
             return
         is_pair = table["right"].to_numpy() >= 0
         pairs = table.filter(pa.array(is_pair)).select(["left", "right", "distance"])

@@ -116,7 +116,7 @@ def as_columns(dtype: Any, kind: int) -> Callable[[Batches], Iterator[Any]]:
                                 np.int64 if found[name].dtype.itemsize == 8 else found[name].dtype
                             )
                         )
-                        for name in found.dtype.names
+                        for name in found.dtype.names or ()
                     }
                 )
 

@@ -27,7 +27,7 @@ from lookalike.spark.equals import (
 from lookalike.spark.numbering import Numbering, numbered_columns
 from lookalike.spark.packed import PACKED, map_arrow, shuffled
 from lookalike.spark.position_set import collect_positions
-from lookalike.spark.propose import Proposed, SignedTable, propose_by_bands
+from lookalike.spark.propose import Proposed, SignedTable, propose_by_bands, propose_by_radius
 from lookalike.spark.result import SparkCounts, SparkDedup
 from lookalike.spark.rows import ResultRows
 from lookalike.spark.signing import SIGNED, sign_rows
@@ -213,7 +213,9 @@ class _Job:
         return SignedTable(table, numbering, positions, originals, self.rule, total[0]), copies
 
     def _propose(self, signed: SignedTable) -> Proposed:
-        return propose_by_bands(self.work, self.settings, signed)
+        by_bands = self.settings.method == "minhash"
+        propose = propose_by_bands if by_bands else propose_by_radius
+        return propose(self.work, self.settings, signed)
 
     def _decide(
         self, signed: SignedTable, copies: Any, verifier: Verifier, accepted: Any

@@ -15,7 +15,17 @@ from numpy.typing import NDArray
 
 from lookalike.corpora.base import pa
 
-__all__ = ["PACKED", "Batches", "arrays_of", "binary", "gathered", "map_arrow", "packed", "shuffled"]
+__all__ = [
+    "PACKED",
+    "Batches",
+    "arrays_of",
+    "binary",
+    "gathered",
+    "map_arrow",
+    "packed",
+    "shuffled",
+    "table_of",
+]
 
 Batches = Iterator[Any]
 """Record batches, of one partition."""
@@ -26,11 +36,17 @@ _BYTES_A_ROW = 1 << 16
 """Of records in a row; more would make large batches, few would make rows dear."""
 
 
-def map_arrow(frame: Any, function: Callable[[Batches], Iterable[Any]], schema: str) -> Any:
+def map_arrow(frame: Any, function: Callable[[Batches], Iterable[Any]], schema: Any) -> Any:
     """Return `frame.mapInArrow(...)`; PySpark warns of each new pandas, which has no part in it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         return frame.mapInArrow(function, schema)
+
+
+def table_of(batches: Batches) -> Any | None:
+    """Return all rows of a partition; None if there are none."""
+    parts = [batch for batch in batches if len(batch)]
+    return pa.Table.from_batches(parts) if parts else None
 
 
 def shuffled(frame: Any, buckets: int) -> Any:

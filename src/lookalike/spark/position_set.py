@@ -26,7 +26,8 @@ class PositionSet:
 
     def has(self, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which of the positions are there."""
-        return (self.bits[positions >> 3] >> (positions & 7) & 1).astype(bool)
+        found: NDArray[np.bool_] = (self.bits[positions >> 3] >> (positions & 7) & 1).astype(bool)
+        return found
 
 
 def collect_positions(frame: Any, columns: list[str], bound: int) -> PositionSet:

@@ -8,16 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from lookalike.dedup.pairs.propose import LARGEST_GROUP, band_warnings
+from lookalike.dedup.pairs.nearby import most_pairs
+from lookalike.dedup.pairs.propose import LARGEST_GROUP, band_warnings, crowd_warnings
 from lookalike.dedup.settings import DedupSettings
 from lookalike.indexes.bands import choose_bands
-from lookalike.spark import bands
+from lookalike.spark import bands, nearby
 from lookalike.spark.packed import PACKED, map_arrow, shuffled
 from lookalike.spark.work import SparkWork
 
-__all__ = ["Proposed", "SignedTable", "propose_by_bands"]
+__all__ = ["Proposed", "SignedTable", "propose_by_bands", "propose_by_radius"]
 
 _ENTRIES_A_TASK = 4_000_000
+_SIGNATURES_A_BLOCK, _MOST_BLOCKS = 8192, 64
 _PAIRS = "left long, right long"
 _NUMBERED = "partition int, group int, nth long, position long, keys binary"
 _PLACED = "bucket int, group int, block int, place long, position long, keys binary"
@@ -66,9 +68,7 @@ def propose_by_bands(work: SparkWork, settings: DedupSettings, signed: SignedTab
     found = np.concatenate(told) if told else np.empty(0, bands.LARGE_KEY)
     if len(found):
         large = bands.LargeGroups(found)
-        rows = map_arrow(
-            table, bands.large_rows(*reads, work.send(large)), bands.LARGE_ROWS
-        )
+        rows = map_arrow(table, bands.large_rows(*reads, work.send(large)), bands.LARGE_ROWS)
         pairs = pairs.union(_large_pairs(work, signed, layout.bands, large, rows, buckets))
     warnings = band_warnings(settings, layout, len(found), int(found["size"].sum()))
     distinct = map_arrow(shuffled(pairs, buckets), bands.distinct_pairs, _PAIRS)
@@ -86,19 +86,7 @@ def _large_pairs(
     """Return the pairs of large groups, packed: rows by rank, cut into blocks over all workers."""
     from pyspark.sql import functions as sql
 
-    if signed.rule != "first":
-        best = signed.originals.select(
-            sql.col("first").alias("position"),
-            sql.col("best").alias("better"),
-            sql.col("best_value").alias("better_value"),
-        )
-        rows = rows.join(best, "position", "left").select(
-            "group",
-            sql.coalesce("better_value", "value").alias("value"),
-            sql.coalesce("better", "best").alias("best"),
-            "position",
-            "keys",
-        )
+    rows = _with_best(signed, rows)
     count = int(large.sizes.sum())
     parts = max(work.cores, -(-count // (64 * bands.BLOCK)))
     order = ("group", "value", "best")
@@ -117,3 +105,92 @@ def _large_pairs(
     return map_arrow(shuffled(placed, parts), pairing, PACKED)
 
 
+def propose_by_radius(work: SparkWork, settings: DedupSettings, signed: SignedTable) -> Proposed:
+    """Return the pairs of signatures within the radius; see `lookalike.spark.nearby`."""
+    from pyspark.sql import functions as sql
+
+    radius = settings.radius or 0
+    select = nearby.signature_rows(signed.numbering, signed.copies, signed.rule)
+    table = signed.columns("values", "enough", "signatures")
+    rows = _with_best(signed, map_arrow(table, select, nearby.SIGNATURES))
+    rows = work.keep(rows)
+    first = sql.min(sql.struct("value", "best", "position")).alias("leader")
+    leaders = work.keep(rows.groupBy("signature").agg(first).select("signature", "leader.*"))
+    names = leaders.select(sql.col("signature"), sql.col("position").alias("leader"))
+    equal = rows.join(names, "signature").where("position <> leader")
+    equal = equal.select(
+        sql.least("position", "leader").alias("left"),
+        sql.greatest("position", "leader").alias("right"),
+    )
+    equal = work.keep(equal)
+    limit = most_pairs(rows.count(), LARGEST_GROUP)
+    found = work.keep(_matches(work, leaders, radius, LARGEST_GROUP))
+    facts = found.agg(sql.sum("found").alias("found"), sql.sum("left_out").alias("left_out"))
+    total = facts.first()
+    pairs = (
+        sql.least("worse", "better").alias("left"),
+        sql.greatest("worse", "better").alias("right"),
+    )
+    if (total.found or 0) + equal.count() <= limit:
+        if total.left_out:  # all of them fit, so none is left out
+            found = _matches(work, leaders, radius, None)
+        return Proposed(work.keep(equal.union(found.select(*pairs))), [])
+    merged = map_arrow(found.repartition(_parts(work), "worse"), nearby.merge_matches, _PAIRS)
+    merged = work.keep(merged)
+    crowded = -(merged.where("left < 0").agg(sql.sum(sql.col("left") + 1)).first()[0] or 0)
+    some = equal.union(merged.where("left >= 0"))
+    return Proposed(work.keep(some), crowd_warnings(radius, crowded))
+
+
+def _parts(work: SparkWork) -> int:
+    return max(work.cores, int(work.spark.conf.get("spark.sql.shuffle.partitions")))
+
+
+def _matches(work: SparkWork, leaders: Any, radius: int, most: int | None) -> Any:
+    """Return what is within the radius of each, by comparing blocks with blocks."""
+    from pyspark.sql import functions as sql
+
+    count = leaders.count()
+    blocks = min(_MOST_BLOCKS, max(2, -(-count // _SIGNATURES_A_BLOCK)))
+    block = sql.pmod(sql.xxhash64("position"), sql.lit(blocks)).cast("int")
+    every = sql.explode(sql.sequence(sql.lit(0), sql.lit(blocks - 1))).alias("other")
+    low, high = sql.least("block", "other"), sql.greatest("block", "other")
+    # Of a triangle of tasks: those with the higher block h begin at h * (h + 1) / 2.
+    task = (sql.expr("greatest(block, other) * (greatest(block, other) + 1) div 2") + low).cast(
+        "int"
+    )
+    dealt = leaders.select("*", block.alias("block")).select("*", every)
+    dealt = dealt.select(
+        task.alias("task"),
+        (low == high).alias("alone"),
+        "block",
+        "position",
+        "value",
+        "best",
+        "signature",
+    )
+    tasks = blocks * (blocks + 1) // 2
+    compare = nearby.compare_blocks(radius, most)
+    return map_arrow(dealt.repartitionById(tasks, "task"), compare, nearby.MATCHES)
+
+
+def _with_best(signed: SignedTable, rows: Any) -> Any:
+    """Return rows of which the first of equal texts stands as high as the best of them."""
+    from pyspark.sql import functions as sql
+
+    if signed.rule == "first":
+        return rows
+    better = signed.originals.select(
+        sql.col("first").alias("position"),
+        sql.col("best").alias("better"),
+        sql.col("best_value").alias("better_value"),
+    )
+    joined = rows.join(better, "position", "left")
+    return joined.select(
+        *(
+            sql.coalesce({"value": "better_value", "best": "better"}[name], name).alias(name)
+            if name in ("value", "best")
+            else name
+            for name in rows.columns
+        )
+    )

@@ -16,7 +16,7 @@ __all__ = ["SparkCounts", "SparkDedup"]
 
 @dataclass(frozen=True)
 class SparkCounts:
-    """How many of what; those that the local job has, too, are the same."""
+    """How many of what; as the local job counts, but for `compared_pairs`."""
 
     documents: int
     kept: int
@@ -27,7 +27,7 @@ class SparkCounts:
     without_features: int
     """Too short to be compared: kept."""
     compared_pairs: int
-    """Of which the signatures looked alike, so that the texts were compared."""
+    """Of which the signatures looked alike, so that the texts were compared; each once."""
     verified_pairs: int
     bytes: int
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
+from lookalike.corpora import Corpus
 from lookalike.corpora.base import pa
 from lookalike.corpora.columns import text_strings
 from lookalike.dedup.settings import DedupSettings
@@ -37,7 +38,7 @@ _DOCUMENTS_A_ROW = 2048
 
 def documents_of(column: Any) -> tuple[_native.Documents, NDArray[np.int64]]:
     """Return a column of text as the core reads it, and the bytes of each; a null has none."""
-    texts = text_strings(column, "text", _Unnamed())
+    texts = text_strings(column, "text", cast(Corpus, _Unnamed()))
     if texts.null_count:
         texts = texts.fill_null("")
     _, offsets, _ = texts.buffers()
@@ -47,6 +48,8 @@ def documents_of(column: Any) -> tuple[_native.Documents, NDArray[np.int64]]:
 
 
 class _Unnamed:
+    """What a column of the wrong type is said to be in."""
+
     name = "the DataFrame"
 
 

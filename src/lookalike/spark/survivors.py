@@ -23,7 +23,7 @@ from lookalike.dedup.survivors.choose import choose_survivors
 from lookalike.dedup.survivors.cluster import cluster_documents, stars
 from lookalike.dedup.survivors.drop_groups import drop_groups, with_named
 from lookalike.dedup.survivors.likeness import known_similarities
-from lookalike.spark.packed import Batches, map_arrow
+from lookalike.spark.packed import Batches, map_arrow, table_of
 
 __all__ = ["GROUPS", "UNMET", "choose", "together", "unmet"]
 
@@ -58,9 +58,7 @@ def together(pairs: Any, labels: Any, originals: Any, values: Any | None, places
         number("best"),
         number("best_value"),
     )
-    known = originals.select(
-        sql.col("first").alias("position"), "second", "best", "best_value"
-    )
+    known = originals.select(sql.col("first").alias("position"), "second", "best", "best_value")
     documents = labels.join(known, "position", "left")
     value = number("value")
     if values is not None:
@@ -93,8 +91,8 @@ class _Corpus:
     @classmethod
     def of(cls, batches: Batches) -> _Corpus | None:
         """Return what is in a partition; None if there is nothing."""
-        table = pa.Table.from_batches(list(batches))
-        if not len(table):
+        table = table_of(batches)
+        if table is None:
             return None
         kinds = table["kind"].to_numpy()
         pairs, documents = (table.filter(pa.array(kinds == kind)) for kind in (_PAIR, _DOCUMENT))
@@ -176,8 +174,8 @@ def choose(settings: DedupSettings) -> Callable[[Batches], Iterator[Any]]:
             pa.array(similarity, pa.float64(), mask=unknown),
         )
         if clusters.split:
-            told = [np.array([-clusters.split]), *([np.array([clusters.largest])] * 3)]
-            yield _groups(*told, pa.array([None], pa.float64()))
+            split, largest = np.array([-clusters.split]), np.array([clusters.largest])
+            yield _groups(split, largest, largest, largest, pa.array([None], pa.float64()))
 
     return chosen
 

@@ -75,4 +75,6 @@ class SparkWork:
         if self._folder is not None:
             jvm = self.spark.sparkContext._jvm
             path = jvm.org.apache.hadoop.fs.Path(self._folder)
-            path.getFileSystem(self.spark.sparkContext._jsc.hadoopConfiguration()).delete(path, True)
+            path.getFileSystem(self.spark.sparkContext._jsc.hadoopConfiguration()).delete(
+                path, True
+            )

@@ -48,7 +48,9 @@ def likeness(
     return similarity, estimated
 
 
-def known_similarities(pairs: VerifiedPairs, keys: NDArray[np.int64], count: int) -> NDArray[np.float64]:
+def known_similarities(
+    pairs: VerifiedPairs, keys: NDArray[np.int64], count: int
+) -> NDArray[np.float64]:
     """Return the similarity of the pairs left * count + right; NaN for those that are not there."""
     known = pairs.left * count + pairs.right
     places = np.searchsorted(known, keys)
