@@ -56,7 +56,7 @@ def needed_texts(frame: Any, text: str, numbering: Any, needed: Any) -> Any:
 
 def select_rows(
     frame: Any,
-    columns: list[str],
+    columns: list[Any],
     numbering: Any,
     needed: Any,
     schema: str,

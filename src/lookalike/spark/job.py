@@ -5,6 +5,7 @@ The steps are those of the local job (`lookalike.dedup.job`), and so are the set
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from lookalike.corpora.columns import Columns
@@ -38,7 +39,7 @@ from lookalike.spark.work import SparkWork
 
 __all__ = ["dedup", "pairs"]
 
-_PAIRS_A_TASK = 500_000
+_DOCUMENTS_A_TASK = 200_000
 _EQUALS = ", ".join(f"{name} long" for name in EQUALS.names or ())
 
 
@@ -105,6 +106,17 @@ def check_settings(settings: DedupSettings) -> None:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class _Decided:
+    """What becomes of documents, the verified pairs, and how many were compared for it."""
+
+    fates: Any
+    verified: Any
+    compared: int
+    warnings: list[str]
+    counts: dict[str, int]
+
+
 class _Job:
     """A job that is being done."""
 
@@ -145,21 +157,29 @@ class _Job:
         verifier = Verifier(work, settings, self.frame, self.columns.text, signed)
         with work.timed("verify"):
             found = verifier.similarities(proposed.pairs)
-            accepted = work.keep(found.where(f"similarity >= {settings.threshold!r}D"))
+            compared = found.count()
         with work.timed("cluster"):
-            fates, verified, warnings, counts = self._decide(signed, copies, verifier, accepted)
-        rows = ResultRows(work, self.frame, self.columns.id, numbering, total[0], fates, verified)
+            decided = self._decide(signed, copies, verifier, proposed.pairs, found)
+        rows = ResultRows(
+            work,
+            self.frame,
+            self.columns.id,
+            numbering,
+            total[0],
+            decided.fates,
+            decided.verified,
+        )
         return SparkDedup(
             settings=settings,
             counts=SparkCounts(
                 documents=total[0],
                 bytes=total[1],
                 without_features=short,
-                compared_pairs=verifier.compared,
-                **counts,
+                compared_pairs=compared + decided.compared,
+                **decided.counts,
             ),
             seconds=dict(work.seconds),
-            warnings=[*proposed.warnings, *warnings],
+            warnings=[*proposed.warnings, *decided.warnings],
             _rows=rows,
         )
 
@@ -194,7 +214,7 @@ class _Job:
         work, buckets = self.work, self.work.cores
         names = ("file", "start", "partition", "row", "count", "fingerprints", "values", "enough")
         send = send_fingerprints(numbering, self.rule, buckets)
-        sent = work.keep(map_arrow(table.select(*names), send, PACKED))
+        sent = map_arrow(table.select(*names), send, PACKED)
         met = shuffled(sent.where(f"kind = {ENTRY}"), buckets)
         met = work.keep(map_arrow(met, meet_equals, PACKED))
         columns = "position long, first long"
@@ -208,7 +228,7 @@ class _Job:
         )
         copies = work.keep(resolved.union(there))
         several = map_arrow(met.where(f"kind = {ENTRY}"), as_columns(EQUALS, ENTRY), _EQUALS)
-        originals = work.keep(several.select("first", "second", "best", "best_value"))
+        originals = several.select("first", "second", "best", "best_value")
         positions = work.send(collect_positions(copies, ["position"], total[0]))
         return SignedTable(table, numbering, positions, originals, self.rule, total[0]), copies
 
@@ -218,25 +238,29 @@ class _Job:
         return propose(self.work, self.settings, signed)
 
     def _decide(
-        self, signed: SignedTable, copies: Any, verifier: Verifier, accepted: Any
-    ) -> tuple[Any, Any, list[str], dict[str, int]]:
-        """Return what becomes of documents, the pairs, warnings and counts."""
+        self, signed: SignedTable, copies: Any, verifier: Verifier, proposed: Any, found: Any
+    ) -> _Decided:
+        """Return what becomes of documents."""
         from pyspark.sql import functions as sql
 
         work, settings = self.work, self.settings
-        warnings: list[str] = []
+        accepted = found.where(self._near)
         labels = work.keep(connected(accepted, work.keep))
         values = values_of(work, signed, labels)
+        places = self._places(signed)
+        warnings: list[str] = []
+        compared = 0
         if settings.cluster == "star":
-            accepted, warnings = self._settle(signed, verifier, accepted, labels, values)
-        pair_count = accepted.count()
-        joined = together(accepted, labels, signed.originals, values, self._places(pair_count))
+            settling = self._settle(signed, verifier, proposed, accepted, labels, values)
+            accepted, compared, warnings = settling
+        joined = together(accepted, labels, signed.originals, values, places)
         groups = work.keep(chosen_frame(joined, settings))
-        told = groups.where("first < 0").agg(
-            sql.sum(-sql.col("first")).alias("split"), sql.max("cluster").alias("largest")
-        )
-        split = told.first()
-        warnings += split_warnings(split.split or 0, split.largest or 0, settings.max_cluster)
+        if settings.cluster == "components":
+            told = groups.where("first < 0").agg(
+                sql.sum(-sql.col("first")).alias("split"), sql.max("cluster").alias("largest")
+            )
+            split = told.first()
+            warnings += split_warnings(split.split or 0, split.largest or 0, settings.max_cluster)
         fates = self._fates(signed, copies, labels, self._likeness(verifier, groups))
         copied = copies.select(
             sql.col("first").alias("left"),
@@ -244,46 +268,58 @@ class _Job:
             sql.lit(1.0).alias("similarity"),
             sql.lit(0).alias("distance"),
         )
-        copy_count = copies.count()
-        sizes = fates.groupBy("cluster").count()
-        facts = sizes.agg(
-            sql.count(sql.when(sql.col("count") > 1, 1)).alias("clusters"),
-            sql.max("count").alias("largest"),
-        ).first()
+        verified = accepted.union(copied)
+        copy_count = len(signed.copies.value)
         # With none to stay, the first of equal texts goes, too.
         also = signed.originals.count() if settings.keep == "none" else 0
-        dropped = fates.where("duplicate_of is not null").count()
+        sizes = fates.groupBy("cluster").agg(
+            sql.count("*").alias("size"), sql.count("duplicate_of").alias("dropped")
+        )
+        facts = sizes.agg(
+            sql.count(sql.when(sql.col("size") > 1, 1)).alias("clusters"),
+            sql.max("size").alias("largest"),
+            sql.sum("dropped").alias("dropped"),
+        ).first()
         counts = {
-            "kept": signed.documents - dropped,
+            "kept": signed.documents - (facts.dropped or 0),
             "exact_duplicates": copy_count + also,
             "clusters": facts.clusters,
             "largest_cluster": facts.largest or min(1, signed.documents),
-            "verified_pairs": pair_count + copy_count,
+            "verified_pairs": verified.count(),
         }
-        return fates, accepted.union(copied), warnings, counts
+        return _Decided(fates, verified, compared, warnings, counts)
 
     def _settle(
-        self, signed: SignedTable, verifier: Verifier, accepted: Any, labels: Any, values: Any
-    ) -> tuple[Any, list[str]]:
-        """Return the pairs, with those added that were found among those that would stay."""
-        work, settings = self.work, self.settings
-        done = None
+        self,
+        signed: SignedTable,
+        verifier: Verifier,
+        proposed: Any,
+        accepted: Any,
+        labels: Any,
+        values: Any,
+    ) -> tuple[Any, int, list[str]]:
+        """Return the pairs, with those added that were found among those that would stay, and how
+        many were compared for that. Who was proposed before is not compared again.
+        """
+        work = self.work
+        done, compared = proposed.select("left", "right"), 0
         for _ in range(ROUNDS):
-            places = self._places(accepted.count())
-            joined = together(accepted, labels, signed.originals, values, places)
-            unmet = work.keep(unmet_frame(joined))
-            if done is not None:
-                unmet = work.keep(unmet.join(done, ["left", "right"], "left_anti"))
-            if not unmet.count():
-                return accepted, []
-            tried = unmet.select("left", "right")
-            done = tried if done is None else done.union(tried)
+            joined = together(accepted, labels, signed.originals, values, self._places(signed))
+            unmet = unmet_frame(joined).join(done, ["left", "right"], "left_anti")
+            unmet = work.keep(unmet)
             found = verifier.similarities(unmet)
-            near = work.keep(found.where(f"similarity >= {settings.threshold!r}D"))
-            if not near.count():
-                return accepted, []
+            near = found.where(self._near)
+            alike, of_all = near.count(), found.count()
+            compared += of_all
+            if not alike:
+                return accepted, compared, []
+            done = work.keep(done.union(unmet.select("left", "right")))
             accepted = work.keep(accepted.union(near))
-        return accepted, [TIRED]
+        return accepted, compared, [TIRED]
+
+    @property
+    def _near(self) -> str:
+        return f"similarity >= {float(self.settings.threshold)!r}D"
 
     def _likeness(self, verifier: Verifier, groups: Any) -> Any:
         """Return the groups with all similarities: who is not a pair with the one that stands for
@@ -293,7 +329,7 @@ class _Job:
 
         groups = groups.where("first >= 0")
         unknown = groups.where("similarity is null")
-        if self.settings.cluster == "star" or not unknown.count():
+        if self.settings.cluster == "star":
             return groups
         left, right = sql.least("first", "centre"), sql.greatest("first", "centre")
         pairs = unknown.select(left.alias("left"), right.alias("right")).distinct()
@@ -341,5 +377,5 @@ class _Job:
             )
         )
 
-    def _places(self, pairs: int) -> int:
-        return max(self.work.cores, -(-pairs // _PAIRS_A_TASK))
+    def _places(self, signed: SignedTable) -> int:
+        return max(self.work.cores, -(-signed.documents // _DOCUMENTS_A_TASK))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 from urllib.parse import unquote
 
@@ -54,7 +55,7 @@ def pieces_of(batches: Iterator[Any]) -> Iterator[tuple[Piece, int, Any]]:
             bounds = [0, *(np.flatnonzero(changes) + 1).tolist(), len(batch)]
         content = batch.drop_columns([_FILE, _START, _PARTITION])
         partition = batch.column(_PARTITION)[0].as_py()
-        for begin, end in zip(bounds[:-1], bounds[1:], strict=True):
+        for begin, end in pairwise(bounds):
             here = (files[begin].as_py() or "", starts[begin].as_py(), partition)
             if here != piece:
                 piece, row = here, 0

@@ -24,6 +24,9 @@ class PositionSet:
 
     bits: NDArray[np.uint8]
 
+    def __len__(self) -> int:
+        return int(np.bitwise_count(self.bits).sum())
+
     def has(self, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which of the positions are there."""
         found: NDArray[np.bool_] = (self.bits[positions >> 3] >> (positions & 7) & 1).astype(bool)

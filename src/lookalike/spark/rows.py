@@ -71,7 +71,7 @@ class ResultRows:
         return others.union(like.join(fates, "position")).withColumnRenamed("position", "row")
 
     def named_fates(self) -> Any:
-        """Return what was found, with ids in the place of numbers; who is alone is in no cluster."""
+        """Return what was found, by id; who is alone is in no cluster."""
         from pyspark.sql import functions as sql
 
         sizes = self.fates.groupBy("cluster").agg(sql.count("*").alias("size"))

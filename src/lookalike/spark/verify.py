@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from lookalike.dedup.settings import DedupSettings
@@ -15,13 +15,13 @@ from lookalike.spark.compare import (
     with_similarities,
 )
 from lookalike.spark.packed import map_arrow
-from lookalike.spark.position_set import collect_positions
+from lookalike.spark.position_set import PositionSet, collect_positions
 from lookalike.spark.propose import SignedTable
 from lookalike.spark.work import SparkWork
 
 __all__ = ["Verifier"]
 
-_PAIRS_A_TASK = 50_000
+_DOCUMENTS_A_TASK = 20_000
 _DISTANCES = "left long, right long, distance int"
 _SIMILARITIES = "left long, right long, similarity double, distance int"
 
@@ -35,45 +35,33 @@ class Verifier:
     frame: Any
     text: str
     signed: SignedTable
-    compared: int = field(default=0)
-    """Pairs whose texts were compared so far."""
 
     def similarities(self, pairs: Any, *, all_of_them: bool = False) -> Any:
         """Return pairs with similarity and distance, kept: those whose signatures are near enough
         to make a look at the documents worth while, or all.
         """
-        count = pairs.count()
-        distances = self.distances(pairs, count, all_of_them=all_of_them)
-        if not self.settings.verify:
-            found = self.work.keep(map_arrow(distances, estimated(self.settings), _SIMILARITIES))
-            self.compared += found.count()
-            return found
-        distances = self.work.keep(distances)
-        near = distances.count()
-        self.compared += near
-        if not near:
+        needed = collect_positions(pairs, ["left", "right"], self.signed.documents)
+        if not len(needed):
             return self.work.spark.createDataFrame([], _SIMILARITIES)
-        needed = self.work.send(collect_positions(distances, ["left", "right"], self._bound))
-        texts = needed_texts(self.frame, self.text, self.signed.numbering, needed)
+        distances = self._distances(pairs, needed, all_of_them)
+        if not self.settings.verify:
+            return self.work.keep(map_arrow(distances, estimated(self.settings), _SIMILARITIES))
+        distances = self.work.keep(distances)
+        near = collect_positions(distances, ["left", "right"], self.signed.documents)
+        texts = needed_texts(self.frame, self.text, self.signed.numbering, self.work.send(near))
         compare = with_similarities(self.settings)
-        places = self._places(near)
-        return self.work.keep(meet(distances, texts, "text", places, compare, _SIMILARITIES))
+        met = meet(distances, texts, "text", self._places(near), compare, _SIMILARITIES)
+        return self.work.keep(met)
 
-    def distances(self, pairs: Any, count: int, *, all_of_them: bool) -> Any:
+    def _distances(self, pairs: Any, needed: PositionSet, all_of_them: bool) -> Any:
         """Return pairs with the distances of their signatures."""
         from pyspark.sql import functions as sql
 
-        if not count:
-            return self.work.spark.createDataFrame([], _DISTANCES)
-        needed = self.work.send(collect_positions(pairs, ["left", "right"], self._bound))
-        rows = needed_signatures(self.signed.table, self.signed.numbering, needed)
+        numbering = self.signed.numbering
+        rows = needed_signatures(self.signed.table, numbering, self.work.send(needed))
         pairs = pairs.select("left", "right", sql.lit(0).alias("distance"))
         compare = with_distances(self.settings, all_of_them)
-        return meet(pairs, rows, "signature", self._places(count), compare, _DISTANCES)
+        return meet(pairs, rows, "signature", self._places(needed), compare, _DISTANCES)
 
-    @property
-    def _bound(self) -> int:
-        return self.signed.documents
-
-    def _places(self, pairs: int) -> int:
-        return max(self.work.cores, -(-pairs // _PAIRS_A_TASK))
+    def _places(self, documents: PositionSet) -> int:
+        return max(self.work.cores, -(-len(documents) // _DOCUMENTS_A_TASK))

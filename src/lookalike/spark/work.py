@@ -42,7 +42,8 @@ class SparkWork:
             return self.spark.read.schema(frame.schema).parquet(path)
         from pyspark import StorageLevel
 
-        kept = frame.localCheckpoint(storageLevel=StorageLevel.MEMORY_AND_DISK_2)
+        # Computed by whatever uses it first.
+        kept = frame.localCheckpoint(False, StorageLevel.MEMORY_AND_DISK_2)
         self._held.append(kept)
         return kept
 
