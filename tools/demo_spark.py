@@ -1,4 +1,4 @@
-"""`make demo-spark`: a corpus on a Spark of several processes, and on this one: the same answers."""
+"""`make demo-spark`: a corpus on a Spark of several processes, and without: the same answers."""
 
 from __future__ import annotations
 

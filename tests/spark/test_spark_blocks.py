@@ -174,10 +174,8 @@ def proposed(
             before[number, int(one)] = seen.get(int(one), 0)
             seen[int(one)] = seen.get(int(one), 0) + int(many)
     assert [seen[one] for one in range(len(large))] == large.sizes.tolist()
-    placed = [
-        batch for table in numbered
-        for batch in bands.send_blocks(Sent((before, large.sizes)), buckets)(iter(table.to_batches()))
-    ]  # fmt: skip
+    place = bands.send_blocks(Sent((before, large.sizes)), buckets)
+    placed = [batch for table in numbered for batch in place(iter(table.to_batches()))]
     pairing = bands.pair_blocks(LAYOUT.bands, Sent(large), buckets)
     more = [
         batch for bucket in range(buckets) for batch in pairing(iter(in_bucket(placed, bucket)))

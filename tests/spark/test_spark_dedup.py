@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from tools.loopback_spark import LoopbackSpark
 
 import lookalike as la
 from lookalike import spark as on_spark
@@ -49,9 +51,7 @@ def test_settings(session: Any, partitions: int, settings: dict[str, Any]) -> No
     assert_as_local(frame_of_texts(session, texts, partitions), texts, **settings)
 
 
-def test_order_of_files_and_what_decides(
-    session: Any, cluster: LoopbackSpark, tmp_path: Path
-) -> None:
+def test_order_of_files_and_what_decides(session: Any, tmp_path: Path) -> None:
     """Rows are in the order of files by name and of lines, whatever pieces Spark reads; a column
     decides, of which values are missing or equal; annotated rows are those of the local job.
     """
@@ -64,12 +64,9 @@ def test_order_of_files_and_what_decides(
         for at, text in enumerate(texts)
     ]
     bounds = [0, 10, 230, 240, 400]
-    for file, (begin, end) in enumerate(zip(bounds[:-1], bounds[1:], strict=True)):
-        table = session.createDataFrame(
-            [tuple(row.values()) for row in rows[begin:end]],
-            "name string, text string, score double",
-        )
-        table.coalesce(1).toPandas().to_parquet(folder / f"{file}.parquet")
+    for file, (begin, end) in enumerate(pairwise(bounds)):
+        table = pa.Table.from_pylist(rows[begin:end])
+        pq.write_table(table, folder / f"{file}.parquet")
     local = la.dedup(str(folder), id="name", keep="max:score")
     local.write_annotated(tmp_path / "expected.parquet")
     frame = session.read.parquet(str(folder))
