@@ -21,6 +21,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             )
 
 
+_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+QUICK = {
+    "spark.driver.extraJavaOptions": _JAVA,
+    "spark.executor.extraJavaOptions": _JAVA,
+    "spark.sql.codegen.wholeStage": "false",
+}
+"""For small jobs, of which most of the time is spent on making them quick."""
+
+
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[LoopbackSpark]:
     """The master and its workers; skipped without Java, unless it was said to be needed."""
@@ -35,4 +44,4 @@ def cluster() -> Iterator[LoopbackSpark]:
 @pytest.fixture
 def session(cluster: LoopbackSpark) -> Any:
     """A session on them."""
-    return cluster.session()
+    return cluster.session(**QUICK)
