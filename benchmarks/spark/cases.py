@@ -75,12 +75,12 @@ def _warm_up(session: Any) -> None:
 
 
 def _frame(session: Any, folder: Path) -> Any:
-    return session.read.schema("id long, text string").json(str(folder / "*.jsonl"))
+    return session.read.parquet(str(folder / "*.parquet"))
 
 
 def _run(session: Any, folder: Path, size: int, cache: Path) -> Run:
     began, start = os.times(), time.perf_counter()
-    local = la.dedup(str(folder / "*.jsonl"), text="text", threads=2)
+    local = la.dedup(str(folder / "*.parquet"), text="text", threads=2)
     ended, local_seconds = os.times(), time.perf_counter() - start
     spent = ended.user + ended.system - began.user - began.system
     before, start = cost_of(session), time.perf_counter()
@@ -109,7 +109,7 @@ def _tell(run: Run) -> None:
 
 def _beside_mllib(session: Any, folder: Path) -> dict[str, Any]:
     """Return seconds, precision and recall of ours and theirs, against every true pair."""
-    exact = la.dedup(str(folder / "*.jsonl"), text="text", threshold=THRESHOLD, exact=True)
+    exact = la.dedup(str(folder / "*.parquet"), text="text", threshold=THRESHOLD, exact=True)
     different = set(np.unique(exact.first_equal).tolist())
     both = exact.text_pairs
     true = set(zip(both.left.tolist(), both.right.tolist(), strict=True))

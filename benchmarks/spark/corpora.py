@@ -6,6 +6,9 @@ import gzip
 import json
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 __all__ = ["FILE", "write_corpus"]
 
 FILE = "arxiv_abstracts_120k.jsonl.gz"
@@ -13,7 +16,7 @@ _ROWS_A_FILE = 20_000
 
 
 def write_corpus(data: Path, folder: Path, count: int) -> Path:
-    """Write so many abstracts to files of JSON Lines, unless they are there; return the folder.
+    """Write so many abstracts to files of Parquet, unless they are there; return the folder.
 
     Beyond the real ones, each word has a number added that says how often the corpus has begun
     again: so documents are alike within one run as before, and with none of another.
@@ -22,26 +25,17 @@ def write_corpus(data: Path, folder: Path, count: int) -> Path:
     if (folder / "done").exists():
         return folder
     folder.mkdir(parents=True, exist_ok=True)
-    written, run = 0, 0
-    stream = None
-    while written < count:
-        with gzip.open(data / FILE, "rt", encoding="utf-8") as lines:
-            for line in lines:
-                row = json.loads(line)
-                text = row.get("abstract") or row.get("text")
-                if run:
-                    text = " ".join(f"{word}{run}" for word in text.split())
-                if written % _ROWS_A_FILE == 0:
-                    if stream is not None:
-                        stream.close()
-                    stream = open(folder / f"{written:09}.jsonl", "w", encoding="utf-8")  # noqa: SIM115
-                assert stream is not None  # noqa: S101
-                stream.write(json.dumps({"id": written, "text": text}) + "\n")
-                written += 1
-                if written == count:
-                    break
-        run += 1
-    if stream is not None:
-        stream.close()
+    with gzip.open(data / FILE, "rt", encoding="utf-8") as lines:
+        texts = [json.loads(line)["abstract"] for line in lines]
+    for begin in range(0, count, _ROWS_A_FILE):
+        rows = range(begin, min(count, begin + _ROWS_A_FILE))
+        some = [_text(texts, row) for row in rows]
+        table = pa.table({"id": pa.array(rows, pa.int64()), "text": pa.array(some)})
+        pq.write_table(table, folder / f"{begin:09}.parquet")
     (folder / "done").touch()
     return folder
+
+
+def _text(texts: list[str], row: int) -> str:
+    run, at = divmod(row, len(texts))
+    return " ".join(f"{word}{run}" for word in texts[at].split()) if run else texts[at]

@@ -261,7 +261,7 @@ class _Job:
             )
             split = told.first()
             warnings += split_warnings(split.split or 0, split.largest or 0, settings.max_cluster)
-        fates = self._fates(signed, copies, labels, self._likeness(verifier, groups))
+        fates, estimated = self._fates(signed, copies, labels, self._likeness(verifier, groups))
         copied = copies.select(
             sql.col("first").alias("left"),
             sql.col("position").alias("right"),
@@ -282,7 +282,7 @@ class _Job:
         ).first()
         counts = {
             "kept": signed.documents - (facts.dropped or 0),
-            "exact_duplicates": copy_count + also,
+            "exact_duplicates": copy_count + also - estimated,
             "clusters": facts.clusters,
             "largest_cluster": facts.largest or min(1, signed.documents),
             "verified_pairs": verified.count(),
@@ -344,8 +344,10 @@ class _Job:
             sql.coalesce("similarity", "found").alias("similarity"),
         )
 
-    def _fates(self, signed: SignedTable, copies: Any, labels: Any, groups: Any) -> Any:
-        """Return what becomes of each document that has a pair or a copy."""
+    def _fates(self, signed: SignedTable, copies: Any, labels: Any, groups: Any) -> tuple[Any, int]:
+        """Return what becomes of each document that has a pair or a copy, and how many copies are
+        dropped for another text on the word of signatures.
+        """
         from pyspark.sql import functions as sql
 
         first = sql.col("first")
@@ -361,6 +363,9 @@ class _Job:
         )
         groups = self.work.keep(groups.union(alone))
         of_copies = copies.join(groups, "first")
+        estimated = 0
+        if self.settings.keep != "none" and not self.settings.verify:
+            estimated = of_copies.where("centre <> first and survivor <> position").count()
         if self.settings.keep == "none":  # of equal texts, all but the first name that
             of_copies = of_copies.withColumn("survivor", first).withColumn(
                 "similarity", sql.lit(1.0)
@@ -368,14 +373,13 @@ class _Job:
         named = ("position", "cluster", "survivor", "similarity")
         every = groups.withColumn("position", first).select(*named).union(of_copies.select(*named))
         goes = sql.col("survivor") != sql.col("position")
-        return self.work.keep(
-            every.select(
-                "position",
-                "cluster",
-                sql.when(goes, sql.col("survivor")).alias("duplicate_of"),
-                sql.when(goes, sql.col("similarity")).alias("similarity"),
-            )
+        fates = every.select(
+            "position",
+            "cluster",
+            sql.when(goes, sql.col("survivor")).alias("duplicate_of"),
+            sql.when(goes, sql.col("similarity")).alias("similarity"),
         )
+        return self.work.keep(fates), estimated
 
     def _places(self, signed: SignedTable) -> int:
         return max(self.work.cores, -(-signed.documents // _DOCUMENTS_A_TASK))

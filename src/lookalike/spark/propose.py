@@ -20,6 +20,7 @@ __all__ = ["Proposed", "SignedTable", "propose_by_bands", "propose_by_radius"]
 
 _ENTRIES_A_TASK = 4_000_000
 _SIGNATURES_A_BLOCK, _MOST_BLOCKS = 8192, 64
+_SIGNATURES_A_BUCKET = 1 << 20
 _PAIRS = "left long, right long"
 _NUMBERED = "partition int, group int, nth long, position long, keys binary"
 _PLACED = "bucket int, group int, block int, place long, position long, keys binary"
@@ -124,7 +125,12 @@ def propose_by_radius(work: SparkWork, settings: DedupSettings, signed: SignedTa
     )
     equal = work.keep(equal)
     limit = most_pairs(rows.count(), LARGEST_GROUP)
-    found = work.keep(_matches(work, leaders, radius, LARGEST_GROUP))
+    count, bits = leaders.count(), settings.signer().bits
+    bounds = nearby.slice_bounds(bits, radius, count)
+    found = work.keep(_matches(work, leaders, count, radius, bounds, LARGEST_GROUP))
+    if bounds is not None and found.where("found < 0").limit(1).count():
+        bounds = None  # too many are near: whole blocks of them, and by blocks they are compared
+        found = work.keep(_matches(work, leaders, count, radius, bounds, LARGEST_GROUP))
     facts = found.agg(sql.sum("found").alias("found"), sql.sum("left_out").alias("left_out"))
     total = facts.first()
     pairs = (
@@ -133,7 +139,7 @@ def propose_by_radius(work: SparkWork, settings: DedupSettings, signed: SignedTa
     )
     if (total.found or 0) + equal.count() <= limit:
         if total.left_out:  # all of them fit, so none is left out
-            found = _matches(work, leaders, radius, None)
+            found = _matches(work, leaders, count, radius, bounds, None)
         return Proposed(work.keep(equal.union(found.select(*pairs))), [])
     merged = map_arrow(found.repartition(_parts(work), "worse"), nearby.merge_matches, _PAIRS)
     merged = work.keep(merged)
@@ -146,11 +152,22 @@ def _parts(work: SparkWork) -> int:
     return max(work.cores, int(work.spark.conf.get("spark.sql.shuffle.partitions")))
 
 
-def _matches(work: SparkWork, leaders: Any, radius: int, most: int | None) -> Any:
-    """Return what is within the radius of each, by comparing blocks with blocks."""
+def _matches(
+    work: SparkWork, leaders: Any, count: int, radius: int, bounds: Any, most: int | None
+) -> Any:
+    """Return what is within the radius of each, by slices if there are bounds of them, else by
+    comparing blocks with blocks.
+    """
     from pyspark.sql import functions as sql
 
-    count = leaders.count()
+    if bounds is not None:
+        buckets = max(1, -(-count // _SIGNATURES_A_BUCKET))
+        names = ("position", "value", "best", "signature")
+        schema = f"task int, {nearby.SIGNATURES}"
+        dealt = map_arrow(leaders.select(*names), nearby.deal_slices(bounds, buckets), schema)
+        tasks = buckets * (len(bounds) - 1)
+        compare = nearby.compare_slices(radius, bounds, buckets, most)
+        return map_arrow(dealt.repartitionById(tasks, "task"), compare, nearby.MATCHES)
     blocks = min(_MOST_BLOCKS, max(2, -(-count // _SIGNATURES_A_BLOCK)))
     block = sql.pmod(sql.xxhash64("position"), sql.lit(blocks)).cast("int")
     every = sql.explode(sql.sequence(sql.lit(0), sql.lit(blocks - 1))).alias("other")
