@@ -147,17 +147,17 @@ def proposed(
     group, row = large.members(keys)
     order = np.lexsort((rank[row], group))
     group, row = group[order], row[order]
-    numbered = []
-    for part in np.array_split(np.arange(len(group)), 3):  # as Spark cuts sorted rows
+    numbered: list[Any] = []
+    for piece in np.array_split(np.arange(len(group)), 3):  # as Spark cuts sorted rows
         rows = pa.record_batch(
             {
-                "partition": pa.array(np.full(len(part), len(numbered), np.int32)),
-                "group": pa.array(group[part].astype(np.int32)),
-                "position": pa.array(row[part]),
+                "partition": pa.array(np.full(len(piece), len(numbered), np.int32)),
+                "group": pa.array(group[piece].astype(np.int32)),
+                "position": pa.array(row[piece]),
                 "keys": pa.array(
                     [
                         keys[: large.bands[one], at].tobytes()
-                        for one, at in zip(group[part], row[part], strict=True)
+                        for one, at in zip(group[piece], row[piece], strict=True)
                     ],
                     pa.binary(),
                 ),

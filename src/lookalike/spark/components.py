@@ -35,10 +35,8 @@ def connected(pairs: Any, keep: Callable[[Any], Any], in_one_task: int = IN_ONE_
     edges = keep(map_arrow(pairs.select("left", "right"), _trees, _EDGES))
     count = edges.count()
     if count <= in_one_task:
-        edges = map_arrow(edges.coalesce(1), _trees, _EDGES)
-    else:
-        edges = _stars(edges, keep)
-    edges = keep(edges)
+        return map_arrow(edges.coalesce(1), _labels, "position long, label long")
+    edges = _stars(edges, keep)
     roots = edges.select(sql.col("least").alias("position")).distinct()
     return edges.select(sql.col("member").alias("position"), sql.col("least").alias("label")).union(
         roots.select("position", sql.col("position").alias("label"))
@@ -47,6 +45,16 @@ def connected(pairs: Any, keep: Callable[[Any], Any], in_one_task: int = IN_ONE_
 
 def _trees(batches: Batches) -> Iterator[Any]:
     """Yield, for whatever is connected in this partition, an edge from each to the least."""
+    for batch in _labels(batches):
+        member, least = (column.to_numpy() for column in batch.columns)
+        others = member != least
+        yield pa.record_batch(
+            {"member": pa.array(member[others]), "least": pa.array(least[others])}
+        )
+
+
+def _labels(batches: Batches) -> Iterator[Any]:
+    """Yield all that have edges in this partition, with the least that each is connected with."""
     parts = [np.stack([column.to_numpy() for column in batch.columns]) for batch in batches]
     if not parts:
         return
@@ -55,10 +63,7 @@ def _trees(batches: Batches) -> Iterator[Any]:
     left, right = np.ascontiguousarray(places.reshape(2, -1))
     labels = np.empty(len(members), np.int64)
     _native.components(np.ascontiguousarray(left), np.ascontiguousarray(right), labels)
-    others = labels != np.arange(len(members))
-    yield pa.record_batch(
-        {"member": pa.array(members[others]), "least": pa.array(members[labels[others]])}
-    )
+    yield pa.record_batch({"position": pa.array(members), "label": pa.array(members[labels])})
 
 
 def _stars(edges: Any, keep: Callable[[Any], Any]) -> Any:

@@ -32,9 +32,9 @@ from lookalike.spark.propose import Proposed, SignedTable, propose_by_bands, pro
 from lookalike.spark.result import SparkCounts, SparkDedup
 from lookalike.spark.rows import ResultRows
 from lookalike.spark.signing import SIGNED, sign_rows
-from lookalike.spark.survivors import chosen_frame, together, unmet_frame
+from lookalike.spark.survivors import GROUP, SPLIT, UNMET, chosen_frame, together
 from lookalike.spark.values import values_of
-from lookalike.spark.verify import Verifier
+from lookalike.spark.verify import SIMILARITIES, Verifier
 from lookalike.spark.work import SparkWork
 
 __all__ = ["dedup", "pairs"]
@@ -117,6 +117,19 @@ class _Decided:
     counts: dict[str, int]
 
 
+@dataclass(frozen=True, eq=False)
+class _Settled:
+    """Pairs, and who stays (see `lookalike.spark.survivors.GROUPS`); how many pairs were compared
+    for that, and found alike.
+    """
+
+    accepted: Any
+    groups: Any
+    compared: int
+    alike: int
+    warnings: list[str]
+
+
 class _Job:
     """A job that is being done."""
 
@@ -157,7 +170,8 @@ class _Job:
         verifier = Verifier(work, settings, self.frame, self.columns.text, signed)
         with work.timed("verify"):
             found = verifier.similarities(proposed.pairs)
-            compared = found.count()
+            if found is None:
+                found = work.spark.createDataFrame([], SIMILARITIES)
         with work.timed("cluster"):
             decided = self._decide(signed, copies, verifier, proposed.pairs, found)
         rows = ResultRows(
@@ -175,7 +189,7 @@ class _Job:
                 documents=total[0],
                 bytes=total[1],
                 without_features=short,
-                compared_pairs=compared + decided.compared,
+                compared_pairs=decided.compared,
                 **decided.counts,
             ),
             seconds=dict(work.seconds),
@@ -247,20 +261,15 @@ class _Job:
         accepted = found.where(self._near)
         labels = work.keep(connected(accepted, work.keep))
         values = values_of(work, signed, labels)
-        places = self._places(signed)
-        warnings: list[str] = []
-        compared = 0
-        if settings.cluster == "star":
-            settling = self._settle(signed, verifier, proposed, accepted, labels, values)
-            accepted, compared, warnings = settling
-        joined = together(accepted, labels, signed.originals, values, places)
-        groups = work.keep(chosen_frame(joined, settings))
+        settled = self._settle(signed, verifier, proposed, accepted, labels, values)
+        accepted, groups, warnings = settled.accepted, settled.groups, settled.warnings
         if settings.cluster == "components":
-            told = groups.where("first < 0").agg(
-                sql.sum(-sql.col("first")).alias("split"), sql.max("cluster").alias("largest")
+            told = groups.where(f"kind = {SPLIT}").agg(
+                sql.sum("first").alias("split"), sql.max("cluster").alias("largest")
             )
             split = told.first()
             warnings += split_warnings(split.split or 0, split.largest or 0, settings.max_cluster)
+        groups = groups.where(f"kind = {GROUP}").drop("kind")
         fates, estimated = self._fates(signed, copies, labels, self._likeness(verifier, groups))
         copied = copies.select(
             sql.col("first").alias("left"),
@@ -285,9 +294,12 @@ class _Job:
             "exact_duplicates": copy_count + also - estimated,
             "clusters": facts.clusters,
             "largest_cluster": facts.largest or min(1, signed.documents),
-            "verified_pairs": verified.count(),
+            "verified_pairs": settled.alike + copy_count,
         }
-        return _Decided(fates, verified, compared, warnings, counts)
+        alike = sql.count(sql.when(sql.expr(self._near), 1)).alias("alike")
+        total = found.agg(sql.count("*").alias("compared"), alike).first()
+        counts["verified_pairs"] += total.alike
+        return _Decided(fates, verified, settled.compared + total.compared, warnings, counts)
 
     def _settle(
         self,
@@ -297,25 +309,33 @@ class _Job:
         accepted: Any,
         labels: Any,
         values: Any,
-    ) -> tuple[Any, int, list[str]]:
-        """Return the pairs, with those added that were found among those that would stay, and how
-        many were compared for that. Who was proposed before is not compared again.
+    ) -> _Settled:
+        """Return who stays, with the pairs added that were found among those that would. Who was
+        proposed before is not compared again.
         """
-        work = self.work
-        done, compared = proposed.select("left", "right"), 0
+        from pyspark.sql import functions as sql
+
+        work, compared, alike = self.work, 0, 0
+        done = proposed.select("left", "right")
         for _ in range(ROUNDS):
             joined = together(accepted, labels, signed.originals, values, self._places(signed))
-            unmet = unmet_frame(joined).join(done, ["left", "right"], "left_anti")
-            unmet = work.keep(unmet)
+            groups = work.keep(chosen_frame(joined, self.settings))
+            if self.settings.cluster != "star":
+                return _Settled(accepted, groups, 0, 0, [])
+            unmet = groups.where(f"kind = {UNMET}").select(
+                sql.col("first").alias("left"), sql.col("cluster").alias("right")
+            )
+            unmet = work.keep(unmet.join(done, ["left", "right"], "left_anti"))
             found = verifier.similarities(unmet)
-            near = found.where(self._near)
-            alike, of_all = near.count(), found.count()
-            compared += of_all
-            if not alike:
-                return accepted, compared, []
-            done = work.keep(done.union(unmet.select("left", "right")))
+            near = None if found is None else found.where(self._near)
+            more = 0 if near is None else near.count()
+            compared += 0 if found is None else found.count()
+            if not more:
+                return _Settled(accepted, groups, compared, alike, [])
+            alike += more
+            done = work.keep(done.union(unmet))
             accepted = work.keep(accepted.union(near))
-        return accepted, compared, [TIRED]
+        return _Settled(accepted, groups, compared, alike, [TIRED])
 
     @property
     def _near(self) -> str:
@@ -327,13 +347,14 @@ class _Job:
         """
         from pyspark.sql import functions as sql
 
-        groups = groups.where("first >= 0")
-        unknown = groups.where("similarity is null")
         if self.settings.cluster == "star":
             return groups
+        unknown = groups.where("similarity is null")
         left, right = sql.least("first", "centre"), sql.greatest("first", "centre")
         pairs = unknown.select(left.alias("left"), right.alias("right")).distinct()
         found = verifier.similarities(self.work.keep(pairs), all_of_them=True)
+        if found is None:
+            return groups
         found = found.select("left", "right", sql.col("similarity").alias("found"))
         sides = groups.withColumn("left", left).withColumn("right", right)
         return sides.join(found, ["left", "right"], "left").select(

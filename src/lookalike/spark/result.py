@@ -45,7 +45,9 @@ class SparkDedup:
 
     @cached_property
     def survivors(self) -> Any:
-        """The rows that stay, with all their columns, in their order and partitions."""
+        """The rows that stay, with all their columns, in the partitions that Spark reads: it begins
+        with the largest pieces of files, whatever their names.
+        """
         return self._rows.survivors()
 
     @cached_property

@@ -25,16 +25,17 @@ from lookalike.dedup.survivors.drop_groups import drop_groups, with_named
 from lookalike.dedup.survivors.likeness import known_similarities
 from lookalike.spark.packed import Batches, map_arrow, table_of
 
-__all__ = ["GROUPS", "UNMET", "choose", "together", "unmet"]
+__all__ = ["GROUP", "GROUPS", "SPLIT", "UNMET", "choose", "chosen_frame", "together"]
 
-GROUPS = "first long, cluster long, survivor long, centre long, similarity double"
+GROUPS = "kind int, first long, cluster long, survivor long, centre long, similarity double"
 """For each first of equal texts that has pairs: its cluster, the document that stands for it (or
 itself), the first with the text of that one, and how similar the two are: null if not known.
 
-A negative `first` tells of this many components that were split, and how large one was.
+Rows of other kinds: pairs to be compared, as `first` and `cluster`; and how many components were
+split, and how large one was.
 """
 
-UNMET = "left long, right long, distance int"
+GROUP, UNMET, SPLIT = 0, 1, 2
 
 _PAIR, _DOCUMENT = 0, 1
 
@@ -125,26 +126,19 @@ class _Corpus:
         return cls(positions, first, rank, found, np.sort(own))
 
 
-def unmet(batches: Batches) -> Iterator[Any]:
-    """Yield the pairs of those that would stay and are like the same one that goes."""
-    corpus = _Corpus.of(batches)
-    if corpus is None:
-        return
+def _unmet(corpus: _Corpus) -> Any:
+    """Return the pairs of those that would stay and are like the same one that goes."""
     count = len(corpus.positions)
     best = best_of_equals(corpus.rank, corpus.first)
     centres = stars(count, corpus.pairs, best)
     left, right = np.divmod(unmet_pairs(corpus.pairs, centres, best, 0), count)
-    yield pa.record_batch(
-        {
-            "left": pa.array(corpus.positions[left]),
-            "right": pa.array(corpus.positions[right]),
-            "distance": pa.array(np.zeros(len(left), np.int32)),
-        }
-    )
+    return _rows(UNMET, corpus.positions[left], corpus.positions[right])
 
 
 def choose(settings: DedupSettings) -> Callable[[Batches], Iterator[Any]]:
-    """Return what puts documents into clusters and chooses who stays; see `GROUPS`."""
+    """Return what puts documents into clusters and chooses who stays; see `GROUPS`. If clusters
+    are stars, it also tells who would stay and has to be compared before that is final.
+    """
 
     def chosen(batches: Batches) -> Iterator[Any]:
         corpus = _Corpus.of(batches)
@@ -166,41 +160,40 @@ def choose(settings: DedupSettings) -> Callable[[Batches], Iterator[Any]]:
         )
         similarity[members == centre] = 1.0
         unknown = np.isnan(similarity)
-        yield _groups(
+        yield _rows(
+            GROUP,
             positions[members],
             positions[clusters.labels[members]],
             positions[survivor],
             positions[centre],
             pa.array(similarity, pa.float64(), mask=unknown),
         )
+        if settings.cluster == "star":
+            yield _unmet(corpus)
         if clusters.split:
-            split, largest = np.array([-clusters.split]), np.array([clusters.largest])
-            yield _groups(split, largest, largest, largest, pa.array([None], pa.float64()))
+            yield _rows(SPLIT, np.array([clusters.split]), np.array([clusters.largest]))
 
     return chosen
 
 
-def _groups(
+def _rows(
+    kind: int,
     first: NDArray[np.int64],
     cluster: NDArray[np.int64],
-    survivor: NDArray[np.int64],
-    centre: NDArray[np.int64],
-    similarity: Any,
+    survivor: NDArray[np.int64] | None = None,
+    centre: NDArray[np.int64] | None = None,
+    similarity: Any = None,
 ) -> Any:
     return pa.record_batch(
         {
+            "kind": pa.array(np.full(len(first), kind, np.int32)),
             "first": pa.array(first),
             "cluster": pa.array(cluster),
-            "survivor": pa.array(survivor),
-            "centre": pa.array(centre),
-            "similarity": similarity,
+            "survivor": pa.array(first if survivor is None else survivor),
+            "centre": pa.array(first if centre is None else centre),
+            "similarity": pa.nulls(len(first), pa.float64()) if similarity is None else similarity,
         }
     )
-
-
-def unmet_frame(joined: Any) -> Any:
-    """Return `unmet` of all places."""
-    return map_arrow(joined, unmet, UNMET)
 
 
 def chosen_frame(joined: Any, settings: DedupSettings) -> Any:

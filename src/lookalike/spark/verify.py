@@ -19,11 +19,11 @@ from lookalike.spark.position_set import PositionSet, collect_positions
 from lookalike.spark.propose import SignedTable
 from lookalike.spark.work import SparkWork
 
-__all__ = ["Verifier"]
+__all__ = ["SIMILARITIES", "Verifier"]
 
 _DOCUMENTS_A_TASK = 20_000
 _DISTANCES = "left long, right long, distance int"
-_SIMILARITIES = "left long, right long, similarity double, distance int"
+SIMILARITIES = "left long, right long, similarity double, distance int"
 
 
 @dataclass(eq=False)
@@ -36,21 +36,21 @@ class Verifier:
     text: str
     signed: SignedTable
 
-    def similarities(self, pairs: Any, *, all_of_them: bool = False) -> Any:
+    def similarities(self, pairs: Any, *, all_of_them: bool = False) -> Any | None:
         """Return pairs with similarity and distance, kept: those whose signatures are near enough
-        to make a look at the documents worth while, or all.
+        to make a look at the documents worth while, or all. None if there are no pairs.
         """
         needed = collect_positions(pairs, ["left", "right"], self.signed.documents)
         if not len(needed):
-            return self.work.spark.createDataFrame([], _SIMILARITIES)
+            return None
         distances = self._distances(pairs, needed, all_of_them)
         if not self.settings.verify:
-            return self.work.keep(map_arrow(distances, estimated(self.settings), _SIMILARITIES))
+            return self.work.keep(map_arrow(distances, estimated(self.settings), SIMILARITIES))
         distances = self.work.keep(distances)
         near = collect_positions(distances, ["left", "right"], self.signed.documents)
         texts = needed_texts(self.frame, self.text, self.signed.numbering, self.work.send(near))
         compare = with_similarities(self.settings)
-        met = meet(distances, texts, "text", self._places(near), compare, _SIMILARITIES)
+        met = meet(distances, texts, "text", self._places(near), compare, SIMILARITIES)
         return self.work.keep(met)
 
     def _distances(self, pairs: Any, needed: PositionSet, all_of_them: bool) -> Any:
