@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from itertools import pairwise
 from pathlib import Path
@@ -24,9 +25,9 @@ def mixed_with_template(count: int, variants: int) -> list[str | None]:
 
 def test_skewed_input(session: Any) -> None:
     """More than 200 share a band; half of the rows are one text; partitions are empty, rows are
-    null, and one document is huge.
+    null, and one document is huge. LOOKALIKE_VARIANTS are those of one template.
     """
-    texts = mixed_with_template(150, 600)
+    texts = mixed_with_template(150, int(os.environ.get("LOOKALIKE_VARIANTS", "600")))
     texts += ["the same text, again and again, as often as all of the others"] * len(texts)
     texts += [None, "", None, " ".join(f"long{number}" for number in range(200_000))]
     frame = frame_of_texts(session, texts, 5)
@@ -67,10 +68,10 @@ def test_order_of_files_and_what_decides(session: Any, tmp_path: Path) -> None:
     for file, (begin, end) in enumerate(pairwise(bounds)):
         table = pa.Table.from_pylist(rows[begin:end])
         pq.write_table(table, folder / f"{file}.parquet")
-    local = la.dedup(str(folder), id="name", keep="max:score")
+    local = la.dedup(str(folder), id="name", keep="max:score", threshold=0.5)
     local.write_annotated(tmp_path / "expected.parquet")
     frame = session.read.parquet(str(folder))
-    with on_spark.dedup(frame, id="name", keep="max:score") as found:
+    with on_spark.dedup(frame, id="name", keep="max:score", threshold=0.5) as found:
         names = ("name", "cluster", "duplicate_of", "similarity")
         annotated = found.annotated.orderBy("row").select(*names).collect()
         assert sorted(row.row for row in found.annotated.select("row").collect()) == list(
@@ -78,7 +79,7 @@ def test_order_of_files_and_what_decides(session: Any, tmp_path: Path) -> None:
         )
     expected = session.read.parquet(str(tmp_path / "expected.parquet")).select(*names).collect()
     assert list(map(tuple, annotated)) == list(map(tuple, expected))
-    assert local.counts.near_duplicates > 20
+    assert local.counts.near_duplicates > 10
 
 
 def test_order_of_a_column(session: Any) -> None:
