@@ -83,7 +83,15 @@ def test_equal_texts_are_merged_in_any_parts(
 
 def test_pieces_are_numbered_by_path() -> None:
     counts = {("file:/b%20c", 0, 2): 3, ("file:/a", 64, 1): 5, ("file:/a", 0, 7): 2}
-    numbering = Numbering.of(counts)
+    numbering = Numbering.of(counts, {piece: 100 * piece[2] for piece in counts})
+    assert numbering.keys_of(np.array([0, 1, 2, 6, 7, 9])).tolist() == [
+        700,
+        701,
+        100,
+        104,
+        200,
+        202,
+    ]
     assert len(numbering) == 10
     assert numbering.firsts == {
         ("file:/a", 0, 7): 0,

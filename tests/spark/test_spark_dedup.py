@@ -14,6 +14,7 @@ import pytest
 
 import lookalike as la
 from lookalike import spark as on_spark
+from lookalike.spark import compare
 from support.spark_corpora import assert_as_local, frame_of_texts, mixed_corpus, template
 
 
@@ -47,7 +48,11 @@ def test_skewed_input(session: Any) -> None:
         (2, {"method": "topsig", "bits": 256, "verify": False}),
     ],
 )
-def test_settings(session: Any, partitions: int, settings: dict[str, Any]) -> None:
+def test_settings(
+    session: Any, partitions: int, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some of them as if there were more texts than are joined where they are."""
+    monkeypatch.setattr(compare, "FEW", 0 if partitions > 3 else compare.FEW)
     texts = mixed_with_template(100, 300)
     assert_as_local(frame_of_texts(session, texts, partitions), texts, **settings)
 

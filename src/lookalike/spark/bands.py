@@ -3,7 +3,7 @@
 The rule is that of the local job (`native/pairs/bands.hpp`): of those that share a band all are
 pairs, unless they are more than `LARGEST_GROUP`; then each is one with the 16 of best rank and
 the 16 that follow it, if it is the first band that the two share. What goes to where a band meets
-is its key and the position, 14 bytes. Where a partition alone has more than `LARGEST_GROUP` of a
+is its key and the position, 16 bytes. Where a partition alone has more than `LARGEST_GROUP` of a
 key it sends how many: so no key is too much for one task. Large groups are known then; their rows
 are sorted by rank over all workers, cut into blocks, and paired block by block.
 """
@@ -40,7 +40,7 @@ __all__ = [
     "send_blocks",
 ]
 
-BAND_ENTRY = np.dtype([("key", "<u4"), ("band", "<u2"), ("position", "<i8")])
+BAND_ENTRY = np.dtype([("key", "<u4"), ("band", "<u4"), ("position", "<i8")])
 """A negative position is a number of rows, of a key that is large."""
 
 PAIR = np.dtype([("left", "<i8"), ("right", "<i8")])
@@ -135,11 +135,12 @@ def meet_bands(buckets: int) -> Callable[[Batches], Iterator[Any]]:
         entries = gathered(batches, BAND_ENTRY).get(PAIRS)
         if entries is None:
             return
-        bands = np.ascontiguousarray(entries["band"])
+        bands = entries["band"].astype(np.uint16)
         order = np.argsort(bands, kind="stable")
+        whole = entries.view(np.complex128)  # 16 bytes are copied as one number
         bounds = np.flatnonzero(np.diff(bands[order].astype(np.int64), prepend=-1, append=-1))
         for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-            some = entries[order[begin:end]]
+            some = whole[order[begin:end]].view(BAND_ENTRY)
             yield from _meet_band(int(some["band"][0]), some, buckets)
 
     return meet

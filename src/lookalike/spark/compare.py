@@ -17,12 +17,15 @@ from lookalike.dedup.pairs.propose import promising, row_distances
 from lookalike.dedup.pairs.verify import exact_similarities
 from lookalike.dedup.settings import DedupSettings
 from lookalike.features import unrounded
-from lookalike.spark.numbering import Numbering, numbered_columns, pieces_of
+from lookalike.spark.numbering import KEY, Numbering, numbered_columns, pieces_of
 from lookalike.spark.packed import Batches, map_arrow, table_of
 from lookalike.spark.position_set import PositionSet
 from lookalike.spark.signing import chunks, documents_of
 
 __all__ = ["meet", "needed_signatures", "needed_texts", "with_distances", "with_similarities"]
+
+FEW = 1_000_000
+"""Texts; what says which they are is 16 bytes each, in the memory of every worker."""
 
 _PAYLOAD = {"signature": "binary", "text": "string"}
 
@@ -50,8 +53,22 @@ def needed_signatures(table: Any, numbering: Any, needed: Any) -> Any:
 
 
 def needed_texts(frame: Any, text: str, numbering: Any, needed: Any) -> Any:
-    """Return `position, payload`: the texts of the needed documents."""
-    return select_rows(frame, [text], numbering, needed, "payload string")
+    """Return `position, payload`: the texts of the needed documents.
+
+    If these are few, Spark joins them where the texts are, and no other text leaves Java.
+    """
+    from pyspark.sql import functions as sql
+
+    column = f"`{text}`"
+    if len(needed.value) > FEW:
+        return select_rows(frame, [column], numbering, needed, "payload string")
+    positions = needed.value.positions()
+    keys = numbering.value.keys_of(positions)
+    wanted = frame.sparkSession.createDataFrame(pa.table({KEY: keys, "position": positions}))
+    rows = frame.select(
+        sql.monotonically_increasing_id().alias(KEY), sql.col(column).alias("payload")
+    )
+    return rows.join(sql.broadcast(wanted), KEY).select("position", "payload")
 
 
 def select_rows(
@@ -69,7 +86,7 @@ def select_rows(
     def select(batches: Batches) -> Iterator[Any]:
         known: Numbering = numbering.value
         wanted: PositionSet = needed.value
-        for piece, row, batch in pieces_of(batches):
+        for piece, row, batch, _ in pieces_of(batches):
             first = known.first(piece, row, len(batch))
             positions = np.arange(first, first + len(batch))
             which = np.flatnonzero(wanted.has(positions) != others)

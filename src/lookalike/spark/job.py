@@ -211,10 +211,12 @@ class _Job:
             sql.sum("count").alias("rows"),
             sql.sum("bytes").alias("bytes"),
             sql.sum("short").alias("short"),
+            sql.min(sql.col("key") - sql.col("row")).alias("key"),
         )
         pieces = counted.collect()
         counts = {(row.file, row.start, row.partition): row.rows for row in pieces}
-        numbering = Numbering.of(counts)
+        keys = {(row.file, row.start, row.partition): row.key for row in pieces}
+        numbering = Numbering.of(counts, keys)
         total = len(numbering), sum(row.bytes for row in pieces)
         short = sum(row.short for row in pieces)
         return table, self.work.send(numbering), total, short

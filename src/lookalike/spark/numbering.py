@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lookalike.errors import DocumentError
 
@@ -23,7 +24,11 @@ __all__ = ["Numbering", "Piece", "numbered_columns", "pieces_of"]
 Piece = tuple[str, int, int]
 """File, first byte, partition."""
 
-_FILE, _START, _PARTITION = "lookalike_file", "lookalike_start", "lookalike_partition"
+_FILE, _START, KEY = "lookalike_file", "lookalike_start", "lookalike_key"
+_ROW_BITS = 33
+"""Of Spark's numbers of rows; those above are the partition's. Of the frame, that is: a task may
+have another number, if it works on several frames.
+"""
 
 
 def numbered_columns(frame: Any, columns: list[Any]) -> Any:
@@ -34,14 +39,13 @@ def numbered_columns(frame: Any, columns: list[Any]) -> Any:
         *columns,
         functions.input_file_name().alias(_FILE),
         functions.input_file_block_start().alias(_START),
-        # That of the frame; a task may have another number, if it works on several frames.
-        functions.spark_partition_id().alias(_PARTITION),
+        functions.monotonically_increasing_id().alias(KEY),
     )
 
 
-def pieces_of(batches: Iterator[Any]) -> Iterator[tuple[Piece, int, Any]]:
-    """Yield batches of `numbered_columns`, cut so that each has rows of one piece, with the piece
-    and the number of the first row in it.
+def pieces_of(batches: Iterator[Any]) -> Iterator[tuple[Piece, int, Any, int]]:
+    """Yield batches of `numbered_columns`, cut so that each has rows of one piece, with the piece,
+    the number of the first row in it, and Spark's number of that row.
     """
     piece, row = None, 0
     for batch in batches:
@@ -53,13 +57,13 @@ def pieces_of(batches: Iterator[Any]) -> Iterator[tuple[Piece, int, Any]]:
             coded = files.dictionary_encode().indices.to_numpy()
             changes = np.diff(coded) | np.diff(starts.to_numpy())
             bounds = [0, *(np.flatnonzero(changes) + 1).tolist(), len(batch)]
-        content = batch.drop_columns([_FILE, _START, _PARTITION])
-        partition = batch.column(_PARTITION)[0].as_py()
+        content = batch.drop_columns([_FILE, _START, KEY])
+        key = batch.column(KEY)[0].as_py()
         for begin, end in pairwise(bounds):
-            here = (files[begin].as_py() or "", starts[begin].as_py(), partition)
+            here = (files[begin].as_py() or "", starts[begin].as_py(), key >> _ROW_BITS)
             if here != piece:
                 piece, row = here, 0
-            yield here, row, content.slice(begin, end - begin)
+            yield here, row, content.slice(begin, end - begin), key + begin
             row += end - begin
 
 
@@ -68,16 +72,26 @@ class Numbering:
     """The number of the first row of each piece, and how many rows there are in it."""
 
     firsts: dict[Piece, int]
+    """In ascending order."""
     counts: dict[Piece, int]
+    keys: dict[Piece, int]
+    """Spark's numbers of the first rows."""
 
     @classmethod
-    def of(cls, counts: dict[Piece, int]) -> Numbering:
+    def of(cls, counts: dict[Piece, int], keys: dict[Piece, int]) -> Numbering:
         """Return the numbering of pieces that have so many rows."""
         firsts, total = {}, 0
         for piece in sorted(counts, key=lambda piece: (unquote(piece[0]), *piece)):
             firsts[piece] = total
             total += counts[piece]
-        return cls(firsts, counts)
+        return cls(firsts, counts, keys)
+
+    def keys_of(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return Spark's numbers of rows."""
+        firsts = np.array(list(self.firsts.values()), np.int64)
+        keys = np.array([self.keys[piece] for piece in self.firsts], np.int64)
+        at = np.searchsorted(firsts, positions, side="right") - 1
+        return keys[at] + positions - firsts[at]
 
     def __len__(self) -> int:
         return sum(self.counts.values())

@@ -58,8 +58,14 @@ def packed(records: NDArray[Any], buckets: NDArray[np.integer[Any]], kind: int) 
     """Yield records as packed rows, each in its bucket; they are sorted by it."""
     if not len(records):
         return
-    order = np.argsort(buckets, kind="stable")
-    records, buckets = records[order], buckets[order]
+    # Short numbers are sorted digit by digit, and 16 bytes are copied as one number.
+    short = buckets.astype(np.uint16) if int(buckets.max()) < 1 << 16 else buckets
+    order = np.argsort(short, kind="stable")
+    buckets = buckets[order]
+    if records.dtype.itemsize == np.dtype(np.complex128).itemsize:
+        records = records.view(np.complex128)[order].view(records.dtype)
+    else:
+        records = records[order]
     most = max(1, _BYTES_A_ROW // records.dtype.itemsize)
     begins = np.flatnonzero(np.diff(buckets, prepend=-1))
     sizes = np.diff(begins, append=len(records))

@@ -27,6 +27,10 @@ class PositionSet:
     def __len__(self) -> int:
         return int(np.bitwise_count(self.bits).sum())
 
+    def positions(self) -> NDArray[np.int64]:
+        """Return all of them, ascending."""
+        return np.flatnonzero(np.unpackbits(self.bits, bitorder="little"))
+
     def has(self, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which of the positions are there."""
         found: NDArray[np.bool_] = (self.bits[positions >> 3] >> (positions & 7) & 1).astype(bool)

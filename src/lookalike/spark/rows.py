@@ -42,7 +42,7 @@ class ResultRows:
         def stay(batches: Batches) -> Iterator[Any]:
             known: Numbering = numbering.value
             gone: PositionSet = dropped.value
-            for piece, row, batch in pieces_of(batches):
+            for piece, row, batch, _ in pieces_of(batches):
                 first = known.first(piece, row, len(batch))
                 stays = ~gone.has(np.arange(first, first + len(batch)))
                 yield batch if stays.all() else batch.filter(pa.array(stays))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -26,7 +27,8 @@ from lookalike.spark.position_set import PositionSet
 __all__ = ["FINGERPRINT", "SIGNED", "Chunk", "chunks", "documents_of", "sign_rows"]
 
 SIGNED = (
-    "file string, start long, partition int, row long, count int, bytes long, short int, "
+    "file string, start long, partition int, row long, key long, count int, bytes long, "
+    "short int, "
     "fingerprints binary, values binary, enough binary, signatures binary"
 )
 
@@ -58,7 +60,7 @@ def sign_rows(settings: DedupSettings) -> Callable[[Batches], Iterator[Any]]:
 
     def sign(batches: Batches) -> Iterator[Any]:
         signer = settings.signer()
-        for (file, start, partition), row, batch in pieces_of(batches):
+        for (file, start, partition), row, batch, key in pieces_of(batches):
             for begin in range(0, len(batch), _DOCUMENTS_A_ROW):
                 some = batch.slice(begin, _DOCUMENTS_A_ROW)
                 documents, lengths = documents_of(some.column(0))
@@ -72,6 +74,7 @@ def sign_rows(settings: DedupSettings) -> Callable[[Batches], Iterator[Any]]:
                         "start": pa.array([start], pa.int64()),
                         "partition": pa.array([partition], pa.int32()),
                         "row": pa.array([row + begin], pa.int64()),
+                        "key": pa.array([key + begin], pa.int64()),
                         "count": pa.array([len(some)], pa.int32()),
                         "bytes": pa.array([int(lengths.sum())], pa.int64()),
                         "short": pa.array([int((~enough).sum())], pa.int32()),
@@ -86,11 +89,16 @@ def sign_rows(settings: DedupSettings) -> Callable[[Batches], Iterator[Any]]:
 
 
 def _fingerprints(texts: Any) -> NDArray[Any]:
-    found = bytearray()
-    for text in texts.cast(pa.large_binary()):
-        data = text.as_buffer()
-        found += hashlib.blake2b(b"" if data is None else data, digest_size=16).digest()
-    return np.frombuffer(bytes(found), FINGERPRINT)
+    column = text_strings(texts, "text", cast(Corpus, _Unnamed()))
+    if column.null_count:
+        column = column.fill_null("")
+    _, offsets, data = column.buffers()
+    ends = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
+    view, hashed = memoryview(data if data is not None else b""), hashlib.blake2b
+    found = b"".join(
+        hashed(view[begin:end], digest_size=16).digest() for begin, end in pairwise(ends.tolist())
+    )
+    return np.frombuffer(found, FINGERPRINT)
 
 
 def _values(settings: DedupSettings, batch: Any, lengths: NDArray[np.int64]) -> NDArray[np.int64]:

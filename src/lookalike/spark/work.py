@@ -38,7 +38,8 @@ class SparkWork:
         if self._folder is not None:
             self._tables += 1
             path = f"{self._folder}/{self._tables}"
-            frame.write.parquet(path)
+            # Most of it is hashes, which nothing makes smaller.
+            frame.write.parquet(path, compression="uncompressed")
             return self.spark.read.schema(frame.schema).parquet(path)
         from pyspark import StorageLevel
 
