@@ -142,6 +142,7 @@ class LoopbackSpark:
                     "SPARK_HOME": str(self._home),
                     "SPARK_LOCAL_DIRS": str(self._folder / "local"),
                     "SPARK_DAEMON_MEMORY": "256m",
+                    "SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false",
                     "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
                 },
             )  # fmt: skip
