@@ -100,7 +100,7 @@ def run_on_spark(options: argparse.Namespace) -> None:
 
 def _check(options: argparse.Namespace, settings: DedupSettings) -> None:
     """Refuse what Spark cannot honour."""
-    from lookalike.spark.job import check_settings
+    from lookalike.spark.refusals import check_settings
 
     for name, instead in _NOT_THERE.items():
         if getattr(options, name) not in (None, False):

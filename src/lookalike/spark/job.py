@@ -13,7 +13,6 @@ from lookalike.dedup.job import settings_of
 from lookalike.dedup.pairs.settle import ROUNDS, TIRED
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.survivors.cluster import split_warnings
-from lookalike.errors import ArgumentError, Said
 from lookalike.spark.columns import deciding_column, find_columns, frame_of, order_frame
 from lookalike.spark.components import connected
 from lookalike.spark.equals import (
@@ -29,6 +28,7 @@ from lookalike.spark.numbering import Numbering, numbered_columns
 from lookalike.spark.packed import PACKED, map_arrow, shuffled
 from lookalike.spark.position_set import collect_positions
 from lookalike.spark.propose import Proposed, SignedTable, propose_by_bands, propose_by_radius
+from lookalike.spark.refusals import check_settings
 from lookalike.spark.result import SparkCounts, SparkDedup
 from lookalike.spark.rows import ResultRows
 from lookalike.spark.signing import SIGNED, sign_rows
@@ -88,22 +88,6 @@ def pairs(
     the documents that stay.
     """
     return dedup(frame, text=text, id=id, order=order, work=work, **settings).pairs
-
-
-def check_settings(settings: DedupSettings) -> None:
-    """Refuse what is not done on Spark."""
-    if not settings.by_signatures:
-        raise ArgumentError(
-            settings.said_reason,
-            " compares documents by joins that need all features in one memory, and is not done "
-            "on Spark; leave it out, or de-duplicate on one machine",
-        )
-    if callable(settings.keep):
-        raise ArgumentError(
-            Said("keep"),
-            " is a function, which is given whole groups of rows, and is not called on Spark; "
-            "expected a rule, such as max:COLUMN",
-        )
 
 
 @dataclass(frozen=True, eq=False)
