@@ -19,6 +19,7 @@ from lookalike.corpora.page_rows import (
 from lookalike.errors import FileError
 from lookalike.pages.extract import check_installed, detect_language
 from lookalike.pages.limits import PageLimits
+from lookalike.pages.marks import unlinked_text
 from lookalike.pages.page import Page, RawPage, Refused
 
 _CHUNK_FILES = 256
@@ -105,7 +106,7 @@ class PageFolderCorpus(FolderCorpus):
                 return None
             words = text.decode()
             language = detect_language(words)
-            return Page(words, None, language, [], words), len(text)
+            return Page(words, None, language, None, unlinked_text(words)), len(text)
         try:
             data = _read(file, self.max_document)
         except (OSError, FileError, EOFError) as error:
