@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -126,7 +127,9 @@ def _read(file: Path, most: int) -> bytes:
     """Return the first bytes of a file, unpacked, one more than there may be."""
     if compression_of(file) is None:
         with open(file, "rb") as plain:
-            return plain.read(most + 1)
+            # Room is made for all bytes that are asked for, and that costs more than they do.
+            size = os.fstat(plain.fileno()).st_size or most
+            return plain.read(min(size, most) + 1)
     stream, beneath = open_input(file)
     with beneath:
         parts: list[bytes] = []
