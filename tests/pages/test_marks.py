@@ -9,6 +9,7 @@ import pytest
 
 import lookalike as la
 from lookalike.cli import main
+from lookalike.collection.care.transfer import import_documents
 from lookalike.corpora import Problems, open_corpus
 from lookalike.pages.marks import has_marks, split_marks, without_marks
 from lookalike.pages.page import Page, RawPage
@@ -147,3 +148,14 @@ def test_documents_of_a_corpus_are_compared_by_their_links(
         answer = json.loads(capsys.readouterr().out)
         assert answer["shingles"]["only_a"] == answer["shingles"]["only_b"] == 1
         assert answer["bytes"] == [len("Title\n\n" + "words " * 9 + "\n\nAs it says")] * 2
+
+
+def test_a_collection_of_links_has_each_text_once(tmp_path: Path) -> None:
+    path = crawl(tmp_path / "c.warc", [response("http://e.org/", page("some words").encode())])
+    signer = la.SimHash(64, features=la.Combined(la.Words(), la.Links()))
+    with la.open_collection(tmp_path / "docs.db", signer=signer) as docs:
+        import_documents(docs, path)
+        found = docs.get("http://e.org/")
+    assert found is not None
+    assert "some words" in (found.text or "")
+    assert set(found.metadata) == {"url", "date", "status", "title", "links"}
