@@ -17,7 +17,7 @@ from lookalike.pages.workers import read_pages
 
 MAX_PAGE = 16 << 20
 """Bytes that a page may have unless told otherwise."""
-READING_VERSION = 1
+READING_VERSION = 2
 """Changes when the same pages give other texts: what was read before is read again."""
 
 
@@ -127,7 +127,8 @@ def _column(name: str, pages: Sequence[Page]) -> Any:
     links = [link for some in values for link in some or ()]
     parts = [pa.array([link[at] for link in links], pa.large_string()) for at in (0, 1)]
     inner = pa.StructArray.from_arrays(parts, names=["url", "text"])
-    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), inner)
+    unknown = np.array([*(links is None for links in values), False])  # of a file that is no page
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32(), mask=unknown), inner)
 
 
 def describe(limits: PageLimits) -> list[Any]:

@@ -95,7 +95,7 @@ def _search(options: argparse.Namespace) -> None:
         elif options.signature:
             query = given_signature(typed_text(options), docs)
         else:
-            query = text = given_text(options)
+            query = text = given_text(options, docs)
         radius = radius_of(options, docs.signer, docs.bits, proposing=options.compare)
         asked: dict[str, Any] = {
             "where": options.where, "exclude": exclude, "explain": options.explain,
