@@ -89,7 +89,26 @@ def test_signers_and_indexes_without_masks_refuse(
     (answer,), _ = searched(capsys, "blocks.lookalike", SHORT)
     assert "masked" not in answer
     told = refused(["search", "blocks.lookalike", SHORT, "--mask", "yes"], capsys)
-    assert told.startswith("--mask: an index of blocks finds signatures by bits that all have to")
+    assert told.startswith("--mask yes: this index of blocks finds signatures by bits that all")
+    for options in (["topsig.lookalike"], ["blocks.lookalike"]):
+        arguments = ["search", *options, "--signatures", "topsig.lookalike", "--mask", "yes"]
+        assert "--signatures has none; leave it out" in refused(arguments, capsys)
+
+
+def test_shards_without_masks_compare_all_bits(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = SIGNER.sign(TEXTS)
+    inner = la.ShardedIndex([la.PrefixIndex(rows[50:100]), la.ScanIndex(rows[100:])])
+    index = la.ShardedIndex([la.SliceIndex(rows[:50], 8), inner])
+    index.signer = SIGNER
+    index.save("shards.lookalike")
+    truth = la.ScanIndex(rows).search(SIGNER.sign([SHORT]), 5)
+    (answer,), errors = searched(capsys, "shards.lookalike", SHORT, "-k", "5")
+    assert [one["id"] for one in answer["results"]] == truth.ids[0].tolist()
+    assert SAID not in errors
+    told = refused(["search", "shards.lookalike", SHORT, "--mask", "yes"], capsys)
+    assert told.startswith("--mask yes: this index finds signatures by bits that all")
 
 
 def test_collections_mask_short_texts(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

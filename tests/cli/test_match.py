@@ -171,6 +171,8 @@ def test_flips_of_texts_and_of_files_are_those_of_python(
         (["slices.index", "text", "--radius", "3", "--first"], "--first goes with"),
         (["flips.index", "text", "--radius", "3", "--flips", "1", "--recall", "1"], "give one of"),
         (["flips.index", "text", "--radius", "3", "--recall", "1.5"], "--recall is 1.5; expected"),
+        (["flips.index", "text", "--radius", "3", "--flips", "9", "--exact"], "--exact wants all"),
+        (["flips.index", "text", "--radius", "3", "--recall", ".9", "--exact"], "wants all; give"),
         (["flips.index", "text", "--radius", "3", "--flips", "-1"], "--flips is -1; expected"),
         (
             ["flips.index", "--signatures", "plain.lookalike", "--radius", "3", "--recall", "0.9"],

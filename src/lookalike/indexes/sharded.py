@@ -268,24 +268,28 @@ class ShardedIndex(Index):
         radius: SupportsIndex,
         *,
         limit: SupportsIndex = DEFAULT_LIMIT,
+        exact: bool = False,
         among: Among | None = None,
         masks: ArrayLike | None = None,
         threads: SupportsIndex | None = None,
     ) -> Matches:
-        """Return everything within the radius over all shards; exact if all shards are."""
+        """Return everything within the radius over all shards; exact if all shards are.
+
+        With `exact=True` those of prefixes are, too, which otherwise examine a part.
+        """
         rows = as_queries(queries, self.bits)
         most = whole_number("limit", limit, at_least=0)
+        prove = flag("exact", exact)
         options: dict[str, Any] = {"limit": most}
         if masks is not None:
             self._refuse_masks()
             options["masks"] = as_masks(masks, self.bits, len(rows))
-        found = self._each(
-            lambda shard, share, only: shard.within(
-                rows, radius, among=only, threads=share, **options
-            ),
-            threads,
-            self._chosen(among),
-        )
+
+        def ask(shard: Index, share: int, only: Chosen | None) -> Matches:
+            own = {"exact": prove} if isinstance(shard, PrefixIndex | ShardedIndex) else {}
+            return shard.within(rows, radius, among=only, threads=share, **options, **own)
+
+        found: list[Matches] = self._each(ask, threads, self._chosen(among))
         if sum(len(result.ids) for result in found) > most:
             raise too_many_matches(most, radius, len(rows))
         if masks is not None:
