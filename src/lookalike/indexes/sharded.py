@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import replace
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
 
 import numpy as np
@@ -107,8 +108,13 @@ class ShardedIndex(Index):
         """What is to be added to the ids of each shard; shards may grow."""
         if self.own_ids:
             return [0] * len(self.shards)
-        starts = np.cumsum([0, *(shard.next_id for shard in self.shards)])
-        return [int(start) for start in starts[:-1]]
+        starts = list(accumulate((shard.next_id for shard in self.shards), initial=0))
+        if starts[-1] > 2**63:
+            raise ArgumentError(
+                f"the shards are numbered on up to {starts[-1] - 1}, and int64 ends at 2**63 - 1: "
+                "one was given ids of the caller's, which all shards have to have then"
+            )
+        return starts[:-1]
 
     def _refuse_shared_ids(self) -> None:
         ids = np.sort(np.concatenate([shard._living()[1] for shard in self.shards]))

@@ -120,3 +120,17 @@ def test_ids_are_those_that_were_appended_whoever_came_between(tmp_path: Path) -
     assert matches.ids.tolist() == [13, 14]
     later = la.match_batch(path, batch[:1], 0, append=False)
     assert later.ids.tolist() == [13, 15]
+
+
+@pytest.mark.parametrize("append", [True, False])
+def test_numbers_end_where_int64_does(tmp_path: Path, append: bool) -> None:
+    rows = oracle.collection(6, 8, "uniform", 0)
+    path = tmp_path / "file"
+    la.match_batch(path, rows[:1], ids=[2**63 - 3])
+    found = la.match_batch(path, rows[[1, 1]], append=append, duplicates=True)
+    assert found.ids.tolist() == [2**63 - 2]
+    with pytest.raises(la.ArgumentError, match="int64 ends at"):
+        la.match_batch(path, rows[1:4], append=append, duplicates=True)
+    assert len(la.match_batch(path, rows[:0], append=append)) == 0
+    assert len(SignatureFile(path)) == (3 if append else 1)
+    SignatureFile(path).verify()
