@@ -331,6 +331,10 @@ def test_ids_of_the_queries_are_kept_and_runs_are_merged(
     [
         (["typed.runs"], "QUERIES: expected a file of signatures to match, or --compact"),
         (["typed.runs", "--compact", "--first"], "--first does nothing without QUERIES"),
+        (["typed.runs", "--compact", "--radius", "4"], "--radius does nothing without QUERIES"),
+        (["typed.runs", "--compact", "--json"], "--json does nothing without QUERIES"),
+        (["typed.runs", "--compact", "--limit", "4"], "--limit does nothing without QUERIES"),
+        (["typed.runs", "queries.lookalike", "--compact", "--no-append"], "--no-append leaves"),
         (["typed.runs", "--compact"], "typed.runs cannot be read"),
         (["typed.runs", "queries.lookalike", "--no-append"], "without --no-append it is made"),
         (["typed.runs", "plain.lookalike", "--recall", "0.9"], "does nothing with --method blocks"),

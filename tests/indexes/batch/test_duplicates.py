@@ -134,3 +134,24 @@ def test_numbers_end_where_int64_does(tmp_path: Path, append: bool) -> None:
     assert len(la.match_batch(path, rows[:0], append=append)) == 0
     assert len(SignatureFile(path)) == (3 if append else 1)
     SignatureFile(path).verify()
+
+
+@pytest.mark.parametrize("method", ["flips", "blocks"])
+@pytest.mark.parametrize("first", [False, True])
+def test_the_limit_is_of_what_is_returned(tmp_path: Path, method: str, first: bool) -> None:
+    """All are near each other: queries have many matches, of which `first` keeps one."""
+    rows = np.zeros((40, 8), np.uint8)
+    rows[:, 0] = 1 << np.arange(40) % 8
+    la.match_batch(tmp_path / "file", rows[:30])
+    given: dict[str, Any] = {"method": method, "first": first, "append": False, "radius": 2}
+    given |= {"file": tmp_path / "file", "queries": rows[30:], "duplicates": True}
+    matches = la.match_batch(**given)
+    assert len(matches.ids) == (10 if first else 10 * 30 + 45)
+    same = la.match_batch(**given, limit=len(matches.ids))
+    assert same.ids.tolist() == matches.ids.tolist()
+    less = len(matches.ids) - 1
+    with pytest.raises(la.ResultTooLargeError, match=f"limit={less} matches .* of 10 queries"):
+        la.match_batch(**given, limit=less)
+    given["duplicates"] = False
+    with pytest.raises(la.ResultTooLargeError, match="limit=9 matches .* of 10 queries"):
+        la.match_batch(**given, limit=9)
