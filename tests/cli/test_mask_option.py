@@ -83,6 +83,8 @@ def test_signers_and_indexes_without_masks_refuse(
     la.save_signatures("minhash.lookalike", signer.sign(TEXTS), signer)
     told = refused(["search", "minhash.lookalike", SHORT, "--mask", "yes"], capsys)
     assert told.startswith("--mask yes is for texts signed by TopSig or SimHash, not by minhash")
+    assert main(["search", "minhash.lookalike", SHORT, "--mask", "yes"]) == 2
+    capsys.readouterr()
     blocks = la.BlockIndex(SIGNER.sign(TEXTS), radius=3)
     blocks.signer = SIGNER
     blocks.save("blocks.lookalike")
@@ -125,3 +127,10 @@ def test_collections_mask_short_texts(folder: Path, capsys: pytest.CaptureFixtur
     out, errors = capsys.readouterr()
     assert "masked" not in out
     assert SAID not in errors
+    command = ["collection", "search", "docs.db", "--mask", "yes"]
+    told = refused([*command, "doc 7", "--like"], capsys)
+    assert told.startswith("--mask yes is for texts, whose words say which bits count, and")
+    search = ["search", "slices.lookalike", "--mask", "yes"]
+    for asked in ([*command, "--compare"], command, search):
+        told = refused([*asked, SHORT, "--threshold", "0.5"], capsys)
+        assert told.startswith("--mask yes compares some bits, and a --threshold is of all")

@@ -29,10 +29,21 @@ def chosen_mask(options: argparse.Namespace, whole: bool) -> Mask:
     return False if whole and mask == "auto" else mask
 
 
+def without_threshold(options: argparse.Namespace) -> None:
+    """Refuse `--mask yes` with a similarity, of which some bits tell nothing."""
+    if options.mask == "yes" and options.threshold is not None:
+        raise ArgumentError(
+            Said("mask"),
+            " yes compares some bits, and a --threshold is of all: take --radius, or leave one of "
+            "them out",
+        )
+
+
 def expect_masks(options: argparse.Namespace, index: Index) -> None:
     """Refuse `--mask yes` where there are no words, or an index that compares all bits."""
     if options.mask != "yes":
         return
+    without_threshold(options)
     if options.signatures is not None:
         raise ArgumentError(
             Said("mask"),
