@@ -170,7 +170,7 @@ def match_and_append(
             f"queries have {bits} bits, the signatures of {store.path} {store.bits}; expected the "
             "same"
         )
-    called = store.numbered(len(rows)) if names is None else names
+    called = store._numbered(len(rows)) if names is None else names
     found = MatchesSoFar(len(rows), one, most, near)
     if own is not None:
         own.match(found)

@@ -185,7 +185,7 @@ class SignatureFile:
             self._seen = _Seen(file, replace(layout, version=2, runs=(*layout.runs, run), end=end))
         return first
 
-    def numbered(self, count: int) -> NDArray[np.int64]:
+    def _numbered(self, count: int) -> NDArray[np.int64]:
         """Return the ids that so many signatures would get now, if they had none of their own."""
         positions = np.arange(count)
         return positions + self._first_number(self._seen.layout, positions)
