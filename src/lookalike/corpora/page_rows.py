@@ -13,7 +13,6 @@ from lookalike.corpora.base import UNREADABLE, Corpus, Problems, Rows, chosen_co
 from lookalike.corpora.formats.duck import connection_threads
 from lookalike.pages.limits import PageLimits
 from lookalike.pages.page import FIELDS, Page, RawPage, Refused
-from lookalike.pages.workers import read_pages
 
 MAX_PAGE = 16 << 20
 """Bytes that a page may have unless told otherwise."""
@@ -70,6 +69,8 @@ class PageReading:
         pending: deque[Chunk] = deque()
         raw = self._unread(chunks, pending)
         ready: deque[Page | Refused] = deque()
+        from lookalike.pages.workers import read_pages  # starts processes, so not at import
+
         for page in read_pages(raw, wanted, self.limits, threads=connection_threads()):
             ready.append(page)
             while pending and pending[0].unread <= len(ready):
