@@ -6,14 +6,20 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := CMakeLists.txt $(shell find native -name '*.[ch]pp')
 
-.PHONY: demo test crash check bench papers wheel format clean
+.PHONY: demo demo-spark test crash check bench papers wheel format clean java
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/package
 	@$(BIN)/lookalike demo
 
-test: $(VENV)/package $(VENV)/test
-	$(BIN)/python -m pytest -n auto --dist worksteal
+# A master and two workers on loopback, the demo's corpus in several files, and the local job beside it.
+demo-spark: $(VENV)/package $(VENV)/spark java
+	@$(BIN)/python tools/demo_spark.py
+
+# Those on Spark come last and by themselves: its workers are processes that take all cores.
+test: $(VENV)/package $(VENV)/test java
+	$(BIN)/python -m pytest -n auto --dist worksteal --ignore tests/spark
+	$(BIN)/python -m pytest -rs tests/spark
 
 # Kills writers, damages databases and every byte of files, lets system calls fail, uses ids again and
 # de-duplicates chains, hubs and templates, by the thousand: docs/trust.md. `make test` does a share.
@@ -32,7 +38,7 @@ check: $(VENV)/package $(VENV)/check
 	$(BIN)/lint-imports
 	$(BIN)/python tools/check_version.py
 
-bench: $(VENV)/package $(VENV)/bench
+bench: $(VENV)/package $(VENV)/bench java
 	$(BIN)/python -m benchmarks
 
 # SCALE=paper for the papers' own sizes; LOOKALIKE_DATA names the folder with the texts.
@@ -47,6 +53,13 @@ format: $(VENV)/check
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(filter %pp,$(NATIVE)) papers/*.cpp
+
+# What Spark runs on, where it is not there and may be installed; else its tests and demo say how.
+java:
+	@if ! command -v java >/dev/null && [ -z "$$JAVA_HOME" ] && [ "$$(id -u)" = 0 ] \
+		&& command -v apt-get >/dev/null; then \
+		apt-get update -qq && apt-get install -qq -y --no-install-recommends \
+			openjdk-17-jre-headless || true; fi
 
 clean:
 	rm -rf $(VENV) build
@@ -74,6 +87,10 @@ $(VENV)/papers: $(VENV)/package
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[plot,stem]'
 	@touch $@
 
+$(VENV)/spark: $(VENV)/package
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[spark]'
+	@touch $@
+
 $(VENV)/bench: $(VENV)/package
-	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[bench]'
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[bench,spark]'
 	@touch $@

@@ -45,6 +45,8 @@ from benchmarks.signing.memory import judge_memory
 from benchmarks.signing.throughput import throughput_table
 from benchmarks.slices.cases import CASES as SLICES
 from benchmarks.slices.cases import run_slices
+from benchmarks.spark.cases import MLLIB_SIZE, SIZES, run_spark
+from benchmarks.spark.cases import NAME as SPARK
 from lookalike.checks import thread_count
 
 RESULTS = Path(__file__).parent / "results"
@@ -55,6 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
     if options.only == DEFAULTS:
         return defaults(options)
+    if options.only == SPARK:
+        return on_spark(options)
     scans = [
         plan for plan in plans(options.threads, quick=options.quick) if options.only in plan.name
     ]
@@ -289,6 +293,27 @@ def defaults(options: argparse.Namespace) -> int:
     return 0
 
 
+def on_spark(options: argparse.Namespace) -> int:
+    """Measure the job on a Spark of several processes, beside the local job and MLlib."""
+    if options.data is None:
+        print(f"{SPARK} needs real texts: --data", file=sys.stderr)
+        return 2
+    print(machine_lines(describe_machine()), flush=True)
+    sizes = tuple(size // QUICK_FRACTION for size in SIZES) if options.quick else SIZES
+    size = MLLIB_SIZE // QUICK_FRACTION if options.quick else MLLIB_SIZE
+    try:
+        verdicts = run_spark(
+            options.data, options.cache, options.output, sizes=sizes, mllib_size=size
+        )
+    except WrongAnswerError as error:
+        print(f"\n*** WRONG ANSWER *** {error}", file=sys.stderr)
+        return 1
+    if options.quick:
+        verdicts = [replace(verdict, passed=None) for verdict in verdicts]
+    print(f"\n{gate_table(verdicts)}\n\nwritten to {options.output}")
+    return 0
+
+
 def finish(results: Sequence[Result], *, quick: bool, summary: bool = True) -> list[Verdict]:
     """Print the summary and return the verdicts in order, withheld if the sizes were not those."""
     compared = [each for each in results if any(rival.is_rival for rival in each.measurements[1:])]
@@ -324,8 +349,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="NAME",
         default="",
         help="run only cases with NAME in their name, such as search-1024, skewed, sign, slices, "
-        "plan, collection, dedup, pages or import; dedup-large and dedup-defaults only if named in "
-        "full",
+        "plan, collection, dedup, pages or import; dedup-large, dedup-defaults and spark only if "
+        "named in full",
     )
     parser.add_argument(
         "--threads",

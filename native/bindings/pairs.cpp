@@ -27,6 +27,8 @@ void expect_pairs(const IdArray& left, const IdArray& right, std::size_t rows) {
 }  // namespace
 
 void bind_pairs(nb::module_& module) {
+    module.attr("BAND_LEADERS") = search::kLeaders;
+
     module.def(
         "block_pairs",
         [](const SignatureArray& rows, const std::optional<ByteArray>& skipped,

@@ -41,16 +41,11 @@ inline __m512i in_row_order(__m512i interleaved) {
     return _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), interleaved);
 }
 
-// The sums of two rows side by side, in the halves of each word: no distance has more than 31 bits.
-inline __m512i beside(__m512i low, __m512i high) {
-    return _mm512_mask_shuffle_epi32(low, 0xaaaa, high, _MM_PERM_CCAA);
+// The sums of two rows, 32 bits of each, side by side: in each 128-bit lane two, then two.
+inline __m512i beside(__m512i left, __m512i right) {
+    return _mm512_castps_si512(
+        _mm512_shuffle_ps(_mm512_castsi512_ps(left), _mm512_castsi512_ps(right), 0x88));
 }
-
-// Distances of eight rows of 32 bits each: four in the first of four lanes, and again in the
-// second, four in the others.
-struct PackedDistances {
-    __m512i lanes;
-};
 
 // Eight partial sums over one pair; together they are its distance.
 template <std::size_t kBytes, bool kMasked>
@@ -90,21 +85,41 @@ struct Avx512 {
                 _mm512_reduce_add_epi64(lanes_of_pair<kBytes, kMasked>(left, right, bytes, mask)));
     }
 
+    // Eight partial sums of each of eight rows or pairs.
+    struct Sums {
+        __m512i of[group];
+
+        [[gnu::always_inline]] __m512i distances() const {
+            return add_lanes(add_lanes(add_words(of[0], of[1]), add_words(of[2], of[3])),
+                             add_lanes(add_words(of[4], of[5]), add_words(of[6], of[7])));
+        }
+
+        // The same where no sum is more than 255, as of three words: a byte has room for it, one
+        // register for all 64, and one instruction adds up the eight of a row.
+        [[gnu::always_inline]] __m512i distances_by_bytes() const {
+            const __m512i lanes = _mm512_packus_epi16(
+                _mm512_packus_epi32(beside(of[0], of[1]), beside(of[2], of[3])),
+                _mm512_packus_epi32(beside(of[4], of[5]), beside(of[6], of[7])));
+            alignas(64) static constexpr std::uint16_t kByRow[32] = {
+                0, 8,  16, 24, 1, 9,  17, 25, 2, 10, 18, 26, 3, 11, 19, 27,
+                4, 12, 20, 28, 5, 13, 21, 29, 6, 14, 22, 30, 7, 15, 23, 31};
+            return _mm512_sad_epu8(_mm512_permutexvar_epi16(_mm512_load_si512(kByRow), lanes),
+                                   _mm512_setzero_si512());
+        }
+    };
+
     // Any width: a register of partial sums per row, which `lanes(row)` gives. Rows are read in
     // order (see keep_order): where the next one is comes out of what is said to be made of this
     // one's sums. Nothing else is held up by that, and queries stay in their registers.
     template <class Lanes>
-    [[gnu::always_inline]] static PackedDistances of_rows(const std::uint8_t* row,
-                                                          std::size_t width, const Lanes& lanes) {
-        __m512i sums[group];
+    [[gnu::always_inline]] static Sums of_rows(const std::uint8_t* row, std::size_t width,
+                                               const Lanes& lanes) {
+        Sums sums;
         for (std::size_t index = 0; index < group; ++index, row += width) {
-            sums[index] = lanes(row);
-            asm volatile("" : "+v"(sums[index]), "+r"(row));
+            sums.of[index] = lanes(row);
+            asm volatile("" : "+v"(sums.of[index]), "+r"(row));
         }
-        const __m512i rows03 = add_words(beside(sums[0], sums[1]), beside(sums[2], sums[3]));
-        const __m512i rows47 = add_words(beside(sums[4], sums[5]), beside(sums[6], sums[7]));
-        const __m512i twice = add_lanes(rows03, rows47);
-        return {_mm512_add_epi64(twice, _mm512_shuffle_i64x2(twice, twice, 0xb1))};
+        return sums;
     }
 
     template <std::size_t kBytes, bool kMasked>
@@ -114,29 +129,15 @@ struct Avx512 {
         requires(kBytes != 8)
     static __m512i of_pairs(const std::uint8_t* const* left, const std::uint8_t* const* right,
                             std::size_t bytes) {
-        const auto pair = [&](std::size_t index) {
-            return lanes_of_pair<kBytes, false>(left[index], right[index], bytes, nullptr);
-        };
-        const __m512i pairs03 = add_lanes(add_words(pair(0), pair(1)), add_words(pair(2), pair(3)));
-        const __m512i pairs47 = add_lanes(add_words(pair(4), pair(5)), add_words(pair(6), pair(7)));
-        return add_lanes(pairs03, pairs47);
+        Sums sums;
+        for (std::size_t index = 0; index < group; ++index)
+            sums.of[index] =
+                lanes_of_pair<kBytes, false>(left[index], right[index], bytes, nullptr);
+        return sums.distances();
     }
 
     static std::uint32_t at_most(__m512i distances, std::uint32_t cutoff) {
         return _mm512_cmple_epu64_mask(distances, _mm512_set1_epi64(cutoff));
-    }
-
-    static std::uint32_t at_most(const PackedDistances& distances, std::uint32_t cutoff) {
-        const std::uint32_t near = _mm512_cmple_epu32_mask(
-            distances.lanes, _mm512_set1_epi32(static_cast<std::int32_t>(cutoff)));
-        return (near & 0x0f) | (near >> 4 & 0xf0);
-    }
-
-    static void store(const PackedDistances& distances, std::uint32_t* lanes) {
-        const __m512i once = _mm512_setr_epi64(0, 1, 4, 5, 0, 1, 4, 5);
-        _mm256_storeu_si256(
-            reinterpret_cast<__m256i*>(lanes),
-            _mm512_castsi512_si256(_mm512_permutexvar_epi64(once, distances.lanes)));
     }
 
     static void store(__m512i distances, std::uint32_t* lanes) {
@@ -167,7 +168,7 @@ struct Part {
 
     // The row's bytes are given to the instruction as they are in memory, which compilers do only
     // where it does not take a copy of the query; that costs less than a load by itself.
-    __m512i ones(const std::uint8_t* row) const {
+    [[gnu::always_inline]] __m512i ones(const std::uint8_t* row) const {
         if constexpr (kMasked) {
             __m512i difference = query;
             asm("vpternlogq $0x48, %2, %1, %0"  // (query ^ row) & mask
@@ -187,12 +188,49 @@ struct Avx512::Query<64, kMasked> {
     Query(const std::uint8_t* from, std::size_t, const std::uint8_t* counting)
         : part(from, counting) {}
 
-    PackedDistances distances(const std::uint8_t* rows) const {
-        return of_rows(rows, 64, [&](const std::uint8_t* row) { return part.ones(row); });
+    __m512i distances(const std::uint8_t* rows) const {
+        return of_rows(rows, 64, [&](const std::uint8_t* row) { return part.ones(row); })
+            .distances_by_bytes();
     }
 };
 
-// Not an array of parts, which compilers keep in memory.
+// Several parts, the last of which may be shorter: `tail` has its bytes. Not an array, which
+// compilers keep in memory, as they do what is not inlined at once.
+template <bool kMasked, std::size_t kParts>
+struct Parts {
+    Part<kMasked> first;
+    Parts<kMasked, kParts - 1> others;
+
+    Parts(const std::uint8_t* from, const std::uint8_t* counting, __mmask64 tail)
+        : first(from, counting), others(from + 64, kMasked ? counting + 64 : nullptr, tail) {}
+
+    [[gnu::always_inline]] __m512i ones(const std::uint8_t* row, __mmask64 tail) const {
+        const __m512i ones = first.ones(row);
+        return _mm512_add_epi64(ones, others.ones(row + 64, tail));
+    }
+
+    // Says that queries are made here: compilers that know where one was read do so for each row.
+    [[gnu::always_inline]] void hold() {
+        asm("" : "+v"(first.query));
+        others.hold();
+    }
+};
+
+template <bool kMasked>
+struct Parts<kMasked, 1> {
+    __m512i query, mask;
+
+    Parts(const std::uint8_t* from, const std::uint8_t* counting, __mmask64 tail)
+        : query(_mm512_maskz_loadu_epi8(tail, from)),
+          mask(kMasked ? _mm512_maskz_loadu_epi8(tail, counting) : _mm512_setzero_si512()) {}
+
+    [[gnu::always_inline]] __m512i ones(const std::uint8_t* row, __mmask64 tail) const {
+        return ones_per_word<kMasked>(query, _mm512_maskz_loadu_epi8(tail, row), mask);
+    }
+
+    [[gnu::always_inline]] void hold() { asm("" : "+v"(query)); }
+};
+
 template <bool kMasked>
 struct Avx512::Query<128, kMasked> {
     Part<kMasked> first, second;
@@ -200,14 +238,18 @@ struct Avx512::Query<128, kMasked> {
     Query(const std::uint8_t* from, std::size_t, const std::uint8_t* counting)
         : first(from, counting), second(from + 64, kMasked ? counting + 64 : nullptr) {}
 
-    PackedDistances distances(const std::uint8_t* rows) const {
-        return of_rows(rows, 128, [&](const std::uint8_t* row) {
-            const __m512i ones = first.ones(row);
-            return _mm512_add_epi64(ones, second.ones(row + 64));
-        });
+    __m512i distances(const std::uint8_t* rows) const {
+        return of_rows(rows, 128,
+                       [&](const std::uint8_t* row) {
+                           const __m512i ones = first.ones(row);
+                           return _mm512_add_epi64(ones, second.ones(row + 64));
+                       })
+            .distances_by_bytes();
     }
 };
 
+// Signatures of other widths: up to four parts are in registers for eight rows. Wider ones are read
+// with each row: part by part of eight rows, they would not come in order.
 template <bool kMasked>
 struct Avx512::Query<kAnyWidth, kMasked> {
     const std::uint8_t* query;
@@ -217,10 +259,34 @@ struct Avx512::Query<kAnyWidth, kMasked> {
     Query(const std::uint8_t* from, std::size_t width, const std::uint8_t* counting)
         : query(from), bytes(width), mask(counting) {}
 
-    PackedDistances distances(const std::uint8_t* rows) const {
-        return of_rows(rows, bytes, [&](const std::uint8_t* row) {
-            return lanes_of_pair<kAnyWidth, kMasked>(query, row, bytes, mask);
-        });
+    template <std::size_t kParts>
+    __m512i in_registers(const std::uint8_t* rows) const {
+        const std::size_t last = bytes - (kParts - 1) * 64;
+        const __mmask64 tail = last < 64 ? tail_mask(last) : ~__mmask64{0};
+        Parts<kMasked, kParts> parts(query, mask, tail);
+        parts.hold();
+        const auto ones = [&](const std::uint8_t* row)
+                              __attribute__((always_inline)) { return parts.ones(row, tail); };
+        const Sums sums = of_rows(rows, bytes, ones);
+        return kParts <= 3 ? sums.distances_by_bytes() : sums.distances();
+    }
+
+    __m512i distances(const std::uint8_t* rows) const {
+        switch ((bytes + 63) / 64) {
+            case 1:
+                return in_registers<1>(rows);
+            case 2:
+                return in_registers<2>(rows);
+            case 3:
+                return in_registers<3>(rows);
+            case 4:
+                return in_registers<4>(rows);
+        }
+        return of_rows(rows, bytes,
+                       [&](const std::uint8_t* row) {
+                           return lanes_of_pair<kAnyWidth, kMasked>(query, row, bytes, mask);
+                       })
+            .distances();
     }
 };
 

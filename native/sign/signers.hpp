@@ -41,9 +41,9 @@ void normal_simhash(const Source& source, WeightKind kind, const Vocabulary* voc
 // weighted sum is above 0. With `terms_per_part` > 0, a document of more features is signed in
 // parts of about equal length, each with at most that many; `parts[i]` is how many rows document i
 // has. `masks`, unless null, get a row beside each signature: 1 where the sum is not 0. `sums`,
-// unless null, gets bits floats for each document, which is then not cut into parts: those sums over
-// the Euclidean length of the weights, times the square root of `density`, so that their variance
-// is 1.
+// unless null, gets bits floats for each document, which is then not cut into parts: those sums
+// over the Euclidean length of the weights, times the square root of `density`, so that their
+// variance is 1.
 void topsig(const Source& source, WeightKind kind, const Vocabulary* vocabulary, std::size_t bytes,
             std::size_t density, std::uint64_t seed, std::size_t terms_per_part, Work work,
             std::vector<std::int64_t>& parts, std::vector<std::uint8_t>& signatures,

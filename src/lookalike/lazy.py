@@ -38,6 +38,9 @@ class LazyModule:
         self._purpose = purpose
         self._extra = extra
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return LazyModule, (self._name, self._purpose)  # a package goes nowhere; its name does
+
     def __getattr__(self, name: str) -> Any:
         value = getattr(optional_module(self._name, self._purpose, extra=self._extra), name)
         setattr(self, name, value)

@@ -83,13 +83,34 @@ def test_signers_and_indexes_without_masks_refuse(
     la.save_signatures("minhash.lookalike", signer.sign(TEXTS), signer)
     told = refused(["search", "minhash.lookalike", SHORT, "--mask", "yes"], capsys)
     assert told.startswith("--mask yes is for texts signed by TopSig or SimHash, not by minhash")
+    assert main(["search", "minhash.lookalike", SHORT, "--mask", "yes"]) == 2
+    capsys.readouterr()
     blocks = la.BlockIndex(SIGNER.sign(TEXTS), radius=3)
     blocks.signer = SIGNER
     blocks.save("blocks.lookalike")
     (answer,), _ = searched(capsys, "blocks.lookalike", SHORT)
     assert "masked" not in answer
     told = refused(["search", "blocks.lookalike", SHORT, "--mask", "yes"], capsys)
-    assert told.startswith("--mask: an index of blocks finds signatures by bits that all have to")
+    assert told.startswith("--mask yes: this index of blocks finds signatures by bits that all")
+    for options in (["topsig.lookalike"], ["blocks.lookalike"]):
+        arguments = ["search", *options, "--signatures", "topsig.lookalike", "--mask", "yes"]
+        assert "--signatures has none; leave it out" in refused(arguments, capsys)
+
+
+def test_shards_without_masks_compare_all_bits(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = SIGNER.sign(TEXTS)
+    inner = la.ShardedIndex([la.PrefixIndex(rows[50:100]), la.ScanIndex(rows[100:])])
+    index = la.ShardedIndex([la.SliceIndex(rows[:50], 8), inner])
+    index.signer = SIGNER
+    index.save("shards.lookalike")
+    truth = la.ScanIndex(rows).search(SIGNER.sign([SHORT]), 5)
+    (answer,), errors = searched(capsys, "shards.lookalike", SHORT, "-k", "5")
+    assert [one["id"] for one in answer["results"]] == truth.ids[0].tolist()
+    assert SAID not in errors
+    told = refused(["search", "shards.lookalike", SHORT, "--mask", "yes"], capsys)
+    assert told.startswith("--mask yes: this index finds signatures by bits that all")
 
 
 def test_collections_mask_short_texts(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -106,3 +127,10 @@ def test_collections_mask_short_texts(folder: Path, capsys: pytest.CaptureFixtur
     out, errors = capsys.readouterr()
     assert "masked" not in out
     assert SAID not in errors
+    command = ["collection", "search", "docs.db", "--mask", "yes"]
+    told = refused([*command, "doc 7", "--like"], capsys)
+    assert told.startswith("--mask yes is for texts, whose words say which bits count, and")
+    search = ["search", "slices.lookalike", "--mask", "yes"]
+    for asked in ([*command, "--compare"], command, search):
+        told = refused([*asked, SHORT, "--threshold", "0.5"], capsys)
+        assert told.startswith("--mask yes compares some bits, and a --threshold is of all")

@@ -171,6 +171,8 @@ def test_flips_of_texts_and_of_files_are_those_of_python(
         (["slices.index", "text", "--radius", "3", "--first"], "--first goes with"),
         (["flips.index", "text", "--radius", "3", "--flips", "1", "--recall", "1"], "give one of"),
         (["flips.index", "text", "--radius", "3", "--recall", "1.5"], "--recall is 1.5; expected"),
+        (["flips.index", "text", "--radius", "3", "--flips", "9", "--exact"], "--exact wants all"),
+        (["flips.index", "text", "--radius", "3", "--recall", ".9", "--exact"], "wants all; give"),
         (["flips.index", "text", "--radius", "3", "--flips", "-1"], "--flips is -1; expected"),
         (
             ["flips.index", "--signatures", "plain.lookalike", "--radius", "3", "--recall", "0.9"],
@@ -329,6 +331,10 @@ def test_ids_of_the_queries_are_kept_and_runs_are_merged(
     [
         (["typed.runs"], "QUERIES: expected a file of signatures to match, or --compact"),
         (["typed.runs", "--compact", "--first"], "--first does nothing without QUERIES"),
+        (["typed.runs", "--compact", "--radius", "4"], "--radius does nothing without QUERIES"),
+        (["typed.runs", "--compact", "--json"], "--json does nothing without QUERIES"),
+        (["typed.runs", "--compact", "--limit", "4"], "--limit does nothing without QUERIES"),
+        (["typed.runs", "queries.lookalike", "--compact", "--no-append"], "--no-append leaves"),
         (["typed.runs", "--compact"], "typed.runs cannot be read"),
         (["typed.runs", "queries.lookalike", "--no-append"], "without --no-append it is made"),
         (["typed.runs", "plain.lookalike", "--recall", "0.9"], "does nothing with --method blocks"),

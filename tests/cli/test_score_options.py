@@ -109,3 +109,23 @@ def test_evaluate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "--rerank is 2; expected" in refused([*command[:6], "--rerank", "2"], capsys)
     assert "orders" in refused([*command[:6], "--orders", "0"], capsys)
     assert "--tune" in refused([*command[:6], "--tune", "0.9", "--orders", "4"], capsys)
+
+
+def test_exact_reaches_shards_of_prefixes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each has more signatures than are examined unless all are asked for."""
+    rows = np.random.default_rng(5).integers(0, 256, (2600, 16), np.uint8)
+    shards = [la.PrefixIndex(rows[:1300], 2), la.PrefixIndex(rows[1300:], 2)]
+    la.ShardedIndex([la.ShardedIndex(shards[:1]), shards[1]]).save(tmp_path / "shards")
+    np.save(tmp_path / "queries.npy", ~rows[:3])
+    command = ["search", str(tmp_path / "shards"), "--signatures", str(tmp_path / "queries.npy")]
+    for question in (["-k", "3"], ["--radius", "48"]):
+        some, every = (answers(capsys, [*command, *question, *more]) for more in ([], ["--exact"]))
+        assert not any(query["exact"] for query in some)
+        assert all(query["exact"] for query in every)
+        scan = la.ScanIndex(rows)
+        same = scan.search(~rows[:3], 3) if "-k" in question else scan.within(~rows[:3], 48)
+        found = [[one["id"] for one in query["results"]] for query in every]
+        assert found == [ids.tolist() for ids, _ in same]
+        assert any(found)

@@ -84,6 +84,19 @@ def test_bodies_are_unpacked(tmp_path: Path) -> None:
         )
     )
     assert ["Unpacked words." in row["text"] for row in made] == [True] * 3
+    unpacked_before = [
+        ("Content-Encoding: gzip\r\n", body),
+        ("Content-Encoding: br\r\n", b"\r\n" + body),
+        ("Content-Encoding: UTF-8\r\n", body),
+        ("Transfer-Encoding: chunked\r\n", body),
+        ("Transfer-Encoding: chunked\r\nContent-Encoding: gzip\r\n", body),
+        ("Transfer-Encoding: chunked\r\nContent-Encoding: gzip\r\n", gzip.compress(body)),
+        ("Transfer-Encoding: chunked\r\nContent-Encoding: gzip\r\n", chunked),
+        ("Transfer-Encoding: identity\r\nContent-Encoding: gzip\r\n", gzip.compress(body)),
+    ]
+    some = [response("http://a/", data, headers=head) for head, data in unpacked_before]
+    made = rows(crawl(tmp_path / "u.warc.gz", some))
+    assert ["Unpacked words." in row["text"] for row in made] == [True] * len(some)
     broken = [
         response("http://b/1", b"no gzip", headers="Content-Encoding: gzip\r\n"),
         response("http://b/2", b"zz\r\nx", headers="Transfer-Encoding: chunked\r\n"),

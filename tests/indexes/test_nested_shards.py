@@ -38,3 +38,26 @@ def test_settings_are_refused_as_by_one_index() -> None:
 def test_shards_of_shards_are_cut_alike() -> None:
     with pytest.raises(ArgumentError, match="one width"):
         nested(slice_bits=8)
+
+
+def test_numbers_of_shards_end_where_int64_does() -> None:
+    first, second = la.SliceIndex(ROWS[:20], 16), la.SliceIndex(ROWS[20:40], 16)
+    index = la.ShardedIndex([first, second])
+    first.add(ROWS[40:41], [2**63 - 21])
+    assert index.search(ROWS[39:40], 1).ids.tolist() == [[2**63 - 1]]
+    first.add(ROWS[41:42], [2**63 - 20])
+    for ask in (index.search, index.within):
+        with pytest.raises(ArgumentError, match="numbered on up to 9223372036854775808, and"):
+            ask(QUERIES, 1)
+
+
+def test_shards_of_prefixes_are_exact_if_asked() -> None:
+    rows = np.random.default_rng(5).integers(0, 256, (2600, 16), np.uint8)
+    shards = [la.PrefixIndex(rows[:1300], 2), la.PrefixIndex(rows[1300:], 2)]
+    index = la.ShardedIndex([la.ShardedIndex(shards[:1]), shards[1]])
+    expected = la.ScanIndex(rows).within(~rows[:3], 48)
+    assert not index.within(~rows[:3], 48).exact
+    found = index.within(~rows[:3], 48, exact=True)
+    assert found.exact
+    np.testing.assert_array_equal(found.ids, expected.ids)
+    assert len(found.ids)

@@ -64,6 +64,22 @@ def test_pairs_equal_the_oracle_with_every_kernel(
     assert result.exact
 
 
+@pytest.mark.parametrize("masked", [False, True])
+def test_the_largest_distance_of_every_width(kernel: str, masked: bool) -> None:
+    for width in [*range(1, 270), 511, 512, 520]:
+        rows = np.zeros((17, width), np.uint8)
+        rows[np.arange(17), np.arange(17) % width] = 0x81
+        asked = np.full((1, width), 0xFF, np.uint8)
+        masks = {"masks": asked} if masked else {}
+        found = la.ScanIndex(rows).within(asked, 8 * width, **masks)
+        assert found.ids.tolist() == list(range(17)), width
+        assert found.distances.tolist() == [8 * width - 2] * 17, width
+        rows[:] = 0
+        found = la.ScanIndex(rows).within(asked, 8 * width, **masks)
+        assert found.distances.tolist() == [8 * width] * 17, width
+        assert len(la.ScanIndex(rows).within(asked, 8 * width - 1, **masks).ids) == 0, width
+
+
 # Large enough for several tiles, chunks, blocks of queries and threads; see native/scan/.
 LARGE = [
     (300_000, 8, 3, "uniform"),

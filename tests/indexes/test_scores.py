@@ -230,3 +230,12 @@ def test_scores_alone_prove_nothing() -> None:
     for other in (la.ScanIndex(rows), la.ShardedIndex([la.ScanIndex(rows)])):
         with pytest.raises(la.ArgumentError, match="some shards have no scores"):
             la.ShardedIndex([index, other]).search(rows[:1], 2, rerank=0)
+
+
+def test_ids_that_starts_raise_beyond_int64_are_not_lost() -> None:
+    rows = oracle.collection(5, 8, "uniform", 0)
+    high = la.ScanIndex(rows, np.arange(5) + 2**62).search(rows[:2], 2)
+    low = la.ScanIndex(rows).search(rows[:2], 2)
+    assert la.merge_neighbors([low, high], starts=[2**62, 5]).ids.min() >= 2**62
+    with pytest.raises(la.ArgumentError, match="starts has 4611686018427387904, and a shard the"):
+        la.merge_neighbors([low, high], starts=[0, 2**62])

@@ -96,3 +96,23 @@ def test_limits_are_checked(name: str) -> None:
     for value in (0, -1, "many", 1 << 60, None):
         with pytest.raises(la.ArgumentError, match=name):
             la.PageLimits(**{name: value})  # type: ignore[arg-type]
+
+
+def test_addresses_that_are_taken_before_are_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there are many cores, libraries reserve more of them than a page may take memory."""
+    reserved = "import mmap; before = mmap.mmap(-1, 3 << 30, flags=mmap.MAP_PRIVATE); "
+    monkeypatch.setattr(workers, "_COMMAND", reserved + workers._COMMAND)
+    monkeypatch.setattr(workers, "_IDLE", [])
+    long = page("word " * 500_000).encode()
+    (found,) = read_pages([RawPage(long)], ["text"])
+    assert isinstance(found, Page), found
+    for worker in workers._IDLE:
+        worker.end()
+
+
+def test_what_a_library_says_is_cut_short() -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n"
+    (found,) = read_pages([RawPage(head + b"z" * (1 << 20), unpacked=1 << 24)], ["text"])
+    assert isinstance(found, Refused)
+    assert "chunk" in found.reason
+    assert len(found.reason) < 200

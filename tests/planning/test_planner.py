@@ -20,7 +20,7 @@ from lookalike.planning.machine import MachineCosts
 from lookalike.planning.question import BATCH, Option, Question
 from lookalike.planning.scan import pushes, scan_option
 from lookalike.planning.slices import slice_options
-from lookalike.planning.tables import block_options
+from lookalike.planning.tables import block_options, flip_options
 from support import oracle
 from support.planned import COSTS
 
@@ -99,6 +99,18 @@ def test_tables_are_only_for_radii() -> None:
     assert nearest == {"scan", "slices", "prefix"}
     everything = plan(count=1000, bits=8, radius=8)
     assert "blocks" not in {each.index for each in everything.options}
+
+
+def test_a_query_of_a_table_is_paid_for_once() -> None:
+    slow_scan, dear = replace(COSTS, query=9_000.0), replace(COSTS, table_query=9_020.0)
+    asked = Question(1_000_000, 64, radius=3, k=None, recall=0.95)
+    for options in (block_options, flip_options):
+        before, same, after = (
+            [each.microseconds for each in options(asked, costs)]
+            for costs in (COSTS, slow_scan, dear)
+        )
+        assert before == same
+        assert after == pytest.approx([time + 9.0 for time in before])
 
 
 @pytest.mark.parametrize(("count", "shards"), [(MOST_ROWS, 1), (MOST_ROWS + 1, 2), (8 * 10**9, 2)])

@@ -23,6 +23,7 @@ COSTS = MachineCosts(
     top_posting=1.5,
     top_candidate=25.0,
     slice_build=10.0,
+    table_query=20.0,
     bucket=25.0,
     bucket_word=0.5,
     flip_level=12.0,

@@ -19,11 +19,12 @@ from lookalike.cli.arguments import (
 from lookalike.cli.command import add_number, add_switch
 from lookalike.cli.output import say, say_json
 from lookalike.cli.page_options import PAGE_OPTIONS
-from lookalike.compare.methods import NGRAMS
+from lookalike.compare.methods import NGRAMS, Method
 from lookalike.compare.texts import Comparison, DiffPart, MethodVerdict, WordDiff, compare_texts
-from lookalike.corpora.columns import Columns, find_columns
-from lookalike.corpora.lookup import find_documents, read_text
+from lookalike.corpora.columns import Columns, columns_for, find_columns
+from lookalike.corpora.lookup import find_documents, read_document
 from lookalike.errors import ArgumentError, MissingDependencyError, Said
+from lookalike.features.base import reads_links
 from lookalike.features.choice import CHARS_NGRAM, typed_lengths
 from lookalike.features.similarity import MEASURES
 from lookalike.shown import shown, shown_lines
@@ -31,6 +32,8 @@ from lookalike.shown import shown, shown_lines
 _SETTINGS = ("features", "stop_words", "stem")
 
 _MOST_BYTES = 256 << 20
+_PAGE_OR_NOT = {"html": True, "files": False}
+"""The formats of which a file may be one document."""
 _LONGEST_NAME = 200
 
 PURPOSE = "compare two documents: similarities, signatures, shingles, a diff"
@@ -44,6 +47,9 @@ what is shown:
   word n-grams that both documents have, or only one of them; a diff of words. On a terminal the
   diff is coloured; elsewhere, or with NO_COLOR in the environment, deleted words are in [-...-]
   and inserted ones in {+...+}.
+
+  Of web pages (.html, .htm, .xhtml) it is the main text that is compared; --format files takes
+  them as the source they are, --format html takes files of any name for pages.
 
   Similarities and counts are of whole documents of up to 256 MB. The diff stops after some 200
   changes, or a thousand words with nothing in common, and says so.
@@ -121,15 +127,19 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _texts(options: argparse.Namespace) -> list[str]:
+    features = Method.of("minhash", **settings_of(options, only=_SETTINGS)).features
     if options.corpus is None:
         for name in ("rows", "text", "id", "format", "skip_bad", "max_document", *PAGE_OPTIONS):
-            if getattr(options, name):
+            of_files = name == "format" and options.format in _PAGE_OR_NOT
+            if getattr(options, name) and not of_files:
                 raise ArgumentError(
                     Said(name), " goes with --in CORPUS, which is missing; A and B are files"
                 )
-        return [read_text(Path(name), _MOST_BYTES) for name in (options.a, options.b)]
+        page, links = _PAGE_OR_NOT.get(options.format), reads_links(features)
+        names = options.a, options.b
+        return [read_document(Path(one), _MOST_BYTES, page=page, links=links) for one in names]
     corpus = corpus_of([options.corpus], options)
-    columns = find_columns(corpus, options.text, options.id)
+    columns = columns_for(corpus, find_columns(corpus, options.text, options.id), features)
     if options.rows:
         columns = Columns(columns.text, None)
     return find_documents(corpus, columns, [options.a, options.b], skip_bad=options.skip_bad)

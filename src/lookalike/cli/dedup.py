@@ -24,6 +24,7 @@ from lookalike.cli.arguments import (
     settings_of,
 )
 from lookalike.cli.command import add_switch
+from lookalike.cli.dedup_spark import engine_of, run_on_spark
 from lookalike.cli.output import say, say_json, warn, warn_left_out
 from lookalike.cli.page_options import add_filters, filters_of
 from lookalike.cli.progress import progress_bars
@@ -99,6 +100,7 @@ examples:
   lookalike dedup corpus.jsonl --annotate -o annotated.jsonl --keep longest
   lookalike dedup today.jsonl --against yesterday.jsonl -o new.jsonl
   lookalike dedup today.jsonl --against seen.lookalike --save-signatures seen.lookalike -o new.jsonl
+  lookalike dedup --engine spark=spark://HOST:7077 's3a://crawl/*.parquet' -o s3a://crawl-unique
 """
 
 _HELD_BYTES, _HELD_SHARE = 128 << 20, 64
@@ -171,11 +173,22 @@ def _add_work_options(parser: argparse.ArgumentParser) -> None:
         default="cpu",
         help="gpu: a CUDA card looks for the pairs of simhash and topsig (default cpu)",
     )
+    group.add_argument(
+        "--engine",
+        type=engine_of,
+        default=("local", None),
+        metavar="NAME",
+        help="local, or spark[=MASTER]: on a cluster of Apache Spark, such as "
+        "spark=spark://HOST:7077, with addresses such as s3a://...; -o is a new folder",
+    )
 
 
 def run(options: argparse.Namespace) -> None:
     """Run the job, write what was asked for, print the summary."""
     check_settings(options)
+    if options.engine[0] == "spark":
+        run_on_spark(options)
+        return
     check_read_once([*options.input, options.against])
     old = _old(options)
     corpus = corpus_of(options.input, options)

@@ -68,6 +68,10 @@ def flip_settings(options: argparse.Namespace, index: Index) -> dict[str, Any]:
             raise ArgumentError(
                 Said(name), " goes with --radius or --threshold and an index of flips; leave it out"
             )
+        if options.exact and needs_weights(options):
+            raise ArgumentError(
+                Said(name), " finds a part of the matches, and --exact wants all; give one of them"
+            )
         settings[name] = getattr(options, name)
     if options.first:
         if not near or not isinstance(index, BlockIndex | FlipIndex):

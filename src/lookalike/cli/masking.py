@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 
 from lookalike.cli.output import warn
+from lookalike.errors import ArgumentError, Said
+from lookalike.indexes import Index
 from lookalike.signatures.masking import Mask
 
 _CHOICES: dict[str, Mask] = {"auto": "auto", "yes": True, "no": False}
@@ -25,6 +27,35 @@ def chosen_mask(options: argparse.Namespace, whole: bool) -> Mask:
     """Return which texts to mask; by default none where they are to be compared as a `whole`."""
     mask = _CHOICES[options.mask]
     return False if whole and mask == "auto" else mask
+
+
+def without_threshold(options: argparse.Namespace) -> None:
+    """Refuse `--mask yes` with a similarity, of which some bits tell nothing."""
+    if options.mask == "yes" and options.threshold is not None:
+        raise ArgumentError(
+            Said("mask"),
+            " yes compares some bits, and a --threshold is of all: take --radius, or leave one of "
+            "them out",
+        )
+
+
+def expect_masks(options: argparse.Namespace, index: Index) -> None:
+    """Refuse `--mask yes` where there are no words, or an index that compares all bits."""
+    if options.mask != "yes":
+        return
+    without_threshold(options)
+    if options.signatures is not None:
+        raise ArgumentError(
+            Said("mask"),
+            " yes is for texts, whose words decide bits, and --signatures has none; leave it out",
+        )
+    if not index.takes_masks:
+        kinds = "" if index.kind == "sharded" else f" of {index.kind}"
+        raise ArgumentError(
+            Said("mask"),
+            f" yes: this index{kinds} finds signatures by bits that all have to count; make one "
+            "with `lookalike index --kind slices`",
+        )
 
 
 def warn_masked(queries: int) -> None:

@@ -27,10 +27,11 @@ from lookalike.indexes.files import open_with_weights
 from lookalike.shown import counted, shown
 from lookalike.signatures import estimated_similarity
 
-_RECALL = 0.95
+_RECALL, _RADIUS = 0.95, 3
 _ASKED = {
     "method": None, "recall": None, "flips": None, "first": False, "tables": None,
     "duplicates": False, "no_append": False, "batch": None, "chunk": None,
+    "radius": _RADIUS, "limit": DEFAULT_LIMIT, "json": False,
 }  # fmt: skip
 """Options that say how queries are matched, and what they are when nobody has typed them."""
 
@@ -78,7 +79,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="a file of `lookalike sign` or `lookalike index`, or .npy or .npz",
     )
     group = parser.add_argument_group("what is found")
-    add_number(group, "--radius", "most bits that may differ", default=3, metavar="R")
+    add_number(group, "--radius", "most bits that may differ", default=_RADIUS, metavar="R")
     group.add_argument(
         "--method",
         choices=("flips", "blocks"),
@@ -140,6 +141,11 @@ def run(options: argparse.Namespace) -> None:
         SignatureFile(options.file).compact(threads=options.threads)
         _say_compacted(options)
         return
+    if options.compact and options.no_append:
+        raise ArgumentError(
+            Said("no_append"),
+            " leaves COLLECTION as it is, which --compact does not; give one of them",
+        )
     check_folder(options.file)
     check_not_read("COLLECTION", options.file, [options.queries])
     index, weights = open_with_weights(options.queries)

@@ -15,7 +15,7 @@ from lookalike.cli.answers import LONGEST_ID, Found, Lines, Table
 from lookalike.cli.arguments import add_corpus_options, add_threads, add_threshold, radius_of
 from lookalike.cli.command import add_number, add_switch
 from lookalike.cli.flip_options import add_flip_options, flip_settings, needs_weights
-from lookalike.cli.masking import add_mask, chosen_mask, warn_masked
+from lookalike.cli.masking import add_mask, chosen_mask, expect_masks, warn_masked
 from lookalike.cli.origin import Origin, add_origin
 from lookalike.cli.output import warn
 from lookalike.cli.page_options import add_strip_urls
@@ -28,7 +28,6 @@ from lookalike.indexes import (
     Matches,
     Neighbors,
     PrefixIndex,
-    ScanIndex,
     ShardedIndex,
     SliceIndex,
     open_index,
@@ -230,8 +229,7 @@ def _mask(options: argparse.Namespace, index: Index) -> Mask:
     """Return which queries are masked: short texts, unless all of their bits are asked for."""
     of_all_bits = (options.radius, options.threshold, options.expand, options.admit, options.rerank)
     whole = any(option is not None for option in of_all_bits)
-    takes_masks = isinstance(index, ScanIndex | SliceIndex | ShardedIndex)
-    return chosen_mask(options, whole or not takes_masks)
+    return chosen_mask(options, whole or not index.takes_masks)
 
 
 def _looked_up(
@@ -284,6 +282,7 @@ def _settings(options: argparse.Namespace, index: Index, origin: Origin | None) 
         # More than there are is all of them.
         settings["k"] = min(whole_number("k", options.k, at_least=1), max(1, len(index)))
     settings |= flip_settings(options, index)
+    expect_masks(options, index)
     sliced = isinstance(index, SliceIndex) or (
         isinstance(index, ShardedIndex) and bool(index.slice_indexes())
     )
@@ -301,10 +300,12 @@ def _settings(options: argparse.Namespace, index: Index, origin: Origin | None) 
         raise ArgumentError(
             Said("--rerank"), " 0 goes without --in, which compares the documents themselves"
         )
-    if sliced and radius is None:
+    if isinstance(index, PrefixIndex) or (
+        radius is None and isinstance(index, SliceIndex | ShardedIndex)
+    ):
         settings |= {"exact": options.exact, "explain": True, **own}
-    if isinstance(index, PrefixIndex):
-        settings |= {"exact": options.exact, "explain": True}
+    elif isinstance(index, ShardedIndex):
+        settings["exact"] = options.exact
     clustered = isinstance(index, ClusterIndex)
     probe = None if options.probe is None else whole_number("probe", options.probe, at_least=1)
     if probe is not None and (not clustered or radius is not None):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike.collection.versions import Versions
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, Said
 from lookalike.signatures import Signer, as_queries, signer_from_dict
 from lookalike.signatures.masking import Mask, as_mask, sign_masked
 from lookalike.signatures.signer import DocumentSigner
@@ -78,8 +78,10 @@ class Signing:
             texts = texts if len(texts) == len(queries) else None
         if wanted is True and texts is None:
             raise ArgumentError(
-                "mask=True is for texts, whose words say which bits count, and signatures were "
-                "given; leave it out"
+                Said("mask"),
+                Said("=True", " yes"),
+                " is for texts, whose words say which bits count, and signatures were given; leave "
+                "it out",
             )
         found = sign_masked(self.of_texts(), texts, wanted) if wanted and texts else None
         if found is None:

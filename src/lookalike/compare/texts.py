@@ -13,6 +13,7 @@ from lookalike.compare.shingles import SharedShingles, shared_shingles
 from lookalike.features import MEASURES, Words, similarity
 from lookalike.features.choice import FeatureChoice, chosen_names, unit_text
 from lookalike.features.text import Lengths
+from lookalike.pages.marks import without_marks
 from lookalike.signatures import BBitMinHash, hamming
 
 __all__ = [
@@ -138,15 +139,16 @@ def compare_texts(
         for name in METHODS
     ]
     wanted = [one for one in methods if measure in (None, one.measure)]
-    counts = Words().counts([a, b], threads=threads).tolist()
+    texts = without_marks(a), without_marks(b)
+    counts = Words().counts(texts, threads=threads).tolist()
     shingles = shared_shingles(a, b, methods[0].features, examples=examples)
     return Comparison(
         equal=a == b,
-        bytes=(len(a.encode()), len(b.encode())),
+        bytes=(len(texts[0].encode()), len(texts[1].encode())),
         words=(counts[0], counts[1]),
         methods=[_verdict(a, b, one, threads) for one in wanted],
         shingles=shingles,
-        diff=word_diff(a, b) if diff else None,
+        diff=word_diff(*texts) if diff else None,
         containment=_containment(shingles) if measure in (None, "containment") else None,
     )
 

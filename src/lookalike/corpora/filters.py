@@ -75,7 +75,7 @@ class Filters:
         if links < self.min_links:
             return "few links", f"has {links:,} links; at least {self.min_links:,} are wanted"
         if self.language is not None:
-            told = language or detect_language(without_marks(text))
+            told = language or detect_language(text)
             if told not in self.languages:
                 return "other language", f"is in {told or 'no language that can be told'}"
         return None
@@ -178,7 +178,9 @@ class FilteredCorpus(Corpus):
         names = batch.schema.names
         column = batch.column(names.index(self._columns.text))
         strings = text_strings(column, self._columns.text, self.inner).fill_null("")
-        texts = strings.to_pylist()
+        texts = list(map(without_marks, strings.to_pylist()))
+        if self._columns.text == self.marked_text:
+            strings = pa.array(texts, pa.large_string())
         if self.filters.strip_urls and self.filters.min_words:
             strings = pa.array(list(map(without_urls, texts)), pa.large_string())
         words = Words().counts(strings).tolist() if self.filters.min_words else [0] * len(texts)

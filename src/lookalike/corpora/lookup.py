@@ -7,6 +7,7 @@ from pathlib import Path
 
 from lookalike.corpora.base import Corpus, Problems, compute
 from lookalike.corpora.columns import Columns, text_strings
+from lookalike.corpora.page_files import PageFolderCorpus, is_page
 from lookalike.errors import ArgumentError, DocumentError, FileError
 
 _BEGINNING = 8192
@@ -37,6 +38,33 @@ def find_documents(
     what = f"no document whose {columns.id!r} is" if columns.id else "no row"
     shown = f"the first are {', '.join(map(repr, examples))}" if examples else "it is empty"
     raise ArgumentError(f"{corpus.name} has {what} {missing!r} among {rows:,} documents; {shown}")
+
+
+def read_document(
+    path: Path, most_bytes: int, *, page: bool | None = None, links: bool = False
+) -> str:
+    """Return what a file says: the main text of a web page, or all of its text.
+
+    It is a page if its name says so, unless `page` does. With `links` they are marked, as a corpus
+    of pages has them for features that read links.
+    """
+    if not (is_page(path) if page is None else page):
+        return read_text(path, most_bytes)
+    try:
+        with open(path, "rb"):
+            pass
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror or error}") from error
+    corpus = PageFolderCorpus([path], only_pages=True)
+    problems = Problems()
+    column = corpus.marked_text if links else corpus.page_text
+    for batch in corpus.read([column], problems):
+        if len(batch):
+            return str(batch.column(0)[0].as_py())
+    raise DocumentError(
+        f"{problems.examples[0]}; the page is too much for its text to be found: save the text "
+        "that is meant to a file"
+    )
 
 
 def read_text(path: Path, most_bytes: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from lookalike.corpora.page_rows import (
 from lookalike.errors import FileError
 from lookalike.pages.extract import check_installed, detect_language
 from lookalike.pages.limits import PageLimits
+from lookalike.pages.marks import unlinked_text
 from lookalike.pages.page import Page, RawPage, Refused
 
 _CHUNK_FILES = 256
@@ -105,7 +107,7 @@ class PageFolderCorpus(FolderCorpus):
                 return None
             words = text.decode()
             language = detect_language(words)
-            return Page(words, None, language, [], words), len(text)
+            return Page(words, None, language, None, unlinked_text(words)), len(text)
         try:
             data = _read(file, self.max_document)
         except (OSError, FileError, EOFError) as error:
@@ -125,7 +127,9 @@ def _read(file: Path, most: int) -> bytes:
     """Return the first bytes of a file, unpacked, one more than there may be."""
     if compression_of(file) is None:
         with open(file, "rb") as plain:
-            return plain.read(most + 1)
+            # Room is made for all bytes that are asked for, and that costs more than they do.
+            size = os.fstat(plain.fileno()).st_size or most
+            return plain.read(min(size, most) + 1)
     stream, beneath = open_input(file)
     with beneath:
         parts: list[bytes] = []

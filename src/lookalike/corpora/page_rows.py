@@ -13,11 +13,10 @@ from lookalike.corpora.base import UNREADABLE, Corpus, Problems, Rows, chosen_co
 from lookalike.corpora.formats.duck import connection_threads
 from lookalike.pages.limits import PageLimits
 from lookalike.pages.page import FIELDS, Page, RawPage, Refused
-from lookalike.pages.workers import read_pages
 
 MAX_PAGE = 16 << 20
 """Bytes that a page may have unless told otherwise."""
-READING_VERSION = 1
+READING_VERSION = 2
 """Changes when the same pages give other texts: what was read before is read again."""
 
 
@@ -70,6 +69,8 @@ class PageReading:
         pending: deque[Chunk] = deque()
         raw = self._unread(chunks, pending)
         ready: deque[Page | Refused] = deque()
+        from lookalike.pages.workers import read_pages  # starts processes, so not at import
+
         for page in read_pages(raw, wanted, self.limits, threads=connection_threads()):
             ready.append(page)
             while pending and pending[0].unread <= len(ready):
@@ -127,7 +128,8 @@ def _column(name: str, pages: Sequence[Page]) -> Any:
     links = [link for some in values for link in some or ()]
     parts = [pa.array([link[at] for link in links], pa.large_string()) for at in (0, 1)]
     inner = pa.StructArray.from_arrays(parts, names=["url", "text"])
-    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), inner)
+    unknown = np.array([*(links is None for links in values), False])  # of a file that is no page
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32(), mask=unknown), inner)
 
 
 def describe(limits: PageLimits) -> list[Any]:

@@ -52,6 +52,11 @@ def check_target(corpus: Corpus, path: Target, *, annotated: bool, in_place: boo
             Said("in_place=True", "--in-place"),
             " if it is to be replaced",
         )
+    if read is not None and corpus.page_text is not None:
+        raise ArgumentError(
+            f"{path} has web pages, of which the text alone would be written in their place; give "
+            "another name"
+        )
     if read is not None and target != corpus.format:
         raise ArgumentError(
             f"{path} is read as {corpus.format!r} and would be written as {target!r}; give "

@@ -41,7 +41,7 @@ from lookalike.pages.limits import PageLimits
 from lookalike.signatures.files import load_signatures
 from lookalike.suggestions import did_you_mean
 
-__all__ = ["run_job"]
+__all__ = ["run_job", "settings_of"]
 
 _LOOKALIKE_SUFFIX = ".lookalike"
 
@@ -67,7 +67,7 @@ def run_job(
     settings: dict[str, Any],
 ) -> DedupResult:
     """Run a job; see `lookalike.dedup`."""
-    chosen = _settings(settings)
+    chosen = settings_of(settings)
     skip_bad = flag("skip_bad", skip_bad)
     progress = callback("progress", progress)
     _check_device(device, chosen)
@@ -168,7 +168,7 @@ def _steps(job: JobContext, source: Source, old: Source | OldSignatures | None) 
     return conclude(job, outcome)
 
 
-def _settings(given: dict[str, Any]) -> DedupSettings:
+def settings_of(given: dict[str, Any]) -> DedupSettings:
     """Return the settings, by whichever names they were given."""
     named: dict[str, Any] = {}
     for name, value in given.items():

@@ -33,6 +33,7 @@ from lookalike.dedup.write import (
     write_survivors,
 )
 from lookalike.errors import ArgumentError
+from lookalike.pages.marks import without_marks
 
 __all__ = ["DedupCounts", "DedupResult"]
 
@@ -171,11 +172,11 @@ class DedupResult:
 
     def text(self, row: int) -> str:
         """Return the text of a row."""
-        return self.documents.texts[self._new(row)]
+        return without_marks(self.documents.texts[self._new(row)])
 
     def old_text(self, row: int) -> str:
         """Return the text of a row of the old corpus; empty if only its signature is known."""
-        return self.documents.texts[self._old(row)]
+        return without_marks(self.documents.texts[self._old(row)])
 
     def id(self, row: int) -> str | int:
         """Return the id of a row, or its number."""

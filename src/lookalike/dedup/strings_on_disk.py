@@ -13,6 +13,7 @@ from lookalike.corpora.base import pa
 from lookalike.corpora.strings import StringWriter
 from lookalike.dedup.work_folder import WorkFolder, release
 from lookalike.errors import CorruptIndexError
+from lookalike.pages.marks import without_marks
 
 __all__ = ["StringsOnDisk", "TextWriter"]
 
@@ -60,9 +61,12 @@ class StringsOnDisk:
         return np.array_equal(a, b)
 
     def beginning(self, position: int, most: int) -> str:
-        """Return the first bytes of one, at most so many, without a character that was cut."""
+        """Return the first bytes of one, at most so many, without a character that was cut, as
+        people read it: without marks of links.
+        """
         begin, end = self.offsets[position], self.offsets[position + 1]
-        return self._data[begin : min(end, begin + most)].tobytes().decode(errors="ignore")
+        data = self._data[begin : min(end, begin + most)].tobytes()
+        return without_marks(data.decode(errors="ignore"))
 
     @property
     def lengths(self) -> NDArray[np.int64]:

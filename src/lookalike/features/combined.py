@@ -10,8 +10,14 @@ import numpy as np
 from lookalike import _native
 from lookalike.checks import as_array, instance
 from lookalike.errors import ArgumentError, Said
-from lookalike.features.base import FeatureKind, as_features, feature_kind_from_dict
+from lookalike.features.base import (
+    FeatureKind,
+    as_features,
+    feature_kind_from_dict,
+    reads_links,
+)
 from lookalike.features.text_kind import TextKind
+from lookalike.pages.marks import without_marks
 from lookalike.shown import brief
 
 __all__ = ["Combined", "kinds_of"]
@@ -66,8 +72,15 @@ class Combined(TextKind):
                 )
 
     def batch_source(self, batch: _native.Documents, position: int) -> _native.Source:
-        """Return texts as the core reads them, by every kind."""
-        parts = [kind.batch_source(batch, position) for kind in self.kinds]
+        """Return texts as the core reads them, by every kind; marks of links are for those alone
+        that read links.
+        """
+        linked = [reads_links(kind) for kind in self.kinds]
+        plain = _without_marks(batch, position) if any(linked) else batch
+        parts = [
+            kind.batch_source(batch if links else plain, position)
+            for kind, links in zip(self.kinds, linked, strict=True)
+        ]
         return _native.Source.of_kinds(parts, list(self.weights))
 
     def check_lasting(self) -> None:
@@ -108,6 +121,10 @@ class Combined(TextKind):
 def kinds_of(features: FeatureKind) -> tuple[FeatureKind, ...]:
     """Return the kinds that features consist of: themselves, unless they are combined."""
     return features.kinds if isinstance(features, Combined) else (features,)
+
+
+def _without_marks(batch: _native.Documents, position: int) -> _native.Documents:
+    return _native.Documents.from_list(list(map(without_marks, batch.to_list())), position)
 
 
 def _combined(kinds: tuple[FeatureKind, ...], weights: tuple[float, ...]) -> Combined:

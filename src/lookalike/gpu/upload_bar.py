@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -18,7 +19,10 @@ def upload_progress(progress: Progress | bool | None) -> Iterator[Progress | Non
     Where that is no terminal, nothing is drawn.
     """
     if progress is not True:
-        yield callback("progress", progress or None)
+        yield callback("progress", None if progress is False else progress)
+        return
+    if not sys.stderr.isatty():
+        yield None
         return
     console = optional_module("rich.console", "a progress bar", extra="")
     bars = optional_module("rich.progress", "a progress bar", extra="")

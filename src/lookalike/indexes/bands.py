@@ -10,10 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from lookalike import _native
 
-__all__ = ["BandLayout", "BandedPairs", "choose_bands"]
+__all__ = ["LEADERS", "BandLayout", "BandedPairs", "choose_bands"]
 
 RECALL = 0.995
 """Chance at which a pair just at the threshold is to be proposed."""
+
+LEADERS: int = _native.BAND_LEADERS
+"""Of a large group: all are paired with so many, and with so many that follow them."""
 
 _ROWS_AT_A_TIME = 1 << 16
 _PAIRS_AT_A_TIME = 1 << 22

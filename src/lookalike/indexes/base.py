@@ -74,6 +74,11 @@ class Index(ABC):
     def next_id(self) -> int:
         """One more than the largest id there has been."""
 
+    @property
+    def takes_masks(self) -> bool:
+        """Whether queries may have masks, which say which of their bits count."""
+        return False
+
     def living(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         """Return all signatures that have not been removed, and their ids."""
         self._verify_rest()

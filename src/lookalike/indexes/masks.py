@@ -39,10 +39,8 @@ def no_masks(index: Index, masks: object) -> None:
     """Raise if there are masks, of an index that compares whole signatures only."""
     if masks is not None:
         raise ArgumentError(
-            Said("masks are given, and ", "--mask: "),
-            Said(type(index).__name__, f"an index of {index.kind}"),
-            " finds signatures by bits that all have to count; ",
-            Said("use ScanIndex or SliceIndex", "make one with `lookalike index --kind slices`"),
+            f"masks are given, and {type(index).__name__} finds signatures by bits that all have "
+            "to count; use ScanIndex or SliceIndex"
         )
 
 

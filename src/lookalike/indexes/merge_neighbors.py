@@ -125,6 +125,13 @@ def _numbered(
         raise ArgumentError(
             f"there are {len(parts)} results and {len(shifts)} starts; expected one for each"
         )
+    for part, shift in zip(parts, shifts, strict=True):
+        largest = int(part.ids.max(initial=-1))
+        if largest + shift >= 2**63:
+            raise ArgumentError(
+                f"starts has {shift}, and a shard the id {largest}: together beyond int64, which "
+                "ends at 2**63 - 1; ids of your own need no starts"
+            )
     return [
         np.where(part.ids >= 0, part.ids + shift, -1)
         for part, shift in zip(parts, shifts, strict=True)

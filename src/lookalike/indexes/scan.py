@@ -65,6 +65,11 @@ class ScanIndex(Index):
         """One more than the largest id."""
         return self._rows.next_id
 
+    @property
+    def takes_masks(self) -> bool:
+        """Whether queries may have masks: yes."""
+        return True
+
     def __len__(self) -> int:
         return len(self._rows)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import replace
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lookalike import _native
 from lookalike.checks import flag, instances, neighbor_count, thread_count, whole_number
 from lookalike.errors import ArgumentError, CorruptIndexError, Said
 from lookalike.indexes.among import Among, Chosen
@@ -23,9 +23,9 @@ from lookalike.indexes.masks import (
     no_masks,
     without_settings,
 )
-from lookalike.indexes.merging import best_of, merged_matches, nearest_of, padded
-from lookalike.indexes.results import Explanation, Matches, Neighbors, too_many_matches
-from lookalike.indexes.scan import ScanIndex
+from lookalike.indexes.merging import best_of, merged_matches, nearest_of
+from lookalike.indexes.results import Matches, Neighbors, too_many_matches
+from lookalike.indexes.shard_scores import best_of_shards, told_together
 from lookalike.indexes.slices.core_answer import CoreAnswer
 from lookalike.indexes.slices.index import SliceIndex
 from lookalike.indexes.slices.search import Settings, rerank_count, to_search
@@ -94,6 +94,11 @@ class ShardedIndex(Index):
             for shard in self.shards
         )
 
+    @property
+    def takes_masks(self) -> bool:
+        """Whether all that is searched takes queries with masks."""
+        return all(shard.takes_masks for shard in self.shards)
+
     def __copy__(self) -> Self:
         twin = super().__copy__()
         twin.shards = tuple(map(copy, self.shards))
@@ -104,8 +109,13 @@ class ShardedIndex(Index):
         """What is to be added to the ids of each shard; shards may grow."""
         if self.own_ids:
             return [0] * len(self.shards)
-        starts = np.cumsum([0, *(shard.next_id for shard in self.shards)])
-        return [int(start) for start in starts[:-1]]
+        starts = list(accumulate((shard.next_id for shard in self.shards), initial=0))
+        if starts[-1] > 2**63:
+            raise ArgumentError(
+                f"the shards are numbered on up to {starts[-1] - 1}, and int64 ends at 2**63 - 1: "
+                "one was given ids of the caller's, which all shards have to have then"
+            )
+        return starts[:-1]
 
     def _refuse_shared_ids(self) -> None:
         ids = np.sort(np.concatenate([shard._living()[1] for shard in self.shards]))
@@ -189,7 +199,7 @@ class ShardedIndex(Index):
                 return shard.search(rows, most, among=only, threads=share, **own)
 
             found = self._each(ask, threads, self._chosen(among))
-            told = _together(found) if tell else None
+            told = told_together(found) if tell else None
             ids = self._shifted([result.ids for result in found])
             distances = np.concatenate([result.distances for result in found], axis=1)
             proven = all(result.exact for result in found)
@@ -225,12 +235,14 @@ class ShardedIndex(Index):
         found: list[Neighbors] = self._each(ask, threads, self._chosen(among))
         ids = [self._shifted_by(one.ids, by) for one, by in zip(found, self._shifts, strict=True)]
         merged = nearest_masked(ids, found, k, exact=all(one.exact for one in found))
-        return replace(merged, explanation=_together(found)) if explain else merged
+        return replace(merged, explanation=told_together(found)) if explain else merged
 
     def _refuse_masks(self) -> None:
-        """Raise if one of the shards takes no masks."""
+        """Raise if one of the shards takes no masks, in shards of shards too."""
         for shard in self.shards:
-            if not isinstance(shard, ScanIndex | SliceIndex | ShardedIndex):
+            if isinstance(shard, ShardedIndex):
+                shard._refuse_masks()
+            elif not shard.takes_masks:
                 no_masks(shard, self)
 
     def _by_score(
@@ -247,48 +259,15 @@ class ShardedIndex(Index):
 
         Or, if none are to be re-ranked, the best themselves.
         """
-        expand, admit, rerank, _ = settings
-        alone, rerank = not rerank, rerank or k
+        best = settings.rerank or k
 
         def ask(shard: SliceIndex, share: int, only: Chosen | None) -> CoreAnswer:
             parts = to_search(shard._segments, only, shard.next_id)
-            return shard.top(rows, rerank, settings, False, explain, share, parts)
+            return shard.top(rows, best, settings, False, explain, share, parts)
 
         tops: list[CoreAnswer] = self._each(ask, threads, self._chosen(among))
         ids = self._shifted([top.ids for top in tops])
-        distances = np.concatenate([top.distances for top in tops], axis=1)
-        scores = np.concatenate([top.scores for top in tops], axis=1)
-        rest = np.max([top.rest for top in tops], axis=0)
-        order = np.lexsort((ids, -scores), axis=1)
-        if order.shape[1] > rerank:
-            cut = np.take_along_axis(scores, order[:, rerank : rerank + 1], axis=1)[:, 0]
-            rest = np.maximum(rest, cut)
-            order = order[:, :rerank]
-        ids, distances, scores = (
-            np.take_along_axis(array, order, axis=1) for array in (ids, distances, scores)
-        )
-        alive = sum(top.alive for top in tops)
-        merged = CoreAnswer(len(rows), k, alive)
-        slice_bits = shards[0].slice_bits
-        merged.work[:] = np.sum([top.work for top in tops], axis=0)
-        merged.work[4] = expand
-        if alone:
-            merged.ids, merged.distances, merged.scores = ids, distances, scores
-            merged.proven[:] = 0
-        else:
-            merged.ids, merged.distances, merged.scores = nearest_of(ids, distances, k, scores)
-            kth = np.ascontiguousarray(merged.distances[:, -1])
-            _native.slice_proofs(self.bits, slice_bits, expand, admit, rest, kth, merged.proven)
-            merged.proven |= (ids >= 0).sum(axis=1) == alive  # nothing is left to be found
-            merged.work[3] = (ids >= 0).sum(axis=1)
-        explanation: Explanation | None = (
-            merged.explanation(self.bits, slice_bits, k) if explain else None
-        )
-        exact = bool(merged.proven.all())
-        near, far, best = (
-            padded(each, k) for each in (merged.ids, merged.distances, merged.scores)
-        )
-        return Neighbors(near, far, exact, explanation, best)
+        return best_of_shards(tops, ids, k, settings, self.bits, shards[0].slice_bits, explain)
 
     def within(
         self,
@@ -296,24 +275,28 @@ class ShardedIndex(Index):
         radius: SupportsIndex,
         *,
         limit: SupportsIndex = DEFAULT_LIMIT,
+        exact: bool = False,
         among: Among | None = None,
         masks: ArrayLike | None = None,
         threads: SupportsIndex | None = None,
     ) -> Matches:
-        """Return everything within the radius over all shards; exact if all shards are."""
+        """Return everything within the radius over all shards; exact if all shards are.
+
+        With `exact=True` those of prefixes are, too, which otherwise examine a part.
+        """
         rows = as_queries(queries, self.bits)
         most = whole_number("limit", limit, at_least=0)
+        prove = flag("exact", exact)
         options: dict[str, Any] = {"limit": most}
         if masks is not None:
             self._refuse_masks()
             options["masks"] = as_masks(masks, self.bits, len(rows))
-        found = self._each(
-            lambda shard, share, only: shard.within(
-                rows, radius, among=only, threads=share, **options
-            ),
-            threads,
-            self._chosen(among),
-        )
+
+        def ask(shard: Index, share: int, only: Chosen | None) -> Matches:
+            own = {"exact": prove} if isinstance(shard, PrefixIndex | ShardedIndex) else {}
+            return shard.within(rows, radius, among=only, threads=share, **options, **own)
+
+        found: list[Matches] = self._each(ask, threads, self._chosen(among))
         if sum(len(result.ids) for result in found) > most:
             raise too_many_matches(most, radius, len(rows))
         if masks is not None:
@@ -402,17 +385,3 @@ class ShardedIndex(Index):
                 f"{container.path}: the shards cannot be used: {error}; it is damaged"
             ) from error
         self._own_ids = own
-
-
-def _together(results: list[Neighbors]) -> Explanation | None:
-    """Return what all shards did together; None if one of them does not tell."""
-    parts = [result.explanation for result in results if result.explanation]
-    if len(parts) < len(results):
-        return None
-    return Explanation(
-        np.logical_and.reduce([part.exact for part in parts]),
-        *(
-            np.sum([getattr(part, name) for part in parts], axis=0)
-            for name in ("lists", "postings", "candidates", "reranked")
-        ),
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 from collections.abc import Collection
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -21,11 +22,15 @@ _texts = LazyModule("resiliparse.extract.html2text", _PURPOSE, extra="html")
 _archives = LazyModule("fastwarc.warc", "reading WARC", extra="html")
 _languages = LazyModule("resiliparse.parse.lang", "telling languages", extra="html")
 
-_BYTE_ORDER_MARKS = (
+_BEGINNINGS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
+    (b"<\0", "utf-16-le"),
+    (b"\0<", "utf-16-be"),
 )
+"""Byte order marks; and the first tag of a page without one, whose encoding it tells as well."""
+_BEFORE_TAGS = codecs.BOM_UTF8 + codecs.BOM_UTF16_LE + b"\0 \t\r\n"
 _LANGUAGE_CHARACTERS = 1000
 """Of the beginning of a text, from which its language is told: more tells hardly any more."""
 _LEAST_FOR_LANGUAGE = 20
@@ -60,13 +65,27 @@ def read_page(raw: RawPage, wanted: Collection[str]) -> Page:
 def unpack(message: bytes, most: int) -> bytes:
     """Return the body of a message of HTTP as it was before it was sent: not in chunks, nor packed.
 
-    Of more than `most` bytes none is unpacked. Raises `OSError` where the packing is broken,
-    `ValueError` where there is too much.
+    Programs that write crawls have unpacked some bodies already, and left the headers that say
+    otherwise: what is HTML without some of the steps is taken as that. Of more than `most` bytes
+    none is unpacked. Raises `OSError` where the packing is broken, `ValueError` where there is too
+    much.
     """
+    try:
+        return _body(message, "all", most)
+    except OSError:
+        for steps in ("content", "transfer", "none"):
+            with contextlib.suppress(OSError):
+                body = _body(message, steps, most)
+                if body.lstrip(_BEFORE_TAGS).startswith(b"<"):
+                    return body
+        raise
+
+
+def _body(message: bytes, steps: str, most: int) -> bytes:
     record = _archives.WarcRecord()
     record.set_bytes_content(message)
     record.is_http = True
-    record.parse_http(auto_decode="all")
+    record.parse_http(auto_decode=steps)
     body: bytes = record.reader.read(most + 1)
     if len(body) > most:
         raise ValueError(f"it has more than {most:,} bytes when it is unpacked")
@@ -83,14 +102,15 @@ def detect_language(text: str) -> str | None:
 
 
 def _decoded(raw: RawPage) -> str:
-    """Return a page as text: by its byte order mark, its header, its meta tag, or else a guess."""
-    encoding = next(
-        (name for mark, name in _BYTE_ORDER_MARKS if raw.html.startswith(mark)), raw.charset
-    )
-    if not encoding:
+    """Return a page as text: by its first bytes, its header, its meta tag, or else a guess."""
+    encoding = next((name for mark, name in _BEGINNINGS if raw.html.startswith(mark)), None)
+    if encoding is None and raw.charset:
+        # A name that nobody knows says nothing.
+        encoding = _encoding.map_encoding_to_html5(raw.charset, fallback_utf8=False)
+        if encoding and encoding.startswith("utf-16") and raw.html.startswith(b"<"):
+            encoding = None  # of which the second byte would be 0
+    if encoding is None:
         encoding = _encoding.detect_encoding(raw.html, from_html_meta=True)
-    else:
-        encoding = _encoding.map_encoding_to_html5(encoding)
     decoded: str = _encoding.bytes_to_str(raw.html, encoding or "utf-8", errors="replace")
     return decoded
 

@@ -2,7 +2,7 @@
 
 A link is a beginning, its address, a middle, its words, and an end. All marks, and each byte of the
 address, are characters of Unicode's last plane of private use, which no kind of words takes for
-letters: `Words` reads marked text as it reads the text alone.
+letters. Kinds of features that read no links are given the text without them.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ from __future__ import annotations
 import html as entities
 import re
 
-__all__ = ["clean", "has_marks", "marked_text", "split_marks", "without_marks"]
+__all__ = ["clean", "has_marks", "marked_text", "split_marks", "unlinked_text", "without_marks"]
 
 _FIRST = 0x10F100  # and the 255 after it: the bytes of an address
 _BEGIN, _MIDDLE, _END = "\U0010f200", "\U0010f201", "\U0010f202"
-_RESERVED = re.compile("[\U0010f100-\U0010f202]")
+_UNLINKED = "\U0010f203"
+"""Before a text without links that could be taken for HTML: it has a < that is no tag's."""
+_RESERVED = re.compile("[\U0010f100-\U0010f203]")
 _MARKED = re.compile(
     f"{_BEGIN}([\U0010f100-\U0010f1ff]*){_MIDDLE}([^{_BEGIN}-{_END}]*){_END}"
 )  # fmt: skip
@@ -24,13 +26,13 @@ _TO_MARK = {byte: chr(_FIRST + byte) for byte in range(256)}
 
 
 def has_marks(text: str) -> bool:
-    """Return whether a text has marks."""
-    return _BEGIN in text
+    """Return whether a text has marks: it is what a page says, and no page itself."""
+    return _BEGIN in text or text.startswith(_UNLINKED)
 
 
 def without_marks(text: str) -> str:
-    """Return a text without addresses and marks: the words of links stay."""
-    return _MARKED.sub(r"\2", text) if has_marks(text) else text
+    """Return a text without addresses and marks, be it cut off within one: words of links stay."""
+    return _RESERVED.sub("", _MARKED.sub(r"\2", text)) if has_marks(text) else text
 
 
 def clean(text: str) -> str:
@@ -56,11 +58,19 @@ def marked_text(minimal: str, resolved: dict[str, str | None]) -> str:
             address = resolved.get(entities.unescape(found[1])) if found else None
             opened = len(parts)
         elif address is not None:
-            words = " ".join("".join(parts[opened:]).split())
-            parts[opened:] = [_link(address, words)]
+            parts[opened:] = [_link(address, "".join(parts[opened:]))]
             address = None
     parts.append(clean(entities.unescape(minimal[begin:])))
-    return "".join(parts)
+    return _told_apart("".join(parts))
+
+
+def unlinked_text(text: str) -> str:
+    """Return plain text as one with marks, that has no links."""
+    return _told_apart(clean(text))
+
+
+def _told_apart(text: str) -> str:
+    return _UNLINKED + text if "<" in text and _BEGIN not in text else text
 
 
 def _link(url: str, text: str) -> str:
@@ -70,7 +80,7 @@ def _link(url: str, text: str) -> str:
 
 def split_marks(text: str) -> list[str]:
     """Return text, then for each link its address, its words, and the text after it."""
-    parts = _MARKED.split(text)
+    parts = _MARKED.split(text.removeprefix(_UNLINKED))
     for place in range(1, len(parts), 3):
         data = bytes(ord(mark) - _FIRST for mark in parts[place])
         parts[place] = data.decode("utf-8", "replace")

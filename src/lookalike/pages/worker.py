@@ -17,10 +17,13 @@ from typing import Any, BinaryIO
 from lookalike.pages.extract import read_page, unpack
 from lookalike.pages.limits import PageLimits, refusal
 from lookalike.pages.page import RawPage
+from lookalike.shown import shown
 
 __all__ = ["main", "read_frame", "write_frame"]
 
 _LENGTH = 8
+_REASON = 120
+"""Characters of what a library says."""
 
 
 def write_frame(stream: BinaryIO, value: Any) -> None:
@@ -50,16 +53,28 @@ def main() -> None:
     # What a library prints must not be taken for an answer.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
+    reserved = _reserved()
     with contextlib.suppress(EOFError, BrokenPipeError):
         while True:
             limits, wanted, pages = read_frame(sys.stdin.buffer)
-            _answer(answers, PageLimits(**limits), wanted, pages)
+            bounds = PageLimits(**limits)
+            most = reserved + bounds.memory
+            resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
+            _answer(answers, bounds, wanted, pages)
+
+
+def _reserved() -> int:
+    """Return the addresses that are taken before there is a page.
+
+    They are not memory: numerical libraries reserve gigabytes of them where there are many cores.
+    """
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[0]) * resource.getpagesize()
 
 
 def _answer(
     answers: BinaryIO, limits: PageLimits, wanted: list[str], pages: list[tuple[Any, ...]]
 ) -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (limits.memory, resource.RLIM_INFINITY))
     for html, charset, url, unpacked in pages:
         signal.setitimer(signal.ITIMER_PROF, limits.seconds)
         try:
@@ -73,7 +88,8 @@ def _answer(
         except MemoryError:
             found = f"took more than {limits.memory:,} bytes of memory to be parsed"
         except (ValueError, RuntimeError, RecursionError, LookupError, OSError) as error:
-            found = f"cannot be parsed ({type(error).__name__}: {error})"
+            # What the error says may have all of the page in it.
+            found = f"cannot be parsed ({type(error).__name__}: {shown(str(error), _REASON)})"
         signal.setitimer(signal.ITIMER_PROF, 0)
         write_frame(answers, found)
         answers.flush()

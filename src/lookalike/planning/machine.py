@@ -19,7 +19,7 @@ from lookalike.storage import user_cache_folder
 
 __all__ = ["FORMAT", "Access", "MachineCosts", "access_time", "machine_costs"]
 
-FORMAT = 4
+FORMAT = 5
 """To be raised when the meaning of a cost changes: older files are then measured again."""
 
 
@@ -83,6 +83,8 @@ class MachineCosts:
     """A candidate, chosen by its score and re-ranked."""
     slice_build: float
     """An entry of a list, written."""
+    table_query: float
+    """A query of a sorted table, beside its steps."""
     bucket: float
     """A bucket of a sorted table, looked up."""
     bucket_word: float

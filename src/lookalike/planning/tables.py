@@ -94,7 +94,7 @@ def _flips(question: Question, radius: int, costs: MachineCosts) -> Iterator[Opt
             steps = replace(steps, rows=max(steps.rows, (1 + flips) * own))
         # A few are chosen beforehand, at next to no cost; more are put in order by a heap.
         levels = math.log2(flips) if flips > MOST_CHOSEN else 0.0
-        ordered = costs.query + match_cost(question, costs) + costs.flip_level * levels * flips
+        ordered = match_cost(question, costs) + costs.flip_level * levels * flips
         yield Option(
             "flips",
             1e-3 * (ordered + _table_time(question, steps, memory, costs)),
@@ -114,7 +114,7 @@ def _table_time(
     costs: MachineCosts,
     scattered: bool = False,
 ) -> float:
-    """Return the nanoseconds of looking up tables that take so much memory in all.
+    """Return the nanoseconds of a query that looks up tables of so much memory in all.
 
     The first lines of a bucket are asked for in time. A longer one is waited for, every other
     time, until the processor notices that it is read in order, and then read. So are signatures
@@ -133,7 +133,7 @@ def _table_time(
     else:
         row = costs.bucket_word * math.ceil(question.width / 8)
         row += costs.reading_byte * question.width if long else 0.0
-    return steps.buckets * bucket + steps.rows * row
+    return costs.table_query + steps.buckets * bucket + steps.rows * row
 
 
 def _build_seconds(question: Question, costs: MachineCosts) -> float:

@@ -65,7 +65,8 @@ def sign_masked(
         return None
     if not isinstance(signer, TopSig | SimHash):
         raise ArgumentError(
-            Said("mask=True", "--mask yes"),
+            Said("mask"),
+            Said("=True", " yes"),
             " is for texts signed by TopSig or SimHash, not by ",
             signer.said(),
             "; leave it out",

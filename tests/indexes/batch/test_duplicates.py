@@ -120,3 +120,38 @@ def test_ids_are_those_that_were_appended_whoever_came_between(tmp_path: Path) -
     assert matches.ids.tolist() == [13, 14]
     later = la.match_batch(path, batch[:1], 0, append=False)
     assert later.ids.tolist() == [13, 15]
+
+
+@pytest.mark.parametrize("append", [True, False])
+def test_numbers_end_where_int64_does(tmp_path: Path, append: bool) -> None:
+    rows = oracle.collection(6, 8, "uniform", 0)
+    path = tmp_path / "file"
+    la.match_batch(path, rows[:1], ids=[2**63 - 3])
+    found = la.match_batch(path, rows[[1, 1]], append=append, duplicates=True)
+    assert found.ids.tolist() == [2**63 - 2]
+    with pytest.raises(la.ArgumentError, match="int64 ends at"):
+        la.match_batch(path, rows[1:4], append=append, duplicates=True)
+    assert len(la.match_batch(path, rows[:0], append=append)) == 0
+    assert len(SignatureFile(path)) == (3 if append else 1)
+    SignatureFile(path).verify()
+
+
+@pytest.mark.parametrize("method", ["flips", "blocks"])
+@pytest.mark.parametrize("first", [False, True])
+def test_the_limit_is_of_what_is_returned(tmp_path: Path, method: str, first: bool) -> None:
+    """All are near each other: queries have many matches, of which `first` keeps one."""
+    rows = np.zeros((40, 8), np.uint8)
+    rows[:, 0] = 1 << np.arange(40) % 8
+    la.match_batch(tmp_path / "file", rows[:30])
+    given: dict[str, Any] = {"method": method, "first": first, "append": False, "radius": 2}
+    given |= {"file": tmp_path / "file", "queries": rows[30:], "duplicates": True}
+    matches = la.match_batch(**given)
+    assert len(matches.ids) == (10 if first else 10 * 30 + 45)
+    same = la.match_batch(**given, limit=len(matches.ids))
+    assert same.ids.tolist() == matches.ids.tolist()
+    less = len(matches.ids) - 1
+    with pytest.raises(la.ResultTooLargeError, match=f"limit={less} matches .* of 10 queries"):
+        la.match_batch(**given, limit=less)
+    given["duplicates"] = False
+    with pytest.raises(la.ResultTooLargeError, match="limit=9 matches .* of 10 queries"):
+        la.match_batch(**given, limit=9)

@@ -16,8 +16,9 @@ from lookalike.cli.command import Group, Subparsers, command
 from lookalike.collection import Collection, open_collection
 from lookalike.collection.documents import MOST_TEXT_BYTES
 from lookalike.collection.stores.address import parse_address
-from lookalike.corpora.lookup import read_text
+from lookalike.corpora.lookup import read_document
 from lookalike.errors import ArgumentError, Said
+from lookalike.features.base import FeatureKind, reads_links
 
 DATABASE = """\
 DATABASE is the name of an SQLite file, such as docs.db, or the address of a PostgreSQL database,
@@ -60,15 +61,21 @@ def opened(options: argparse.Namespace) -> Collection:
 def add_text(parser: argparse.ArgumentParser, meaning: Group, what: str) -> None:
     """Declare a text: typed, through a pipe or in a file; `meaning` is what else it may be."""
     parser.add_argument("text", nargs="?", metavar="TEXT", help=f"{what}; - reads standard input")
-    meaning.add_argument("--file", metavar="FILE", help="read the text from this file")
+    source = "read the text from this file; of a web page, its main text"
+    meaning.add_argument("--file", metavar="FILE", help=source)
 
 
-def given_text(options: argparse.Namespace) -> str:
-    """Return the text that was typed, or comes through standard input, or is in a file."""
+def given_text(options: argparse.Namespace, docs: Collection) -> str:
+    """Return the text that was typed, or comes through standard input, or is in a file.
+
+    Of a file that is a web page, the main text.
+    """
     if options.file is not None:
         if options.text is not None:
             raise ArgumentError(Said("--file"), " takes the place of TEXT; leave one of them out")
-        return read_text(Path(options.file), MOST_TEXT_BYTES)
+        features = getattr(docs.signer, "features", None)
+        links = isinstance(features, FeatureKind) and reads_links(features)
+        return read_document(Path(options.file), MOST_TEXT_BYTES, links=links)
     typed = typed_text(options)
     return sys.stdin.read() if typed == "-" else typed
 

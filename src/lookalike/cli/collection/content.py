@@ -149,7 +149,7 @@ def _add(options: argparse.Namespace) -> None:
         write = docs.upsert if options.replace else docs.add
         written = write(
             [options.id],
-            None if options.signature else [given_text(options)],
+            None if options.signature else [given_text(options, docs)],
             signatures=given_signature(typed_text(options), docs) if options.signature else None,
             metadata=None if options.metadata is None else [options.metadata],
         )

@@ -20,7 +20,7 @@ from lookalike.cli.collection.action import (
     typed_text,
 )
 from lookalike.cli.command import Subparsers, add_number, add_switch
-from lookalike.cli.masking import add_mask, chosen_mask, warn_masked
+from lookalike.cli.masking import add_mask, chosen_mask, warn_masked, without_threshold
 from lookalike.cli.origin import similarity_by
 from lookalike.cli.output import say, say_json
 from lookalike.collection import Answer
@@ -82,6 +82,7 @@ def _search(options: argparse.Namespace) -> None:
             " shows another similarity than the one by which signatures propose at a --threshold; "
             "leave one of them out",
         )
+    without_threshold(options)
     with opened(options) as docs:
         exclude = []
         query: Any
@@ -95,7 +96,7 @@ def _search(options: argparse.Namespace) -> None:
         elif options.signature:
             query = given_signature(typed_text(options), docs)
         else:
-            query = text = given_text(options)
+            query = text = given_text(options, docs)
         radius = radius_of(options, docs.signer, docs.bits, proposing=options.compare)
         asked: dict[str, Any] = {
             "where": options.where, "exclude": exclude, "explain": options.explain,

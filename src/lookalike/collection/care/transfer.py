@@ -164,7 +164,9 @@ def _batches(corpus: Corpus, columns: _Columns, problems: Problems, size: int) -
     A number that is an id stays what it is in the file, and so does text that looks like a number.
     """
     wanted = [name for name in (columns.id, columns.text, columns.signature) if name is not None]
-    others = [name for name in corpus.columns() if name not in wanted]
+    # A text with marks of links is the text of a page: without them it is no metadata.
+    same = {corpus.page_text} if columns.text == corpus.marked_text else set()
+    others = [name for name in corpus.columns() if name not in {*wanted, *same}]
     once = corpus.page_text is not None  # pages take long, and which can be read may depend on it
     if once and columns.text in corpus.columns():
         plain = _rows(corpus.rows(problems))

@@ -193,11 +193,12 @@ def _page(record: Any, data: bytes, path: Path, place: int, most: int) -> Record
     date = record.record_date
     charset = _CHARSET.search(kind)
     named = charset[1] if charset else None
-    packed = headers.get("Transfer-Encoding") or headers.get("Content-Encoding")
+    steps = [headers.get(name) or "" for name in ("Transfer-Encoding", "Content-Encoding")]
+    packed = any(step.strip().lower() not in ("", "identity") for step in steps)
     page: RawPage | Refused
     if len(data) - begin > most:
         page = Refused(f"has more than {most:,} bytes (max_document)")
-    elif packed and packed.strip().lower() != "identity":
+    elif packed:
         page = RawPage(data, named, url, most)
     else:
         page = RawPage(data[begin:], named, url)

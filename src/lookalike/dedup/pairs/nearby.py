@@ -13,7 +13,7 @@ from lookalike.errors import ResultTooLargeError
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
 from lookalike.indexes.results import as_int64
 
-__all__ = ["NearbyRows"]
+__all__ = ["NearbyRows", "most_pairs", "of_crowds"]
 
 LEADERS = 16
 NEAREST = 32
@@ -21,6 +21,11 @@ _ROWS_AT_A_TIME = 256
 _MATCHES_AT_A_TIME = 1 << 23
 
 Batch = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]
+
+
+def most_pairs(signatures: int, most: int) -> int:
+    """Return how many pairs there may be before those of crowds are left out."""
+    return min(DEFAULT_LIMIT, most * signatures)
 
 
 class NearbyRows:
@@ -48,7 +53,7 @@ class NearbyRows:
         self._rank = rank
         self._radius = radius
         self._most = most
-        self._limit = min(DEFAULT_LIMIT, most * len(signatures), limit or DEFAULT_LIMIT)
+        self._limit = min(most_pairs(len(signatures), most), limit or DEFAULT_LIMIT)
         self._threads = threads
         self._device = device
         self.crowded = 0
@@ -121,11 +126,27 @@ class NearbyRows:
         better = as_int64(ids) < rows
         left, right, distances = as_int64(ids)[better], rows[better], distances[better]
         counts = np.bincount(right - begin, minlength=len(offsets) - 1)
-        crowded = counts > self._most
-        self.crowded += int(crowded.sum())
-        firsts = np.repeat(np.cumsum(counts) - counts, counts)
-        by_distance = np.arange(len(left)) - firsts
-        by_rank = np.empty(len(left), np.int64)
-        by_rank[np.lexsort((left, right))] = by_distance
-        wanted = ~crowded[right - begin] | (by_rank < LEADERS) | (by_distance < NEAREST)
+        wanted, crowded = of_crowds(left, right - begin, counts, counts, self._most)
+        self.crowded += crowded
         return left[wanted], right[wanted], distances[wanted]
+
+
+def of_crowds(
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    known: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    most: int,
+) -> tuple[NDArray[np.bool_], int]:
+    """Return which matches become pairs, and how many rows have too many for all to.
+
+    Row r of `right`, which ascends, has `known[r]` matches here, by (distance, left), and
+    `counts[r]` in all; of more than `most`, the `LEADERS` least `left` and the `NEAREST` nearest
+    become pairs.
+    """
+    crowded = counts > most
+    by_distance = np.arange(len(left)) - np.repeat(np.cumsum(known) - known, known)
+    by_rank = np.empty(len(left), np.int64)
+    by_rank[np.lexsort((left, right))] = by_distance
+    wanted = ~crowded[right] | (by_rank < LEADERS) | (by_distance < NEAREST)
+    return wanted, int(crowded.sum())

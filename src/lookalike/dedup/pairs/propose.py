@@ -20,16 +20,20 @@ from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import Signed
 from lookalike.dedup.work_folder import release
 from lookalike.errors import ResultTooLargeError, Said
-from lookalike.indexes.bands import BandedPairs, choose_bands
+from lookalike.indexes.bands import BandedPairs, BandLayout, choose_bands
 from lookalike.shown import counted
 from lookalike.signatures import hamming
 
 __all__ = [
+    "LARGEST_GROUP",
     "Candidates",
+    "band_warnings",
     "check_pair_count",
+    "crowd_warnings",
     "distances_of_rows",
     "promising",
     "propose_pairs",
+    "row_distances",
     "signature_distances",
 ]
 
@@ -120,16 +124,27 @@ def distances_of_rows(
     job: JobContext, signed: Signed, left: NDArray[np.int64], right: NDArray[np.int64]
 ) -> NDArray[np.int32]:
     """Return the same for pairs of rows."""
-    settings, threads = job.settings, job.threads
+    found = row_distances(job.settings, signed.signatures, left, right, job.threads)
+    release(signed.signatures)
+    return found
+
+
+def row_distances(
+    settings: DedupSettings,
+    signatures: NDArray[np.uint8],
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    threads: int,
+) -> NDArray[np.int32]:
+    """Return the same for pairs of rows of any signatures."""
     found = np.empty(len(left), np.int32)
     if settings.method == "minhash":
-        _native.equal_values_at(signed.signatures, VALUE_BYTES, left, right, threads, found)
+        _native.equal_values_at(signatures, VALUE_BYTES, left, right, threads, found)
         np.subtract(settings.permutations, found, out=found)
     else:
         for begin in range(0, len(left), _AT_A_TIME):
             part = slice(begin, begin + _AT_A_TIME)
-            found[part] = hamming(signed.signatures[left[part]], signed.signatures[right[part]])
-    release(signed.signatures)
+            found[part] = hamming(signatures[left[part]], signatures[right[part]])
     return found
 
 
@@ -187,19 +202,30 @@ def _by_bands(
         release(keys)
         progress.step("propose", (1 + (band + 1) / layout.bands) / 2)
     work.remove("keys")
+    found.warnings += band_warnings(
+        settings, layout, pairs.large_groups, pairs.rows_in_large_groups
+    )
+
+
+def band_warnings(
+    settings: DedupSettings, layout: BandLayout, large_groups: int, rows_in_large_groups: int
+) -> list[str]:
+    """Return what people should know of pairs that were proposed by bands."""
+    warnings = []
     chance = float(layout.chance(settings.threshold))
     if chance < _GOOD_CHANCE:
-        found.warnings.append(
+        warnings.append(
             f"with {settings.permutations} permutations a pair at the threshold is proposed with a "
             f"chance of {chance:.0%} only; more permutations find more"
         )
-    if pairs.large_groups:
-        found.warnings.append(
-            f"{counted(pairs.large_groups, 'group')} of more than {LARGEST_GROUP:,} documents "
-            f"{'shares' if pairs.large_groups == 1 else 'share'} a band "
-            f"of their signatures ({pairs.rows_in_large_groups:,} documents, some in several "
+    if large_groups:
+        warnings.append(
+            f"{counted(large_groups, 'group')} of more than {LARGEST_GROUP:,} documents "
+            f"{'shares' if large_groups == 1 else 'share'} a band "
+            f"of their signatures ({rows_in_large_groups:,} documents, some in several "
             f"groups); in these each document was compared with some others, not with all{_REMEDY}"
         )
+    return warnings
 
 
 def _by_slices(
@@ -221,9 +247,15 @@ def _by_slices(
         left, right = np.minimum(better, worse), np.maximum(better, worse)
         new = right >= signed.first_new
         yield left[new], right[new], distances[new]
-    if rows.crowded:
-        found.warnings.append(
-            f"the signatures of {rows.crowded:,} documents are within {radius} bits of those of "
-            f"more than {LARGEST_GROUP:,} others; each of these was compared with some of them, "
-            f"not with all{_REMEDY}"
-        )
+    found.warnings += crowd_warnings(radius, rows.crowded)
+
+
+def crowd_warnings(radius: int, crowded: int) -> list[str]:
+    """Return what people should know of pairs that were proposed by a radius."""
+    if not crowded:
+        return []
+    return [
+        f"the signatures of {crowded:,} documents are within {radius} bits of those of "
+        f"more than {LARGEST_GROUP:,} others; each of these was compared with some of them, "
+        f"not with all{_REMEDY}"
+    ]

@@ -29,13 +29,18 @@ from lookalike.dedup.read import DocumentTable
 from lookalike.dedup.sign import Signed
 from lookalike.dedup.survivors.cluster import stars
 
-__all__ = ["settle"]
+__all__ = ["ROUNDS", "TIRED", "settle", "unmet_pairs"]
 
 LEADERS = 8
 """Of those that would stay and are like the same one that goes: all are compared with so many."""
 
 ROUNDS = 30
 """Each makes at least one pair, and most end after two or three."""
+
+TIRED = (
+    f"after {ROUNDS} rounds of comparing those that stay, there may still be documents among "
+    "them that are alike; de-duplicate what stays once more"
+)
 
 
 def settle(
@@ -60,7 +65,7 @@ def settle(
         order = order_by(verdict.accepted)
         deciding = order.deciding(verdict.accepted)
         centres = stars(count, deciding, order.best)
-        unmet = _unmet(deciding, centres, order.best, documents.old)
+        unmet = unmet_pairs(deciding, centres, order.best, documents.old)
         unmet = np.setdiff1d(unmet, done, assume_unique=True)
         done = np.union1d(done, unmet)
         left, right = np.divmod(unmet, count)
@@ -77,14 +82,10 @@ def settle(
         )
         if not near.any():
             return verdict
-    tired = (
-        f"after {ROUNDS} rounds of comparing those that stay, there may still be documents among "
-        "them that are alike; de-duplicate what stays once more"
-    )
-    return replace(verdict, warnings=[*verdict.warnings, tired])
+    return replace(verdict, warnings=[*verdict.warnings, TIRED])
 
 
-def _unmet(
+def unmet_pairs(
     pairs: VerifiedPairs,
     centres: NDArray[np.int64],
     rank: NDArray[np.int64],

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike import _native
 from lookalike.dedup.context import JobContext
 from lookalike.dedup.distinct import distinct
 from lookalike.dedup.pairs.propose import Candidates
 from lookalike.dedup.read import DocumentTable
+from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import Signed
 from lookalike.dedup.work_folder import WorkFolder, digest
 from lookalike.features import similarity_pairs, unrounded
@@ -25,6 +27,7 @@ __all__ = [
     "complete_pairs",
     "concatenated",
     "earlier_verdict",
+    "exact_similarities",
     "in_order",
     "most_similar",
     "only_estimated",
@@ -137,37 +140,39 @@ def _verdict(job: JobContext, facts: dict[str, Any]) -> Verdict:
     return Verdict(accepted, rejected, facts["proposed"], facts["compared"], facts["warnings"])
 
 
-def _similarities(
-    job: JobContext,
-    documents: DocumentTable,
+def exact_similarities(
+    settings: DedupSettings,
+    take: Callable[[NDArray[np.int64]], _native.Documents],
+    lengths: NDArray[np.int64],
     left: NDArray[np.int64],
     right: NDArray[np.int64],
-    tell: Callable[[float], None],
+    *,
+    threads: int,
+    tell: Callable[[float], None] = lambda share: None,
 ) -> NDArray[np.float64]:
     """Return the exact similarity of documents, some at a time, so that memory is bounded.
 
-    One that is the threshold, or 1, but for rounding, is returned as that.
+    `take` returns the documents at some positions, `lengths` are the bytes of all. A similarity
+    that is the threshold, or 1, but for rounding, is returned as that.
     """
-    features = job.settings.feature_kind()
-    order = _reading_order(documents.texts.lengths, left, right)
+    features = settings.feature_kind()
+    order = _reading_order(lengths, left, right)
     left, right = left[order], right[order]
     found = np.empty(len(left))
-    for part in _parts(documents.texts.lengths, left, right):
+    for part in _parts(lengths, left, right):
         both = np.concatenate([left[part], right[part]])
         positions, places = np.unique(both, return_inverse=True)
-        some = documents.texts.documents.take(positions)
         half = len(places) // 2
         found[order[part]] = similarity_pairs(
-            job.settings.measure,
-            some,
+            settings.measure,
+            take(positions),
             places[:half],
             places[half:],
             features,
-            threads=job.threads,
+            threads=threads,
         )
-        documents.texts.release()
         tell(part.stop / len(left))
-    return unrounded(found, job.settings.threshold)
+    return unrounded(found, settings.threshold)
 
 
 def only_estimated(
@@ -195,7 +200,20 @@ def compare_documents(
     similarity = np.empty(len(left))
     estimates = job.settings.estimate(distance[estimated])
     similarity[estimated] = unrounded(estimates, job.settings.threshold)
-    similarity[exact] = _similarities(job, documents, left[exact], right[exact], tell)
+
+    def told(share: float) -> None:
+        documents.texts.release()
+        tell(share)
+
+    similarity[exact] = exact_similarities(
+        job.settings,
+        documents.texts.documents.take,
+        documents.texts.lengths,
+        left[exact],
+        right[exact],
+        threads=job.threads,
+        tell=told,
+    )
     return VerifiedPairs(left, right, similarity, distance)
 
 

@@ -13,7 +13,7 @@ from lookalike.dedup.pairs.verify import VerifiedPairs
 from lookalike.dedup.settings import DedupSettings
 from lookalike.shown import counted
 
-__all__ = ["Clusters", "by_first", "cluster_documents", "stars"]
+__all__ = ["Clusters", "by_first", "cluster_documents", "split_warnings", "stars"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +21,10 @@ class Clusters:
     """For each document, the first document of its cluster; itself if it stands alone."""
 
     labels: NDArray[np.int64]
+    split: int = 0
+    """Components that were too large, and became stars."""
+    largest: int = 0
+    """Different documents of the largest of these."""
     warnings: tuple[str, ...] = ()
 
 
@@ -45,18 +49,24 @@ def cluster_documents(
     members = distinct(np.concatenate([pairs.left, pairs.right]))
     sizes = np.bincount(labels[members], minlength=count) if len(members) else np.zeros(count, int)
     large = sizes > settings.max_cluster
-    warnings: tuple[str, ...] = ()
-    if large.any():
+    split, largest = int(large.sum()), int(sizes.max(initial=0))
+    if split:
         in_large = large[labels]
         labels[in_large] = stars(count, pairs[large[labels[pairs.left]]], rank)[in_large]
-        warnings = (
-            f"{counted(int(large.sum()), 'cluster')} grew past {settings.max_cluster:,} different "
-            "documents "
-            f"(the largest to {int(sizes.max()):,}): probably chains, where neighbours are alike "
-            "and the ends are not. They were split, so that each document is alike to the one that "
-            "stands for it. A higher threshold makes shorter chains, clusters that are stars none",
-        )
-    return Clusters(by_first(labels[first], count), warnings)
+    warnings = split_warnings(split, largest, settings.max_cluster)
+    return Clusters(by_first(labels[first], count), split, largest, warnings)
+
+
+def split_warnings(split: int, largest: int, most: int) -> tuple[str, ...]:
+    """Return what people should know of so many components of more than `most` documents."""
+    if not split:
+        return ()
+    return (
+        f"{counted(split, 'cluster')} grew past {most:,} different documents "
+        f"(the largest to {largest:,}): probably chains, where neighbours are alike "
+        "and the ends are not. They were split, so that each document is alike to the one that "
+        "stands for it. A higher threshold makes shorter chains, clusters that are stars none",
+    )
 
 
 def stars(count: int, pairs: VerifiedPairs, rank: NDArray[np.int64]) -> NDArray[np.int64]:

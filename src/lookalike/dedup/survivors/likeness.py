@@ -11,7 +11,7 @@ from lookalike.dedup.pairs.verify import VerifiedPairs, compare_documents, only_
 from lookalike.dedup.read import DocumentTable
 from lookalike.dedup.sign import Signed
 
-__all__ = ["likeness"]
+__all__ = ["known_similarities", "likeness"]
 
 
 def likeness(
@@ -38,7 +38,7 @@ def likeness(
         (np.minimum(one, two) * count + np.maximum(one, two))[differ], return_inverse=True
     )
     left, right = np.divmod(keys, max(1, count))
-    found = _known(pairs, keys, count)
+    found = known_similarities(pairs, keys, count)
     unknown = np.flatnonzero(np.isnan(found))
     others = left[unknown], right[unknown]
     distances = signature_distances(job, signed, *others)
@@ -48,7 +48,9 @@ def likeness(
     return similarity, estimated
 
 
-def _known(pairs: VerifiedPairs, keys: NDArray[np.int64], count: int) -> NDArray[np.float64]:
+def known_similarities(
+    pairs: VerifiedPairs, keys: NDArray[np.int64], count: int
+) -> NDArray[np.float64]:
     """Return the similarity of the pairs left * count + right; NaN for those that are not there."""
     known = pairs.left * count + pairs.right
     places = np.searchsorted(known, keys)

@@ -170,16 +170,16 @@ def match_and_append(
             f"queries have {bits} bits, the signatures of {store.path} {store.bits}; expected the "
             "same"
         )
+    called = store._numbered(len(rows)) if names is None else names
     found = MatchesSoFar(len(rows), one, most, near)
     if own is not None:
         own.match(found)
     chunks = chunks_for(store, len(rows), size, matcher.joins_runs)
     _match(chunks, matcher, found, len(store), hear)
-    first_id = store.largest_id + 1 if names is None else 0
     if keep:
         numbers = np.arange(len(rows)) if names is None else names
-        first_id = store.append(*sorted_run(rows, numbers, workers), number_on=names is None)
-    called = np.arange(len(rows)) + first_id if names is None else names
+        raised = store.append(*sorted_run(rows, numbers, workers), number_on=names is None)
+        called = numbers + raised  # others may have appended meanwhile
     if own is not None:
         own.name(found, called)
     return found.matches(matcher.exact), called

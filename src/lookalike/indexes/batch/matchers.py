@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
+from lookalike.errors import ResultTooLargeError
 from lookalike.indexes.batch.chunks import Chunk, Matcher, MatchesSoFar, Numbers, Signatures
-from lookalike.indexes.results import Matches
+from lookalike.indexes.results import Matches, too_many_matches
 from lookalike.indexes.tables.blocks import BlockIndex
 from lookalike.indexes.tables.flip_sets import MOST_CHOSEN, all_sets, likely_sets
 from lookalike.indexes.tables.flip_tuning import ENOUGH, MOST_FLIPS, flips_expected
@@ -43,11 +44,23 @@ class ByBlocks(Matcher):
         With `first` too: a signature that has found one query may be the only match of another.
         """
         for begin in range(0, len(chunk.ids), _LOOKED_UP):
-            some = slice(begin, begin + _LOOKED_UP)
+            self._look_up(chunk, begin, min(begin + _LOOKED_UP, len(chunk.ids)), found)
+
+    def _look_up(self, chunk: Chunk, begin: int, end: int, found: MatchesSoFar) -> None:
+        """Look up some; with `first` fewer at a time if they match more often than is kept."""
+        most = max(found.limit, found.queries) if found.first else found.limit
+        try:
             matches = self._index.within(
-                chunk.signatures[some], limit=found.limit, threads=self._threads
+                chunk.signatures[begin:end], limit=most, threads=self._threads
             )
-            found.add(matches.ids, chunk.ids[some][_query_of_each(matches)], matches.distances)
+        except ResultTooLargeError:
+            if not found.first:
+                raise too_many_matches(found.limit, found.radius, found.queries) from None
+            middle = (begin + end) // 2  # one alone matches each query once at most
+            self._look_up(chunk, begin, middle, found)
+            self._look_up(chunk, middle, end, found)
+            return
+        found.add(matches.ids, chunk.ids[begin:end][_query_of_each(matches)], matches.distances)
 
 
 class ByFlips(Matcher):

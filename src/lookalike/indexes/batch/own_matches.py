@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from lookalike.errors import ResultTooLargeError
 from lookalike.indexes.all_pairs import pairs_of_rows
+from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.indexes.batch.chunks import Ids, MatchesSoFar, Signatures
+from lookalike.indexes.results import too_many_matches
 
 __all__ = ["OwnMatches"]
 
@@ -23,10 +26,15 @@ class OwnMatches:
     def match(self, found: MatchesSoFar) -> None:
         """Add the matches, with positions in the batch in place of ids, which are not known yet."""
         positions = np.arange(len(self._queries))
-        # The nearest one is the first of its equals, so that others are not needed.
-        pairs = pairs_of_rows(
-            self._queries, positions, self._radius, found.limit, found.first, self._threads
-        )
+        # The nearest one is the first of its equals, so that others are not needed; of the pairs
+        # that are left, one is kept for each query, so that the limit is not of these.
+        most = max(found.limit, DEFAULT_LIMIT) if found.first else found.limit
+        try:
+            pairs = pairs_of_rows(
+                self._queries, positions, self._radius, most, found.first, self._threads
+            )
+        except ResultTooLargeError:
+            raise too_many_matches(most, self._radius, found.queries) from None
         earlier = np.minimum(pairs.left, pairs.right)
         later = np.maximum(pairs.left, pairs.right)
         order = np.lexsort((earlier, pairs.distances, later))

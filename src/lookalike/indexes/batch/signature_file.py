@@ -169,7 +169,7 @@ class SignatureFile:
                 )
             if layout.version == 1:
                 self._give_an_end(descriptor, layout)
-            first = layout.largest_id + 1 if counted else 0
+            first = self._first_number(layout, own) if counted else 0
             names = np.ascontiguousarray(own + first, "<i8")
             file = self._file_of(descriptor)
             run, end = self._write_parts(descriptor, layout, rows, names)
@@ -184,6 +184,21 @@ class SignatureFile:
             # Nothing may fail from here on: it has been appended.
             self._seen = _Seen(file, replace(layout, version=2, runs=(*layout.runs, run), end=end))
         return first
+
+    def _numbered(self, count: int) -> NDArray[np.int64]:
+        """Return the ids that so many signatures would get now, if they had none of their own."""
+        positions = np.arange(count)
+        return positions + self._first_number(self._seen.layout, positions)
+
+    def _first_number(self, layout: Layout, own: NDArray[np.int64]) -> int:
+        """Return what follows the largest id, if ids that are raised by it are still int64."""
+        first = layout.largest_id + 1
+        if first + int(own.max(initial=-1)) >= 2**63:
+            raise ArgumentError(
+                f"the largest id of {self.path} is {layout.largest_id}, and int64 ends at "
+                "2**63 - 1; give the new signatures ids of your own"
+            )
+        return first if len(own) else 0
 
     def compact(self, *, threads: SupportsIndex | None = None) -> None:
         """Merge all runs into one, whole or not at all.

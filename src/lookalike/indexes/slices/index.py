@@ -40,7 +40,7 @@ from lookalike.indexes.slices.change import (
     without_ids,
 )
 from lookalike.indexes.slices.core_answer import CoreAnswer
-from lookalike.indexes.slices.saved import saved_segments
+from lookalike.indexes.slices.saved import described, saved_segments
 from lookalike.indexes.slices.search import (
     Settings,
     nearest_in,
@@ -120,13 +120,7 @@ class SliceIndex(Index):
         width = checked_width(len(rows), rows.bits, slice_bits)
         most = whole_number("memory", memory, at_least=1)
         if wants_lists(len(rows), rows.bits, width):
-            meta = {
-                "index": cls.kind,
-                "slice_bits": width,
-                "bits": rows.bits,
-                "next_id": rows.next_id,
-                "own_ids": ids is not None,
-            }
+            meta = described(cls.kind, width, rows.bits, rows.next_id, ids is not None)
             write_with_lists(target, meta, rows, width, most, thread_count(threads))
         else:
             cls(rows.signatures, width, rows.ids, threads=threads).save(target)
@@ -193,6 +187,11 @@ class SliceIndex(Index):
     def slices(self) -> int:
         """How many slices a signature is cut into."""
         return len(_native.slice_widths(self._bits, self.slice_bits))
+
+    @property
+    def takes_masks(self) -> bool:
+        """Whether queries may have masks: yes."""
+        return True
 
     def __len__(self) -> int:
         return sum(segment.alive for segment in self._segments)
@@ -380,14 +379,8 @@ class SliceIndex(Index):
             return super()._contents()
 
     def _meta(self) -> dict[str, Any]:
-        return {
-            **super()._meta(),
-            "slice_bits": self.slice_bits,
-            "bits": self.bits,
-            "next_id": self._next_id,
-            "own_ids": self._own_ids,
-            "segments": [segment.meta() for segment in self._segments],
-        }
+        own = described(self.kind, self.slice_bits, self.bits, self._next_id, self._own_ids)
+        return {**own, "segments": [segment.meta() for segment in self._segments]}
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         arrays: dict[str, NDArray[Any]] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lookalike.errors import CorruptIndexError
 from lookalike.indexes.slices.change import Segments
@@ -12,7 +12,7 @@ from lookalike.indexes.slices.width import MOST_SLICE_BITS
 if TYPE_CHECKING:
     from lookalike.storage import Container
 
-__all__ = ["Saved", "saved_segments"]
+__all__ = ["Saved", "described", "saved_segments"]
 
 
 class Saved(NamedTuple):
@@ -23,6 +23,17 @@ class Saved(NamedTuple):
     next_id: int
     own_ids: bool
     segments: Segments
+
+
+def described(kind: str, slice_bits: int, bits: int, next_id: int, own_ids: bool) -> dict[str, Any]:
+    """Return what a file says of an index beside its segments."""
+    return {
+        "index": kind,
+        "slice_bits": slice_bits,
+        "bits": bits,
+        "next_id": next_id,
+        "own_ids": own_ids,
+    }
 
 
 def saved_segments(container: Container) -> Saved:

@@ -1,0 +1,31 @@
+"""The same de-duplication on Apache Spark, for what one machine cannot hold.
+
+Functions on DataFrames. Spark shuffles and schedules; what is computed, the core computes, inside
+Arrow batches; and what is decided, the functions of `lookalike.dedup` decide. So the answers are
+those of the local job, row for row, for any number of partitions. PySpark is imported when one of
+them is called.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lookalike.lazy import names_from
+
+if TYPE_CHECKING:
+    from lookalike.spark.job import dedup, pairs
+    from lookalike.spark.result import SparkCounts, SparkDedup
+    from lookalike.spark.search import search
+    from lookalike.spark.signer import fit, sign
+
+__all__ = ["SparkCounts", "SparkDedup", "dedup", "fit", "pairs", "search", "sign"]
+
+__getattr__ = names_from(
+    globals(),
+    {
+        "lookalike.spark.job": ("dedup", "pairs"),
+        "lookalike.spark.result": ("SparkCounts", "SparkDedup"),
+        "lookalike.spark.search": ("search",),
+        "lookalike.spark.signer": ("fit", "sign"),
+    },
+)

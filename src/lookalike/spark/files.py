@@ -1,0 +1,171 @@
+"""Corpora that Spark reads and writes: files, folders and patterns, here or at an address.
+
+What is written is a folder, with a part from each partition. Lines of JSON Lines and text stay as
+they are, byte for byte, as in the local job.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from lookalike.corpora.columns import ID_GUESSES, TEXT_GUESSES
+from lookalike.corpora.formats.names import format_of
+from lookalike.errors import ArgumentError, DocumentError, FileError, Said
+from lookalike.shown import shown
+
+__all__ = ["FORMATS", "SparkCorpus", "session_of"]
+
+FORMATS = ("jsonl", "csv", "tsv", "parquet", "text")
+
+LINE = "lookalike_line"
+_BAD = "lookalike_bad"
+_LINES_LOOKED_AT = 100
+
+
+def session_of(master: str | None) -> Any:
+    """Return a session on a master; without one, that of the surroundings, such as spark-submit."""
+    import os
+    import sys
+
+    from lookalike.checks import optional_module
+
+    sql = optional_module("pyspark.sql", "--engine spark", extra="spark")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = sql.SparkSession.builder.appName("lookalike dedup")
+    try:
+        return (builder if master is None else builder.master(master)).getOrCreate()
+    except Exception as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
+        raise FileError(
+            f"Spark did not start: {shown(reason)}; expected Java 17 (in Debian "
+            "openjdk-17-jre-headless), and a master such as spark://HOST:7077 or local[4]"
+        ) from error
+
+
+@dataclass(frozen=True)
+class SparkCorpus:
+    """A corpus as a frame: with all its columns, or lines beside what is needed of them."""
+
+    frame: Any
+    format: str
+    text: str | None
+    id: str | None
+    bad: int
+
+    @classmethod
+    def read(
+        cls,
+        spark: Any,
+        path: str,
+        *,
+        format: str | None,
+        text: str | None,
+        id: str | None,
+        order: str | None,
+        whole: bool,
+        skip_bad: bool,
+    ) -> SparkCorpus:
+        """Open a corpus. `whole`: lines are not enough, all columns are needed."""
+        format = format or format_of(PurePosixPath(path))  # type: ignore[arg-type]
+        if format not in FORMATS:
+            told = "tells no format" if format is None else f"is {format}"
+            raise ArgumentError(
+                f"{shown(path)} {told}; Spark reads {', '.join(FORMATS)}: say which with --format"
+            )
+        try:
+            if format == "jsonl":
+                lines = spark.read.text(path)
+                return _of_lines(lines, path, text, id, order, whole, skip_bad)
+            frame = _frame(spark, path, format)
+        except Exception as error:
+            if type(error).__module__.startswith("pyspark"):
+                reason = str(error).strip().splitlines()[0]
+                raise FileError(f"{shown(path)} cannot be read: {shown(reason)}") from error
+            raise
+        return cls(frame, format, text, id, 0)
+
+    def write(self, frame: Any, path: str) -> None:
+        """Write rows to a new folder, in the format of the corpus."""
+        try:
+            if LINE in frame.columns:
+                frame.select(LINE).write.text(path)
+            elif self.format == "text" and len(frame.columns) == 1:
+                frame.write.text(path)
+            elif self.format in ("jsonl", "text"):
+                frame.write.json(path)
+            elif self.format == "parquet":
+                frame.write.parquet(path)
+            else:
+                separator = "," if self.format == "csv" else "\t"
+                frame.write.csv(path, header=True, sep=separator)
+        except Exception as error:
+            if type(error).__module__.startswith("pyspark"):
+                reason = str(error).strip().splitlines()[0]
+                raise FileError(f"{shown(path)} cannot be written: {shown(reason)}") from error
+            raise
+
+
+def _frame(spark: Any, path: str, format: str) -> Any:
+    if format == "text":
+        return spark.read.text(path).withColumnRenamed("value", "text")
+    if format == "parquet":
+        return spark.read.parquet(path)
+    separator = "," if format == "csv" else "\t"
+    return spark.read.csv(path, header=True, sep=separator, multiLine=True, escape='"')
+
+
+def _of_lines(
+    lines: Any,
+    path: str,
+    text: str | None,
+    id: str | None,
+    order: str | None,
+    whole: bool,
+    skip_bad: bool,
+) -> SparkCorpus:
+    """Return a corpus of JSON Lines: each line with the fields that are needed of it."""
+    from pyspark.sql import functions as sql
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    lines = lines.where("trim(value) <> ''")
+    names: dict[str, None] = {}
+    for row in lines.limit(_LINES_LOOKED_AT).collect():
+        try:
+            found = json.loads(row.value)
+        except ValueError:
+            continue
+        names |= dict.fromkeys(found) if isinstance(found, dict) else {}
+    text = text or next((one for one in TEXT_GUESSES if one in names), None)
+    if text is None and len(names) == 1:
+        text = next(iter(names))
+    id = id or next((one for one in ID_GUESSES if one in names), None)
+    if text is None:
+        raise ArgumentError(
+            f"{shown(path)} has the columns {', '.join(map(shown, names))}; say which one has the "
+            "text with --text COLUMN"
+        )
+    wanted = list(names) if whole else [text, id, order]
+    fields = [
+        StructField(name, StringType())
+        for name in dict.fromkeys(name for name in (*wanted, text, id, order) if name is not None)
+    ]
+    schema = StructType([*fields, StructField(_BAD, StringType())])
+    how = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _BAD}
+    parsed = lines.select(
+        sql.col("value").alias(LINE), sql.from_json("value", schema, how).alias("row")
+    )
+    is_bad = sql.col(f"row.{_BAD}").isNotNull() | sql.col("row").isNull()
+    bad = parsed.where(is_bad).count()
+    if bad and not skip_bad:
+        raise DocumentError(
+            f"{shown(path)} has {bad:,} lines that are no objects of JSON; mend them, or leave "
+            "them out with ",
+            Said("--skip-bad"),
+        )
+    kept = parsed.where(~is_bad)
+    columns = [sql.col(f"row.`{field.name}`").alias(field.name) for field in fields]
+    frame = kept.select(*([] if whole else [LINE]), *columns)
+    return SparkCorpus(frame, "jsonl", text, id, bad)

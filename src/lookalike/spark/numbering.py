@@ -1,0 +1,111 @@
+"""The order of rows: a DataFrame has none, a corpus has. Row numbers are those of the local job.
+
+Rows are in the order of the files that they are read from, by path, and in each file as they stand
+there; rows that come from no file are in the order of partitions. Spark reads pieces of files in
+any order, and tells of each row the file and the byte at which its piece begins; so each piece is
+counted once, and what comes before it is known afterwards. Nothing is shuffled for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.errors import DocumentError
+
+__all__ = ["Numbering", "Piece", "numbered_columns", "pieces_of"]
+
+Piece = tuple[str, int, int]
+"""File, first byte, partition."""
+
+_FILE, _START, KEY = "lookalike_file", "lookalike_start", "lookalike_key"
+_ROW_BITS = 33
+"""Of Spark's numbers of rows; those above are the partition's. Of the frame, that is: a task may
+have another number, if it works on several frames.
+"""
+
+
+def numbered_columns(frame: Any, columns: list[Any]) -> Any:
+    """Return columns of a frame, with what tells where each row comes from at their end."""
+    from pyspark.sql import functions
+
+    return frame.select(
+        *columns,
+        functions.input_file_name().alias(_FILE),
+        functions.input_file_block_start().alias(_START),
+        functions.monotonically_increasing_id().alias(KEY),
+    )
+
+
+def pieces_of(batches: Iterator[Any]) -> Iterator[tuple[Piece, int, Any, int]]:
+    """Yield batches of `numbered_columns`, cut so that each has rows of one piece, with the piece,
+    the number of the first row in it, and Spark's number of that row.
+    """
+    piece, row = None, 0
+    for batch in batches:
+        if not len(batch):
+            continue
+        files, starts = batch.column(_FILE), batch.column(_START)
+        bounds = [0, len(batch)]
+        if files[0] != files[len(batch) - 1] or starts[0] != starts[len(batch) - 1]:
+            coded = files.dictionary_encode().indices.to_numpy()
+            changes = np.diff(coded) | np.diff(starts.to_numpy())
+            bounds = [0, *(np.flatnonzero(changes) + 1).tolist(), len(batch)]
+        content = batch.drop_columns([_FILE, _START, KEY])
+        key = batch.column(KEY)[0].as_py()
+        for begin, end in pairwise(bounds):
+            here = (files[begin].as_py() or "", starts[begin].as_py(), key >> _ROW_BITS)
+            if here != piece:
+                piece, row = here, 0
+            yield here, row, content.slice(begin, end - begin), key + begin
+            row += end - begin
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """The number of the first row of each piece, and how many rows there are in it."""
+
+    firsts: dict[Piece, int]
+    """In ascending order."""
+    counts: dict[Piece, int]
+    keys: dict[Piece, int]
+    """Spark's numbers of the first rows."""
+
+    @classmethod
+    def of(cls, counts: dict[Piece, int], keys: dict[Piece, int]) -> Numbering:
+        """Return the numbering of pieces that have so many rows."""
+        firsts, total = {}, 0
+        for piece in sorted(counts, key=lambda piece: (unquote(piece[0]), *piece)):
+            firsts[piece] = total
+            total += counts[piece]
+        return cls(firsts, counts, keys)
+
+    def keys_of(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return Spark's numbers of rows."""
+        firsts = np.array(list(self.firsts.values()), np.int64)
+        keys = np.array([self.keys[piece] for piece in self.firsts], np.int64)
+        at = np.searchsorted(firsts, positions, side="right") - 1
+        return keys[at] + positions - firsts[at]
+
+    def __len__(self) -> int:
+        return sum(self.counts.values())
+
+    def first(self, piece: Piece, row: int, count: int) -> int:
+        """Return the number of a row of a piece, of which there are `count` from there on.
+
+        Rows that were not there when they were counted are an error: whoever reads the corpus again
+        has to find the same.
+        """
+        if row + count > self.counts.get(piece, 0):
+            raise DocumentError(
+                f"{piece[0] or 'the DataFrame'} has other rows than when it was read first; "
+                "expected the same rows in the same order each time: say order=COLUMN, or write "
+                "it to files and read these"
+            )
+        return self.firsts[piece] + row

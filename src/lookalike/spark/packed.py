@@ -1,0 +1,133 @@
+"""Arrays in rows: thousands of records travel as one binary value, so that a row costs little.
+
+A record is an element of a NumPy array with named fields. Spark sees the bucket that it goes to,
+what kind it is, and bytes.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.corpora.base import pa
+
+__all__ = [
+    "PACKED",
+    "Batches",
+    "arrays_of",
+    "binary",
+    "gathered",
+    "map_arrow",
+    "packed",
+    "shuffled",
+    "table_of",
+]
+
+Batches = Iterator[Any]
+"""Record batches, of one partition."""
+
+PACKED = "bucket int, kind int, data binary"
+
+_BYTES_A_ROW = 1 << 16
+"""Of records in a row; more would make large batches, few would make rows dear."""
+
+
+def map_arrow(frame: Any, function: Callable[[Batches], Iterable[Any]], schema: Any) -> Any:
+    """Return `frame.mapInArrow(...)`; PySpark warns of each new pandas, which has no part in it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        return frame.mapInArrow(function, schema)
+
+
+def table_of(batches: Batches) -> Any | None:
+    """Return all rows of a partition; None if there are none."""
+    parts = [batch for batch in batches if len(batch)]
+    return pa.Table.from_batches(parts) if parts else None
+
+
+def shuffled(frame: Any, buckets: int) -> Any:
+    """Return packed rows by bucket: a partition each."""
+    return frame.repartitionById(buckets, "bucket")
+
+
+def packed(records: NDArray[Any], buckets: NDArray[np.integer[Any]], kind: int) -> Batches:
+    """Yield records as packed rows, each in its bucket; they are sorted by it."""
+    if not len(records):
+        return
+    # Short numbers are sorted digit by digit, and 16 bytes are copied as one number.
+    short = buckets.astype(np.uint16) if int(buckets.max()) < 1 << 16 else buckets
+    order = np.argsort(short, kind="stable")
+    buckets = buckets[order]
+    if records.dtype.itemsize == np.dtype(np.complex128).itemsize:
+        records = records.view(np.complex128)[order].view(records.dtype)
+    else:
+        records = records[order]
+    most = max(1, _BYTES_A_ROW // records.dtype.itemsize)
+    begins = np.flatnonzero(np.diff(buckets, prepend=-1))
+    sizes = np.diff(begins, append=len(records))
+    pieces = -(-sizes // most)
+    number = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    begins = np.repeat(begins, pieces) + number * most
+    ends = np.append(begins[1:], len(records))
+    bucket = buckets[begins].astype(np.int32)
+    for some in _below(ends * records.dtype.itemsize):
+        first, last = begins[some][0], ends[some][-1]
+        offsets = (np.append(begins[some], last) - first) * records.dtype.itemsize
+        yield pa.record_batch(
+            {
+                "bucket": pa.array(bucket[some]),
+                "kind": pa.array(np.full(len(offsets) - 1, kind, np.int32)),
+                "data": _binary(records[first:last], offsets),
+            }
+        )
+
+
+def _below(ends: NDArray[np.int64]) -> Iterator[slice]:
+    """Cut rows, of which these are the ends, into batches far from the 2 GB that Arrow allows."""
+    parts = ends >> 26
+    bounds = np.flatnonzero(np.diff(parts, prepend=-1, append=-1))
+    for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        yield slice(begin, end)
+
+
+def _binary(records: NDArray[Any], offsets: NDArray[np.int64]) -> Any:
+    data = pa.py_buffer(np.ascontiguousarray(records).view(np.uint8))
+    ends = pa.py_buffer(offsets.astype(np.int32))
+    return pa.Array.from_buffers(pa.binary(), len(offsets) - 1, [None, ends, data])
+
+
+def binary(array: NDArray[Any]) -> Any:
+    """Return an array as the value of one row."""
+    return pa.array([np.ascontiguousarray(array).tobytes()], pa.binary())
+
+
+def arrays_of(column: Any) -> Iterator[bytes]:
+    """Yield the bytes of each row of a binary column."""
+    for value in column:
+        yield value.as_py()
+
+
+def gathered(batches: Batches, dtype: Any) -> dict[int, NDArray[Any]]:
+    """Return all records of a partition, by kind; `dtype` gives that of each kind."""
+    found: dict[int, list[bytes]] = {}
+    for batch in batches:
+        kinds = batch.column("kind").to_numpy()
+        data = batch.column("data")
+        for kind in np.unique(kinds).tolist():
+            mine = data if (kinds == kind).all() else data.filter(pa.array(kinds == kind))
+            found.setdefault(kind, []).append(_bytes_of(mine))
+    return {
+        kind: np.frombuffer(b"".join(parts), dtype[kind] if isinstance(dtype, dict) else dtype)
+        for kind, parts in found.items()
+    }
+
+
+def _bytes_of(column: Any) -> bytes:
+    """Return the bytes of all rows, one after the other."""
+    _, offsets, data = column.buffers()
+    ends = np.frombuffer(offsets, np.int32)[[column.offset, column.offset + len(column)]]
+    return bytes(memoryview(data)[ends[0] : ends[1]]) if data is not None else b""

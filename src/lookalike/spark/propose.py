@@ -1,0 +1,213 @@
+"""Step 4, propose, on Spark: which pairs of signatures are worth a look?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lookalike.dedup.pairs.nearby import most_pairs
+from lookalike.dedup.pairs.propose import LARGEST_GROUP, band_warnings, crowd_warnings
+from lookalike.dedup.settings import DedupSettings
+from lookalike.indexes.bands import choose_bands
+from lookalike.spark import bands, nearby
+from lookalike.spark.packed import PACKED, map_arrow, shuffled
+from lookalike.spark.work import SparkWork
+
+__all__ = ["Proposed", "SignedTable", "propose_by_bands", "propose_by_radius"]
+
+_ENTRIES_A_TASK = 4_000_000
+_SIGNATURES_A_BLOCK, _MOST_BLOCKS = 8192, 64
+_SIGNATURES_A_BUCKET = 1 << 20
+_PAIRS = "left long, right long"
+_NUMBERED = "partition int, group int, nth long, position long, keys binary"
+_PLACED = "bucket int, group int, block int, place long, position long, keys binary"
+
+
+@dataclass(frozen=True, eq=False)
+class SignedTable:
+    """Signatures, and what is needed to read them."""
+
+    table: Any
+    """See `lookalike.spark.signing.SIGNED`."""
+    numbering: Any
+    copies: Any
+    """Positions of texts that have come before."""
+    originals: Any
+    """First of equal texts; see `lookalike.spark.equals.EQUALS`."""
+    rule: str
+    documents: int
+
+    def columns(self, *names: str) -> Any:
+        """Return the table without what is not needed."""
+        return self.table.select("file", "start", "partition", "row", "count", *names)
+
+
+@dataclass(frozen=True, eq=False)
+class Proposed:
+    """Pairs of positions, `left` and `right`, each once."""
+
+    pairs: Any
+    warnings: list[str]
+
+
+def propose_by_bands(work: SparkWork, settings: DedupSettings, signed: SignedTable) -> Proposed:
+    """Return the pairs of MinHash signatures that share a band; see `lookalike.spark.bands`."""
+    layout = choose_bands(settings.permutations, settings.threshold)
+    buckets = max(work.cores, -(-signed.documents * layout.bands // _ENTRIES_A_TASK))
+    reads = layout, signed.numbering, signed.copies, signed.rule
+    table = signed.columns("values", "enough", "signatures")
+    entries = map_arrow(table, bands.send_bands(*reads, buckets), PACKED)
+    met = work.keep(map_arrow(shuffled(entries, buckets), bands.meet_bands(buckets), PACKED))
+    told = [
+        np.frombuffer(row.data, bands.LARGE_KEY)
+        for row in met.where(f"kind = {bands.LARGE}").select("data").toLocalIterator()
+    ]
+    pairs = met.where(f"kind = {bands.PAIRS}")
+    found = np.concatenate(told) if told else np.empty(0, bands.LARGE_KEY)
+    if len(found):
+        large = bands.LargeGroups(found)
+        rows = map_arrow(table, bands.large_rows(*reads, work.send(large)), bands.LARGE_ROWS)
+        pairs = pairs.union(_large_pairs(work, signed, layout.bands, large, rows, buckets))
+    warnings = band_warnings(settings, layout, len(found), int(found["size"].sum()))
+    distinct = map_arrow(shuffled(pairs, buckets), bands.distinct_pairs, _PAIRS)
+    return Proposed(work.keep(distinct), warnings)
+
+
+def _large_pairs(
+    work: SparkWork,
+    signed: SignedTable,
+    band_count: int,
+    large: bands.LargeGroups,
+    rows: Any,
+    buckets: int,
+) -> Any:
+    """Return the pairs of large groups, packed: rows by rank, cut into blocks over all workers."""
+    from pyspark.sql import functions as sql
+
+    rows = _with_best(signed, rows)
+    count = int(large.sizes.sum())
+    parts = max(work.cores, -(-count // (64 * bands.BLOCK)))
+    order = ("group", "value", "best")
+    by_rank = rows.repartitionByRange(parts, *order).sortWithinPartitions(*order)
+    by_rank = by_rank.select(sql.spark_partition_id().alias("partition"), "*")
+    by_rank = work.keep(map_arrow(by_rank, bands.number_rows, _NUMBERED))
+    counts = by_rank.groupBy("partition", "group").count().collect()
+    before: dict[tuple[int, int], int] = {}
+    seen: dict[int, int] = {}
+    for row in sorted(counts):
+        before[row.partition, row.group] = seen.get(row.group, 0)
+        seen[row.group] = seen.get(row.group, 0) + row["count"]
+    places = work.send((before, large.sizes))
+    placed = map_arrow(by_rank, bands.send_blocks(places, parts), _PLACED)
+    pairing: Callable[[Any], Any] = bands.pair_blocks(band_count, work.send(large), buckets)
+    return map_arrow(shuffled(placed, parts), pairing, PACKED)
+
+
+def propose_by_radius(work: SparkWork, settings: DedupSettings, signed: SignedTable) -> Proposed:
+    """Return the pairs of signatures within the radius; see `lookalike.spark.nearby`."""
+    from pyspark.sql import functions as sql
+
+    radius = settings.radius or 0
+    select = nearby.signature_rows(signed.numbering, signed.copies, signed.rule)
+    table = signed.columns("values", "enough", "signatures")
+    rows = _with_best(signed, map_arrow(table, select, nearby.SIGNATURES))
+    rows = work.keep(rows)
+    first = sql.min(sql.struct("value", "best", "position")).alias("leader")
+    leaders = work.keep(rows.groupBy("signature").agg(first).select("signature", "leader.*"))
+    names = leaders.select(sql.col("signature"), sql.col("position").alias("leader"))
+    equal = rows.join(names, "signature").where("position <> leader")
+    equal = equal.select(
+        sql.least("position", "leader").alias("left"),
+        sql.greatest("position", "leader").alias("right"),
+    )
+    equal = work.keep(equal)
+    limit = most_pairs(rows.count(), LARGEST_GROUP)
+    count, bits = leaders.count(), settings.signer().bits
+    bounds = nearby.slice_bounds(bits, radius, count)
+    found = work.keep(_matches(work, leaders, count, radius, bounds, LARGEST_GROUP))
+    if bounds is not None and found.where("found < 0").limit(1).count():
+        bounds = None  # too many are near: whole blocks of them, and by blocks they are compared
+        found = work.keep(_matches(work, leaders, count, radius, bounds, LARGEST_GROUP))
+    facts = found.agg(sql.sum("found").alias("found"), sql.sum("left_out").alias("left_out"))
+    total = facts.first()
+    pairs = (
+        sql.least("worse", "better").alias("left"),
+        sql.greatest("worse", "better").alias("right"),
+    )
+    if (total.found or 0) + equal.count() <= limit:
+        if total.left_out:  # all of them fit, so none is left out
+            found = _matches(work, leaders, count, radius, bounds, None)
+        return Proposed(work.keep(equal.union(found.select(*pairs))), [])
+    merged = map_arrow(found.repartition(_parts(work), "worse"), nearby.merge_matches, _PAIRS)
+    merged = work.keep(merged)
+    crowded = -(merged.where("left < 0").agg(sql.sum(sql.col("left") + 1)).first()[0] or 0)
+    some = equal.union(merged.where("left >= 0"))
+    return Proposed(work.keep(some), crowd_warnings(radius, crowded))
+
+
+def _parts(work: SparkWork) -> int:
+    return max(work.cores, int(work.spark.conf.get("spark.sql.shuffle.partitions")))
+
+
+def _matches(
+    work: SparkWork, leaders: Any, count: int, radius: int, bounds: Any, most: int | None
+) -> Any:
+    """Return what is within the radius of each, by slices if there are bounds of them, else by
+    comparing blocks with blocks.
+    """
+    from pyspark.sql import functions as sql
+
+    if bounds is not None:
+        buckets = max(1, -(-count // _SIGNATURES_A_BUCKET))
+        names = ("position", "value", "best", "signature")
+        schema = f"task int, {nearby.SIGNATURES}"
+        dealt = map_arrow(leaders.select(*names), nearby.deal_slices(bounds, buckets), schema)
+        tasks = buckets * (len(bounds) - 1)
+        compare = nearby.compare_slices(radius, bounds, buckets, most)
+        return map_arrow(dealt.repartitionById(tasks, "task"), compare, nearby.MATCHES)
+    blocks = min(_MOST_BLOCKS, max(2, -(-count // _SIGNATURES_A_BLOCK)))
+    block = sql.pmod(sql.xxhash64("position"), sql.lit(blocks)).cast("int")
+    every = sql.explode(sql.sequence(sql.lit(0), sql.lit(blocks - 1))).alias("other")
+    low, high = sql.least("block", "other"), sql.greatest("block", "other")
+    # Of a triangle of tasks: those with the higher block h begin at h * (h + 1) / 2.
+    task = (sql.expr("greatest(block, other) * (greatest(block, other) + 1) div 2") + low).cast(
+        "int"
+    )
+    dealt = leaders.select("*", block.alias("block")).select("*", every)
+    dealt = dealt.select(
+        task.alias("task"),
+        (low == high).alias("alone"),
+        "block",
+        "position",
+        "value",
+        "best",
+        "signature",
+    )
+    tasks = blocks * (blocks + 1) // 2
+    compare = nearby.compare_blocks(radius, most)
+    return map_arrow(dealt.repartitionById(tasks, "task"), compare, nearby.MATCHES)
+
+
+def _with_best(signed: SignedTable, rows: Any) -> Any:
+    """Return rows of which the first of equal texts stands as high as the best of them."""
+    from pyspark.sql import functions as sql
+
+    if signed.rule == "first":
+        return rows
+    better = signed.originals.select(
+        sql.col("first").alias("position"),
+        sql.col("best").alias("better"),
+        sql.col("best_value").alias("better_value"),
+    )
+    joined = rows.join(better, "position", "left")
+    return joined.select(
+        *(
+            sql.coalesce({"value": "better_value", "best": "better"}[name], name).alias(name)
+            if name in ("value", "best")
+            else name
+            for name in rows.columns
+        )
+    )

@@ -1,0 +1,91 @@
+"""What a job on Spark has found: frames, and how many of what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from lookalike.dedup.settings import DedupSettings
+
+if TYPE_CHECKING:
+    from lookalike.spark.rows import ResultRows
+
+__all__ = ["SparkCounts", "SparkDedup"]
+
+
+@dataclass(frozen=True)
+class SparkCounts:
+    """How many of what; as the local job counts, but for `compared_pairs`."""
+
+    documents: int
+    kept: int
+    exact_duplicates: int
+    clusters: int
+    """With two or more documents."""
+    largest_cluster: int
+    without_features: int
+    """Too short to be compared: kept."""
+    compared_pairs: int
+    """Of which the signatures looked alike, so that the texts were compared; each once."""
+    verified_pairs: int
+    bytes: int
+
+
+@dataclass(frozen=True, eq=False)
+class SparkDedup:
+    """Who stays, who goes, and why. Frames are read from tables that last until `close`."""
+
+    settings: DedupSettings
+    counts: SparkCounts
+    seconds: dict[str, float]
+    """Of each step."""
+    warnings: list[str]
+    _rows: ResultRows = field(repr=False)
+
+    @cached_property
+    def survivors(self) -> Any:
+        """The rows that stay, with all their columns, in the partitions that Spark reads: it begins
+        with the largest pieces of files, whatever their names.
+        """
+        return self._rows.survivors()
+
+    @cached_property
+    def annotated(self) -> Any:
+        """All rows, with `row` (its number) and, as the local job has it, `cluster`,
+        `duplicate_of` and `similarity`: ids, or the numbers of rows where there are none.
+        """
+        return self._rows.annotated()
+
+    @cached_property
+    def pairs(self) -> Any:
+        """Verified pairs: `left`, `right`, `similarity` and `distance`. Equal texts are paired
+        with their first.
+        """
+        return self._rows.pairs()
+
+    @cached_property
+    def fates(self) -> Any:
+        """What was found of rows that are like others, by their numbers: `position`, `cluster`,
+        `duplicate_of` (null for those that stay) and `similarity`.
+        """
+        return self._rows.fates
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return settings, counts, seconds and warnings, in plain values."""
+        return {
+            "settings": self.settings.to_dict(),
+            "counts": dict(vars(self.counts)),
+            "seconds": {step: round(passed, 4) for step, passed in self.seconds.items()},
+            "warnings": list(self.warnings),
+        }
+
+    def close(self) -> None:
+        """Remove the tables; the frames cannot be used any more."""
+        self._rows.work.close()
+
+    def __enter__(self) -> SparkDedup:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

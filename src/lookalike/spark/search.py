@@ -1,0 +1,149 @@
+"""Nearest neighbours over all partitions: one `SliceIndex` in each, and their answers merged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, SupportsIndex
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.checks import whole_number
+from lookalike.corpora.base import pa
+from lookalike.errors import ArgumentError, Said, SignatureError
+from lookalike.shown import shown
+from lookalike.spark.columns import frame_of
+from lookalike.spark.packed import Batches, map_arrow, table_of
+
+__all__ = ["search"]
+
+_SIGNATURES_AT_A_TIME = 1 << 20
+"""Of an index; a partition of more has several, one after the other."""
+
+
+def search(
+    queries: Any,
+    collection: Any,
+    *,
+    k: SupportsIndex | None = None,
+    radius: SupportsIndex | None = None,
+    id: str = "id",
+    signature: str = "signature",
+) -> Any:
+    """Return `query`, `id` and `distance`: the `k` nearest of each query, or all within `radius`.
+
+    Both are DataFrames with an id and a signature, as `sign` makes them, of the same width. Queries
+    are sent to every worker, so they should be far fewer than the collection, which stays where it
+    is. The nearest are those of a `SliceIndex` of the whole collection, exactly; of those at the
+    same distance the least ids come first.
+    """
+    from pyspark.sql import Window
+    from pyspark.sql import functions as sql
+
+    if (k is None) == (radius is None):
+        raise ArgumentError("search takes k, or a radius; give one of them")
+    most = None if k is None else whole_number("k", k, at_least=1)
+    far = None if radius is None else whole_number("radius", radius, at_least=0)
+    queries, collection = frame_of("queries", queries), frame_of("collection", collection)
+    for name, frame in (("queries", queries), ("collection", collection)):
+        _check(name, frame, id, signature)
+    asked = queries.select(sql.col(f"`{id}`"), sql.col(f"`{signature}`")).collect()
+    names = [row[0] for row in asked]
+    rows = _rows([row[1] for row in asked], "queries")
+    kind = dict(collection.dtypes)[id]
+    spark = collection.sparkSession
+    numbered = spark.createDataFrame(
+        [(place, name) for place, name in enumerate(names)],
+        f"place int, query {dict(queries.dtypes)[id]}",
+    )
+    if not len(rows):
+        return spark.createDataFrame([], f"query {kind}, id {kind}, distance int")
+    sent = spark.sparkContext.broadcast(rows)
+    stored = collection.select(
+        sql.col(f"`{id}`").alias("id"), sql.col(f"`{signature}`").alias("signature")
+    )
+
+    def look_up(batches: Batches) -> Iterator[Any]:
+        for some in _pieces(batches):
+            yield from _answers(some, sent.value, most, far)
+
+    found = map_arrow(stored, look_up, f"place int, id {kind}, distance int")
+    if most is not None:
+        nearest = Window.partitionBy("place").orderBy("distance", "id")
+        found = found.withColumn("nth", sql.row_number().over(nearest)).where(f"nth <= {most}")
+    return found.join(sql.broadcast(numbered), "place").select("query", "id", "distance")
+
+
+def _pieces(batches: Batches) -> Iterator[Any]:
+    """Yield the rows of a partition, so many at a time."""
+    held, count = [], 0
+    for batch in batches:
+        held.append(batch)
+        count += len(batch)
+        if count >= _SIGNATURES_AT_A_TIME:
+            yield table_of(iter(held))
+            held, count = [], 0
+    if count:
+        yield table_of(iter(held))
+
+
+def _answers(
+    table: Any, queries: NDArray[np.uint8], most: int | None, far: int | None
+) -> Iterator[Any]:
+    """Yield what one index answers."""
+    from lookalike.indexes import SliceIndex
+
+    table = table.sort_by("id")  # ties are broken by id, so numbers have to follow them
+    rows = _rows(table["signature"].to_pylist(), "the collection")
+    if rows.shape[1] != queries.shape[1]:
+        raise SignatureError(
+            f"queries have {8 * queries.shape[1]} bits, the collection {8 * rows.shape[1]}; sign "
+            "both in the same way"
+        )
+    index = SliceIndex(rows, threads=1)
+    if most is not None:
+        answer = index.search(queries, min(most, len(rows)), threads=1)
+        places = np.repeat(np.arange(len(queries)), answer.ids.shape[1])
+        ids, distances = answer.ids.reshape(-1), answer.distances.reshape(-1)
+    else:
+        within = index.within(queries, far or 0, threads=1, limit=len(rows) * len(queries))
+        places = np.repeat(np.arange(len(queries)), np.diff(within.offsets))
+        ids, distances = within.ids, within.distances
+    there = ids >= 0
+    yield from pa.table(
+        {
+            "place": pa.array(places[there].astype(np.int32)),
+            "id": table["id"].take(pa.array(ids[there].astype(np.int64))),
+            "distance": pa.array(distances[there].astype(np.int32)),
+        }
+    ).to_batches()
+
+
+def _rows(signatures: list[bytes | None], whose: str) -> NDArray[np.uint8]:
+    """Return signatures as an array."""
+    widths = {len(one) if one is not None else None for one in signatures}
+    if len(widths) > 1 or None in widths:
+        told = ", ".join(
+            "none" if one is None else f"{8 * one} bits"
+            for one in sorted(widths, key=lambda one: -1 if one is None else one)
+        )
+        raise SignatureError(f"signatures of {whose} have {told}; expected one width for all")
+    width = widths.pop() if widths else 1
+    return np.frombuffer(b"".join(signatures), np.uint8).reshape(-1, width or 1)  # type: ignore[arg-type]
+
+
+def _check(name: str, frame: Any, id: str, signature: str) -> None:
+    kinds = dict(frame.dtypes)
+    for what, column in (("id", id), ("signature", signature)):
+        if column not in kinds:
+            raise ArgumentError(
+                f"{name} have the columns {', '.join(map(shown, kinds))}; expected one called "
+                f"{shown(column)!r}, or say which it is with ",
+                Said(what),
+            )
+    if kinds[signature] != "binary":
+        raise ArgumentError(
+            Said("signature"),
+            f" is the column {shown(signature)!r} of type {kinds[signature]} in {name}; expected "
+            "bytes, as lookalike.spark.sign makes them",
+        )

@@ -1,0 +1,163 @@
+"""Steps 1 to 3 of the job, read and sign: of each text its signature and a fingerprint.
+
+The only pass over all texts besides that for texts that are to be compared. What it makes is a
+table with a row for each few thousand documents.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike import _native
+from lookalike.corpora import Corpus
+from lookalike.corpora.base import pa
+from lookalike.corpora.columns import text_strings
+from lookalike.dedup.settings import DedupSettings
+from lookalike.spark.numbering import Numbering, pieces_of
+from lookalike.spark.packed import Batches, binary
+from lookalike.spark.position_set import PositionSet
+
+__all__ = ["FINGERPRINT", "SIGNED", "Chunk", "chunks", "documents_of", "sign_rows"]
+
+SIGNED = (
+    "file string, start long, partition int, row long, key long, count int, bytes long, "
+    "short int, "
+    "fingerprints binary, values binary, enough binary, signatures binary"
+)
+
+FINGERPRINT = np.dtype([("high", "<u8"), ("low", "<u8")])
+"""BLAKE2b of a text, 128 bits: texts of the same are taken to be the same."""
+
+_DOCUMENTS_A_ROW = 2048
+
+
+def documents_of(column: Any) -> tuple[_native.Documents, NDArray[np.int64]]:
+    """Return a column of text as the core reads it, and the bytes of each; a null has none."""
+    texts = text_strings(column, "text", cast(Corpus, _Unnamed()))
+    if texts.null_count:
+        texts = texts.fill_null("")
+    _, offsets, _ = texts.buffers()
+    ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    stream = pa.chunked_array([texts]).__arrow_c_stream__()
+    return _native.Documents.from_arrow(stream), np.diff(ends)
+
+
+class _Unnamed:
+    """What a column of the wrong type is said to be in."""
+
+    name = "the DataFrame"
+
+
+def sign_rows(settings: DedupSettings) -> Callable[[Batches], Iterator[Any]]:
+    """Return what signs the rows of a partition: of `numbered_columns`, text and deciding value."""
+
+    def sign(batches: Batches) -> Iterator[Any]:
+        signer = settings.signer()
+        for (file, start, partition), row, batch, key in pieces_of(batches):
+            for begin in range(0, len(batch), _DOCUMENTS_A_ROW):
+                some = batch.slice(begin, _DOCUMENTS_A_ROW)
+                documents, lengths = documents_of(some.column(0))
+                signatures = signer.sign(documents, threads=1)
+                enough = signer.with_features(
+                    documents, signatures, least=settings.min_features, threads=1
+                )
+                yield pa.record_batch(
+                    {
+                        "file": pa.array([file]),
+                        "start": pa.array([start], pa.int64()),
+                        "partition": pa.array([partition], pa.int32()),
+                        "row": pa.array([row + begin], pa.int64()),
+                        "key": pa.array([key + begin], pa.int64()),
+                        "count": pa.array([len(some)], pa.int32()),
+                        "bytes": pa.array([int(lengths.sum())], pa.int64()),
+                        "short": pa.array([int((~enough).sum())], pa.int32()),
+                        "fingerprints": binary(_fingerprints(some.column(0))),
+                        "values": binary(_values(settings, some, lengths)),
+                        "enough": binary(enough.astype(np.uint8)),
+                        "signatures": binary(signatures),
+                    }
+                )
+
+    return sign
+
+
+def _fingerprints(texts: Any) -> NDArray[Any]:
+    column = text_strings(texts, "text", cast(Corpus, _Unnamed()))
+    if column.null_count:
+        column = column.fill_null("")
+    _, offsets, data = column.buffers()
+    ends = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
+    view, hashed = memoryview(data if data is not None else b""), hashlib.blake2b
+    found = b"".join(
+        hashed(view[begin:end], digest_size=16).digest() for begin, end in pairwise(ends.tolist())
+    )
+    return np.frombuffer(found, FINGERPRINT)
+
+
+def _values(settings: DedupSettings, batch: Any, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return what decides who stays, before the position does: the less, the better."""
+    rule = settings.keep_rule.partition(":")[0]
+    if rule == "first":
+        return np.empty(0, np.int64)
+    if rule == "last":
+        return np.empty(0, np.int64)
+    if rule in ("longest", "shortest"):
+        return -lengths if rule == "longest" else lengths
+    column = batch.column(1)
+    missing = column.is_null().to_numpy(zero_copy_only=False)
+    if pa.types.is_floating(column.type):
+        numbers = column.fill_null(0.0).to_numpy(zero_copy_only=False).astype(np.float64)
+        missing |= np.isnan(numbers)
+        bits = (numbers + 0.0).view(np.int64)  # -0.0 + 0.0 is 0.0
+        values = bits ^ (bits >> 63 & np.int64(np.iinfo(np.int64).max))  # in the order of numbers
+    else:
+        values = column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    if rule == "max":
+        values = ~values
+    return np.where(missing, np.iinfo(np.int64).max, values)
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """A row of the table: documents that follow each other."""
+
+    positions: NDArray[np.int64]
+    batch: Any
+    row: int
+    rule: str
+
+    def array(self, name: str, dtype: Any) -> NDArray[Any]:
+        """Return what the row has of each document."""
+        found = np.frombuffer(self.batch.column(name)[self.row].as_buffer(), dtype)
+        return found.reshape(len(self.positions), -1) if name == "signatures" else found
+
+    @property
+    def values(self) -> NDArray[np.int64]:
+        """What decides who stays, of each document."""
+        if self.rule == "first":
+            return np.zeros(len(self.positions), np.int64)
+        return -self.positions if self.rule == "last" else self.array("values", np.int64)
+
+    def compared(self, copies: PositionSet | None) -> NDArray[np.bool_]:
+        """Return which documents have a part in comparisons: with enough features, and the first
+        with their text.
+        """
+        enough = self.array("enough", np.uint8).astype(bool)
+        return enough if copies is None else enough & ~copies.has(self.positions)
+
+
+def chunks(batches: Batches, numbering: Numbering, rule: str) -> Iterator[Chunk]:
+    """Yield the rows of a partition of the table."""
+    for batch in batches:
+        named = batch.select(["file", "start", "partition", "row", "count"]).to_pylist()
+        for at, row in enumerate(named):
+            piece = (row["file"], row["start"], row["partition"])
+            first = numbering.first(piece, row["row"], row["count"])
+            yield Chunk(np.arange(first, first + row["count"]), batch, at, rule)

@@ -1,0 +1,67 @@
+"""Step 5, verify, on Spark: pairs of positions in, pairs with their similarities out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from lookalike.dedup.settings import DedupSettings
+from lookalike.spark.compare import (
+    estimated,
+    meet,
+    needed_signatures,
+    needed_texts,
+    with_distances,
+    with_similarities,
+)
+from lookalike.spark.packed import map_arrow
+from lookalike.spark.position_set import PositionSet, collect_positions
+from lookalike.spark.propose import SignedTable
+from lookalike.spark.work import SparkWork
+
+__all__ = ["SIMILARITIES", "Verifier"]
+
+_DOCUMENTS_A_TASK = 20_000
+_DISTANCES = "left long, right long, distance int"
+SIMILARITIES = "left long, right long, similarity double, distance int"
+
+
+@dataclass(eq=False)
+class Verifier:
+    """Compares the documents of pairs."""
+
+    work: SparkWork
+    settings: DedupSettings
+    frame: Any
+    text: str
+    signed: SignedTable
+
+    def similarities(self, pairs: Any, *, all_of_them: bool = False) -> Any | None:
+        """Return pairs with similarity and distance, kept: those whose signatures are near enough
+        to make a look at the documents worth while, or all. None if there are no pairs.
+        """
+        needed = collect_positions(pairs, ["left", "right"], self.signed.documents)
+        if not len(needed):
+            return None
+        distances = self._distances(pairs, needed, all_of_them)
+        if not self.settings.verify:
+            return self.work.keep(map_arrow(distances, estimated(self.settings), SIMILARITIES))
+        distances = self.work.keep(distances)
+        near = collect_positions(distances, ["left", "right"], self.signed.documents)
+        texts = needed_texts(self.frame, self.text, self.signed.numbering, self.work.send(near))
+        compare = with_similarities(self.settings)
+        met = meet(distances, texts, "text", self._places(near), compare, SIMILARITIES)
+        return self.work.keep(met)
+
+    def _distances(self, pairs: Any, needed: PositionSet, all_of_them: bool) -> Any:
+        """Return pairs with the distances of their signatures."""
+        from pyspark.sql import functions as sql
+
+        numbering = self.signed.numbering
+        rows = needed_signatures(self.signed.table, numbering, self.work.send(needed))
+        pairs = pairs.select("left", "right", sql.lit(0).alias("distance"))
+        compare = with_distances(self.settings, all_of_them)
+        return meet(pairs, rows, "signature", self._places(needed), compare, _DISTANCES)
+
+    def _places(self, documents: PositionSet) -> int:
+        return max(self.work.cores, -(-len(documents) // _DOCUMENTS_A_TASK))

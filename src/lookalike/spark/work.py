@@ -1,0 +1,82 @@
+"""What lasts between the steps of a job on Spark: tables that are used more than once."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+__all__ = ["SparkWork"]
+
+
+class SparkWork:
+    """Makes frames last, sends values to workers, and knows how long steps took.
+
+    With a `folder` that all workers can reach, frames are written there: what lost workers have
+    computed is not lost. Without one, each part of a frame is held by two workers, in memory or on
+    disk, so that one may be lost. Either way the next steps know nothing of how it came about:
+    plans would grow with every step.
+    """
+
+    def __init__(self, spark: Any, folder: str | None) -> None:
+        self.spark = spark
+        self._folder = None if folder is None else f"{folder.rstrip('/')}/lookalike-{uuid.uuid4()}"
+        self._tables = 0
+        self._held: list[Any] = []
+        self._sent: list[Any] = []
+        self.seconds: dict[str, float] = {}
+
+    @property
+    def cores(self) -> int:
+        """How many tasks run at a time."""
+        return max(1, int(self.spark.sparkContext.defaultParallelism))
+
+    def keep(self, frame: Any) -> Any:
+        """Return a frame that is computed once."""
+        if self._folder is not None:
+            self._tables += 1
+            path = f"{self._folder}/{self._tables}"
+            # Most of it is hashes, which nothing makes smaller.
+            frame.write.parquet(path, compression="uncompressed")
+            return self.spark.read.schema(frame.schema).parquet(path)
+        from pyspark import StorageLevel
+
+        # Computed by whatever uses it first.
+        kept = frame.localCheckpoint(False, StorageLevel.MEMORY_AND_DISK_2)
+        self._held.append(kept)
+        return kept
+
+    def send(self, value: Any) -> Any:
+        """Return a value that every worker has."""
+        sent = self.spark.sparkContext.broadcast(value)
+        self._sent.append(sent)
+        return sent
+
+    @contextmanager
+    def timed(self, step: str) -> Iterator[None]:
+        """Count the time as that of a step; Spark's pages name it, too."""
+        context = self.spark.sparkContext
+        context.setJobDescription(f"lookalike: {step}")
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            passed = time.perf_counter() - start
+            self.seconds[step] = self.seconds.get(step, 0.0) + passed
+            context.setJobDescription(None)
+
+    def close(self) -> None:
+        """Let go of all of it; what was returned by `keep` is of no use afterwards."""
+        for frame in self._held:
+            frame._jdf.queryExecution().analyzed().rdd().unpersist(False)
+        for value in self._sent:
+            value.unpersist()
+        self._held, self._sent = [], []
+        if self._folder is not None:
+            jvm = self.spark.sparkContext._jvm
+            path = jvm.org.apache.hadoop.fs.Path(self._folder)
+            path.getFileSystem(self.spark.sparkContext._jsc.hadoopConfiguration()).delete(
+                path, True
+            )

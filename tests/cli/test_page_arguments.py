@@ -1,0 +1,82 @@
+"""Files that are web pages, where a command takes a file for one text."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from lookalike.cli import main
+from support.refusals import refused
+from support.web_pages import page
+
+WORDS = "The ferry to the islands will run every hour this summer"
+
+
+@pytest.fixture
+def pages(tmp_path: Path) -> list[str]:
+    one = tmp_path / "one.html"
+    one.write_text(page(WORDS))
+    two = tmp_path / "two.htm.gz"
+    two.write_bytes(gzip.compress(f"<title>x</title><h1>Title</h1><p>{WORDS}</p>".encode("utf-16")))
+    return [str(one), str(two)]
+
+
+def compared(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
+    assert main(["compare", *arguments, "--json"]) == 0
+    answer: dict[str, object] = json.loads(capsys.readouterr().out)
+    return answer
+
+
+def test_compare_takes_the_text_of_pages(
+    pages: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text(f"Title\n\n{WORDS}")
+    for other in (pages[1], str(text)):
+        assert compared([pages[0], other], capsys)["equal"]
+    source = compared([pages[0], pages[0], "--format", "files"], capsys)
+    assert source["bytes"] == [len(page(WORDS))] * 2
+    text.write_text(page(WORDS))
+    assert compared([pages[0], str(text), "--format", "html"], capsys)["equal"]
+
+
+def test_compare_says_why_a_page_has_no_text(
+    pages: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "deep.html").write_text("<div>" * 5000)
+    for name, why in [("deep.html", "elements in each other"), ("no.html", "No such file")]:
+        assert why in refused(["compare", pages[0], str(tmp_path / name)], capsys)
+    wrong = refused(["compare", *pages, "--html", "files"], capsys)
+    assert "--html goes with --in" in wrong
+
+
+def test_collections_take_the_text_of_pages(
+    pages: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database = str(tmp_path / "docs.db")
+    for command in (
+        ["create", database],
+        ["add", database, "one", "--file", pages[0]],
+        ["get", database, "one", "--json"],
+        ["search", database, "--file", pages[1], "--json"],
+    ):
+        capsys.readouterr()
+        assert main(["collection", *command]) == 0
+        if command[0] == "get":
+            assert json.loads(capsys.readouterr().out)["text"] == f"Title\n\n{WORDS}"
+    assert json.loads(capsys.readouterr().out)["distance"] == 0
+
+
+def test_pages_are_not_written_over_by_their_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = tmp_path / "pages.jsonl"
+    rows.write_text("".join(json.dumps({"html": page(WORDS), "n": at}) + "\n" for at in range(2)))
+    before = rows.read_bytes()
+    for more in ([], ["--min-words", "1"]):
+        wrong = refused(["dedup", str(rows), "--html", "html", "--in-place", *more], capsys)
+        assert "has web pages" in wrong
+    assert rows.read_bytes() == before

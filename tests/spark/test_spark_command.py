@@ -1,0 +1,65 @@
+"""`lookalike dedup --engine spark`, and the examples of docs/spark.md."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tools.loopback_spark import LoopbackSpark
+
+import lookalike as la
+from lookalike.cli import main
+from support.refusals import refused
+from support.spark_corpora import mixed_corpus
+
+PAGE = Path(__file__).parent.parent.parent / "docs" / "spark.md"
+
+
+def test_lines_stay_as_they_are(
+    session: Any, cluster: LoopbackSpark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Survivors are the bytes that the local job writes; a bad line is refused, or left out."""
+    lines = [
+        json.dumps({"name": f"n{at}", "text": text}) + " " * (at % 3)
+        for at, text in enumerate(mixed_corpus(150))
+    ]
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "a.jsonl").write_text("\n".join(lines[:40]) + "\n\n")
+    (folder / "b.jsonl").write_text("\n".join([*lines[40:], '{"name": "bad']))
+    command = ["dedup", str(folder), "--id", "name", "--skip-bad", "--json"]
+    assert main([*command, "-o", str(tmp_path / "local")]) == 0
+    expected = json.loads(capsys.readouterr().out)
+    engine = ["--engine", f"spark={cluster.url}", "--format", "jsonl"]
+    out = tmp_path / "out"
+    assert main([*command, *engine, "-o", str(out), "--work", str(tmp_path / "work")]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["counts"]["kept"] == expected["counts"]["kept"]
+    assert "1 bad lines were left out" in printed.err
+    written = "".join(path.read_text() for path in sorted(out.glob("part-*")))
+    local = "".join((tmp_path / "local" / name).read_text() for name in ("a.jsonl", "b.jsonl"))
+    # Spark begins with the largest pieces; the lines are the same.
+    assert sorted(written.splitlines()) == sorted(filter(None, local.splitlines()))
+    message = refused(["dedup", str(folder), *engine, "-o", str(tmp_path / "more")], capsys)
+    assert "has 1 lines that are no objects of JSON" in message
+    message = refused(["dedup", str(folder), *engine, "-o", str(out), "--skip-bad"], capsys)
+    assert "cannot be written" in message
+
+
+def test_examples_of_the_page(
+    session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [{"id": f"d{at}", "text": text} for at, text in enumerate(mixed_corpus(40))]
+    Path("corpus").mkdir()
+    Path("corpus/a.json").write_text("\n".join(map(json.dumps, rows)))
+    names = {"spark": session, "la": la}
+    for source in re.findall(r"^```py\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL):
+        source = source.replace("hdfs:///tmp/work", (tmp_path / "work").as_uri())
+        source = source.replace('"corpus"', f'"{tmp_path}/corpus"')
+        source = source.replace('"unique"', f'"{tmp_path}/unique"')
+        exec(compile(source, str(PAGE), "exec"), names)
+    assert list(Path("unique").glob("*.parquet"))

@@ -1,0 +1,98 @@
+"""Survivors, clusters and pairs of the job on Spark are those of the local job, row for row."""
+
+from __future__ import annotations
+
+import os
+import random
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import lookalike as la
+from lookalike import spark as on_spark
+from lookalike.spark import compare
+from support.spark_corpora import assert_as_local, frame_of_texts, mixed_corpus, template
+
+
+def mixed_with_template(count: int, variants: int) -> list[str | None]:
+    texts: list[str | None] = [*mixed_corpus(count), *template(variants)]
+    random.Random(5).shuffle(texts)
+    return texts
+
+
+def test_skewed_input(session: Any) -> None:
+    """More than 200 share a band; half of the rows are one text; partitions are empty, rows are
+    null, and one document is huge. LOOKALIKE_VARIANTS are those of one template.
+    """
+    texts = mixed_with_template(150, int(os.environ.get("LOOKALIKE_VARIANTS", "600")))
+    texts += ["the same text, again and again, as often as all of the others"] * len(texts)
+    texts += [None, "", None, " ".join(f"long{number}" for number in range(200_000))]
+    frame = frame_of_texts(session, texts, 5)
+    empty = frame.where("id = 'nobody'")
+    local = assert_as_local(empty.union(frame).union(empty), texts)
+    assert "groups of more than 200" in local.warnings[0]
+    assert local.counts.exact_duplicates >= len(texts) // 2 - 3
+
+
+@pytest.mark.parametrize(
+    ("partitions", "settings"),
+    [
+        (1, {"keep": "last", "threshold": 0.7}),
+        (9, {"keep": "none"}),
+        (4, {"cluster": "components", "max_cluster": 20, "threshold": 0.6, "keep": "shortest"}),
+        (4, {"method": "simhash", "keep": "longest"}),
+        (2, {"method": "topsig", "bits": 256, "verify": False}),
+    ],
+)
+def test_settings(
+    session: Any, partitions: int, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some of them as if there were more texts than are joined where they are."""
+    monkeypatch.setattr(compare, "FEW", 0 if partitions > 3 else compare.FEW)
+    texts = mixed_with_template(100, 300)
+    assert_as_local(frame_of_texts(session, texts, partitions), texts, **settings)
+
+
+def test_order_of_files_and_what_decides(session: Any, tmp_path: Path) -> None:
+    """Rows are in the order of files by name and of lines, whatever pieces Spark reads; a column
+    decides, of which values are missing or equal; annotated rows are those of the local job.
+    """
+    chance = random.Random(3)
+    texts = mixed_corpus(400)
+    folder = tmp_path / "in put"
+    folder.mkdir()
+    rows = [
+        {"name": f"r{at}", "text": text, "score": chance.choice([None, 1.5, -2.0, 3.0])}
+        for at, text in enumerate(texts)
+    ]
+    bounds = [0, 10, 230, 240, 400]
+    for file, (begin, end) in enumerate(pairwise(bounds)):
+        table = pa.Table.from_pylist(rows[begin:end])
+        pq.write_table(table, folder / f"{file}.parquet")
+    local = la.dedup(str(folder), id="name", keep="max:score", threshold=0.5)
+    local.write_annotated(tmp_path / "expected.parquet")
+    frame = session.read.parquet(str(folder))
+    with on_spark.dedup(frame, id="name", keep="max:score", threshold=0.5) as found:
+        names = ("name", "cluster", "duplicate_of", "similarity")
+        annotated = found.annotated.orderBy("row").select(*names).collect()
+        assert sorted(row.row for row in found.annotated.select("row").collect()) == list(
+            range(400)
+        )
+    expected = session.read.parquet(str(tmp_path / "expected.parquet")).select(*names).collect()
+    assert list(map(tuple, annotated)) == list(map(tuple, expected))
+    assert local.counts.near_duplicates > 10
+
+
+def test_order_of_a_column(session: Any) -> None:
+    texts: list[str | None] = [*mixed_corpus(120)]
+    rows = [(f"id{at}", text, 3 * at) for at, text in enumerate(texts)]
+    random.Random(0).shuffle(rows)
+    frame = session.createDataFrame(rows, "id string, text string, number int").repartition(5)
+    assert_as_local(frame, texts, order="number")
+    twice = frame.union(frame)
+    with pytest.raises(la.ArgumentError, match="order is 'number', which has .* more than once"):
+        on_spark.dedup(twice, order="number")

@@ -1,0 +1,43 @@
+"""A worker that is killed in the middle of a job changes nothing."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tools.loopback_spark import LoopbackSpark
+
+from lookalike.spark.verify import Verifier
+from support.spark_corpora import assert_as_local, frame_of_texts, mixed_corpus
+
+
+@pytest.mark.parametrize("folder", [True, False])
+def test_a_worker_is_killed(
+    cluster: LoopbackSpark,
+    session: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    folder: bool,
+) -> None:
+    texts: list[str | None] = [*mixed_corpus(300)]
+    frame = frame_of_texts(session, texts, 4)
+    verify, killed = Verifier.similarities, threading.Event()
+
+    def kill() -> None:
+        cluster.kill_worker(-1)
+        killed.set()
+
+    def verify_and_kill(self: Verifier, pairs: Any, **how: Any) -> Any:
+        if not killed.is_set():
+            threading.Timer(0.3, kill).start()  # while it computes
+        return verify(self, pairs, **how)
+
+    monkeypatch.setattr(Verifier, "similarities", verify_and_kill)
+    try:
+        assert_as_local(frame, texts, **({"work": tmp_path.as_uri()} if folder else {}))
+        assert killed.is_set()
+        assert list(tmp_path.iterdir()) == []  # nothing is left there
+    finally:
+        cluster.add_worker()

@@ -1,0 +1,55 @@
+"""What is not done on Spark is refused, in words, before anything starts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import lookalike as la
+from lookalike import spark as on_spark
+from support.refusals import refused
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"exact": True}, "exact=True .* not done on Spark"),
+        ({"measure": "containment"}, "measure='containment' .* not done on Spark"),
+        ({"keep": lambda rows: 0}, "keep is a function, .* not called on Spark"),
+        ({"treshold": 0.5}, "'treshold' is no setting"),
+        ({}, "frame is 'no frame' .* expected a DataFrame of PySpark"),
+    ],
+)
+def test_settings_that_are_refused(settings: dict[str, Any], told: str) -> None:
+    with pytest.raises(la.ArgumentError, match=told):
+        on_spark.dedup("no frame", **settings)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--threads", "3"], "--threads does nothing with --engine spark"),
+        (["--against", "old.jsonl"], "--against does nothing with --engine spark"),
+        (["--report", "page.html"], "--report does nothing with --engine spark"),
+        (["--in-place"], "--in-place does nothing with --engine spark"),
+        (["--memory-limit", "8GB"], "--memory-limit does nothing with --engine spark"),
+        (["--save-signatures", "a.lookalike"], "--save-signatures does nothing with --engine"),
+        (["--exact"], "--exact compares documents by joins"),
+        (["--measure", "containment"], "--measure containment compares documents by joins"),
+        (["more.jsonl"], "--engine spark reads one input"),
+        (["--annotate"], "--annotate needs a folder to write to"),
+        (["-o", "-"], "--output is -; with --engine spark expected a new folder"),
+    ],
+)
+def test_options_that_are_refused(
+    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    message = refused(["dedup", "--engine", "spark", "in.jsonl", *arguments], capsys)
+    assert message.startswith(told)
+
+
+def test_engines_that_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    for engine in ("hadoop", "local=2", "sparks=local"):
+        message = refused(["dedup", "--engine", engine, "in.jsonl"], capsys)
+        assert "expected local, spark, or spark=MASTER" in message

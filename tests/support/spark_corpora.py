@@ -1,0 +1,95 @@
+"""Corpora for the job on Spark, and what it has to agree with: the local job."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+
+import lookalike as la
+from lookalike import spark as on_spark
+
+__all__ = ["assert_as_local", "frame_of_texts", "mixed_corpus", "template"]
+
+
+def mixed_corpus(count: int, seed: int = 0) -> list[str]:
+    """Return texts of which some are equal, some alike, some short and most alone."""
+    chance = random.Random(seed)
+    words = [f"w{number}" for number in range(400)]
+    texts: list[str] = []
+    for _ in range(count):
+        kind = chance.random()
+        if texts and kind < 0.2:
+            texts.append(chance.choice(texts))
+        elif texts and kind < 0.5:
+            changed = chance.choice(texts).split() or ["a"]
+            for _ in range(chance.randint(1, 4)):
+                changed[chance.randrange(len(changed))] = chance.choice(words)
+            texts.append(" ".join(changed))
+        elif kind < 0.53:
+            texts.append(chance.choice(["", "a", "a b"]))
+        else:
+            texts.append(" ".join(chance.choices(words, k=chance.randint(20, 60))))
+    return texts
+
+
+def template(count: int, seed: int = 1, words: int = 60) -> list[str]:
+    """Return variants of one text, all alike; more than 200 share their bands."""
+    chance = random.Random(seed)
+    base = [f"t{number}" for number in range(words)]
+    texts = []
+    for number in range(count):
+        changed = list(base)
+        changed[chance.randrange(words)] = f"v{number}"
+        texts.append(" ".join(changed))
+    return texts
+
+
+def frame_of_texts(session: Any, texts: list[str | None], partitions: int) -> Any:
+    """Return a DataFrame of texts, in their order, with ids that are strings."""
+    rows = [(f"id{number}", text) for number, text in enumerate(texts)]
+    spread = session.sparkContext.parallelize(rows, partitions)
+    return session.createDataFrame(spread, "id string, text string")
+
+
+def assert_as_local(frame: Any, texts: list[str | None], **settings: Any) -> la.DedupResult:
+    """Compare survivors, clusters, duplicates, similarities, pairs, counts and warnings."""
+    spark_only = {name: settings.pop(name) for name in ("work", "order") if name in settings}
+    rows = [{"id": f"id{number}", "text": text} for number, text in enumerate(texts)]
+    local = la.dedup(rows, **settings)
+    with on_spark.dedup(frame, **settings, **spark_only) as found:
+        fates = found.fates.collect()
+        pairs = sorted(map(tuple, found.pairs.collect()))
+        survivors = [row.id for row in found.survivors.select("id").collect()]
+    clusters = np.arange(len(texts))
+    duplicate_of = np.full(len(texts), -1)
+    similarity = np.full(len(texts), np.nan)
+    for row in fates:
+        clusters[row.position] = row.cluster
+        if row.duplicate_of is not None:
+            duplicate_of[row.position] = row.duplicate_of
+            similarity[row.position] = row.similarity
+    assert clusters.tolist() == local.clusters.tolist()
+    assert duplicate_of.tolist() == local.duplicate_of.tolist()
+    np.testing.assert_array_equal(similarity, local.similarity)
+    assert survivors == [f"id{row}" for row in local.survivors_rows.tolist()]
+    assert len(fates) == len({row.position for row in fates})
+    expected = local.pairs
+    assert pairs == sorted(
+        (f"id{left}", f"id{right}", alike, far)
+        for left, right, alike, far in zip(
+            expected.left.tolist(),
+            expected.right.tolist(),
+            expected.similarity.tolist(),
+            expected.distance.tolist(),
+            strict=True,
+        )
+    )
+    assert found.warnings == local.warnings
+    for name, count in vars(found.counts).items():
+        if name == "compared_pairs":  # there, one of a large group may come twice
+            assert count <= getattr(local.counts, name)
+        else:
+            assert count == getattr(local.counts, name), name
+    return local
