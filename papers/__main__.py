@@ -62,7 +62,11 @@ DOCUMENTS = (
     Document(
         "slides",
         "Probabilistic data structures, part 4: similarity (Gakhov, 2016)",
-        [(["slides"], slides.run)],
+        [
+            (["slides-the-worked-examples"], slides.by_hand),
+            (["slides-b-bit-minhash"], slides.b_bits),
+            (["slides-manku-s-parameters"], slides.parameters),
+        ],
     ),
     Document(
         "psm",
