@@ -200,3 +200,44 @@ def test_odd_headers_are_no_reason_to_leave_a_page_out(tmp_path: Path) -> None:
     assert len({row["id"] for row in made}) == len(made) == len(odd)
     assert ["Words of page 0." in row["text"] for row in made] == [True] * 7 + [False]
     assert made[2]["url"].startswith("odd.warc:")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_record_that_is_cut_anywhere_is_counted(packed: bool, tmp_path: Path) -> None:
+    """In its headers too, where what is left of them may look like a record without content."""
+    path = tmp_path / f"c.warc{'.gz' * packed}"
+    content_end = len(GOOD[1]) - len(b"\r\n\r\n")
+    for cut in range(1, content_end + 1):
+        records_made = [GOOD[0], GOOD[1][:cut]]
+        problems = Problems()
+        urls = [one.url for one in records(crawl(path, records_made), 1 << 20, problems)]
+        assert urls == (URLS[:1] if cut < content_end else URLS[:2]), cut
+        assert problems.left_out == ({"broken records": 1} if cut < content_end else {}), cut
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("all_of_it", [False, True])
+def test_line_ends_without_cr_are_named(packed: bool, all_of_it: bool, tmp_path: Path) -> None:
+    lines = []
+    for record in GOOD[1:3]:
+        head, message = record.split(b"\r\n\r\n", 1)
+        message = message if not all_of_it else message.replace(b"\r\n", b"\n")
+        # The message's own length must not be taken for that of the record.
+        message = message.replace(b"Content-Type:", b"Content-Length: 7\r\nContent-Type:", 1)
+        lines.append(head.replace(b"\r\n", b"\n") + b"\n\n" + message)
+    path = crawl(tmp_path / f"c.warc{'.gz' * packed}", [GOOD[0], *lines, GOOD[3]])
+    problems = Problems()
+    assert [row["url"] for row in rows(path, problems)] == [URLS[0], URLS[3]]
+    assert problems.left_out == {"broken records": 2}
+    assert all("lines end in LF" in example for example in problems.examples)
+
+
+def test_names_of_headers_in_other_letters(tmp_path: Path) -> None:
+    lower = GOOD[0].replace(b"WARC-Type: response", b"warc-type: Response")
+    lower = lower.replace(b"WARC-Target-URI", b"warc-target-uri")
+    unknown = GOOD[1].replace(b"Content-Length", b"content-length")  # which FastWARC does not find
+    path = crawl(tmp_path / "c.warc", [lower, unknown, GOOD[2]])
+    problems = Problems()
+    assert [row["url"] for row in rows(path, problems)] == [URLS[0], URLS[2]]
+    assert problems.left_out == {"broken records": 1}
+    assert "Content-Length" in problems.examples[0]

@@ -133,16 +133,19 @@ def records(path: Path, most: int, problems: Problems) -> Iterator[Record]:
             size = path.stat().st_size
             begin: int | None = 0
             read = 0
+            told = False  # that there is something broken from where reading begins
             while begin is not None:
                 try:
                     yield from _from(file, path, begin, most)
                     return
                 except _Broken as broken:
-                    problems.leave_out(BROKEN, f"{path}, byte {broken.place:,}", broken.reason)
+                    if not (told and broken.place == begin):
+                        problems.leave_out(BROKEN, f"{path}, byte {broken.place:,}", broken.reason)
+                    told = broken.behind
                     read += file.tell() - begin
                     begin = _next_start(file, broken.place + 1)
                 if begin is not None and read > _MOST_AGAIN * size + _ALWAYS_AGAIN:
-                    reason = "too many records say that they are longer; what follows is left"
+                    reason = "too much had to be read again for broken ones; what follows is left"
                     problems.leave_out(BROKEN, f"{path}, byte {begin:,}", reason)
                     return
     except OSError as error:
@@ -152,22 +155,23 @@ def records(path: Path, most: int, problems: Problems) -> Iterator[Record]:
 class _Broken(Exception):
     """Where a file cannot be read on."""
 
-    def __init__(self, place: int, reason: str) -> None:
+    def __init__(self, place: int, reason: str, *, behind: bool = False) -> None:
         super().__init__(reason)
         self.place = place
         self.reason = reason
+        self.behind = behind
+        """Whether there is a whole record at the place, and what follows it is broken."""
 
 
 def _from(file: BinaryIO, path: Path, begin: int, most: int) -> Iterator[Record]:
     """Yield the pages from a place on."""
     file.seek(begin)
     place = begin
+    whole = False
     try:
         for record in archives.ArchiveIterator(file, parse_http=False):
-            place = record.stream_pos
-            if "WARC-Type" not in record.headers:
-                raise _Broken(place, "has headers without a WARC-Type")
-            is_response = record.record_type == archives.WarcRecordType.response
+            place, whole = record.stream_pos, False
+            is_response = _kind(record, place) == "response"
             length = record.content_length
             head = record.reader.read(min(length, most + _HEADERS + 1) if is_response else 0)
             rest = record.reader.consume(length - len(head)) if length > len(head) else 0
@@ -178,8 +182,28 @@ def _from(file: BinaryIO, path: Path, begin: int, most: int) -> Iterator[Record]
             page = _page(record, head, path, place, most) if is_response else None
             if page is not None:
                 yield page
+            whole = True
     except OSError as error:
-        raise _Broken(place, f"cannot be read ({error})") from error
+        reason = f"{'is followed by what ' * whole}cannot be read ({error})"
+        raise _Broken(place, reason, behind=whole) from error
+
+
+def _kind(record: Any, place: int) -> str:
+    """Return what a record is; one whose headers were cut off, or misread, is broken.
+
+    FastWARC takes what it understands of headers, and lets those be empty that are missing.
+    """
+    kind = record.headers.get("WARC-Type")
+    if kind is None:
+        raise _Broken(place, "has headers without a WARC-Type")
+    if "\n" in kind:
+        raise _Broken(place, "has headers whose lines end in LF; expected CR LF")
+    length = record.headers.get("Content-Length")
+    if length is None:
+        raise _Broken(place, "has headers without a Content-Length")
+    if length.strip() != str(record.content_length):  # it reads no other spelling of the name
+        raise _Broken(place, f"has a Content-Length, {length!r}, that cannot be read")
+    return str(kind).strip().lower()
 
 
 def _page(record: Any, data: bytes, path: Path, place: int, most: int) -> Record | None:
