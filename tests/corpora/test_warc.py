@@ -215,6 +215,24 @@ def test_a_record_that_is_cut_anywhere_is_counted(packed: bool, tmp_path: Path) 
         assert problems.left_out == ({"broken records": 1} if cut < content_end else {}), cut
 
 
+@pytest.mark.parametrize("packed", ["gz", "zst"])
+def test_a_file_that_is_cut_where_a_record_is_packed_is_told(packed: str, tmp_path: Path) -> None:
+    """Also where nothing of that record can be unpacked, so that nobody sees that it was there."""
+    path = tmp_path / f"c.warc.{packed}"
+    first, second = (
+        gzip.compress(one) if packed == "gz" else pa.compress(one, "zstd", asbytes=True)
+        for one in GOOD[:2]
+    )
+    for cut in range(4, len(second)):
+        path.write_bytes(first + second[:cut])
+        problems = Problems()
+        urls = [one.url for one in records(path, 1 << 20, problems)]
+        assert urls in (URLS[:1], URLS[:2]), cut  # a checksum may be all that is missing
+        assert problems.left_out == {"broken records": 1}, cut
+    path.write_bytes(first + second)
+    assert found(path) == (URLS[:2], {})
+
+
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("all_of_it", [False, True])
 def test_line_ends_without_cr_are_named(packed: bool, all_of_it: bool, tmp_path: Path) -> None:

@@ -38,6 +38,8 @@ _HEADERS = 1 << 16
 """Bytes of HTTP headers that a page may have besides its own."""
 _STARTS = re.compile(rb"WARC/1\.[01]\r?\n|\x1f\x8b\x08|\x28\xb5\x2f\xfd")
 """How a record begins: as it is, or packed by gzip or zstd."""
+_PACKED = {b"\x1f\x8b\x08": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+_UNPACKED = 1 << 20
 _MOST_AGAIN = 8
 """How many times its size may be read of a file: a record that says it is longer than it is costs a
 look at all that follows, and after so many the rest of the file is left.
@@ -183,9 +185,26 @@ def _from(file: BinaryIO, path: Path, begin: int, most: int) -> Iterator[Record]
             if page is not None:
                 yield page
             whole = True
+        _check_end(path, place)
     except OSError as error:
         reason = f"{'is followed by what ' * whole}cannot be read ({error})"
         raise _Broken(place, reason, behind=whole) from error
+
+
+def _check_end(path: Path, place: int) -> None:
+    """Raise `OSError` where what was packed from a place on, that of the last record, is cut off.
+
+    FastWARC takes that for the end, where it could unpack nothing of a record.
+    """
+    with open(path, "rb") as file:
+        file.seek(place)
+        beginning = file.read(4)
+        kind = next((kind for magic, kind in _PACKED.items() if beginning.startswith(magic)), None)
+        if kind is not None:
+            file.seek(place)
+            with pa.CompressedInputStream(pa.PythonFile(file, "r"), kind) as unpacked:
+                while unpacked.read(_UNPACKED):
+                    pass
 
 
 def _kind(record: Any, place: int) -> str:
