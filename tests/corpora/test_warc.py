@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lookalike.corpora import Problems, open_corpus
-from lookalike.corpora.formats.warc import archives, records
+from lookalike.corpora.formats.warc import archives, distinct_id, records
 from support.web_pages import crawl, page, response
 
 URLS = [f"http://example.org/{at}" for at in range(4)]
@@ -77,13 +78,17 @@ def test_bodies_are_unpacked(tmp_path: Path) -> None:
         ("Content-Encoding: gzip\r\n", gzip.compress(body)),
         ("Transfer-Encoding: chunked\r\n", chunked),
         ("Content-Encoding: identity\r\n", body),
+        ("Content-Encoding: x-gzip\r\n", gzip.compress(body)),
+        ("Content-Encoding: deflate\r\n", zlib.compress(body)),
+        ("Content-Encoding: deflate\r\n", zlib.compress(body, wbits=-15)),
+        ("Content-Encoding: X-Gzip\r\nTransfer-Encoding: chunked\r\n", gzip.compress(body)),
     ]
     made = rows(
         crawl(
             tmp_path / "a.warc", [response("http://a/", data, headers=head) for head, data in kinds]
         )
     )
-    assert ["Unpacked words." in row["text"] for row in made] == [True] * 3
+    assert ["Unpacked words." in row["text"] for row in made] == [True] * len(kinds)
     unpacked_before = [
         ("Content-Encoding: gzip\r\n", body),
         ("Content-Encoding: br\r\n", b"\r\n" + body),
@@ -103,9 +108,12 @@ def test_bodies_are_unpacked(tmp_path: Path) -> None:
         response(
             "http://b/3", gzip.compress(b"x" * (20 << 20)), headers="Content-Encoding: gzip\r\n"
         ),
+        response(
+            "http://b/4", gzip.compress(b"<" * (20 << 20)), headers="Content-Encoding: x-gzip\r\n"
+        ),
     ]
     path = crawl(tmp_path / "b.warc.gz", [GOOD[0], *broken, GOOD[1]])
-    assert found(path) == (URLS[:2], {"unreadable pages": 3})
+    assert found(path) == (URLS[:2], {"unreadable pages": 4})
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -259,3 +267,14 @@ def test_names_of_headers_in_other_letters(tmp_path: Path) -> None:
     assert [row["url"] for row in rows(path, problems)] == [URLS[0], URLS[2]]
     assert problems.left_out == {"broken records": 1}
     assert "Content-Length" in problems.examples[0]
+
+
+@given(st.lists(st.sampled_from(["u", "u (2)", "u (3)", "u (2) (2)", "v"])))
+def test_ids_differ_whatever_urls_say(urls: list[str]) -> None:
+    """URLs that read like the ids of repeated ones are among them."""
+    times: dict[int, int] = {}
+    ids = [distinct_id(url, times) for url in urls]
+    assert len(set(ids)) == len(ids)
+    assert all(id.startswith(url) for id, url in zip(ids, urls, strict=True))
+    firsts = [id for id, url in zip(ids, urls, strict=True) if id == url]
+    assert not urls or firsts[0] == urls[0]

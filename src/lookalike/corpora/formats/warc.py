@@ -65,7 +65,7 @@ class WarcCorpus(FileCorpus):
 
     Columns are `id`, `url`, `date`, `status`, `title`, `language`, `text` and `links`. The id is
     the URL; that of a page whose URL has come before has its number after it, as in
-    "http://example.org/ (2)", which no URL is.
+    "http://example.org/ (2)", or the next number if that has come as well: no two are the same.
     """
 
     page_text = "text"
@@ -90,14 +90,14 @@ class WarcCorpus(FileCorpus):
         return self.reading.rows(self._chunks(problems), columns, problems)
 
     def _chunks(self, problems: Problems) -> Iterator[Chunk]:
-        times: dict[int, int] = {}  # of each URL, by its hash
+        times: dict[int, int] = {}  # of each URL and id, by its hash
         some: list[Record] = []
         ids: list[str] = []
         size = before = 0
         for path, length in zip(self.paths, self.sizes, strict=True):
             for record in records(path, self.max_document, problems):
                 some.append(record)
-                ids.append(_distinct(record.url, times))
+                ids.append(distinct_id(record.url, times))
                 size += len(record.page.html) if isinstance(record.page, RawPage) else 0
                 if size >= BATCH_BYTES or len(some) == _CHUNK_PAGES:
                     yield _chunk(some, ids, (before + record.done) / self.total_bytes)
@@ -107,10 +107,21 @@ class WarcCorpus(FileCorpus):
             yield _chunk(some, ids, 1.0)
 
 
-def _distinct(url: str, times: dict[int, int]) -> str:
-    key = _native.xxh64(np.frombuffer(url.encode("utf-8", "replace"), np.uint8))
-    times[key] = number = times.get(key, 0) + 1
-    return url if number == 1 else f"{url} ({number})"
+def distinct_id(url: str, times: dict[int, int]) -> str:
+    """Return an id that none before has: it is among `times`, by its hash, as all are."""
+    key, number, id = _hash(url), 1, url
+    if key in times:
+        number = times[key]
+        while _hash(id) in times:
+            number += 1
+            id = f"{url} ({number})"
+        times[_hash(id)] = 1
+    times[key] = number
+    return id
+
+
+def _hash(text: str) -> int:
+    return _native.xxh64(np.frombuffer(text.encode("utf-8", "replace"), np.uint8))
 
 
 def _chunk(some: list[Record], ids: list[str], done: float) -> Chunk:
