@@ -78,7 +78,7 @@ class WarcCorpus(FileCorpus):
         super().__init__(paths, "warc")
         names = {name: name for name in ("title", "language", "text", "links")}
         names["marked"] = self.marked_text
-        self.reading = PageReading(self, names, limits or PageLimits())
+        self.reading = PageReading(names, limits or PageLimits())
         self.described = describe(self.reading.limits)
 
     def columns(self) -> list[str]:
@@ -87,7 +87,7 @@ class WarcCorpus(FileCorpus):
 
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
         """Yield batches of these columns."""
-        return self.reading.rows(self._chunks(problems), columns, problems)
+        return self.reading.rows(self, self._chunks(problems), columns, problems)
 
     def _chunks(self, problems: Problems) -> Iterator[Chunk]:
         times: dict[int, int] = {}  # of each URL and id, by its hash
