@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import lookalike as la
 from lookalike.cli import main
 from support.refusals import refused
 from support.web_pages import page
@@ -80,3 +81,33 @@ def test_pages_are_not_written_over_by_their_text(
         wrong = refused(["dedup", str(rows), "--html", "html", "--in-place", *more], capsys)
         assert "has web pages" in wrong
     assert rows.read_bytes() == before
+
+
+@pytest.mark.parametrize("column", [False, True])
+@pytest.mark.parametrize("by_command", [False, True])
+def test_limits_hold_for_old_pages_too(
+    column: bool, by_command: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    deep = "<html><body>" + "<div>" * 50 + f"<p>{WORDS}</p>" + "</div>" * 50
+    flat = page(WORDS)
+    sources = []
+    for name, html in (("new", flat), ("old", deep)):
+        path = tmp_path / (f"{name}.jsonl" if column else f"{name}.html")
+        path.write_text(json.dumps({"html": html}) + "\n" if column else html)
+        sources.append(path)
+    new, old = sources
+    for depth, longest, left_out in ((20, None, 1), (1000, None, 0), (1000, 600, 1)):
+        if by_command:
+            options = [*(["--html", "html"] * column), "--page-limits", f"depth={depth}"]
+            options += ["--max-document", str(longest)] if longest else []
+            assert main(["dedup", str(new), "--against", str(old), "--json", *options]) == 0
+            counted = json.loads(capsys.readouterr().out)["counts"]["left_out"]
+        else:
+            counted = la.dedup(
+                new,
+                against=old,
+                html="html" if column else None,
+                page_limits=la.PageLimits(depth=depth),
+                max_document=longest,
+            ).counts.left_out
+        assert counted == left_out

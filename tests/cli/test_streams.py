@@ -22,6 +22,7 @@ import lookalike as la
 from lookalike.cli import main
 from lookalike.cli.streams import _Harmless
 from support.cli_corpus import many
+from support.web_pages import page, response
 
 TEXTS = many(30)
 ROWS = [{"id": f"d{at}", "text": text} for at, text in enumerate(TEXTS)]
@@ -102,6 +103,14 @@ def test_other_formats_stay_what_they_are(piped: Piped) -> None:
     assert status == 0 and pa.parquet.read_table("p.parquet").to_pylist() == kept
     status, out, err = piped(parquet_bytes(), "dedup", "-", "-o", "-")
     assert status == 1 and not out and "'parquet' cannot be written to a stream" in err
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, zstd])
+def test_a_crawl_is_known_by_its_first_bytes(piped: Piped, pack: Callable[[bytes], bytes]) -> None:
+    records = [response(f"http://a/{at}", page(text).encode()) for at, text in enumerate(TEXTS[:3])]
+    status, out, err = piped(b"".join(map(pack, records)), "dedup", "-", "-o", "-")
+    assert status == 0, err
+    assert json.loads(out.splitlines()[0])["url"] == "http://a/0"
 
 
 def test_annotated_rows(piped: Piped) -> None:

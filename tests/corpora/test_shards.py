@@ -225,3 +225,15 @@ def test_nothing_is_written_into_a_folder_that_is_read(
         la.dedup(shards).write(tmp_path / name)
     assert main(["dedup", str(shards), "--in-place"]) == 0  # its only file
     assert main(["dedup", str(shards), "-o", str(tmp_path / "shards.jsonl")]) == 0
+
+
+def test_a_folder_of_other_files_beside_a_file_is_told_to_be_left(tmp_path: Path) -> None:
+    beside = shard(tmp_path / "0.jsonl", ["beside"])
+    for name in ("a.txt", "b.md"):
+        (tmp_path / "folder").mkdir(exist_ok=True)
+        (tmp_path / "folder" / name).write_text(name)
+    corpus = open_corpus([beside, tmp_path / "folder"])
+    assert ids_of(corpus) == ["beside"]
+    (notice,) = corpus.notices
+    assert "took the rows of 1 jsonl file and left 2 files (a.txt, b.md)" in notice
+    assert "all that the folder has; for these, give the folder by itself" in notice

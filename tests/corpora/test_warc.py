@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lookalike.corpora import Problems, open_corpus
-from lookalike.corpora.formats.warc import archives, records
+from lookalike.corpora.formats.warc import archives, distinct_id, records
 from support.web_pages import crawl, page, response
 
 URLS = [f"http://example.org/{at}" for at in range(4)]
@@ -77,13 +78,17 @@ def test_bodies_are_unpacked(tmp_path: Path) -> None:
         ("Content-Encoding: gzip\r\n", gzip.compress(body)),
         ("Transfer-Encoding: chunked\r\n", chunked),
         ("Content-Encoding: identity\r\n", body),
+        ("Content-Encoding: x-gzip\r\n", gzip.compress(body)),
+        ("Content-Encoding: deflate\r\n", zlib.compress(body)),
+        ("Content-Encoding: deflate\r\n", zlib.compress(body, wbits=-15)),
+        ("Content-Encoding: X-Gzip\r\nTransfer-Encoding: chunked\r\n", gzip.compress(body)),
     ]
     made = rows(
         crawl(
             tmp_path / "a.warc", [response("http://a/", data, headers=head) for head, data in kinds]
         )
     )
-    assert ["Unpacked words." in row["text"] for row in made] == [True] * 3
+    assert ["Unpacked words." in row["text"] for row in made] == [True] * len(kinds)
     unpacked_before = [
         ("Content-Encoding: gzip\r\n", body),
         ("Content-Encoding: br\r\n", b"\r\n" + body),
@@ -103,9 +108,12 @@ def test_bodies_are_unpacked(tmp_path: Path) -> None:
         response(
             "http://b/3", gzip.compress(b"x" * (20 << 20)), headers="Content-Encoding: gzip\r\n"
         ),
+        response(
+            "http://b/4", gzip.compress(b"<" * (20 << 20)), headers="Content-Encoding: x-gzip\r\n"
+        ),
     ]
     path = crawl(tmp_path / "b.warc.gz", [GOOD[0], *broken, GOOD[1]])
-    assert found(path) == (URLS[:2], {"unreadable pages": 3})
+    assert found(path) == (URLS[:2], {"unreadable pages": 4})
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -200,3 +208,73 @@ def test_odd_headers_are_no_reason_to_leave_a_page_out(tmp_path: Path) -> None:
     assert len({row["id"] for row in made}) == len(made) == len(odd)
     assert ["Words of page 0." in row["text"] for row in made] == [True] * 7 + [False]
     assert made[2]["url"].startswith("odd.warc:")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_record_that_is_cut_anywhere_is_counted(packed: bool, tmp_path: Path) -> None:
+    """In its headers too, where what is left of them may look like a record without content."""
+    path = tmp_path / f"c.warc{'.gz' * packed}"
+    content_end = len(GOOD[1]) - len(b"\r\n\r\n")
+    for cut in range(1, content_end + 1):
+        records_made = [GOOD[0], GOOD[1][:cut]]
+        problems = Problems()
+        urls = [one.url for one in records(crawl(path, records_made), 1 << 20, problems)]
+        assert urls == (URLS[:1] if cut < content_end else URLS[:2]), cut
+        assert problems.left_out == ({"broken records": 1} if cut < content_end else {}), cut
+
+
+@pytest.mark.parametrize("packed", ["gz", "zst"])
+def test_a_file_that_is_cut_where_a_record_is_packed_is_told(packed: str, tmp_path: Path) -> None:
+    """Also where nothing of that record can be unpacked, so that nobody sees that it was there."""
+    path = tmp_path / f"c.warc.{packed}"
+    first, second = (
+        gzip.compress(one) if packed == "gz" else pa.compress(one, "zstd", asbytes=True)
+        for one in GOOD[:2]
+    )
+    for cut in range(4, len(second)):
+        path.write_bytes(first + second[:cut])
+        problems = Problems()
+        urls = [one.url for one in records(path, 1 << 20, problems)]
+        assert urls in (URLS[:1], URLS[:2]), cut  # a checksum may be all that is missing
+        assert problems.left_out == {"broken records": 1}, cut
+    path.write_bytes(first + second)
+    assert found(path) == (URLS[:2], {})
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("all_of_it", [False, True])
+def test_line_ends_without_cr_are_named(packed: bool, all_of_it: bool, tmp_path: Path) -> None:
+    lines = []
+    for record in GOOD[1:3]:
+        head, message = record.split(b"\r\n\r\n", 1)
+        message = message if not all_of_it else message.replace(b"\r\n", b"\n")
+        # The message's own length must not be taken for that of the record.
+        message = message.replace(b"Content-Type:", b"Content-Length: 7\r\nContent-Type:", 1)
+        lines.append(head.replace(b"\r\n", b"\n") + b"\n\n" + message)
+    path = crawl(tmp_path / f"c.warc{'.gz' * packed}", [GOOD[0], *lines, GOOD[3]])
+    problems = Problems()
+    assert [row["url"] for row in rows(path, problems)] == [URLS[0], URLS[3]]
+    assert problems.left_out == {"broken records": 2}
+    assert all("lines end in LF" in example for example in problems.examples)
+
+
+def test_names_of_headers_in_other_letters(tmp_path: Path) -> None:
+    lower = GOOD[0].replace(b"WARC-Type: response", b"warc-type: Response")
+    lower = lower.replace(b"WARC-Target-URI", b"warc-target-uri")
+    unknown = GOOD[1].replace(b"Content-Length", b"content-length")  # which FastWARC does not find
+    path = crawl(tmp_path / "c.warc", [lower, unknown, GOOD[2]])
+    problems = Problems()
+    assert [row["url"] for row in rows(path, problems)] == [URLS[0], URLS[2]]
+    assert problems.left_out == {"broken records": 1}
+    assert "Content-Length" in problems.examples[0]
+
+
+@given(st.lists(st.sampled_from(["u", "u (2)", "u (3)", "u (2) (2)", "v"])))
+def test_ids_differ_whatever_urls_say(urls: list[str]) -> None:
+    """URLs that read like the ids of repeated ones are among them."""
+    times: dict[int, int] = {}
+    ids = [distinct_id(url, times) for url in urls]
+    assert len(set(ids)) == len(ids)
+    assert all(id.startswith(url) for id, url in zip(ids, urls, strict=True))
+    firsts = [id for id, url in zip(ids, urls, strict=True) if id == url]
+    assert not urls or firsts[0] == urls[0]

@@ -37,7 +37,7 @@ from lookalike.cli.streams import (
 )
 from lookalike.compare.methods import NGRAMS
 from lookalike.corpora import Corpus, check_table_target, check_target, format_of, open_corpus
-from lookalike.corpora.opening import with_pages
+from lookalike.corpora.opening import with_old_pages
 from lookalike.corpora.targets import check_outside
 from lookalike.dedup import DEVICES, DedupResult, dedup
 from lookalike.errors import ArgumentError, Said
@@ -238,15 +238,14 @@ def run(options: argparse.Namespace) -> None:
 def _old(options: argparse.Namespace) -> Path | Corpus | None:
     """Return what --against names: a file of signatures, or a corpus."""
     if is_standard(options.against):
-        return corpus_of_input([options.against], options.format, options.work)
+        corpus = corpus_of_input([options.against], options.format, options.work)
+        return with_old_pages(corpus, options.html, options.page_limits)
     if options.against is None or Path(options.against).suffix == _SIGNATURES:
         return None if options.against is None else Path(options.against)
     # The format that was given is that of the input; an old file may well tell its own.
     unnamed = format_of(Path(options.against)) is None
     corpus = open_corpus(options.against, options.format if unnamed else None)
-    # Old pages may be in a column, too, or be texts by now.
-    html = options.html if options.html in corpus.columns() else None
-    return corpus if html is None else with_pages(corpus, html, options.page_limits)
+    return with_old_pages(corpus, options.html, options.page_limits)
 
 
 def _only_file(corpus: Corpus) -> Path:

@@ -43,7 +43,7 @@ class HtmlColumnCorpus(Corpus):
         }
         self.page_text = names["text"]
         self.marked_text = "page_marked_text"
-        reading = PageReading(self, {**names, "marked": self.marked_text}, limits or PageLimits())
+        reading = PageReading({**names, "marked": self.marked_text}, limits or PageLimits())
         self.reading = reading
         self._names = names
         self.described = [*describe(reading.limits), column, inner.described]
@@ -59,13 +59,13 @@ class HtmlColumnCorpus(Corpus):
         address = [self._url] if self._url and self._url not in others else []
         problems.sizes_left_out = True
         batches = self._bounded().read([self.html_column, *others, *address], problems)
-        return self.reading.rows(self._chunks(batches, others), columns, problems)
+        return self.reading.rows(self, self._chunks(batches, others), columns, problems)
 
     def rows(self, problems: Problems) -> Iterator[Rows]:
         """Yield batches of all columns, with types."""
         problems.sizes_left_out = True
         chunks = self._chunks(self._bounded().rows(problems), self._others)
-        return self.reading.rows(chunks, self.columns(), problems)
+        return self.reading.rows(self, chunks, self.columns(), problems)
 
     def identity(self) -> list[Any] | None:
         """Return that of the other corpus."""

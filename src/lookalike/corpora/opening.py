@@ -116,3 +116,10 @@ def with_pages(corpus: Corpus, html: str | None, limits: PageLimits | None) -> C
     reading.limits = limits
     corpus.described = describe(limits) + corpus.described[len(describe(limits)) :]
     return corpus
+
+
+def with_old_pages(corpus: Corpus, html: str | None, limits: PageLimits | None) -> Corpus:
+    """Return the same of an old corpus, whose pages may be in that column, or texts by now."""
+    if corpus.page_text is not None:
+        return corpus if limits is None else with_pages(corpus, None, limits)
+    return with_pages(corpus, html, limits) if html in corpus.columns() else corpus

@@ -54,7 +54,7 @@ class PageFolderCorpus(FolderCorpus):
         if only_pages and len(named) < len(paths):
             self.files = [file for file in self.files if file in named or is_page(file)]
         names = {"title": "title", "language": "language", "text": "text", "links": "links"}
-        self.reading = PageReading(self, {**names, "marked": _MARKED}, limits or PageLimits())
+        self.reading = PageReading({**names, "marked": _MARKED}, limits or PageLimits())
         self.described = [*describe(self.reading.limits), only_pages]
 
     def columns(self) -> list[str]:
@@ -63,12 +63,12 @@ class PageFolderCorpus(FolderCorpus):
 
     def documents(self, problems: Problems) -> Iterator[tuple[Path, bytes]]:
         """Yield the files that are rows, without what is in them."""
-        for _, files in self.reading.kept(self._chunks(problems), [], problems):
+        for _, files in self.reading.kept(self, self._chunks(problems), [], problems):
             yield from ((file, b"") for file in files)
 
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
         """Yield batches of these columns."""
-        return self.reading.rows(self._chunks(problems), columns, problems)
+        return self.reading.rows(self, self._chunks(problems), columns, problems)
 
     def _chunks(self, problems: Problems) -> Iterator[Chunk]:
         for error in self._closed:

@@ -42,27 +42,29 @@ class Chunk:
 
 @dataclass
 class PageReading:
-    """How the pages of a corpus are read, by whatever way they come."""
+    """How the pages of a corpus are read, by whatever way they come.
 
-    corpus: Corpus
+    It does not know the corpus: that would live on with it, and copies of standard input as well.
+    """
+
     names: dict[str, str]
     """What the columns that come from pages are called, by field."""
     limits: PageLimits = field(default_factory=PageLimits)
     _refused: dict[int, Refused] = field(default_factory=dict)
 
     def rows(
-        self, chunks: Iterator[Chunk], columns: Sequence[str], problems: Problems
+        self, corpus: Corpus, chunks: Iterator[Chunk], columns: Sequence[str], problems: Problems
     ) -> Iterator[Rows]:
         """Yield batches of these columns; pages that cannot be read are no rows, and are counted.
 
         Which ones these are stays as it was when they were first read: the time that one takes is
         not always the same.
         """
-        for batch, _ in self.kept(chunks, columns, problems):
+        for batch, _ in self.kept(corpus, chunks, columns, problems):
             yield batch
 
     def kept(
-        self, chunks: Iterator[Chunk], columns: Sequence[str], problems: Problems
+        self, corpus: Corpus, chunks: Iterator[Chunk], columns: Sequence[str], problems: Problems
     ) -> Iterator[tuple[Rows, list[Any]]]:
         """Yield the same, and the items of chunks that are rows."""
         wanted = [one for one in FIELDS if self.names.get(one) in columns]
@@ -74,8 +76,10 @@ class PageReading:
         for page in read_pages(raw, wanted, self.limits, threads=connection_threads()):
             ready.append(page)
             while pending and pending[0].unread <= len(ready):
+                corpus.done = pending[0].done
                 yield self._finished(pending.popleft(), ready, wanted, columns, problems)
         while pending:
+            corpus.done = pending[0].done
             yield self._finished(pending.popleft(), ready, wanted, columns, problems)
 
     def _unread(self, chunks: Iterator[Chunk], pending: deque[Chunk]) -> Iterator[RawPage]:
@@ -115,7 +119,6 @@ class PageReading:
             others = others.take(pa.array(places, pa.int64()))
         for one in wanted:
             others = others.append_column(self.names[one], _column(one, pages))
-        self.corpus.done = chunk.done
         items = [chunk.items[place] for place in places] if chunk.items else []
         return chosen_columns(others, columns, pa.string()), items
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from lookalike.corpora.folders import files_in
 from lookalike.corpora.formats.names import format_of
 from lookalike.errors import FileError, FormatError, Said
-from lookalike.shown import shown
+from lookalike.shown import counted, shown
 
 SHARDS = ("jsonl", "parquet", "csv", "tsv", "warc")
 """Formats of which a folder may be made. A `.json` or `.txt` in one is a document more often."""
@@ -57,7 +57,7 @@ def take_files(paths: Sequence[Path], format: str | None) -> Taken:
         )
     taken = [file for path in paths for file in found.get(path, [path])]
     left = [file for file in inside if file not in chosen]
-    notices = (_left(chosen, left, kind),) if left else ()
+    notices = (_left(len(chosen), len(named), left, kind),) if left else ()
     return Taken([file for file in taken if file in chosen or file in named], kind, notices)
 
 
@@ -107,11 +107,11 @@ def _as_documents(shards: Sequence[Path]) -> str:
     )
 
 
-def _left(chosen: set[Path], left: Sequence[Path], kind: str) -> str:
-    return (
-        f"took the rows of {len(chosen):,} {kind} {'file' if len(chosen) == 1 else 'files'} and "
-        f'left {_some(left)}; for a document a file, say --format files (in Python format="files")'
-    )
+def _left(inside: int, named: int, left: Sequence[Path], kind: str) -> str:
+    taken = f"took the rows of {counted(inside + named, f'{kind} file')} and left {_some(left)}"
+    if not inside:
+        return f"{taken}, all that the folder has; for these, give the folder by itself"
+    return f'{taken}; for a document a file, say --format files (in Python format="files")'
 
 
 def _some(files: Sequence[Path]) -> str:

@@ -16,7 +16,7 @@ from lookalike.corpora import Corpus, format_of, open_corpus
 from lookalike.corpora.columns import Columns, columns_for, find_columns
 from lookalike.corpora.filters import Filters, filtered
 from lookalike.corpora.formats.duck import limited
-from lookalike.corpora.opening import with_pages
+from lookalike.corpora.opening import with_old_pages
 from lookalike.dedup.conclude import Outcome, conclude
 from lookalike.dedup.context import JobContext, longest_document, memory_bytes
 from lookalike.dedup.direction import best_of_equals, orders
@@ -80,13 +80,15 @@ def run_job(
     limit = memory_bytes(memory_limit)
     longest = longest_document(max_document, limit)
     told = max_document is not None
-    corpus = _open(source, format, longest, told, html, page_limits)
+    pages = partial(open_corpus, html=html, page_limits=page_limits)
+    corpus = _open(source, format, longest, told, pages)
     columns = find_columns(corpus, text, id, chosen.keep_column)
     columns = columns_for(corpus, columns, chosen.feature_kind())
     corpus = filtered(corpus, columns, filters)
     count = thread_count(threads)
-    opening = partial(_open, format=format, longest=longest, told=told, html=None, page_limits=None)
-    old = _open_old(against, chosen, columns, opening, html, filters.for_old())
+    old_pages = partial(with_old_pages, html=html, limits=page_limits)
+    opening = partial(_open, format=format, longest=longest, told=told, pages=old_pages)
+    old = _open_old(against, chosen, columns, opening, filters.for_old())
     folder = WorkFolder(work)
     job = JobContext(chosen, skip_bad, limit, count, device, JobProgress(progress), folder)
     try:
@@ -192,10 +194,9 @@ def _open(
     format: str | None,
     longest: int | None,
     told: bool,
-    html: str | None,
-    page_limits: PageLimits | None,
+    pages: Callable[[Corpus], Corpus],
 ) -> Corpus:
-    corpus = open_corpus(source, format, html=html, page_limits=page_limits)
+    corpus = pages(open_corpus(source, format))
     if longest is not None:
         corpus.max_document = longest if told else min(longest, type(corpus).max_document)
     return corpus
@@ -206,7 +207,6 @@ def _open_old(
     settings: DedupSettings,
     new: Columns,
     opening: Callable[..., Corpus],
-    html: str | None,
     filters: Filters,
 ) -> Source | OldSignatures | None:
     if against is None:
@@ -234,8 +234,6 @@ def _open_old(
     # The format that was given is that of the source; an old file may well tell its own.
     unnamed = isinstance(against, str | os.PathLike) and format_of(Path(against)) is None
     corpus = opening(against) if unnamed else opening(against, format=None)
-    if html is not None and html in corpus.columns():  # they may as well be texts by now
-        corpus = with_pages(corpus, html, None)
     known = corpus.columns()
     text, id = (name if name in known else None for name in (new.text, new.id))
     columns = columns_for(corpus, find_columns(corpus, text, id, None), settings.feature_kind())

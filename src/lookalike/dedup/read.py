@@ -153,6 +153,7 @@ def _read_all(
             _read(job, source, texts, ids, early, problems)
             source.corpus.check_identity(source.identity)
             counts.append(texts.count - begin)
+    pa.default_memory_pool().release_unused()  # batches are gone: later steps get their memory
     return {
         "counts": counts,
         "bad": problems.bad,

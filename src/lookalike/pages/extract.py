@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import zlib
 from collections.abc import Collection
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -30,6 +31,7 @@ _BEGINNINGS = (
     (b"\0<", "utf-16-be"),
 )
 """Byte order marks; and the first tag of a page without one, whose encoding it tells as well."""
+_GZIP = b"\x1f\x8b"
 _BEFORE_TAGS = codecs.BOM_UTF8 + codecs.BOM_UTF16_LE + b"\0 \t\r\n"
 _LANGUAGE_CHARACTERS = 1000
 """Of the beginning of a text, from which its language is told: more tells hardly any more."""
@@ -76,9 +78,24 @@ def unpack(message: bytes, most: int) -> bytes:
         for steps in ("content", "transfer", "none"):
             with contextlib.suppress(OSError):
                 body = _body(message, steps, most)
-                if body.lstrip(_BEFORE_TAGS).startswith(b"<"):
+                if _is_html(body):
+                    return body
+        for steps in ("transfer", "none"):
+            with contextlib.suppress(OSError, zlib.error):
+                body = _inflated(_body(message, steps, most), most)
+                if _is_html(body):
                     return body
         raise
+
+
+def _is_html(body: bytes) -> bool:
+    return body.lstrip(_BEFORE_TAGS).startswith(b"<")
+
+
+def _inflated(body: bytes, most: int) -> bytes:
+    """Return what x-gzip, as gzip was called once, has packed, or deflate without its header."""
+    kind = zlib.MAX_WBITS | 16 if body.startswith(_GZIP) else -zlib.MAX_WBITS
+    return _bounded(zlib.decompressobj(kind).decompress(body, most + 1), most)
 
 
 def _body(message: bytes, steps: str, most: int) -> bytes:
@@ -86,7 +103,10 @@ def _body(message: bytes, steps: str, most: int) -> bytes:
     record.set_bytes_content(message)
     record.is_http = True
     record.parse_http(auto_decode=steps)
-    body: bytes = record.reader.read(most + 1)
+    return _bounded(record.reader.read(most + 1), most)
+
+
+def _bounded(body: bytes, most: int) -> bytes:
     if len(body) > most:
         raise ValueError(f"it has more than {most:,} bytes when it is unpacked")
     return body

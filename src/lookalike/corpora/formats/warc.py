@@ -38,6 +38,8 @@ _HEADERS = 1 << 16
 """Bytes of HTTP headers that a page may have besides its own."""
 _STARTS = re.compile(rb"WARC/1\.[01]\r?\n|\x1f\x8b\x08|\x28\xb5\x2f\xfd")
 """How a record begins: as it is, or packed by gzip or zstd."""
+_PACKED = {b"\x1f\x8b\x08": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+_UNPACKED = 1 << 20
 _MOST_AGAIN = 8
 """How many times its size may be read of a file: a record that says it is longer than it is costs a
 look at all that follows, and after so many the rest of the file is left.
@@ -63,7 +65,7 @@ class WarcCorpus(FileCorpus):
 
     Columns are `id`, `url`, `date`, `status`, `title`, `language`, `text` and `links`. The id is
     the URL; that of a page whose URL has come before has its number after it, as in
-    "http://example.org/ (2)", which no URL is.
+    "http://example.org/ (2)", or the next number if that has come as well: no two are the same.
     """
 
     page_text = "text"
@@ -76,7 +78,7 @@ class WarcCorpus(FileCorpus):
         super().__init__(paths, "warc")
         names = {name: name for name in ("title", "language", "text", "links")}
         names["marked"] = self.marked_text
-        self.reading = PageReading(self, names, limits or PageLimits())
+        self.reading = PageReading(names, limits or PageLimits())
         self.described = describe(self.reading.limits)
 
     def columns(self) -> list[str]:
@@ -85,17 +87,17 @@ class WarcCorpus(FileCorpus):
 
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
         """Yield batches of these columns."""
-        return self.reading.rows(self._chunks(problems), columns, problems)
+        return self.reading.rows(self, self._chunks(problems), columns, problems)
 
     def _chunks(self, problems: Problems) -> Iterator[Chunk]:
-        times: dict[int, int] = {}  # of each URL, by its hash
+        times: dict[int, int] = {}  # of each URL and id, by its hash
         some: list[Record] = []
         ids: list[str] = []
         size = before = 0
         for path, length in zip(self.paths, self.sizes, strict=True):
             for record in records(path, self.max_document, problems):
                 some.append(record)
-                ids.append(_distinct(record.url, times))
+                ids.append(distinct_id(record.url, times))
                 size += len(record.page.html) if isinstance(record.page, RawPage) else 0
                 if size >= BATCH_BYTES or len(some) == _CHUNK_PAGES:
                     yield _chunk(some, ids, (before + record.done) / self.total_bytes)
@@ -105,10 +107,21 @@ class WarcCorpus(FileCorpus):
             yield _chunk(some, ids, 1.0)
 
 
-def _distinct(url: str, times: dict[int, int]) -> str:
-    key = _native.xxh64(np.frombuffer(url.encode("utf-8", "replace"), np.uint8))
-    times[key] = number = times.get(key, 0) + 1
-    return url if number == 1 else f"{url} ({number})"
+def distinct_id(url: str, times: dict[int, int]) -> str:
+    """Return an id that none before has: it is among `times`, by its hash, as all are."""
+    key, number, id = _hash(url), 1, url
+    if key in times:
+        number = times[key]
+        while _hash(id) in times:
+            number += 1
+            id = f"{url} ({number})"
+        times[_hash(id)] = 1
+    times[key] = number
+    return id
+
+
+def _hash(text: str) -> int:
+    return _native.xxh64(np.frombuffer(text.encode("utf-8", "replace"), np.uint8))
 
 
 def _chunk(some: list[Record], ids: list[str], done: float) -> Chunk:
@@ -133,16 +146,19 @@ def records(path: Path, most: int, problems: Problems) -> Iterator[Record]:
             size = path.stat().st_size
             begin: int | None = 0
             read = 0
+            told = False  # that there is something broken from where reading begins
             while begin is not None:
                 try:
                     yield from _from(file, path, begin, most)
                     return
                 except _Broken as broken:
-                    problems.leave_out(BROKEN, f"{path}, byte {broken.place:,}", broken.reason)
+                    if not (told and broken.place == begin):
+                        problems.leave_out(BROKEN, f"{path}, byte {broken.place:,}", broken.reason)
+                    told = broken.behind
                     read += file.tell() - begin
                     begin = _next_start(file, broken.place + 1)
                 if begin is not None and read > _MOST_AGAIN * size + _ALWAYS_AGAIN:
-                    reason = "too many records say that they are longer; what follows is left"
+                    reason = "too much had to be read again for broken ones; what follows is left"
                     problems.leave_out(BROKEN, f"{path}, byte {begin:,}", reason)
                     return
     except OSError as error:
@@ -152,22 +168,23 @@ def records(path: Path, most: int, problems: Problems) -> Iterator[Record]:
 class _Broken(Exception):
     """Where a file cannot be read on."""
 
-    def __init__(self, place: int, reason: str) -> None:
+    def __init__(self, place: int, reason: str, *, behind: bool = False) -> None:
         super().__init__(reason)
         self.place = place
         self.reason = reason
+        self.behind = behind
+        """Whether there is a whole record at the place, and what follows it is broken."""
 
 
 def _from(file: BinaryIO, path: Path, begin: int, most: int) -> Iterator[Record]:
     """Yield the pages from a place on."""
     file.seek(begin)
     place = begin
+    whole = False
     try:
         for record in archives.ArchiveIterator(file, parse_http=False):
-            place = record.stream_pos
-            if "WARC-Type" not in record.headers:
-                raise _Broken(place, "has headers without a WARC-Type")
-            is_response = record.record_type == archives.WarcRecordType.response
+            place, whole = record.stream_pos, False
+            is_response = _kind(record, place) == "response"
             length = record.content_length
             head = record.reader.read(min(length, most + _HEADERS + 1) if is_response else 0)
             rest = record.reader.consume(length - len(head)) if length > len(head) else 0
@@ -178,8 +195,45 @@ def _from(file: BinaryIO, path: Path, begin: int, most: int) -> Iterator[Record]
             page = _page(record, head, path, place, most) if is_response else None
             if page is not None:
                 yield page
+            whole = True
+        _check_end(path, place)
     except OSError as error:
-        raise _Broken(place, f"cannot be read ({error})") from error
+        reason = f"{'is followed by what ' * whole}cannot be read ({error})"
+        raise _Broken(place, reason, behind=whole) from error
+
+
+def _check_end(path: Path, place: int) -> None:
+    """Raise `OSError` where what was packed from a place on, that of the last record, is cut off.
+
+    FastWARC takes that for the end, where it could unpack nothing of a record.
+    """
+    with open(path, "rb") as file:
+        file.seek(place)
+        beginning = file.read(4)
+        kind = next((kind for magic, kind in _PACKED.items() if beginning.startswith(magic)), None)
+        if kind is not None:
+            file.seek(place)
+            with pa.CompressedInputStream(pa.PythonFile(file, "r"), kind) as unpacked:
+                while unpacked.read(_UNPACKED):
+                    pass
+
+
+def _kind(record: Any, place: int) -> str:
+    """Return what a record is; one whose headers were cut off, or misread, is broken.
+
+    FastWARC takes what it understands of headers, and lets those be empty that are missing.
+    """
+    kind = record.headers.get("WARC-Type")
+    if kind is None:
+        raise _Broken(place, "has headers without a WARC-Type")
+    if "\n" in kind:
+        raise _Broken(place, "has headers whose lines end in LF; expected CR LF")
+    length = record.headers.get("Content-Length")
+    if length is None:
+        raise _Broken(place, "has headers without a Content-Length")
+    if length.strip() != str(record.content_length):  # it reads no other spelling of the name
+        raise _Broken(place, f"has a Content-Length, {length!r}, that cannot be read")
+    return str(kind).strip().lower()
 
 
 def _page(record: Any, data: bytes, path: Path, place: int, most: int) -> Record | None:
