@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
@@ -55,7 +55,23 @@ def near(rows: list[dict[str, Any]], threshold: float) -> set[tuple[int, int]]:
     }
 
 
+def chain_from_an_old_one() -> list[dict[str, Any]]:
+    """Rows each like the next: five different ones with the old one and whom it drops, three
+    without; one is there three times, and one is like no other.
+    """
+    texts = [
+        "w0 w21 w35 w17 w37 x5 w31 w7 w53 w17 w9 w33",
+        "w0 w21 w35 w17 w37 x5 x9 w7 w53 w17 w9 w33",
+        "w21 w24 w49 w0 w16 w41 w16 w47 w41 w57 w10 w56",
+        "w0 x8 w35 w17 w37 x5 x9 w7 w53 w17 w9 w33",
+        *["w0 x8 w35 w17 x4 x5 x9 w7 w53 w17 w9 w33"] * 3,
+        "w0 x8 w35 w17 w37 x1 x9 w7 w53 w17 w9 w33",
+    ]
+    return [{"n": n, "text": text, "score": 0} for n, text in enumerate(texts)]
+
+
 @settings(max_examples=40, deadline=None)
+@example(rows=chain_from_an_old_one(), rule="last", cluster="components", old=1, most=4)
 @given(
     rows=corpora(),
     rule=st.sampled_from(sorted(RULES)),

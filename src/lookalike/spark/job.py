@@ -10,7 +10,7 @@ from typing import Any
 
 from lookalike.corpora.columns import Columns
 from lookalike.dedup.job import settings_of
-from lookalike.dedup.pairs.settle import ROUNDS, TIRED
+from lookalike.dedup.pairs.settle import ROUNDS, tired
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.survivors.cluster import split_warnings
 from lookalike.spark.columns import deciding_column, find_columns, frame_of, order_frame
@@ -321,7 +321,7 @@ class _Job:
             alike += more
             done = work.keep(done.union(unmet))
             accepted = work.keep(accepted.union(near))
-        return _Settled(accepted, groups, compared, alike, [TIRED])
+        return _Settled(accepted, groups, compared, alike, [tired()])
 
     @property
     def _near(self) -> str:

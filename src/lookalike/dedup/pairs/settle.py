@@ -29,7 +29,7 @@ from lookalike.dedup.read import DocumentTable
 from lookalike.dedup.sign import Signed
 from lookalike.dedup.survivors.cluster import stars
 
-__all__ = ["ROUNDS", "TIRED", "settle", "unmet_pairs"]
+__all__ = ["ROUNDS", "settle", "tired", "unmet_pairs"]
 
 LEADERS = 8
 """Of those that would stay and are like the same one that goes: all are compared with so many."""
@@ -37,10 +37,13 @@ LEADERS = 8
 ROUNDS = 30
 """Each makes at least one pair, and most end after two or three."""
 
-TIRED = (
-    f"after {ROUNDS} rounds of comparing those that stay, there may still be documents among "
-    "them that are alike; de-duplicate what stays once more"
-)
+
+def tired() -> str:
+    """Return what people should know where the rounds did not end by themselves."""
+    return (
+        f"after {ROUNDS} rounds of comparing those that stay, there may still be documents among "
+        "them that are alike; de-duplicate what stays once more"
+    )
 
 
 def settle(
@@ -82,7 +85,7 @@ def settle(
         )
         if not near.any():
             return verdict
-    return replace(verdict, warnings=[*verdict.warnings, TIRED])
+    return replace(verdict, warnings=[*verdict.warnings, tired()])
 
 
 def unmet_pairs(

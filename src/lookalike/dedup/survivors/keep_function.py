@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.corpora.selection import rows_at
 from lookalike.dedup.context import JobContext
+from lookalike.dedup.distinct import distinct
 from lookalike.dedup.pairs.verify import VerifiedPairs
 from lookalike.dedup.read import DocumentTable, Source
 from lookalike.dedup.settings import DedupSettings
@@ -67,6 +68,7 @@ class GroupChoices:
         the choices in the order of choosing, and then the others.
         """
         count = len(self._first)
+        split = self._split(pairs)
         gone = np.zeros(count, bool)  # because of an old one
         gone[pairs.right[pairs.left < self._old]] = True
         gone[: self._old] = True
@@ -80,18 +82,38 @@ class GroupChoices:
         members = members[np.argsort(labels[members], kind="stable")]
         groups = np.split(members, np.flatnonzero(np.diff(labels[members])) + 1)
         neighbours = _neighbours(pairs)
-        choices = [row for group in groups if len(group) for row in self._ask(group, neighbours)]
+        choices = [
+            row
+            for group in groups
+            if len(group)
+            for row in self._ask(group, neighbours, once=not split[self._first[group[0]]])
+        ]
         order = np.concatenate([np.arange(self._old), np.array(choices, np.int64)])
         others = np.setdiff1d(np.arange(count), order, assume_unique=True)
         rank = np.empty(count, np.int64)
         rank[np.concatenate([order, others])] = np.arange(count)
         return rank
 
-    def _ask(self, group: NDArray[np.int64], neighbours: dict[int, NDArray[np.int64]]) -> list[int]:
-        """Return who of a group stays, in the order of choosing."""
-        settings = self._settings
-        different = len(np.unique(self._first[group]))
-        once = settings.cluster == "components" and different <= settings.max_cluster
+    def _split(self, pairs: VerifiedPairs) -> NDArray[np.bool_]:
+        """Return which documents are in clusters that are stars, and not a whole component.
+
+        As `cluster_documents` has it: those that go because of an old one count, too.
+        """
+        count = len(self._first)
+        if self._settings.cluster != "components":
+            return np.ones(count, bool)
+        labels = np.empty(count, np.int64)
+        _native.components(pairs.left, pairs.right, labels)
+        members = distinct(np.concatenate([pairs.left, pairs.right]))
+        large: NDArray[np.bool_] = (
+            np.bincount(labels[members], minlength=count) > self._settings.max_cluster
+        )
+        return large[labels]
+
+    def _ask(
+        self, group: NDArray[np.int64], neighbours: dict[int, NDArray[np.int64]], *, once: bool
+    ) -> list[int]:
+        """Return who of a group stays, in the order of choosing; only the first if `once`."""
         choices: list[int] = []
         while len(group) > 1:
             choices.append(self._choice(group))
