@@ -80,7 +80,7 @@ def test_a_corpus(index: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_signatures(
     index: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lookalike.cli.queries.AT_A_TIME", 7)
+    monkeypatch.setattr("lookalike.cli.finding.queries.AT_A_TIME", 7)
     np.save(tmp_path / "q.npy", SIGNATURES[:20])
     la.save_signatures(tmp_path / "q.lookalike", SIGNATURES[:20], SIGNER, IDS[:20])
     for name, labels in (("q.npy", list(range(20))), ("q.lookalike", IDS)):

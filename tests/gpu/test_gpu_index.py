@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.gpu import bench, finding, index, layout, measuring, nearest, source, tiles
+from lookalike.gpu import bench, finding, index, layout, measuring, nearest, pairs, source, tiles
 from lookalike.gpu import card as gpu_card
 from lookalike.gpu.measuring import Speed, speed
 from lookalike.planning import gpu as planning
@@ -28,11 +28,13 @@ PIECE = 512
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(index, "card", lambda number: FakeCard())
-    for module in (bench, layout, measuring, nearest, source, tiles):
+    for module in (bench, layout, measuring, nearest, pairs, source, tiles):
         monkeypatch.setattr(module, "PIECE", PIECE)
     monkeypatch.setattr(fake_card, "PIECE", PIECE)
     monkeypatch.setattr(tiles, "_UPLOAD", 700 * 16)
     monkeypatch.setattr(source, "_PASSING", 600 * 16)
+    monkeypatch.setattr(index, "MOST_QUERIES", 16)
+    monkeypatch.setattr(pairs, "MOST_QUERIES", 200)
     yield
 
 
@@ -100,7 +102,7 @@ def test_pairs_are_those_of_the_scan(
     signatures, ids = collection[0][:700], None if collection[1] is None else collection[1][:700]
     radius = data.draw(st.integers(0, 8 * signatures.shape[1] // 3))
     gpu, scan = la.GpuIndex(signatures, ids, stream=stream), la.ScanIndex(signatures, ids)
-    limit = data.draw(st.sampled_from([0, 50, 10**7]))
+    limit = data.draw(st.sampled_from([0, 50, 3000, 10**7]))
     try:
         right = scan.pairs(radius, limit=limit, collapse=collapse)
     except la.ResultTooLargeError as error:
@@ -129,6 +131,17 @@ def test_a_saved_one_opens_everywhere(tmp_path: Path) -> None:
     for one in (opened, again):
         found, right = one.search(rows_of(5), 9), gpu.search(rows_of(5), 9)
         np.testing.assert_array_equal(found.ids, right.ids)
+
+
+def test_bytes_keep_what_belongs_to_an_index() -> None:
+    scan = la.ScanIndex(rows_of(30))
+    scan.signer, scan.names = la.SimHash(bits=128), [f"document {row}" for row in range(30)]
+    gpu = la.GpuIndex.from_bytes(scan.to_bytes())
+    assert gpu.signer == scan.signer
+    assert gpu.names is not None and list(gpu.names) == list(scan.names)
+    np.testing.assert_array_equal(gpu.search(rows_of(3), 2).ids, scan.search(rows_of(3), 2).ids)
+    with pytest.raises(la.FormatError, match="'slices'; expected one that scans"):
+        la.GpuIndex.from_bytes(la.SliceIndex(rows_of(30)).to_bytes())
 
 
 def test_too_little_memory_is_told_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:

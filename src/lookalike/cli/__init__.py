@@ -15,10 +15,10 @@ from importlib import import_module
 
 from lookalike import __version__
 from lookalike.cli.command import Subparsers, command
-from lookalike.cli.output import take_every_character, warn
 from lookalike.cli.parser import WRONG_USAGE, Parser, wrong_usage
-from lookalike.cli.signals import orderly_end
-from lookalike.cli.streams import forget_standard_output
+from lookalike.cli.terminal.output import take_every_character, warn
+from lookalike.cli.terminal.signals import orderly_end
+from lookalike.cli.terminal.streams import forget_standard_output
 from lookalike.errors import ArgumentError, LookalikeError, LookalikeWarning, Said
 from lookalike.storage.unfinished import remove_unfinished
 

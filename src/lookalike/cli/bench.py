@@ -7,8 +7,8 @@ from dataclasses import asdict
 
 from lookalike.checks import whole_number
 from lookalike.cli.command import add_json, add_number, add_switch
-from lookalike.cli.output import say, say_json
-from lookalike.cli.sizes import number
+from lookalike.cli.options.sizes import number
+from lookalike.cli.terminal.output import say, say_json
 from lookalike.errors import ArgumentError
 from lookalike.planning.words import table
 

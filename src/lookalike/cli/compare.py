@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.checks import optional_module, whole_number
-from lookalike.cli.arguments import (
+from lookalike.cli.command import add_number, add_switch
+from lookalike.cli.options.arguments import (
     add_corpus_options,
     add_settings,
     add_threads,
     corpus_of,
     settings_of,
 )
-from lookalike.cli.command import add_number, add_switch
-from lookalike.cli.output import say, say_json
-from lookalike.cli.page_options import PAGE_OPTIONS
+from lookalike.cli.options.pages import PAGE_OPTIONS
+from lookalike.cli.terminal.output import say, say_json
 from lookalike.compare.methods import NGRAMS, Method
 from lookalike.compare.texts import Comparison, DiffPart, MethodVerdict, WordDiff, compare_texts
 from lookalike.corpora.columns import Columns, columns_for, find_columns

@@ -13,7 +13,9 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from lookalike.cli.arguments import (
+from lookalike.cli.command import add_switch
+from lookalike.cli.dedup_spark import engine_of, run_on_spark
+from lookalike.cli.options.arguments import (
     add_corpus_options,
     add_settings,
     add_threads,
@@ -23,13 +25,11 @@ from lookalike.cli.arguments import (
     corpus_of,
     settings_of,
 )
-from lookalike.cli.command import add_switch
-from lookalike.cli.dedup_spark import engine_of, run_on_spark
-from lookalike.cli.output import say, say_json, warn, warn_left_out
-from lookalike.cli.page_options import add_filters, filters_of
-from lookalike.cli.progress import progress_bars
-from lookalike.cli.sizes import byte_count
-from lookalike.cli.streams import (
+from lookalike.cli.options.pages import add_filters, filters_of
+from lookalike.cli.options.sizes import byte_count
+from lookalike.cli.terminal.output import say, say_json, warn, warn_left_out
+from lookalike.cli.terminal.progress import progress_bars
+from lookalike.cli.terminal.streams import (
     check_read_once,
     corpus_of_input,
     is_standard,

@@ -6,9 +6,9 @@ import argparse
 import sysconfig
 from pathlib import Path
 
-from lookalike.cli.arguments import check_not_read
-from lookalike.cli.output import say
-from lookalike.cli.progress import progress_bars
+from lookalike.cli.options.arguments import check_not_read
+from lookalike.cli.terminal.output import say
+from lookalike.cli.terminal.progress import progress_bars
 from lookalike.dedup import DedupResult, dedup
 from lookalike.dedup.report.samples import largest_clusters
 from lookalike.errors import FileError

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lookalike.cli.arguments import add_threads, check_folder, check_not_read
 from lookalike.cli.command import add_number, add_switch
-from lookalike.cli.output import say, say_json
-from lookalike.cli.sizes import byte_count
+from lookalike.cli.options.arguments import add_threads, check_folder, check_not_read
+from lookalike.cli.options.sizes import byte_count
+from lookalike.cli.terminal.output import say, say_json
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import (
     BlockIndex,

@@ -13,16 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import thread_count, whole_number
-from lookalike.cli.arguments import (
+from lookalike.cli.command import add_number, add_switch
+from lookalike.cli.finding.origin import Origin, add_origin
+from lookalike.cli.options.arguments import (
     add_threads,
     add_threshold,
     check_folder,
     check_not_read,
     radius_of,
 )
-from lookalike.cli.command import add_number, add_switch
-from lookalike.cli.origin import Origin, add_origin
-from lookalike.cli.output import say, say_json
 from lookalike.cli.pair_clusters import (
     add_cluster_options,
     check_cluster_options,
@@ -30,6 +29,7 @@ from lookalike.cli.pair_clusters import (
     clusters_of_index,
     show_clusters,
 )
+from lookalike.cli.terminal.output import say, say_json
 from lookalike.compare.methods import METHODS, Method
 from lookalike.corpora import format_of, write_table
 from lookalike.corpora.base import pa

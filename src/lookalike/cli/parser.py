@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from lookalike.cli.output import say
+from lookalike.cli.terminal.output import say
 from lookalike.features.choice import typed_lengths
 from lookalike.shown import shown, shown_lines
 from lookalike.suggestions import nearest_word

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from lookalike import __version__
 from lookalike.cli.command import add_number, add_switch
-from lookalike.cli.output import say
-from lookalike.cli.sizes import byte_count, number
+from lookalike.cli.options.sizes import byte_count, number
+from lookalike.cli.terminal.output import say
 from lookalike.errors import ArgumentError
 from lookalike.indexes import open_index
 from lookalike.planning import Plan, plan

@@ -11,15 +11,20 @@ from typing import Any
 import numpy as np
 
 from lookalike.checks import whole_number
-from lookalike.cli.answers import LONGEST_ID, Found, Lines, Table
-from lookalike.cli.arguments import add_corpus_options, add_threads, add_threshold, radius_of
 from lookalike.cli.command import add_number, add_switch
-from lookalike.cli.flip_options import add_flip_options, flip_settings, needs_weights
-from lookalike.cli.masking import add_mask, chosen_mask, expect_masks, warn_masked
-from lookalike.cli.origin import Origin, add_origin
-from lookalike.cli.output import warn
-from lookalike.cli.page_options import add_strip_urls
-from lookalike.cli.queries import Queries, queries_of, take_files
+from lookalike.cli.finding.answers import LONGEST_ID, Found, Lines, Table
+from lookalike.cli.finding.origin import Origin, add_origin
+from lookalike.cli.finding.queries import Queries, queries_of, take_files
+from lookalike.cli.options.arguments import (
+    add_corpus_options,
+    add_threads,
+    add_threshold,
+    radius_of,
+)
+from lookalike.cli.options.flips import add_flip_options, flip_settings, needs_weights
+from lookalike.cli.options.masking import add_mask, chosen_mask, expect_masks, warn_masked
+from lookalike.cli.options.pages import add_strip_urls
+from lookalike.cli.terminal.output import warn
 from lookalike.errors import ArgumentError, Said
 from lookalike.features import MEASURES
 from lookalike.indexes import (

@@ -7,7 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from lookalike.cli.arguments import (
+from lookalike.cli.command import add_switch
+from lookalike.cli.options.arguments import (
     add_corpus_options,
     add_settings,
     add_threads,
@@ -18,10 +19,9 @@ from lookalike.cli.arguments import (
     settings_fields,
     settings_of,
 )
-from lookalike.cli.command import add_switch
-from lookalike.cli.output import say, say_json, warn_left_out
-from lookalike.cli.page_options import add_filters, filters_of
-from lookalike.cli.progress import progress_bars
+from lookalike.cli.options.pages import add_filters, filters_of
+from lookalike.cli.terminal.output import say, say_json, warn_left_out
+from lookalike.cli.terminal.progress import progress_bars
 from lookalike.compare.methods import METHODS, Method
 from lookalike.corpora.columns import columns_for, find_columns
 from lookalike.corpora.filters import filtered

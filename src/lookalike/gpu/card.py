@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -12,13 +11,13 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import optional_module
-from lookalike.errors import ArgumentError, MissingDependencyError
+from lookalike.errors import ArgumentError, FileError, MissingDependencyError
 from lookalike.gpu.kernels import Kernels
 from lookalike.gpu.layout import Layout
+from lookalike.storage import user_cache_folder, whole_file
 
 _RESERVED = 256 * 2**20
 """Bytes of a card that CUDA itself and the compiled kernels may still want."""
@@ -97,12 +96,9 @@ class Card:
         copy: NDArray[Any] = self.xp.asnumpy(array)
         return copy
 
-    def put(self, array: NDArray[Any], target: Any = None) -> Any:
-        """Return a copy on the card, or fill one that is there."""
-        if target is None:
-            return self.xp.asarray(array)
-        target.set(np.ascontiguousarray(array))
-        return target
+    def put(self, array: NDArray[Any]) -> Any:
+        """Return a copy on the card."""
+        return self.xp.asarray(array)
 
     def kernels(self, layout: Layout) -> Kernels:
         """Return the kernels for signatures of one width, compiled when they are first called."""
@@ -141,29 +137,24 @@ def _no_card(reason: str) -> MissingDependencyError:
 
 
 def _cubin(nvrtc: Any, source: str, options: tuple[str, ...]) -> Path:
-    """Return a file with machine code, of an earlier run if there is one."""
+    """Return a file with machine code: of an earlier run, or compiled now and kept for the next."""
     known = repr((source, options, nvrtc.getVersion()))
     name = f"{hashlib.sha256(known.encode()).hexdigest()}.cubin"
-    for folder in (_cache_folder(), Path(tempfile.mkdtemp(prefix="lookalike-gpu-"))):
-        path = folder / name
-        if path.exists():
-            return path
-        with suppress(OSError):
-            folder.mkdir(parents=True, exist_ok=True)
-            _write_whole(path, _compile(nvrtc, source, options))
-            return path
-    raise ArgumentError(f"kernels could not be written to {path.parent}")
+    kept = user_cache_folder()
+    if kept is not None and (kept / name).exists():
+        return kept / name
+    code = _compile(nvrtc, source, options)
+    if kept is not None:
+        with suppress(OSError, FileError):
+            return _written(kept, name, code)
+    return _written(Path(tempfile.mkdtemp(prefix="lookalike-gpu-")), name, code)
 
 
-def _cache_folder() -> Path:
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(home) / "lookalike" / "gpu"
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-        file.write(content)
-    Path(file.name).replace(path)
+def _written(folder: Path, name: str, content: bytes) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    with whole_file(folder / name) as unfinished:
+        unfinished.write_bytes(content)
+    return folder / name
 
 
 def _compile(nvrtc: Any, source: str, options: tuple[str, ...]) -> bytes:

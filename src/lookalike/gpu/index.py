@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike.checks import flag, neighbor_count, thread_count, whole_number
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, FormatError
 from lookalike.gpu.card import card
 from lookalike.gpu.finding import MOST_QUERIES, MOST_SIGNATURES, Queries
 from lookalike.gpu.layout import Layout
@@ -19,13 +20,15 @@ from lookalike.gpu.pairs import allowed_bits, near_pairs
 from lookalike.gpu.source import Source, at_or_none
 from lookalike.gpu.tiles import Tiles, refuse_too_many
 from lookalike.gpu.upload_bar import Progress, upload_progress
-from lookalike.gpu.within import Found, TooMany, within
+from lookalike.gpu.within import Found, Part, TooMany, within
 from lookalike.indexes.all_pairs import PairColumns, pairs_of_rows, too_many_pairs
 from lookalike.indexes.among import Among, Chosen
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
 from lookalike.indexes.masks import no_masks
 from lookalike.indexes.merging import merged_matches
 from lookalike.indexes.results import Matches, Neighbors, Pairs, too_many_matches
+from lookalike.indexes.rows import Rows
+from lookalike.shown import brief
 from lookalike.signatures import as_queries
 
 if TYPE_CHECKING:
@@ -33,6 +36,19 @@ if TYPE_CHECKING:
 
 _COPIED = 32
 """Where one signature in so many is chosen, or fewer, those are copied and only they are read."""
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """What is searched, from the start for every group of queries."""
+
+    parts: Callable[[], Iterable[Part]]
+    places: NDArray[np.int64] | None = None
+    """Where copies of some signatures are searched, the positions of these."""
+
+    def positions(self, found: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return positions among all signatures; -1 stays."""
+        return found if self.places is None else at_or_none(self.places, found)
 
 
 class GpuIndex(Index):
@@ -124,28 +140,13 @@ class GpuIndex(Index):
         ids = np.full((len(rows), wanted), -1, np.int64)
         far = np.full((len(rows), wanted), -1, np.int32)
         with self._asking, self._card:
-            chosen = self._chosen(among)
+            scope = self._scope(among)
             step = queries_at_once(len(self), wanted)
             for begin in range(0, len(rows), step):
                 some = Queries.of(self._card, self._layout, rows[begin : begin + step])
-                found, far[begin : begin + step] = self._nearest(some, wanted, chosen)
+                found, far[begin : begin + step] = _nearest(scope, some, wanted)
                 ids[begin : begin + step] = self._source.ids_at(found)
         return Neighbors(ids, far, exact=True)
-
-    def _nearest(
-        self, queries: Queries, k: int, chosen: NDArray[np.bool_] | None
-    ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        nearest: Nearest | None = None
-        places = self._few(chosen)
-        for tiles, allowed in self._parts(chosen, places):
-            if nearest is None:
-                nearest = Nearest(tiles, queries, k)
-                nearest.sample(tiles, allowed)
-            nearest.add(tiles, allowed)
-        if nearest is None:
-            return np.full((len(queries), k), -1), np.full((len(queries), k), -1, np.int32)
-        found, far = nearest.result()
-        return found if places is None else at_or_none(places, found), far
 
     def within(
         self,
@@ -168,14 +169,13 @@ class GpuIndex(Index):
         thread_count(threads)
         parts: list[Found] = []
         with self._asking, self._card:
-            chosen = self._chosen(among)
-            places = self._few(chosen)
+            scope = self._scope(among)
             try:
                 for begin in range(0, len(rows), MOST_QUERIES):
                     some = Queries.of(self._card, self._layout, rows[begin : begin + MOST_QUERIES])
                     left = most - sum(len(part[0]) for part in parts)
-                    for query, found, far in within(self._parts(chosen, places), some, near, left):
-                        own = found if places is None else places[found]
+                    for query, found, far in within(scope.parts(), some, near, left):
+                        own = scope.positions(found)
                         parts.append((query + begin, self._source.ids_at(own), far))
             except TooMany:
                 raise too_many_matches(most, radius, len(rows)) from None
@@ -209,12 +209,13 @@ class GpuIndex(Index):
         if skipped is not None:
             wanted = skipped == 0 if order is None else skipped[order] == 0
         columns = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32))]
+        room = limit
         with self._asking, self._card:
             try:
                 for strips in self._whole():
                     for others in self._whole(strips):
-                        for found in near_pairs(strips, others, radius, limit, wanted):
-                            limit -= len(found[0])
+                        for found in near_pairs(strips, others, radius, room, wanted):
+                            room -= len(found[0])
                             columns.append(found)
             except TooMany:
                 raise too_many_pairs(limit, radius, len(self)) from None
@@ -232,13 +233,19 @@ class GpuIndex(Index):
             self._layout, 0 if first is None else first.base + first.count
         )
 
-    def _parts(
-        self, chosen: NDArray[np.bool_] | None, places: NDArray[np.int64] | None
-    ) -> Iterator[tuple[Tiles, Any]]:
-        """Yield what is to be searched, each part with the bits of what is allowed in it."""
+    def _scope(self, among: Among | None) -> _Scope:
+        """Return what a question goes through; what can stay on the card is made once."""
+        chosen = self._chosen(among)
+        places = self._few(chosen)
         if places is not None:
-            yield self._source.only(self._layout, self._tiles, places), None
-            return
+            copies = [(self._source.only(self._layout, self._tiles, places), None)]
+            return _Scope(lambda: copies, places)
+        if self._streaming:
+            return _Scope(lambda: self._allowed(chosen))
+        ready = list(self._allowed(chosen))
+        return _Scope(lambda: ready)
+
+    def _allowed(self, chosen: NDArray[np.bool_] | None) -> Iterator[Part]:
         for tiles in self._whole():
             here = None if chosen is None else chosen[tiles.base : tiles.base + tiles.count]
             yield tiles, None if here is None else allowed_bits(self._card, here)
@@ -282,13 +289,14 @@ class GpuIndex(Index):
 
     @classmethod
     def from_bytes(cls, data: bytes | bytearray | memoryview) -> Self:
-        """Return the index that `to_bytes` wrote, on the first card."""
-        from lookalike.indexes.scan import ScanIndex
+        """Return the index that `to_bytes` wrote, or that of a `ScanIndex`, on the first card."""
+        from lookalike.storage import container_in
 
-        scan = ScanIndex.from_bytes(data)
-        index = cls(scan.signatures, scan.ids)
-        index.signer, index.names = scan.signer, scan.names
-        return index
+        container = container_in(data)
+        if container.meta.get("index") != cls.kind:
+            kind = brief(container.meta.get("index"))
+            raise FormatError(f"the bytes hold an index of kind {kind}; expected one that scans")
+        return cls.from_container(container)
 
     def _meta(self) -> dict[str, Any]:
         return {**super()._meta(), "ascending_ids": True}
@@ -298,4 +306,21 @@ class GpuIndex(Index):
             return self._source.arrays()
 
     def _restore(self, container: Container) -> None:
-        raise NotImplementedError  # a file of this kind is opened as a ScanIndex
+        rows = Rows.restored(container, container.meta.get("ascending_ids") is not False)
+        self._card, self._streaming = card(0), False
+        self._place(Source(self._card, rows.signatures, rows.ids, rows.ascending), None)
+
+
+def _nearest(
+    scope: _Scope, queries: Queries, k: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    nearest: Nearest | None = None
+    for tiles, allowed in scope.parts():
+        if nearest is None:
+            nearest = Nearest(tiles, queries, k)
+            nearest.sample(tiles, allowed)
+        nearest.add(tiles, allowed)
+    if nearest is None:
+        return np.full((len(queries), k), -1), np.full((len(queries), k), -1, np.int32)
+    found, far = nearest.result()
+    return scope.positions(found), far

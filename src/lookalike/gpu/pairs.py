@@ -43,13 +43,13 @@ def near_pairs(
         if wanted is None
         else allowed_bits(card, wanted[others.base : others.base + others.count])
     )
+    here = None if wanted is None else card.put(wanted[strips.base : strips.base + strips.count])
     for begin in range(0, strips.count, MOST_QUERIES):
         slots = xp.arange(begin, min(strips.count, begin + MOST_QUERIES), dtype=xp.uint64)
         rows, places = strips.take(slots), strips.positions(slots)
         ones = xp.bitwise_count(rows).sum(axis=1, dtype=xp.int32)
         cuts = xp.full(len(slots), radius, np.int32)
-        if wanted is not None:
-            here = card.put(wanted[strips.base : strips.base + strips.count])
+        if here is not None:
             cuts[~here[places]] = -1
         behind = places + np.uint64(strips.base)
         first = begin // PIECE * PIECE if others is strips else 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,9 @@ from lookalike.gpu.tiles import Tiles
 Found = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]
 """The query, position and distance of each hit, in that order."""
 
+Part = tuple[Tiles, Any]
+"""Some signatures, with the bits of those that may be found; None: all of them."""
+
 
 class TooMany(Exception):
     """There are more hits than were asked for."""
@@ -44,9 +47,7 @@ def find_all(question: Question, limit: int) -> Hits:
     return hits
 
 
-def within(
-    parts: Iterator[tuple[Tiles, Any]], queries: Queries, radius: int, limit: int
-) -> Iterator[Found]:
+def within(parts: Iterable[Part], queries: Queries, radius: int, limit: int) -> Iterator[Found]:
     """Yield the hits of each part, which comes with the bits of what is allowed in it."""
     for tiles, allowed in parts:
         cuts = tiles.card.xp.full(len(queries), radius, np.int32)

@@ -18,7 +18,7 @@ from lookalike.cli.collection.action import (
     typed_text,
 )
 from lookalike.cli.command import Subparsers, add_json, add_number, add_switch
-from lookalike.cli.output import say, tell, warn
+from lookalike.cli.terminal.output import say, tell, warn
 from lookalike.collection import Document, list_collections, open_collection
 from lookalike.compare.methods import BITS
 from lookalike.errors import ArgumentError, NotFoundError, Said

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lookalike.cli.arguments import add_threshold, radius_of
 from lookalike.cli.collection.action import (
     action,
     add_text,
@@ -20,9 +19,10 @@ from lookalike.cli.collection.action import (
     typed_text,
 )
 from lookalike.cli.command import Subparsers, add_number, add_switch
-from lookalike.cli.masking import add_mask, chosen_mask, warn_masked, without_threshold
-from lookalike.cli.origin import similarity_by
-from lookalike.cli.output import say, say_json
+from lookalike.cli.finding.origin import similarity_by
+from lookalike.cli.options.arguments import add_threshold, radius_of
+from lookalike.cli.options.masking import add_mask, chosen_mask, warn_masked, without_threshold
+from lookalike.cli.terminal.output import say, say_json
 from lookalike.collection import Answer
 from lookalike.errors import ArgumentError, NotFoundError, Said
 from lookalike.features import MEASURES, unrounded

@@ -8,13 +8,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lookalike.cli.arguments import add_corpus_options, corpus_of
 from lookalike.cli.collection.action import action, json_object, opened
 from lookalike.cli.command import Subparsers, add_json, add_switch
-from lookalike.cli.output import say, tell
-from lookalike.cli.page_options import add_filters, filters_of
-from lookalike.cli.progress import progress_bars
-from lookalike.cli.streams import is_standard, standard_output
+from lookalike.cli.options.arguments import add_corpus_options, corpus_of
+from lookalike.cli.options.pages import add_filters, filters_of
+from lookalike.cli.terminal.output import say, tell
+from lookalike.cli.terminal.progress import progress_bars
+from lookalike.cli.terminal.streams import is_standard, standard_output
 from lookalike.shown import counted, shown
 from lookalike.storage.unfinished import temporary_folder
 

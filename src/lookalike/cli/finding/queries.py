@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.cli.arguments import corpus_of
-from lookalike.cli.flip_options import no_weights
-from lookalike.cli.output import warn, warn_left_out
-from lookalike.cli.page_options import filters_of
+from lookalike.cli.options.arguments import corpus_of
+from lookalike.cli.options.flips import no_weights
+from lookalike.cli.options.pages import filters_of
+from lookalike.cli.terminal.output import warn, warn_left_out
 from lookalike.corpora import Problems
 from lookalike.corpora.columns import columns_for, find_columns, id_strings, text_strings
 from lookalike.corpora.filters import filtered

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from lookalike.cli.output import warn
+from lookalike.cli.terminal.output import warn
 from lookalike.storage.unfinished import remove_unfinished
 
 _ENDING = {signal.SIGTERM: "told to end", signal.SIGHUP: "its terminal is gone"}

@@ -10,10 +10,10 @@ from typing import Any
 
 from lookalike.checks import whole_number
 from lookalike.cli.command import Group, add_number, add_switch
-from lookalike.cli.output import warn
-from lookalike.cli.page_options import PAGE_OPTIONS, add_page_options
-from lookalike.cli.sizes import byte_count
-from lookalike.cli.streams import corpus_of_input, is_standard
+from lookalike.cli.options.pages import PAGE_OPTIONS, add_page_options
+from lookalike.cli.options.sizes import byte_count
+from lookalike.cli.terminal.output import warn
+from lookalike.cli.terminal.streams import corpus_of_input, is_standard
 from lookalike.corpora import FORMATS, Corpus, open_corpus
 from lookalike.corpora.base import MAX_DOCUMENT
 from lookalike.corpora.opening import with_pages

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from lookalike.cli.output import warn
+from lookalike.cli.terminal.output import warn
 from lookalike.corpora import Corpus
 from lookalike.errors import ArgumentError, FileError
 from lookalike.shown import shown_lines

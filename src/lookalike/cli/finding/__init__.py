@@ -1,0 +1,1 @@
+"""For commands that find: where queries come from, and how what was found is shown."""

@@ -1,0 +1,1 @@
+"""What commands write to, and how they end when they are interrupted."""
