@@ -5,8 +5,8 @@
 #include "bindings/module.hpp"
 #include "slices/masked.hpp"
 #include "slices/sample.hpp"
+#include "slices/scoring/thresholds.hpp"
 #include "slices/search.hpp"
-#include "slices/thresholds.hpp"
 
 namespace lookalike::bindings {
 

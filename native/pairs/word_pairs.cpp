@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bits/pool.hpp"
-#include "slices/score_loops.hpp"
+#include "slices/scoring/loops.hpp"
 
 namespace lookalike::search {
 

@@ -5,8 +5,8 @@
 #include <bit>
 
 #include "bits/hash.hpp"
-#include "slices/score_loops.hpp"
-#include "slices/scores.hpp"
+#include "slices/scoring/loops.hpp"
+#include "slices/scoring/scores.hpp"
 
 namespace lookalike::search {
 

@@ -9,7 +9,7 @@
 #include "bits/kernels.hpp"
 #include "bits/top_k.hpp"
 #include "slices/query_part.hpp"
-#include "slices/thresholds.hpp"
+#include "slices/scoring/thresholds.hpp"
 
 namespace lookalike::search {
 

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "bits/prefetch.hpp"
-#include "slices/scores.hpp"
+#include "slices/scoring/scores.hpp"
 
 namespace lookalike::search {
 

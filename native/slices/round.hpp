@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "slices/rerank.hpp"
-#include "slices/scores.hpp"
+#include "slices/scoring/scores.hpp"
 
 namespace lookalike::search {
 

@@ -7,9 +7,9 @@
 #include "bits/prefetch.hpp"
 #include "scan/task_matches.hpp"
 #include "slices/query_part.hpp"
-#include "slices/score_loops.hpp"
+#include "slices/scoring/loops.hpp"
+#include "slices/scoring/thresholds.hpp"
 #include "slices/search.hpp"
-#include "slices/thresholds.hpp"
 
 namespace lookalike::search {
 

@@ -1,5 +1,5 @@
 #include "bits/choice.hpp"
-#include "slices/score_loops_body.hpp"
+#include "slices/scoring/loops_body.hpp"
 
 namespace lookalike::search {
 

@@ -1,4 +1,4 @@
-#include "slices/score_loops_body.hpp"
+#include "slices/scoring/loops_body.hpp"
 
 namespace lookalike::search {
 

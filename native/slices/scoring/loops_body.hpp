@@ -6,7 +6,7 @@
 #include <immintrin.h>
 #endif
 
-#include "slices/score_loops.hpp"
+#include "slices/scoring/loops.hpp"
 
 namespace lookalike::search {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "bits/pool.hpp"
 #include "slices/rerank.hpp"
-#include "slices/score_loops.hpp"
+#include "slices/scoring/loops.hpp"
 #include "slices/search.hpp"
 
 namespace lookalike::search {

@@ -1,4 +1,4 @@
-#include "slices/scores.hpp"
+#include "slices/scoring/scores.hpp"
 
 #include <atomic>
 #include <cstring>

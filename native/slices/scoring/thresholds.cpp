@@ -1,4 +1,4 @@
-#include "slices/thresholds.hpp"
+#include "slices/scoring/thresholds.hpp"
 
 #include <cmath>
 #include <vector>
