@@ -8,7 +8,8 @@ is Dunning's log-likelihood ratio,
 
 where A = n (a + b) / (n + m) and B = m (a + b) / (n + m) are expected if the word had nothing to do
 with the cluster; 0 where it is not more frequent in the cluster than elsewhere. A word that all
-documents have weighs nothing, and one that a few have not much, however rare it is elsewhere.
+documents have weighs nothing. One that less than two in a hundred of the cluster's documents have,
+or but one document, does not tell of it, however rare it is elsewhere.
 Documents are counted, not occurrences: no text makes a word the cluster's by repeating it.
 """
 
@@ -29,6 +30,8 @@ _MOST_FEATURES = 1 << 17
 """Different words of a cluster that are counted; of more, those in the fewest documents go."""
 _SPARE = 2
 """Times as many words as are wanted are looked at, of which some may be too long to be shown."""
+_LEAST_SHARE, _LEAST = 0.02, 2
+"""Of a cluster's documents that have a word: what fewer have does not tell of the others."""
 _AT_A_TIME = 8192
 _LONGEST = 40
 """Characters of a word: what is longer is none that tells people anything."""
@@ -101,6 +104,7 @@ def cluster_words(
         outside = totals[np.searchsorted(every, hashes)] - inside
         others = all_documents - size
         weights = word_weights(inside, size, outside, others) if others else inside / size
+        weights[inside < max(min(_LEAST, size), _LEAST_SHARE * size)] = 0
         best = np.lexsort((hashes, -weights))[: _SPARE * most]
         best = best[weights[best] > 0]
         chosen.append(list(zip(hashes[best].tolist(), weights[best].tolist(), strict=True)))
