@@ -89,10 +89,13 @@ def across_name(text: str) -> str:
     return label((LEFT + RIGHT) / 2, HEIGHT - 6, text, "axis")
 
 
-def svg(name: str, lines: list[str], height: int = HEIGHT) -> str:
-    """Return a picture of these lines; `name` is for those who do not see it."""
+def svg(name: str, lines: list[str], height: int = HEIGHT, role: str = "img") -> str:
+    """Return a picture of these lines; `name` is for those who do not see it.
+
+    The `role` of one with links is "group": what is in an image cannot be reached.
+    """
     return (
-        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{shown(name)}">\n'
+        f'<svg viewBox="0 0 {WIDTH} {height}" role="{role}" aria-label="{shown(name)}">\n'
         + "\n".join(lines)
         + "\n</svg>"
     )

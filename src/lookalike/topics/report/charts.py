@@ -34,8 +34,8 @@ _MAP_HEIGHT, _MARGIN = 420, 14
 _FILLED = 0.22
 """How much of the map circles cover."""
 _LEAST_RADIUS, _LABELLED = 3.0, 24
-_LETTER, _LINE = 5.7, 12.0
-"""About how wide and high letters are."""
+_LETTER, _LINE = 7.2, 13.0
+"""About how wide and high letters are where they are largest, on phones."""
 _WORDS, _WORD = 2, 14
 _BINS = 24
 
@@ -63,7 +63,7 @@ def map_chart(result: DocumentClusters, linked: int) -> str:
         circles.append(circle)
         if one.number < _LABELLED:
             names += _name(x, y, radius, [word for word, _ in one.words[:_WORDS]], taken)
-    return svg("Map of the clusters", [*circles, *names], _MAP_HEIGHT)
+    return svg("Map of the clusters", [*circles, *names], _MAP_HEIGHT, "group")
 
 
 def _fitted(places: NDArray[np.float64], radii: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -123,6 +123,7 @@ def spread_chart(distances: NDArray[np.int32], bits: int, span: tuple[int, int])
     for share in range(5):
         value = low + share * (high - low) / 4
         x = LEFT + (value - low) * scale
-        lines.append(label(x, BOTTOM + 17, f"{100 * value / bits:.1f}%"))
+        side = "begin" if not share else "end" if share == 4 else ""
+        lines.append(label(x, BOTTOM + 17, f"{100 * value / bits:.1f}%", side))
     lines.append(across_name("bits that differ from the centre"))
     return svg("Documents by their distance from the centre", lines)

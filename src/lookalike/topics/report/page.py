@@ -97,7 +97,7 @@ def _sizes(result: DocumentClusters) -> str:
     rest = len(result) - MOST_BARS
     more = f'<p class="soft">And {counted(rest, "smaller cluster")}.</p>' if rest > 0 else ""
     listed = "\n".join(rows)
-    return f'<div class="card"><ol class="sizes" start="0">\n{listed}\n</ol>{more}</div>'
+    return f'<div class="card"><ol class="sizes">\n{listed}\n</ol>{more}</div>'
 
 
 def _map(result: DocumentClusters) -> str:

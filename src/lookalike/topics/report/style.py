@@ -37,7 +37,7 @@ svg .on-map { fill: var(--text); font-size: 11px; font-weight: 600; pointer-even
   .sizes li { grid-template-columns: 1.9em minmax(0, 3fr) 3.6em minmax(0, 1fr); gap: 0 8px; }
   .words li { grid-template-columns: minmax(0, 9em) 3.6em 1fr; }
   .central th:nth-child(1) { width: 66px; } .central th:nth-child(2) { width: 30%; }
-  svg .on-map { font-size: 13px; }
+  svg .on-map { font-size: 14px; }
 }
 @media print { .topic-card { break-inside: avoid; } }
 """
