@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.bands.live import CASES as BANDS
 from benchmarks.bands.live import run_bands
-from benchmarks.clusters.all_indexes import NAME as INDEXES
+from benchmarks.clusters.all_indexes import NAMES as INDEXES
 from benchmarks.clusters.all_indexes import draw, run_indexes
 from benchmarks.clusters.cases import CASES as CLUSTERS
 from benchmarks.clusters.cases import run_clusters
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return defaults(options)
     if options.only == SPARK:
         return on_spark(options)
-    if options.only == INDEXES:
+    if options.only in INDEXES:
         return all_indexes(options)
     scans = [
         plan for plan in plans(options.threads, quick=options.quick) if options.only in plan.name
@@ -302,9 +302,8 @@ def all_indexes(options: argparse.Namespace) -> int:
     machine = describe_machine()
     print(machine_lines(machine), flush=True)
     found = []
-    for result, lines in run_indexes(
-        options.data, options.cache, part=QUICK_FRACTION if options.quick else 1
-    ):
+    part = QUICK_FRACTION if options.quick else 1
+    for result, lines in run_indexes(options.only, options.data, options.cache, part=part):
         print(f"\n{quality_table(result)}", flush=True)
         found.append((result, lines))
     write_json(options.output / "indexes.json", machine, [result for result, _ in found], [])
@@ -370,8 +369,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="NAME",
         default="",
         help="run only cases with NAME in their name, such as search-1024, skewed, sign, slices, "
-        "plan, collection, dedup, pages or import; dedup-large, dedup-defaults, spark and "
-        "indexes only if named in full",
+        "plan, collection, dedup, pages or import; dedup-large, dedup-defaults, spark, "
+        "indexes and indexes-real only if named in full",
     )
     parser.add_argument(
         "--threads",

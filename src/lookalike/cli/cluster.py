@@ -99,7 +99,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--weights",
         choices=WEIGHT_KINDS,
         default="tfidf",
-        help="of features (default tfidf, which is learnt from the corpus)",
+        help="of features; tfidf and log-likelihood are learnt from the corpus (default tfidf)",
     )
     add_settings(group, only=_SIGNING)
     group = parser.add_argument_group("what is written")

@@ -85,10 +85,10 @@ def cluster(
     """Return k groups of signatures that are near each other: k-majority clustering.
 
     Centres begin as k of the signatures, drawn with the `seed`, and are improved in `rounds`, or
-    until they stay as they are, with a `sample` of 40 signatures for each; then each signature is
-    given to the nearest. Groups that people are to look at take more of both: 20 rounds with 400.
-    A centre that has none takes the place of a signature that is farthest
-    from its own. The result is the same for any number of threads.
+    until they stay as they are, with `sample` signatures for each, drawn, too; then each signature
+    is given to the nearest. Groups that people are to look at are better with more of both: 20
+    rounds with 400. A centre that has none takes the place of a signature that is farthest from
+    its own. The result is the same for any number of threads.
 
     Groups stay empty where there are fewer than k different signatures.
     """
