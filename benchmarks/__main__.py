@@ -13,8 +13,12 @@ from pathlib import Path
 
 from benchmarks.bands.live import CASES as BANDS
 from benchmarks.bands.live import run_bands
+from benchmarks.clusters.all_indexes import NAMES as INDEXES
+from benchmarks.clusters.all_indexes import draw, run_indexes
 from benchmarks.clusters.cases import CASES as CLUSTERS
 from benchmarks.clusters.cases import run_clusters
+from benchmarks.clusters.topics import NAME as TOPICS
+from benchmarks.clusters.topics import run_topics
 from benchmarks.collection.cases import CASES as COLLECTIONS
 from benchmarks.collection.cases import run_collections
 from benchmarks.dedup.defaults import NAME as DEFAULTS
@@ -59,6 +63,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return defaults(options)
     if options.only == SPARK:
         return on_spark(options)
+    if options.only in INDEXES:
+        return all_indexes(options)
+    if options.only == TOPICS:
+        return topics(options)
     scans = [
         plan for plan in plans(options.threads, quick=options.quick) if options.only in plan.name
     ]
@@ -293,6 +301,32 @@ def defaults(options: argparse.Namespace) -> int:
     return 0
 
 
+def topics(options: argparse.Namespace) -> int:
+    """Measure how well clusters of documents agree with what their authors call them."""
+    if options.data is None:
+        print(f"{TOPICS} needs real texts: --data", file=sys.stderr)
+        return 2
+    print(machine_lines(describe_machine()), flush=True)
+    print(run_topics(options.data, part=QUICK_FRACTION if options.quick else 1))
+    return 0
+
+
+def all_indexes(options: argparse.Namespace) -> int:
+    """Draw every index beside faiss's: time against quality; no gates."""
+    machine = describe_machine()
+    print(machine_lines(machine), flush=True)
+    found = []
+    part = QUICK_FRACTION if options.quick else 1
+    for result, lines in run_indexes(options.only, options.data, options.cache, part=part):
+        print(f"\n{quality_table(result)}", flush=True)
+        found.append((result, lines))
+    write_json(options.output / "indexes.json", machine, [result for result, _ in found], [])
+    picture = options.output / "indexes.svg"
+    draw(found, picture)
+    print(f"\nwritten to {picture}")
+    return 0
+
+
 def on_spark(options: argparse.Namespace) -> int:
     """Measure the job on a Spark of several processes, beside the local job and MLlib."""
     if options.data is None:
@@ -349,8 +383,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="NAME",
         default="",
         help="run only cases with NAME in their name, such as search-1024, skewed, sign, slices, "
-        "plan, collection, dedup, pages or import; dedup-large, dedup-defaults and spark only if "
-        "named in full",
+        "plan, collection, dedup, pages or import; dedup-large, dedup-defaults, spark, "
+        "indexes, indexes-real and topics only if named in full",
     )
     parser.add_argument(
         "--threads",

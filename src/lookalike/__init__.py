@@ -117,6 +117,7 @@ if TYPE_CHECKING:
     )
     from lookalike.pages import PageLimits
     from lookalike.planning import Plan, plan
+    from lookalike.topics import DocumentCluster, DocumentClusters, cluster_documents
 
 __all__ = [
     "Answer",
@@ -137,6 +138,8 @@ __all__ = [
     "DedupResult",
     "DedupSettings",
     "Document",
+    "DocumentCluster",
+    "DocumentClusters",
     "DocumentError",
     "Explanation",
     "FeatureFunction",
@@ -189,6 +192,7 @@ __all__ = [
     "Written",
     "__version__",
     "cluster",
+    "cluster_documents",
     "cluster_pairs",
     "compare_texts",
     "containment",
@@ -274,6 +278,7 @@ __getattr__ = names_from(
         ),
         "lookalike.pages": ("PageLimits",),
         "lookalike.planning": ("Plan", "plan"),
+        "lookalike.topics": ("DocumentCluster", "DocumentClusters", "cluster_documents"),
     },
 )
 

@@ -38,6 +38,7 @@ IN_WORDS = {
     "a sample of the signatures, each looked for among the others",
     "1000, or 10 K if that is more", "every 16th, 16 at least",
     "flips if QUERIES have weights, else blocks",
+    "the root of half the number of documents, at most 50",
     "signature, if there is one", "what the signatures estimate, jaccard or cosine",
 }  # fmt: skip
 """Defaults that are no values; what they mean has tests of its own."""
@@ -65,6 +66,11 @@ def of_pages() -> str:
     return f"; web pages {PageFolderCorpus.max_document >> 20}MiB"
 
 
+def topics(**given: Any) -> DedupSettings:
+    """Return how documents are signed that are to be put into clusters."""
+    return la.cluster_documents(["a text"], **given).settings.signing
+
+
 def default_of(function: Callable[..., Any], name: str) -> str:
     return str(inspect.signature(function).parameters[name].default)
 
@@ -75,6 +81,7 @@ USED: dict[tuple[str, str], Callable[[], str]] = {
     ("sign", "--ngram"): ngrams,
     ("sign", "--bits"): lambda: by_method("bits"),
     ("sign", "--weights"): lambda: DedupSettings(method="simhash").signer().weights.kind,  # type: ignore[union-attr]
+    ("cluster", "--ngram"): lambda: f"{topics().ngram}; chars {topics(features='chars').ngram}",
     ("compare", "--ngram"): lambda: str(compare_texts("a b", "a c").shingles.ngram),
     ("collection create", "--seed"): lambda: str(la.SimHash().seed),
     ("match", "--recall"): lambda: default_of(la.match_batch, "recall"),
@@ -82,13 +89,13 @@ USED: dict[tuple[str, str], Callable[[], str]] = {
     ("index", "--orders"): lambda: default_of(la.PrefixIndex, "orders"),
     **{
         (command, "--max-document"): lambda: f"{opened().max_document >> 20}MiB{of_pages()}"
-        for command in ("compare", "sign", "search", "collection import")
+        for command in ("cluster", "compare", "sign", "search", "collection import")
     },
     **{
         (command, "--page-limits"): lambda: ",".join(
             f"{name}={value}" for name, value in vars(la.PageLimits()).items()
         )
-        for command in ("dedup", "compare", "sign", "search", "collection import")
+        for command in ("dedup", "cluster", "compare", "sign", "search", "collection import")
     },
     ("dedup", "--max-document"): lambda: (
         f"{opened().max_document >> 20}MiB, or a twelfth of --memory-limit{of_pages()}"

@@ -29,6 +29,7 @@ CALLS: dict[str, list[str]] = {
     "search": ["slices.lookalike", "some text"],
     "match": ["seen.runs", "signatures.lookalike"],
     "pairs": ["signatures.lookalike"],
+    "cluster": ["corpus.jsonl"],
     "plan": ["--count", "1000", "--bits", "64"],
     "evaluate": ["signatures.lookalike"],
     "collection create": ["other.db"],
@@ -141,6 +142,12 @@ def test_numbers_out_of_range_are_told_of_the_option(
         ("collection serch docs.db", "did you mean search?"),
         ("serach x", "did you mean search?"),
         ("dedup", "required: INPUT"),
+        ("cluster corpus.jsonl -k 1000", "-k is 1,000; expected at most "),
+        ("cluster corpus.jsonl --method minhash", "expected one of topsig, simhash"),
+        ("cluster corpus.jsonl -o topics.txt", "topics.txt"),
+        ("cluster corpus.jsonl -o corpus.jsonl", "which is read; give another name"),
+        ("cluster corpus.jsonl -o x.csv --report x.csv", "two outputs have the same name"),
+        ("cluster corpus.jsonl --features chars --stem english", "--stem does not go with"),
         ("completion tcsh", "SHELL is 'tcsh'; expected one of bash, zsh, fish"),
         ("compare a.txt b.txt c.txt", "unexpected: c.txt"),
         ("evaluate signatures.lookalike -k ten", "-k is 'ten'; expected a whole number"),
@@ -179,6 +186,7 @@ def test_warnings_are_lines_like_others(
 
 JSON_CALLS = {
     "dedup": ["corpus.jsonl"],
+    "cluster": ["corpus.jsonl"],
     "compare": ["a.txt", "b.txt"],
     "sign": ["corpus.jsonl", "-o", "out.npy"],
     "index": ["signatures.lookalike", "-o", "out.lookalike"],

@@ -18,9 +18,9 @@ from lookalike.dedup.report import samples
 from lookalike.dedup.report.all_clusters import SCRIPT
 from lookalike.dedup.report.chance import chance_of_bits, proposal_chance, similarity_of_chance
 from lookalike.dedup.report.charts import similarity_bins
-from lookalike.dedup.report.markup import compact, shown
 from lookalike.dedup.report.samples import largest_clusters, least_similar, most_similar_rejected
 from lookalike.errors import FileError
+from lookalike.report.markup import compact, shown
 from support.page_reader import Element
 from support.report_pages import VOCABULARY, corpus, edited, page_of, text_of
 

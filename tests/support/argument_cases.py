@@ -27,8 +27,9 @@ OTHERS = {
     *("Answer", "Collection", "Document", "ItemError", "Match", "Pair", "Report", "Work"),
     *("Written", "drop_collection", "list_collections", "open_collection", "restore_collection"),
     *("DedupResult", "DedupSettings", "dedup"),
+    *("DocumentCluster", "DocumentClusters", "cluster_documents"),
 }
-"""What tests/collection and tests/dedup have bad input for."""
+"""What tests/collection, tests/dedup and tests/topics have bad input for."""
 
 ANSWERS = {
     *("Comparison", "Evaluation", "Explanation", "FlipTuning", "Kernel", "KeyMatch", "KeyMatches"),

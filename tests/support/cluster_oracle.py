@@ -38,12 +38,12 @@ def _majority(members: list[Signatures], before: Signatures) -> Signatures:
 
 
 def clusters(
-    rows: Signatures, k: int, seed: int, rounds: int
+    rows: Signatures, k: int, seed: int, rounds: int, each: int = 40
 ) -> tuple[Signatures, list[tuple[int, int]]]:
-    """Return centres, and (distance, number) of each row's."""
+    """Return centres, found with so many rows for `each`, and (distance, number) of each row's."""
     drawn = sorted(range(len(rows)), key=lambda row: _word(seed, row))
     centres = np.array([rows[row] for row in drawn[:k]])
-    sample = rows[sorted(drawn[: 40 * k])]
+    sample = rows[sorted(drawn[: each * k])]
     for _ in range(rounds):
         found = nearest(sample, centres)
         farthest = sorted(range(len(sample)), key=lambda row: (-found[row][0], row))

@@ -25,8 +25,8 @@ from lookalike.storage.unfinished import remove_unfinished
 __all__ = ["COMMANDS", "command_line", "main"]
 
 COMMANDS = (
-    "dedup", "compare", "sign", "index", "search", "match", "pairs", "collection", "plan", "demo",
-    "evaluate", "kernels", "bench", "completion",
+    "dedup", "cluster", "compare", "sign", "index", "search", "match", "pairs", "collection",
+    "plan", "demo", "evaluate", "kernels", "bench", "completion",
 )  # fmt: skip
 
 

@@ -22,15 +22,23 @@ HALF: Any = 0.5
     rounds=st.integers(0, 3),
     seed=st.integers(0, 2**64 - 1),
     threads=threads_used,
+    sample=st.sampled_from([1, 2, 5, 40]),
 )
 @settings(max_examples=60)
 def test_clusters_are_as_defined(
-    count: int, width: int, style: str, k: int, rounds: int, seed: int, threads: int | None
+    count: int,
+    width: int,
+    style: str,
+    k: int,
+    rounds: int,
+    seed: int,
+    threads: int | None,
+    sample: int,
 ) -> None:
     rows = oracle.collection(count, width, style, seed % 1000)
     k = min(k, count)
-    found = la.cluster(rows, k, seed=seed, rounds=rounds, threads=threads)
-    centres, nearest = cluster_oracle.clusters(rows, k, seed, rounds)
+    found = la.cluster(rows, k, seed=seed, rounds=rounds, threads=threads, sample=sample)
+    centres, nearest = cluster_oracle.clusters(rows, k, seed, rounds, sample)
     assert found.centres.tolist() == centres.tolist()
     pairs = zip(found.distances.tolist(), found.labels.tolist(), strict=True)
     assert list(pairs) == nearest
@@ -95,6 +103,7 @@ def test_nothing_has_no_groups() -> None:
         (lambda r: la.cluster(r, 3, seed=-1), "seed is -1"),
         (lambda r: la.cluster(r, 3, rounds=HALF), "rounds is 0.5"),
         (lambda r: la.cluster(r, 3, threads=0), "threads is 0"),
+        (lambda r: la.cluster(r, 3, sample=0), "sample is 0"),
         (lambda r: la.cluster(r, 3).members(3), "group is 3; .* from 0 to 2"),
     ],
 )

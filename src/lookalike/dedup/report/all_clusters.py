@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lookalike.dedup.report.markup import clipped, one_line, shown, table
 from lookalike.dedup.summary import similarity_text
+from lookalike.report.markup import clipped, one_line, shown, table
 
 if TYPE_CHECKING:
     from lookalike.dedup.result import DedupResult
 
-__all__ = ["SCRIPT", "SCRIPT_HASH", "all_clusters_section"]
+__all__ = ["SCRIPT", "all_clusters_section"]
 
 MOST_BYTES = 2_000_000
 """Of the list; what does not fit is left out, the smallest clusters first, and that is said."""
@@ -60,8 +58,6 @@ SCRIPT = """
 })();
 """
 """Hides rows, and nothing else: without it, all of them are there."""
-
-SCRIPT_HASH = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
 
 _FINDER = (
     '<div class="finder" id="finder" hidden><input type="search" id="find" '

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from lookalike.compare.diff import Change, Difference, difference
-from lookalike.dedup.report.markup import clipped, shown
+from lookalike.report.markup import clipped, shown
 from lookalike.shown import counted
 
 __all__ = ["excerpt", "side_by_side"]

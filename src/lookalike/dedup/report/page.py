@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lookalike.dedup.report.all_clusters import SCRIPT_HASH, all_clusters_section
+from lookalike.dedup.report.all_clusters import SCRIPT, all_clusters_section
 from lookalike.dedup.report.bands import bands_card
 from lookalike.dedup.report.chance import proposal_chance, similarity_of_chance
 from lookalike.dedup.report.charts import (
@@ -18,11 +18,9 @@ from lookalike.dedup.report.charts import (
     similarity_bins,
     similarity_chart,
 )
-from lookalike.dedup.report.markup import shown, table
 from lookalike.dedup.report.pairs import cluster_section, old_section, pair_sections
-from lookalike.dedup.report.remade import made_line, remade_card
+from lookalike.dedup.report.remade import call_text
 from lookalike.dedup.report.samples import cluster_sizes
-from lookalike.dedup.report.style import STYLE
 from lookalike.dedup.summary import (
     about_dropped,
     about_pairs,
@@ -33,8 +31,17 @@ from lookalike.dedup.summary import (
     timings,
 )
 from lookalike.features.choice import unit_text
+from lookalike.report.frame import (
+    figure,
+    made_line,
+    page,
+    remade_card,
+    tile,
+    typed_command,
+    write_page,
+)
+from lookalike.report.markup import shown, table
 from lookalike.shown import counted
-from lookalike.storage import whole_file
 
 if TYPE_CHECKING:
     from lookalike.dedup.result import DedupResult
@@ -45,8 +52,6 @@ MOST_WARNINGS = 50
 LIKELY = 0.9
 """The chance of a pair at the threshold below which the page says that many are missed."""
 
-_POLICY = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{SCRIPT_HASH}'"
-
 
 def write_report(result: DedupResult, path: Path, command: Sequence[str] | None = None) -> None:
     """Write the page; an interrupted run leaves what was there before.
@@ -55,8 +60,7 @@ def write_report(result: DedupResult, path: Path, command: Sequence[str] | None 
     the pairs nearest to the threshold, of clusters as many as fit, of long documents the beginning.
     `command` is what was typed for it, to be shown there.
     """
-    with whole_file(path) as temporary:
-        temporary.write_text(_page(result, command), encoding="utf-8", newline="\n")
+    write_page(_page(result, command), path)
 
 
 def _page(result: DedupResult, command: Sequence[str] | None) -> str:
@@ -64,47 +68,20 @@ def _page(result: DedupResult, command: Sequence[str] | None) -> str:
     sections = [
         ("summary", "Summary", _summary(result)),
         ("found", "What was found", _pictures(result)),
-        ("settings", "Settings", f"{_settings(result)}\n{remade_card(result, command)}"),
+        ("settings", "Settings", f"{_settings(result)}\n{_remade(result, command)}"),
         ("left-out", "Left out", _left_out(result)),
         ("clusters", "Largest clusters", cluster_section(result)),
         ("old", "Already in the old corpus", old_section(result)),
         *pair_sections(result),
         ("all", "All clusters", all_clusters_section(result)),
     ]
-    sections = [section for section in sections if section[2]]
-    links = "\n".join(f'<a href="#{key}">{title}</a>' for key, title, _ in sections)
-    body = "\n".join(
-        f'<section id="{key}">\n<h2>{title}</h2>\n{content}\n</section>'
-        for key, title, content in sections
-    )
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<title>Duplicates in {name}</title>
-<style>{STYLE}</style>
-</head>
-<body>
-<header>
-<p class="brand">lookalike dedup</p>
-<h1>Duplicates in <bdi>{name}</bdi></h1>
-{made_line(result)}
-{_lead(result)}
-{_warnings(result)}
-<nav>
-{links}
-</nav>
-</header>
-<main>
-{body}
-</main>
-<footer>This page needs nothing but itself.</footer>
-</body>
-</html>
-"""
+    about = [
+        f"<h1>Duplicates in <bdi>{name}</bdi></h1>",
+        made_line(result.made),
+        _lead(result),
+        _warnings(result),
+    ]
+    return page(f"Duplicates in {name}", "lookalike dedup", about, sections, scripts=[SCRIPT])
 
 
 def _lead(result: DedupResult) -> str:
@@ -123,6 +100,11 @@ def _lead(result: DedupResult) -> str:
             f"{_guarantee(result)}"
         )
     return f'<p class="lead">{found}</p>'
+
+
+def _remade(result: DedupResult, command: Sequence[str] | None) -> str:
+    """Return what to type for the page: in a shell if a command made it, else in Python."""
+    return remade_card(call_text(result) if command is None else typed_command(command))
 
 
 def _verb(count: int, verb: str) -> str:
@@ -196,30 +178,30 @@ def _summary(result: DedupResult) -> str:
     counts = result.counts
     largest = f"the largest has {counts.largest_cluster:,} documents" if counts.clusters else "none"
     tiles = [
-        _tile("documents", f"{counts.documents:,}", f"{size_text(counts.bytes)} of text"),
-        _tile("kept", f"{counts.kept:,}", share_text(counts.kept, counts.documents), "kept"),
-        _tile(
+        tile("documents", f"{counts.documents:,}", f"{size_text(counts.bytes)} of text"),
+        tile("kept", f"{counts.kept:,}", share_text(counts.kept, counts.documents), "kept"),
+        tile(
             "exact duplicates", f"{counts.exact_duplicates:,}", "the same, byte for byte", "exact"
         ),
-        _tile(
+        tile(
             "near-duplicates",
             f"{counts.near_duplicates:,}",
             criterion(result.settings, "exact"),
             "near",
         ),
         *(
-            _tile(name, value, note, "estimated" if name == "estimated" else "")
+            tile(name, value, note, "estimated" if name == "estimated" else "")
             for name, value, note in about_dropped(result)
         ),
-        _tile("clusters", f"{counts.clusters:,}", largest),
-        *(_tile(name, value, note) for name, value, note in about_pairs(result)),
-        _tile(
+        tile("clusters", f"{counts.clusters:,}", largest),
+        *(tile(name, value, note) for name, value, note in about_pairs(result)),
+        tile(
             "saved",
             share_text(counts.bytes_saved, counts.bytes),
             f"{size_text(counts.bytes_saved)} of text",
         ),
     ]
-    tiles += [_tile(name, f"{count:,}", note) for name, count, note in exceptions(result) if count]
+    tiles += [tile(name, f"{count:,}", note) for name, count, note in exceptions(result) if count]
     bars = [
         (counts.kept, "kept"),
         (counts.near_duplicates, "near"),
@@ -243,14 +225,6 @@ def _summary(result: DedupResult) -> str:
     return "\n".join(lines)
 
 
-def _tile(name: str, value: str, note: str, kind: str = "") -> str:
-    key = f'<i class="of-{kind}"></i>' if kind else ""
-    return (
-        f'<div class="tile"><span class="name">{key}{name}</span><b>{value}</b>'
-        f"<span>{shown(note)}</span></div>"
-    )
-
-
 def _pictures(result: DedupResult) -> str:
     cards = [_sizes(result), _similarities(result), _s_curve(result), _timing(result)]
     return "\n".join(['<div class="two">', *cards, "</div>"])
@@ -259,8 +233,8 @@ def _pictures(result: DedupResult) -> str:
 def _sizes(result: DedupResult) -> str:
     sizes = cluster_sizes(result)
     if not len(sizes):
-        return _figure("Cluster sizes", "", "No two of these documents belong together.")
-    return _figure(
+        return figure("Cluster sizes", "", "No two of these documents belong together.")
+    return figure(
         "Cluster sizes",
         cluster_chart(sizes),
         f"{counted(len(sizes), 'cluster')} with {int(sizes.sum()):,} documents.",
@@ -277,7 +251,7 @@ def _similarities(result: DedupResult) -> str:
     title = "Similarities" if settings.verify else "Similarities (estimated)"
     without = f" Without {counted(equal, 'pair')} of equal texts." if equal else ""
     if not len(different) and not len(rejected):
-        return _figure(title, "", f"No pairs of different texts were close to each other.{without}")
+        return figure(title, "", f"No pairs of different texts were close to each other.{without}")
     bins = similarity_bins(different, rejected, settings.threshold)
     accepted = counted(len(different), "accepted pair")
     keys = f'<i class="key of-accepted"></i><span>{accepted}</span>'
@@ -288,14 +262,14 @@ def _similarities(result: DedupResult) -> str:
         keys += f'<i class="key of-rejected"></i><span>{which}</span>'
     chart = similarity_chart(bins, _measure(result))
     content = f'<p class="soft">{keys}</p>\n{chart}'
-    return _figure(title, content, f"Pairs of different texts.{without}")
+    return figure(title, content, f"Pairs of different texts.{without}")
 
 
 def _s_curve(result: DedupResult) -> str:
     settings = result.settings
     if result.complete:
         every = "Every pair at or above the threshold was found (exact), not only what signatures"
-        return _figure("The chance to be found", "", f"{every} propose.")
+        return figure("The chance to be found", "", f"{every} propose.")
     chance, words = proposal_chance(settings, len(result.signed.positions))
     at_threshold = float(chance(np.array([settings.threshold]))[0])
     half = similarity_of_chance(chance, 0.5)
@@ -314,7 +288,7 @@ def _s_curve(result: DedupResult) -> str:
             " <strong>Pairs near the threshold are often missed</strong>: "
             f"{more} would find more of them, in more time."
         )
-    return _figure(
+    return figure(
         "The chance to be found",
         chance_chart(chance, settings.threshold, _measure(result)),
         caption,
@@ -332,13 +306,6 @@ def _measure(result: DedupResult) -> str:
     settings = result.settings
     name = "Jaccard similarity" if settings.measure == "jaccard" else settings.measure
     return f"{name} of {unit_text(settings.feature_kind())}"
-
-
-def _figure(title: str, content: str, caption: str) -> str:
-    return (
-        f'<figure class="card"><h3>{title}</h3>\n{content}\n'
-        f"<figcaption>{caption}</figcaption></figure>"
-    )
 
 
 def _timing(result: DedupResult) -> str:

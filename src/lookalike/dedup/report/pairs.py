@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING
 
 from lookalike.dedup.report.diff_view import excerpt, side_by_side
-from lookalike.dedup.report.markup import clipped, one_line, shown, table
 from lookalike.dedup.report.samples import (
     Cluster,
     ShownPair,
@@ -16,6 +15,7 @@ from lookalike.dedup.report.samples import (
     most_similar_rejected,
 )
 from lookalike.dedup.summary import similarity_text, size_text
+from lookalike.report.markup import clipped, one_line, shown, table
 from lookalike.shown import counted
 
 if TYPE_CHECKING:

@@ -1,43 +1,21 @@
-"""When a page was made, by what, and how to make it again."""
+"""How to make a page again in Python."""
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from lookalike._native import __version__
 from lookalike.corpora.filters import FilteredCorpus
 from lookalike.corpora.formats.tables import TableCorpus
 from lookalike.corpora.html_column import HtmlColumnCorpus
-from lookalike.dedup.report.markup import clipped, shown
 
 if TYPE_CHECKING:
     from lookalike.dedup.result import DedupResult
 
-__all__ = ["made_line", "remade_card"]
-
-_LONGEST = 4000
+__all__ = ["call_text"]
 
 
-def made_line(result: DedupResult) -> str:
-    """Return the date and the version."""
-    made = result.made
-    when = f"{made.day} {made:%B %Y, %H:%M} UTC"
-    return f'<p class="soft">Made on {when} by lookalike {shown(__version__)}.</p>'
-
-
-def remade_card(result: DedupResult, command: Sequence[str] | None) -> str:
-    """Return what to type for the same page: in a shell if a command made it, else in Python."""
-    typed = _call(result) if command is None else shlex.join(command)
-    return (
-        '<div class="card"><h3>To make this page again</h3>\n'
-        f'<p class="typed">{shown(clipped(typed, _LONGEST))}</p></div>'
-    )
-
-
-def _call(result: DedupResult) -> str:
+def call_text(result: DedupResult) -> str:
     """Return the call that gives this result."""
     corpus, read = result.source, dict[str, Any]()
     if isinstance(corpus, FilteredCorpus):

@@ -1,0 +1,103 @@
+"""What a corpus is about: its documents in clusters, with words and documents that tell of them.
+
+What the steps need is imported when the first corpus comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, SupportsIndex
+
+from lookalike.lazy import names_from
+
+if TYPE_CHECKING:
+    from lookalike.features.choice import FeatureChoice
+    from lookalike.features.text import Lengths
+    from lookalike.pages import PageLimits
+    from lookalike.topics.result import DocumentCluster, DocumentClusters
+
+__all__ = ["DocumentCluster", "DocumentClusters", "cluster_documents"]
+
+__getattr__ = names_from(
+    globals(), {"lookalike.topics.result": ("DocumentCluster", "DocumentClusters")}
+)
+
+
+def cluster_documents(
+    source: Any,
+    k: SupportsIndex | None = None,
+    *,
+    text: str | None = None,
+    id: str | None = None,
+    format: str | None = None,
+    method: str = "topsig",
+    bits: SupportsIndex | None = None,
+    ngram: Lengths | None = None,
+    features: FeatureChoice = "words",
+    stop_words: str | Iterable[str] | None = None,
+    stem: str | None = None,
+    weights: str = "tfidf",
+    seed: SupportsIndex = 0,
+    words: SupportsIndex = 10,
+    central: SupportsIndex = 5,
+    max_document: SupportsIndex | None = None,
+    skip_bad: bool = False,
+    threads: SupportsIndex | None = None,
+    progress: Callable[[str, float], None] | None = None,
+    html: str | None = None,
+    page_limits: PageLimits | None = None,
+    min_words: int = 0,
+    language: str | None = None,
+    min_links: int = 0,
+    strip_urls: bool = False,
+) -> DocumentClusters:
+    """Put the documents of a corpus into k clusters, and say what each is about.
+
+    `source`, `text`, `id` and how it is read are as of `la.dedup`. Without `k`, there are as many
+    clusters as the root of half the number of documents, at most 50.
+
+    Documents are signed by "topsig" or "simhash" in 4096 `bits`, by single words unless `ngram` or
+    `features` say otherwise, with `weights` that are learnt from the corpus, and put together by
+    `la.cluster`. A document is in the cluster whose centre is nearest; one without features is in
+    none. Clusters are numbered from 0, the largest first; of fewer different signatures than k,
+    there are as many clusters.
+
+    Each cluster has up to `words` words, those that tell it best from the others (Dunning's
+    log-likelihood ratio of the documents that have them), and up to `central` documents, those
+    nearest to its centre, of equal ones the first. The same corpus gives the same result, for any
+    number of threads.
+
+    Texts and signatures lie on disk, in a temporary folder, until the result is gone.
+    """
+    from lookalike.corpora.filters import Filters
+    from lookalike.topics.job import run_job
+    from lookalike.topics.settings import TopicSettings
+
+    return run_job(
+        source,
+        k,
+        text=text,
+        id=id,
+        format=format,
+        max_document=max_document,
+        skip_bad=skip_bad,
+        threads=threads,
+        progress=progress,
+        html=html,
+        page_limits=page_limits,
+        filters=Filters(
+            min_words=min_words, language=language, min_links=min_links, strip_urls=strip_urls
+        ),
+        settings=TopicSettings(
+            method=method,
+            bits=bits,
+            ngram=ngram,
+            features=features,
+            stop_words=stop_words,
+            stem=stem,
+            weights=weights,
+            seed=seed,
+            words=words,
+            central=central,
+        ),
+    )

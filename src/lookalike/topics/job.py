@@ -1,0 +1,183 @@
+"""The steps, one after the other: read, fit, sign, cluster, and what clusters are about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, SupportsIndex
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike import _native
+from lookalike.checks import callback, flag, thread_count, whole_number
+from lookalike.corpora import open_corpus
+from lookalike.corpora.columns import columns_for, find_columns
+from lookalike.corpora.filters import Filters, filtered
+from lookalike.corpora.formats.duck import limited
+from lookalike.dedup.context import JobContext, longest_document
+from lookalike.dedup.progress import JobProgress
+from lookalike.dedup.read import DocumentTable, Source, read_documents
+from lookalike.dedup.work_folder import WorkFolder
+from lookalike.errors import ArgumentError, Said
+from lookalike.indexes import ScanIndex
+from lookalike.indexes.clusters.majority import cluster
+from lookalike.pages.limits import PageLimits
+from lookalike.topics.result import Assigned, DocumentCluster, DocumentClusters
+from lookalike.topics.settings import ROUNDS, SAMPLE, TopicSettings, usual_clusters
+from lookalike.topics.words import WordCounts, cluster_words
+
+__all__ = ["run_job"]
+
+_AT_A_TIME = 1 << 15
+_SIGNATURES = "signatures"
+
+
+def run_job(
+    source: Any,
+    k: SupportsIndex | None,
+    *,
+    text: str | None,
+    id: str | None,
+    format: str | None,
+    max_document: SupportsIndex | None,
+    skip_bad: bool,
+    threads: SupportsIndex | None,
+    progress: Callable[[str, float], None] | None,
+    html: str | None,
+    page_limits: PageLimits | None,
+    filters: Filters,
+    settings: TopicSettings,
+) -> DocumentClusters:
+    """Take the steps; see `lookalike.topics.cluster_documents`."""
+    wanted = None if k is None else whole_number("k", k, at_least=1)
+    skip_bad, progress = flag("skip_bad", skip_bad), callback("progress", progress)
+    longest, workers = longest_document(max_document, None), thread_count(threads)
+    corpus = open_corpus(open_corpus(source, format), html=html, page_limits=page_limits)
+    if longest is not None:
+        corpus.max_document = longest
+    columns = find_columns(corpus, text, id)
+    columns = columns_for(corpus, columns, settings.signing.feature_kind())
+    corpus = filtered(corpus, columns, filters)
+    folder = WorkFolder(None)
+    tell = JobProgress(progress)
+    job = JobContext(settings.signing, skip_bad, None, workers, "cpu", tell, folder)
+    try:
+        with limited(*job.limits):
+            with tell.timed("read"):
+                documents = read_documents(
+                    job, Source(corpus, columns, corpus.identity()), None, None
+                )
+            rows, positions = _signed(job, documents, settings)
+            with tell.timed("cluster"):
+                assigned = _assigned(rows, positions, len(documents), wanted, settings, workers)
+            with tell.timed("words"):
+                clusters = _described(documents, rows, positions, assigned, settings, workers)
+            return DocumentClusters(
+                settings=settings,
+                assigned=assigned,
+                clusters=clusters,
+                seconds=tell.seconds,
+                wanted=wanted,
+                source=corpus,
+                columns=columns,
+                documents=documents,
+            )
+    finally:
+        folder.close()
+
+
+def _signed(
+    job: JobContext, documents: DocumentTable, settings: TopicSettings
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Return the signatures of all documents that have features, and which these are."""
+    signer, texts, progress = settings.signer(), documents.texts, job.progress
+    if signer.weights.learns:
+        with progress.timed("fit"):
+            signer.fit(texts.documents, threads=job.threads)
+    having: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
+    with progress.timed("sign"), job.work.writer(_SIGNATURES) as file:
+        for begin in range(0, len(documents), _AT_A_TIME):
+            end = min(len(documents), begin + _AT_A_TIME)
+            part = texts.documents.part(begin, end)
+            signatures = signer.sign(part, threads=job.threads)
+            kept = np.flatnonzero(signer.with_features(part, signatures, threads=job.threads))
+            file.write(np.ascontiguousarray(signatures[kept]).data)
+            having.append(begin + kept)
+            progress.step("sign", end / len(documents))
+    return job.work.array(_SIGNATURES, np.uint8, signer.bits // 8), np.concatenate(having)
+
+
+def _assigned(
+    rows: NDArray[np.uint8],
+    positions: NDArray[np.int64],
+    documents: int,
+    wanted: int | None,
+    settings: TopicSettings,
+    threads: int,
+) -> Assigned:
+    """Put documents into clusters, the largest of which is the first."""
+    if wanted is not None and wanted > len(rows):
+        raise ArgumentError(
+            Said("k"),
+            f" is {wanted:,}; expected at most {len(rows):,}, the documents that have words: ask "
+            "for fewer clusters",
+        )
+    number = usual_clusters(len(rows)) if wanted is None else wanted
+    assigned = Assigned.of_none(documents, np.empty((0, rows.shape[1]), np.uint8))
+    if not number:
+        return assigned
+    found = cluster(rows, number, seed=settings.seed, rounds=ROUNDS, threads=threads, sample=SAMPLE)
+    used = np.flatnonzero(found.sizes)
+    order = used[np.argsort(-found.sizes[used], kind="stable")]
+    names = np.full(number + 1, -1, np.int64)  # also of -1, where there is no other cluster
+    names[order] = np.arange(len(order))
+    # In the order in which `cluster` has them, so that of equally near ones its first is taken.
+    centres = ScanIndex(np.ascontiguousarray(found.centres[used]), used)
+    for begin in range(0, len(rows), _AT_A_TIME):
+        at = positions[begin : begin + _AT_A_TIME]
+        nearest = centres.search(rows[begin : begin + _AT_A_TIME], 2, threads=threads)
+        assigned.labels[at], assigned.other_labels[at] = names[nearest.ids].T
+        assigned.distances[at], assigned.other_distances[at] = nearest.distances.T
+    return Assigned(
+        np.ascontiguousarray(found.centres[order]),
+        assigned.labels,
+        assigned.distances,
+        assigned.other_labels,
+        assigned.other_distances,
+    )
+
+
+def _described(
+    documents: DocumentTable,
+    rows: NDArray[np.uint8],
+    positions: NDArray[np.int64],
+    assigned: Assigned,
+    settings: TopicSettings,
+    threads: int,
+) -> list[DocumentCluster]:
+    """Return what each cluster is about."""
+    texts, labels = documents.texts.documents, assigned.labels
+    count = len(assigned.centres)
+    counts = WordCounts.of(settings.shown_words(), texts, labels, count, threads)
+    words = cluster_words(counts, texts, labels, int(settings.words))
+    hashes = np.empty(len(rows), np.uint64)
+    _native.hash_rows(np.ascontiguousarray(rows), hashes)
+    far = assigned.distances[positions]
+    order = np.lexsort((positions, far, labels[positions]))
+    ends = np.cumsum(np.bincount(labels[positions], minlength=count)).tolist()
+    found, begin = [], 0
+    for number, end in enumerate(ends[:count]):
+        members = order[begin:end]
+        _, first = np.unique(hashes[members], return_index=True)
+        nearest = members[np.sort(first)[: int(settings.central)]]
+        found.append(
+            DocumentCluster(
+                number,
+                size=end - begin,
+                mean_distance=float(far[members].mean()),
+                words=words[number],
+                central=positions[nearest].tolist(),
+            )
+        )
+        begin = end
+    return found

@@ -1,0 +1,1 @@
+"""A page that shows clusters of documents, and needs nothing but itself."""

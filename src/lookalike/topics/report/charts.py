@@ -1,0 +1,129 @@
+"""Pictures of clusters: the map, and how far documents are from their centres."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.report.drawing import (
+    BOTTOM,
+    LEFT,
+    RIGHT,
+    WIDTH,
+    Heights,
+    across_name,
+    bar,
+    counted_axis,
+    label,
+    svg,
+)
+from lookalike.report.markup import clipped, shown
+from lookalike.shown import counted
+from lookalike.topics.report.plane import apart, plane
+
+if TYPE_CHECKING:
+    from lookalike.topics.result import DocumentClusters
+
+__all__ = ["MOST_ON_MAP", "map_chart", "spread_chart"]
+
+MOST_ON_MAP = 150
+_MAP_HEIGHT, _MARGIN = 420, 14
+_FILLED = 0.22
+"""How much of the map circles cover."""
+_LEAST_RADIUS, _LABELLED = 3.0, 24
+_LETTER, _LINE = 7.2, 13.0
+"""About how wide and high letters are where they are largest, on phones."""
+_WORDS, _WORD = 2, 14
+_BINS = 24
+
+
+def map_chart(result: DocumentClusters, linked: int) -> str:
+    """Return the clusters as circles, areas by size; the first `linked` lead to where they are
+    told of.
+    """
+    some = result.clusters[:MOST_ON_MAP]
+    sizes = np.array([one.size for one in some], np.float64)
+    room = _FILLED * (WIDTH - 2 * _MARGIN) * (_MAP_HEIGHT - 2 * _MARGIN)
+    radii = np.maximum(np.sqrt(sizes / sizes.sum() * room / math.pi), _LEAST_RADIUS)
+    places = _fitted(plane(result.centres[: len(some)]), radii)
+    taken: list[tuple[float, float, float, float]] = []
+    circles, names = [], []
+    for one, (x, y), radius in zip(some, places.tolist(), radii.tolist(), strict=True):
+        words = ", ".join(word for word, _ in one.words[:5])
+        hint = shown(f"{one.number}: {counted(one.size, 'document')}; {words}")
+        circle = (
+            f'<circle class="accepted topic" cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}">'
+            f"<title>{hint}</title></circle>"
+        )
+        if one.number < linked:
+            circle = f'<a href="#c{one.number}" aria-label="{hint}">{circle}</a>'
+        circles.append(circle)
+        if one.number < _LABELLED:
+            names += _name(x, y, radius, [word for word, _ in one.words[:_WORDS]], taken)
+    return svg("Map of the clusters", [*circles, *names], _MAP_HEIGHT, "group")
+
+
+def _fitted(places: NDArray[np.float64], radii: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return places within the picture, circles side by side."""
+    size = np.array([WIDTH, _MAP_HEIGHT], np.float64)
+    spread = np.abs(places).max(axis=0, initial=0.0)
+    # Both directions fill the picture: how wide the map is tells nothing.
+    scaled = places / np.where(spread > 0, spread, 1.0) * (size / 2 - _MARGIN - radii.max()) * 0.9
+    moved = apart(scaled, radii)
+    low, high = (moved - radii[:, None]).min(axis=0), (moved + radii[:, None]).max(axis=0)
+    inner = size - 2 * _MARGIN
+    shrunk = np.minimum(1.0, inner / np.maximum(high - low, 1e-9))
+    fitted: NDArray[np.float64] = (moved - (low + high) / 2) * shrunk + size / 2
+    return fitted
+
+
+def _name(
+    x: float,
+    y: float,
+    radius: float,
+    words: list[str],
+    taken: list[tuple[float, float, float, float]],
+) -> list[str]:
+    """Return the words of a cluster, a line each, unless others stand there already."""
+    lines = [clipped(word, _WORD) for word in words]
+    if not lines:
+        return []
+    half = max(map(len, lines)) * _LETTER / 2
+    x = min(max(x, half + 2), WIDTH - half - 2)
+    top = y - _LINE * len(lines) / 2
+    box = (x - half, top, x + half, top + _LINE * len(lines))
+    if any(
+        box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3]
+        for other in taken
+    ):
+        return []
+    taken.append(box)
+    return [label(x, top + _LINE * (at + 0.8), line, "on-map") for at, line in enumerate(lines)]
+
+
+def spread_chart(distances: NDArray[np.int32], bits: int, span: tuple[int, int]) -> str:
+    """Return how many documents are how far from the centre, between the ends of `span`."""
+    low, high = span[0], max(span[1], span[0] + 1)
+    width = max(1, math.ceil((high - low + 1) / _BINS))
+    counts = np.bincount((distances - low) // width, minlength=1)
+    heights = Heights(max(1, int(counts.max())))
+    lines = counted_axis(heights, "documents")
+    scale = (RIGHT - LEFT) / (math.ceil((high - low + 1) / width) * width)
+    for place, count in enumerate(counts.tolist()):
+        if count:
+            begin = low + place * width
+            end = begin + width - 1
+            which = f"{begin:,}" if width == 1 else f"{begin:,} to {end:,}"
+            hint = f"{counted(count, 'document')}, {which} bits"
+            x = LEFT + (begin - low) * scale + 0.5
+            lines.append(bar("accepted", x, heights.of(count), max(1.0, width * scale - 1), hint))
+    for share in range(5):
+        value = low + share * (high - low) / 4
+        x = LEFT + (value - low) * scale
+        side = "begin" if not share else "end" if share == 4 else ""
+        lines.append(label(x, BOTTOM + 17, f"{100 * value / bits:.1f}%", side))
+    lines.append(across_name("bits that differ from the centre"))
+    return svg("Documents by their distance from the centre", lines)

@@ -1,0 +1,238 @@
+"""The documents of a corpus in clusters, and what they can be asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.checks import file_path, optional_module, whole_number
+from lookalike.corpora import Corpus, check_table_target, write_table
+from lookalike.corpora.base import pa
+from lookalike.corpora.columns import Columns
+from lookalike.dedup.read import DocumentTable
+from lookalike.pages.marks import without_marks
+from lookalike.topics.settings import TopicSettings
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+__all__ = ["Assigned", "DocumentCluster", "DocumentClusters"]
+
+_AT_A_TIME = 1 << 16
+_NAMING = 3
+"""Words that a cluster is called by."""
+
+
+@dataclass(frozen=True, eq=False)
+class Assigned:
+    """The cluster of each document, and the one that is next; -1 where there is none."""
+
+    centres: NDArray[np.uint8]
+    labels: NDArray[np.int64]
+    distances: NDArray[np.int32]
+    other_labels: NDArray[np.int64]
+    other_distances: NDArray[np.int32]
+
+    @classmethod
+    def of_none(cls, documents: int, centres: NDArray[np.uint8]) -> Assigned:
+        """Return that documents are in no cluster."""
+        labels, distances = np.full(documents, -1, np.int64), np.full(documents, -1, np.int32)
+        return cls(centres, labels, distances, labels.copy(), distances.copy())
+
+
+@dataclass(frozen=True)
+class DocumentCluster:
+    """What a cluster is about."""
+
+    number: int
+    size: int
+    """How many documents it has."""
+    mean_distance: float
+    """Bits in which they differ from the centre, on average."""
+    words: list[tuple[str, float]]
+    """Words that tell it from the others, with their weights, highest first."""
+    central: list[int]
+    """Rows of the documents nearest to the centre, nearest first."""
+
+    @property
+    def name(self) -> str:
+        """The first words."""
+        return " ".join(word for word, _ in self.words[:_NAMING])
+
+
+@dataclass(frozen=True, eq=False)
+class DocumentClusters:
+    """Clusters of documents, the largest first; arrays have an element per row of the source."""
+
+    settings: TopicSettings
+    assigned: Assigned = field(repr=False)
+    clusters: list[DocumentCluster]
+    seconds: dict[str, float]
+    wanted: int | None
+    """How many clusters were asked for."""
+    source: Corpus = field(repr=False)
+    columns: Columns = field(repr=False)
+    documents: DocumentTable = field(repr=False)
+    made: datetime = field(default_factory=lambda: datetime.now(UTC), repr=False)
+    """When."""
+
+    def __len__(self) -> int:
+        return len(self.clusters)
+
+    @property
+    def bits(self) -> int:
+        """Of each signature."""
+        return 8 * int(self.centres.shape[1])
+
+    @property
+    def centres(self) -> NDArray[np.uint8]:
+        """uint8[clusters, bits // 8]: the signatures that clusters are around."""
+        return self.assigned.centres
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """int64[n]: the cluster of each row; -1 for one without features, which is in none."""
+        return self.assigned.labels
+
+    @property
+    def distances(self) -> NDArray[np.int32]:
+        """int32[n]: how far each row is from its centre, in bits; -1 where it has none."""
+        return self.assigned.distances
+
+    @property
+    def other_labels(self) -> NDArray[np.int64]:
+        """int64[n]: the cluster with the next nearest centre; -1 if there is none."""
+        return self.assigned.other_labels
+
+    @property
+    def other_distances(self) -> NDArray[np.int32]:
+        """int32[n]: how far that centre is; -1 if there is none."""
+        return self.assigned.other_distances
+
+    @property
+    def without_features(self) -> int:
+        """How many rows are in no cluster, because they have no words."""
+        return int(np.count_nonzero(self.labels < 0))
+
+    @property
+    def mean_distance(self) -> float:
+        """How far rows are from their centres on average; 0 if there are none."""
+        far = self.distances[self.labels >= 0]
+        return float(far.mean()) if len(far) else 0.0
+
+    def id(self, row: int) -> str | int:
+        """Return the id of a row, or its number."""
+        return self.documents.id_of(self._row(row))
+
+    def text(self, row: int) -> str:
+        """Return the text of a row."""
+        return without_marks(self.documents.texts[self._row(row)])
+
+    def members(self, number: int) -> NDArray[np.int64]:
+        """Return the rows of a cluster, nearest to its centre first."""
+        chosen = whole_number("number", number, at_least=0, at_most=max(0, len(self) - 1))
+        rows = np.flatnonzero(self.labels == chosen)
+        return rows[np.argsort(self.distances[rows], kind="stable")]
+
+    def to_arrow(self) -> pyarrow.Table:
+        """Return a row for each document: `id`, `cluster`, `words` (the first three of it),
+        `distance` from its centre, `other_cluster` and `other_distance`, which is the next nearest.
+
+        What is in no cluster has nulls, and so has what has no other.
+        """
+        return pa.Table.from_batches(list(self._batches()))
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return the rows of `to_arrow` as a pandas frame. Needs the extra `pandas`."""
+        frames = optional_module("pandas", "to_pandas()")
+        kinds = {pa.int64(): frames.Int64Dtype(), pa.int32(): frames.Int32Dtype()}
+        frame: pandas.DataFrame = self.to_arrow().to_pandas(types_mapper=kinds.get)
+        return frame
+
+    def write(self, path: str | Path) -> int:
+        """Write the rows of `to_arrow`, in the format that the name tells; return how many."""
+        target = file_path("path", path)
+        check_table_target(target)
+        return write_table(self._batches(), target)
+
+    def report(self, path: str | Path, *, command: Sequence[str] | None = None) -> None:
+        """Write a page that shows the clusters: one HTML file that needs nothing else.
+
+        `command` is what was typed for it, word by word; without, the page says how to make it
+        again in Python.
+        """
+        from lookalike.topics.report.page import write_report
+
+        write_report(self, file_path("path", path), command)
+
+    def summary(self) -> str:
+        """Return the clusters in a few lines each."""
+        from lookalike.topics.summary import summary_text
+
+        return summary_text(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return settings, counts, seconds and what each cluster is about, in plain values."""
+        return {
+            "settings": self.settings.to_dict(),
+            "documents": len(self.labels),
+            "without_features": self.without_features,
+            "bad_rows": self.documents.bad,
+            "left_out": dict(self.documents.left_out),
+            "mean_distance": round(self.mean_distance, 3),
+            "seconds": {step: round(passed, 4) for step, passed in self.seconds.items()},
+            "clusters": [
+                {
+                    "cluster": one.number,
+                    "documents": one.size,
+                    "mean_distance": round(one.mean_distance, 3),
+                    "words": [{"word": word, "weight": round(w, 3)} for word, w in one.words],
+                    "central": [
+                        {"id": self.id(row), "distance": int(self.distances[row])}
+                        for row in one.central
+                    ],
+                }
+                for one in self.clusters
+            ],
+        }
+
+    def _row(self, row: int) -> int:
+        return whole_number("row", row, at_least=0, at_most=max(0, len(self.labels) - 1))
+
+    def _batches(self) -> Iterator[Any]:
+        ids, names = self.documents.ids, [one.name for one in self.clusters]
+        for begin in range(0, max(1, len(self.labels)), _AT_A_TIME):
+            rows = slice(begin, begin + _AT_A_TIME)
+            labels = self.labels[rows]
+            every = range(begin, begin + len(labels))
+            columns = {
+                "id": pa.array(every, pa.int64())
+                if ids is None
+                else pa.array([ids[row] for row in every], pa.string()),
+                "cluster": _known(labels, pa.int64()),
+                "words": pa.array(
+                    [None if label < 0 else names[label] for label in labels.tolist()], pa.string()
+                ),
+                "distance": _known(self.distances[rows], pa.int32()),
+                "other_cluster": _known(self.other_labels[rows], pa.int64()),
+                "other_distance": _known(self.other_distances[rows], pa.int32()),
+            }
+            yield pa.record_batch(list(columns.values()), names=list(columns))
+
+    def __repr__(self) -> str:
+        return (
+            f"DocumentClusters({len(self.labels)} documents in {len(self)} clusters, "
+            f"{self.mean_distance:.1f} of {self.bits} bits from their centres)"
+        )
+
+
+def _known(values: NDArray[Any], kind: Any) -> Any:
+    """Return numbers as Arrow, those below 0 as nulls."""
+    return pa.array(values, kind, mask=values < 0)

@@ -1,0 +1,102 @@
+"""How documents are signed and clusters told of, checked before anything is read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, SupportsIndex
+
+from lookalike.checks import one_of, whole_number
+from lookalike.dedup.settings import DedupSettings
+from lookalike.errors import ArgumentError, Said
+from lookalike.features import Weights, Words
+from lookalike.features.choice import FeatureChoice, chosen_names, chosen_words
+from lookalike.features.text import Lengths
+from lookalike.features.weights import WEIGHT_KINDS
+from lookalike.signatures import SimHash, TopSig
+
+__all__ = ["BITS", "MOST_CLUSTERS", "TOPIC_METHODS", "TopicSettings", "usual_clusters"]
+
+TOPIC_METHODS = ("topsig", "simhash")
+BITS = 4096
+"""Documents of one subject share few words: what they have in common shows in many bits only."""
+NGRAM = 1
+ROUNDS, SAMPLE = 20, 400
+"""Of `la.cluster`: more than an index needs, and still a second or two."""
+MOST_CLUSTERS = 50
+"""Unless told."""
+
+
+def usual_clusters(documents: int) -> int:
+    """Return how many clusters so many documents are put into, unless told."""
+    return min(MOST_CLUSTERS, max(1, round(math.sqrt(documents / 2))), documents)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicSettings:
+    """What `la.cluster_documents` was told."""
+
+    method: str
+    bits: SupportsIndex | None
+    ngram: Lengths | None
+    features: FeatureChoice
+    stop_words: str | Iterable[str] | None
+    stem: str | None
+    weights: str
+    seed: SupportsIndex
+    words: SupportsIndex
+    central: SupportsIndex
+
+    def __post_init__(self) -> None:
+        if self.method not in TOPIC_METHODS:
+            raise ArgumentError(
+                Said("method"),
+                f" is {self.method!r}; expected one of {', '.join(TOPIC_METHODS)}: clusters have a "
+                "majority of bits in the middle, which means something of their signatures",
+            )
+        one_of("weights", self.weights, WEIGHT_KINDS)
+        object.__setattr__(self, "words", whole_number("words", self.words, at_least=0))
+        object.__setattr__(self, "central", whole_number("central", self.central, at_least=0))
+        self.signing  # noqa: B018  # raises where it makes no sense
+
+    @cached_property
+    def signing(self) -> DedupSettings:
+        """The same as settings of a job that reads and signs."""
+        ngram = self.ngram
+        if ngram is None and isinstance(self.features, str):
+            ngram = NGRAM if "words" in chosen_names(self.features) else None
+        return DedupSettings(
+            method=self.method,
+            bits=BITS if self.bits is None else self.bits,  # type: ignore[arg-type]
+            ngram=ngram,
+            features=self.features,
+            stop_words=self.stop_words,
+            stem=self.stem,
+            seed=self.seed,  # type: ignore[arg-type]
+        )
+
+    def signer(self) -> SimHash | TopSig:
+        """Return the signer, which has learnt nothing yet."""
+        signer = self.signing.signer()
+        if not isinstance(signer, SimHash | TopSig):
+            raise ArgumentError(Said("method"), f" is {self.method!r}")
+        signer.weights = Weights(self.weights)
+        return signer
+
+    def shown_words(self) -> Words:
+        """Return the words that tell of clusters: those documents are signed by, one by one."""
+        words = chosen_words(self.signing.feature_kind())
+        return Words() if words is None else Words(**{**words.settings(), "ngram": 1})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all settings in plain values."""
+        signing = self.signing.to_dict()
+        names = ("method", "bits", "ngram", "features", "stop_words", "stem", "seed")
+        return {
+            **{name: signing[name] for name in names},
+            "weights": self.weights,
+            "words": self.words,
+            "central": self.central,
+        }

@@ -1,0 +1,200 @@
+"""The words of highest weight of each cluster: frequent in its documents, and rare in the others.
+
+Of a word that is in `a` of the `n` documents of a cluster and in `b` of the `m` others, the weight
+is Dunning's log-likelihood ratio,
+
+    2 * (a log(a / A) + (n - a) log((n - a) / (n - A))
+         + b log(b / B) + (m - b) log((m - b) / (m - B)))
+
+where A = n (a + b) / (n + m) and B = m (a + b) / (n + m) are expected if the word had nothing to do
+with the cluster; 0 where it is not more frequent in the cluster than elsewhere. A word that all
+documents have weighs nothing. One that less than two in a hundred of the cluster's documents have,
+or but one document, does not tell of it, however rare it is elsewhere.
+Documents are counted, not occurrences: no text makes a word the cluster's by repeating it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike import _native
+from lookalike.features import Words
+
+__all__ = ["WordCounts", "cluster_words", "word_weights"]
+
+_MOST_FEATURES = 1 << 17
+"""Different words of a cluster that are counted; of more, those in the fewest documents go."""
+_SPARE = 2
+"""Times as many words as are wanted are looked at, of which some may be too long to be shown."""
+_LEAST_SHARE, _LEAST = 0.02, 2
+"""Of a cluster's documents that have a word: what fewer have does not tell of the others."""
+_AT_A_TIME = 8192
+_LONGEST = 40
+"""Characters of a word: what is longer is none that tells people anything."""
+
+Counts = tuple[NDArray[np.uint64], NDArray[np.int64]]
+"""Hashes of words, ascending, and in how many documents each is."""
+
+
+@dataclass(frozen=True)
+class WordCounts:
+    """In how many documents of each cluster a word is."""
+
+    words: Words
+    documents: NDArray[np.int64]
+    """Of each cluster."""
+    clusters: list[Counts]
+
+    @classmethod
+    def of(
+        cls,
+        words: Words,
+        texts: _native.Documents,
+        labels: NDArray[np.int64],
+        count: int,
+        threads: int,
+    ) -> WordCounts:
+        """Count; texts whose label is -1 are in none of the `count` clusters.
+
+        The same for any number of threads. A cluster of more than 131,072 different words forgets
+        those in the fewest of its documents.
+        """
+        counted = [_native.Vocabulary(_MOST_FEATURES) for _ in range(count)]
+        for begin in range(0, len(labels), _AT_A_TIME):
+            some = labels[begin : begin + _AT_A_TIME]
+            order = np.argsort(some, kind="stable")
+            present, begins = np.unique(some[order], return_index=True)
+            for label, rows in zip(
+                present.tolist(), np.split(order, begins[1:].tolist()), strict=True
+            ):
+                if label >= 0:
+                    part = texts.take(np.ascontiguousarray(begin + rows))
+                    counted[label].observe(words.source(part), threads)
+        documents = np.bincount(labels[labels >= 0], minlength=count).astype(np.int64)
+        return cls(words, documents, [_sorted(one) for one in counted])
+
+    def totals(self) -> Counts:
+        """Return the same of all clusters together."""
+        if not self.clusters:
+            return np.empty(0, np.uint64), np.empty(0, np.int64)
+        hashes = np.concatenate([hashes for hashes, _ in self.clusters])
+        every, place = np.unique(hashes, return_inverse=True)
+        counts = np.concatenate([counts for _, counts in self.clusters])
+        return every, np.bincount(place, counts, minlength=len(every)).astype(np.int64)
+
+
+def cluster_words(
+    counts: WordCounts, texts: _native.Documents, labels: NDArray[np.int64], most: int
+) -> list[list[tuple[str, float]]]:
+    """Return the words of highest weight of each cluster with their weights, highest first.
+
+    No more than `most`, and none that weighs nothing, but for a single cluster, which has no others
+    to be compared with: its most frequent words come first. Where words are stemmed, of those with
+    one stem the first that is met stands for all. Words of equal weight are in the order of their
+    hashes.
+    """
+    every, totals = counts.totals()
+    all_documents = int(counts.documents.sum())
+    chosen: list[list[tuple[int, float]]] = []
+    for (hashes, inside), size in zip(counts.clusters, counts.documents.tolist(), strict=True):
+        outside = totals[np.searchsorted(every, hashes)] - inside
+        others = all_documents - size
+        weights = word_weights(inside, size, outside, others) if others else inside / size
+        weights[inside < max(min(_LEAST, size), _LEAST_SHARE * size)] = 0
+        best = np.lexsort((hashes, -weights))[: _SPARE * most]
+        best = best[weights[best] > 0]
+        chosen.append(list(zip(hashes[best].tolist(), weights[best].tolist(), strict=True)))
+    names = _names(counts.words, texts, labels, {hash for one in chosen for hash, _ in one})
+    return [
+        [(names[hash], weight) for hash, weight in one if len(names[hash]) <= _LONGEST][:most]
+        for one in chosen
+    ]
+
+
+def word_weights(
+    inside: NDArray[np.int64], size: int, outside: NDArray[np.int64], others: int
+) -> NDArray[np.float64]:
+    """Return the weights of words that so many documents of a cluster of `size` have, and so many
+    of the `others`; nothing weighs less than 0.
+    """
+    having, every = (inside + outside).astype(np.float64), max(size + others, 1)
+    ratio = np.zeros(len(inside))
+    for found, among in ((inside, size), (outside, others)):
+        expected = having * (among / every)
+        ratio += _surprise(found, expected) + _surprise(among - found, among - expected)
+    more_frequent = inside * others > outside * size
+    return np.where(more_frequent, np.maximum(2 * ratio, 0.0), 0.0)
+
+
+def _surprise(found: NDArray[np.int64], expected: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return x log(x / expected), which is 0 where nothing was found."""
+    some = found > 0
+    ratio = np.divide(found, expected, out=np.ones(len(found)), where=some & (expected > 0))
+    return np.where(some, found * np.log(ratio), 0.0)
+
+
+def _sorted(vocabulary: _native.Vocabulary) -> Counts:
+    hashes, documents, _ = vocabulary.arrays()
+    order = np.argsort(hashes)
+    return hashes[order], documents[order].astype(np.int64)
+
+
+def _names(
+    words: Words, texts: _native.Documents, labels: NDArray[np.int64], wanted: set[int]
+) -> dict[int, str]:
+    """Return the words behind hashes, each as it is where it is first met in a cluster."""
+    spelling = _Spelling(words)
+    missing = np.array(sorted(wanted), np.uint64)
+    found: dict[int, str] = {}
+    for begin in range(0, len(labels), _AT_A_TIME):
+        if not len(missing):
+            break
+        kept = begin + np.flatnonzero(labels[begin : begin + _AT_A_TIME] >= 0)
+        part = texts.take(np.ascontiguousarray(kept))
+        offsets, hashes = spelling.hashes(part)
+        places = np.flatnonzero(np.isin(hashes, missing))
+        _, first = np.unique(hashes[places], return_index=True)
+        rows = np.unique(np.searchsorted(offsets, places[first], side="right") - 1)
+        for hash, word in spelling.words(part.take(rows)):
+            if hash in wanted:
+                found.setdefault(hash, word)
+        missing = missing[[hash not in found for hash in missing.tolist()]]
+    return found
+
+
+class _Spelling:
+    """Words of texts beside their hashes."""
+
+    def __init__(self, words: Words) -> None:
+        self._words = words
+        plain = {**words.settings(), "stem": None}
+        self._plain = Words(**plain)
+
+    def hashes(self, part: _native.Documents) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+        """Return the words of texts as hashes, with where those of each text begin."""
+        self._words.source(part)  # which learns the stems
+        return self._words._reader.extract(part)
+
+    def words(self, part: _native.Documents) -> Iterator[tuple[int, str]]:
+        """Yield the different words of some texts, each with its hash."""
+        # What a reader that stems has no stem of yet are all words there are.
+        reader = _native.TextFeatures(
+            False,
+            [1],
+            self._plain.lowercase,
+            self._plain.min_length,
+            self._plain._stop_list(),
+            True,
+        )
+        spelt = sorted(reader.unknown_words(part))
+        each = _native.Documents.from_list(spelt, 0)
+        offsets, hashes = self.hashes(each)
+        for word, begin, end in zip(
+            spelt, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True
+        ):
+            if end == begin + 1:
+                yield int(hashes[begin]), word
