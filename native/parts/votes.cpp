@@ -15,6 +15,7 @@ namespace {
 struct Vote {
     std::int64_t item, difference;
     std::uint32_t query_part, at;  // where it is in what was given
+    std::int32_t distance;
 };
 
 // How many pairs there are in each stretch of tolerance + 1 differences of an item. Several may
@@ -59,7 +60,7 @@ std::vector<Vote> promising(const NearParts& near, std::int64_t tolerance, std::
         if (stretches.most_votes(near.items[at], near.differences[at]) >= least)
             votes.push_back({near.items[at], near.differences[at],
                              static_cast<std::uint32_t>(near.query_parts[at]),
-                             static_cast<std::uint32_t>(at)});
+                             static_cast<std::uint32_t>(at), near.distances[at]});
     std::sort(votes.begin(), votes.end(), [](const Vote& a, const Vote& b) {
         return std::tie(a.item, a.difference, a.query_part, a.at) <
                std::tie(b.item, b.difference, b.query_part, b.at);
@@ -72,37 +73,50 @@ struct Window {
     std::size_t votes;
 };
 
-// The best window of the votes of one item, from `begin` to `end`; `inside` is all 0, and is again.
+// What one thread needs for the parts of a query: all 0 and kFar between two uses.
+struct Scratch {
+    static constexpr std::int32_t kFar = INT32_MAX;
+
+    explicit Scratch(std::size_t query_parts) : inside(query_parts), nearest(query_parts, kFar) {}
+
+    std::vector<std::uint32_t> inside;  // how many votes of a part are in the window
+    std::vector<std::int32_t> nearest;
+};
+
+std::int64_t distance_of(const std::vector<Vote>& votes, const Window& window, Scratch& scratch) {
+    std::int64_t sum = 0;
+    for (std::size_t at = window.begin; at < window.end; ++at) {
+        std::int32_t& nearest = scratch.nearest[votes[at].query_part];
+        if (votes[at].distance < nearest) {
+            sum += votes[at].distance - (nearest == Scratch::kFar ? 0 : nearest);
+            nearest = votes[at].distance;
+        }
+    }
+    for (std::size_t at = window.begin; at < window.end; ++at)
+        scratch.nearest[votes[at].query_part] = Scratch::kFar;
+    return sum;
+}
+
+// The best window of some votes of one item, from `begin` to `end`.
 Window best_window(const std::vector<Vote>& votes, std::size_t begin, std::size_t end,
-                   std::int64_t tolerance, std::vector<std::uint32_t>& inside) {
+                   std::int64_t tolerance, Scratch& scratch) {
     Window best{begin, begin, 0};
+    std::int64_t distance = 0;
     std::size_t count = 0, right = begin;
     for (std::size_t left = begin; left < end;) {
         const std::int64_t difference = votes[left].difference;
         while (right < end && votes[right].difference <= difference + tolerance)
-            count += inside[votes[right++].query_part]++ == 0;
-        if (count > best.votes)
-            best = {left, right, count};
-        while (left < end && votes[left].difference == difference)
-            count -= --inside[votes[left++].query_part] == 0;
-    }
-    return best;
-}
-
-// The difference that most query parts have; votes are ordered by it, and then by query part.
-std::int64_t common_difference(const std::vector<Vote>& votes, const Window& window) {
-    std::int64_t best = 0;
-    std::size_t most = 0, count = 0;
-    for (std::size_t at = window.begin; at < window.end; ++at) {
-        const bool same = at > window.begin && votes[at].difference == votes[at - 1].difference;
-        if (!same)
-            count = 0;
-        if (!same || votes[at].query_part != votes[at - 1].query_part)
-            ++count;
-        if (count > most) {
-            most = count;
-            best = votes[at].difference;
+            count += scratch.inside[votes[right++].query_part]++ == 0;
+        if (count >= best.votes) {
+            const Window window{left, right, count};
+            const std::int64_t sum = distance_of(votes, window, scratch);
+            if (count > best.votes || sum < distance) {
+                best = window;
+                distance = sum;
+            }
         }
+        while (left < end && votes[left].difference == difference)
+            count -= --scratch.inside[votes[left++].query_part] == 0;
     }
     return best;
 }
@@ -112,8 +126,10 @@ struct Answer {
     std::vector<std::uint32_t> matched;  // of each query part that votes, what was given
 };
 
-Answer answer_of(const NearParts& near, const std::vector<Vote>& votes, const Window& window) {
-    Answer answer{votes[window.begin].item, common_difference(votes, window), 0, {}};
+Answer answer_of(const NearParts& near, const std::vector<Vote>& votes, const Window& window,
+                 Scratch& scratch) {
+    const Window common = best_window(votes, window.begin, window.end, 0, scratch);
+    Answer answer{votes[window.begin].item, votes[common.begin].difference, 0, {}};
     std::vector<std::uint32_t> inside;
     for (std::size_t at = window.begin; at < window.end; ++at)
         inside.push_back(votes[at].at);
@@ -147,19 +163,19 @@ void keep_most(std::vector<Window>& windows, std::size_t k) {
 Votes count_votes(const NearParts& near, std::size_t query_parts, std::int64_t tolerance,
                   std::size_t least, std::size_t k) {
     const std::vector<Vote> votes = promising(near, tolerance, least);
-    std::vector<std::uint32_t> inside(query_parts);
+    Scratch scratch(query_parts);
     std::vector<Window> windows;
     for (std::size_t begin = 0, end; begin < votes.size(); begin = end) {
         for (end = begin + 1; end < votes.size() && votes[end].item == votes[begin].item;)
             ++end;
-        const Window best = best_window(votes, begin, end, tolerance, inside);
+        const Window best = best_window(votes, begin, end, tolerance, scratch);
         if (best.votes >= least)
             windows.push_back(best);
     }
     keep_most(windows, k);
     std::vector<Answer> answers;
     for (const Window& window : windows)
-        answers.push_back(answer_of(near, votes, window));
+        answers.push_back(answer_of(near, votes, window, scratch));
     std::sort(answers.begin(), answers.end(), [](const Answer& a, const Answer& b) {
         return std::make_tuple(b.matched.size(), a.distance, a.item) <
                std::make_tuple(a.matched.size(), b.distance, b.item);

@@ -26,10 +26,11 @@ struct Votes {
 };
 
 // A window is all differences from some d to d + tolerance. Its votes are the query parts that have
-// a near part in it, each once. An item has the votes of its best window, of equals that with the
-// smallest d; its offset is the difference in it that most query parts have, of equals the
-// smallest. Each query part that votes is matched with the nearest part in the window: by distance,
-// then by how far its difference is from the offset, then the first.
+// a near part in it, each once, and its distance is the sum over these of the distance of the
+// nearest. An item has the votes of its best window: most votes, of equals the least distance, of
+// these the smallest d. Its offset is the difference in it that is the best window by itself. Each
+// query part that votes is matched with the nearest part in the window: by distance, then by how
+// far its difference is from the offset, then the first.
 //
 // Returns at most k items of at least `least` votes: most votes first, then the smallest sum of
 // distances, then the smallest number.

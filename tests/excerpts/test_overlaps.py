@@ -19,7 +19,7 @@ from lookalike.excerpts.words import word_places
 from support.passage_oracle import overlaps_of, words_of
 
 few_words = st.sampled_from(["a", "b", "c", "d"])
-some_texts = st.lists(st.lists(few_words, max_size=40).map(" ".join), max_size=5)
+some_texts = st.lists(st.lists(few_words, max_size=25).map(" ".join), max_size=4)
 
 
 def told(found: la.Overlaps) -> list[tuple[int, int, list[tuple[int, int, int]]]]:
@@ -31,7 +31,7 @@ def in_order(found: Any) -> list[Any]:
 
 
 @given(some_texts, st.integers(1, 12), st.integers(0, 4))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @example(["a b c d a b", "x a b c d a b c d y"], 5, 2)
 def test_every_passage_is_found_and_no_other(texts: list[str], min_words: int, gap: int) -> None:
     """Of texts of four words, so that everything is everywhere."""
@@ -46,12 +46,12 @@ def planted(seed: int) -> list[str]:
     """Return texts some of which have passages of others, exact or with changed words."""
     draw = random.Random(seed)
     texts = [[f"w{draw.randrange(5000)}" for _ in range(250)] for _ in range(5)]
-    for _ in range(4):
+    for copy in range(4):
         source, target = draw.sample(range(5), 2)
         length = draw.randrange(50, 120)
         begin, at = draw.randrange(250 - length), draw.randrange(250 - length)
         passage = texts[source][begin : begin + length]
-        for change in range(draw.choice([0, 0, 2])):
+        for change in range(2 if copy % 2 == 0 else 0):  # the last one is exact
             passage[20 * (change + 1)] = f"changed{change}"
         texts[target][at : at + length] = passage
     return [" ".join(text) for text in texts]

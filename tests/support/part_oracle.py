@@ -60,13 +60,9 @@ class PartOracle:
                 votes[item].append((difference, query_part, part, distance))
         found = []
         for number, item in enumerate(self.items):
-            best: tuple[Any, ...] = (0,)
-            for first in sorted({vote[0] for vote in votes[item]}):
-                inside = [vote for vote in votes[item] if first <= vote[0] <= first + tolerance]
-                if len({vote[1] for vote in inside}) > best[0]:
-                    best = len({vote[1] for vote in inside}), inside
-            if best[0] >= min_votes:
-                found.append((*_told(best[1]), number, item))
+            inside = _best(votes[item], tolerance)
+            if len({vote[1] for vote in inside}) >= min_votes:
+                found.append((*_told(inside), number, item))
         found.sort(key=lambda one: (-len(one[1]), sum(part[2] for part in one[1]), one[2]))
         answers: Found = [
             (item, offset, len(parts), len(parts) / len(voters), parts)
@@ -75,12 +71,29 @@ class PartOracle:
         return answers, len(rows) - len(voters)
 
 
-def _told(inside: list[tuple[int, int, int, int]]) -> tuple[int, list[tuple[int, int, int]]]:
+Vote = tuple[int, int, int, int]
+"""Difference of positions, part of the query, part of the item, distance."""
+
+
+def _best(votes: list[Vote], tolerance: int) -> list[Vote]:
+    """Return the votes in the best window: most parts, then least distance, then the first."""
+    windows = [
+        [vote for vote in votes if first <= vote[0] <= first + tolerance]
+        for first in sorted({vote[0] for vote in votes})
+    ]
+    return min(windows, key=_rank, default=[])
+
+
+def _rank(window: list[Vote]) -> tuple[int, int]:
+    nearest: dict[int, int] = {}
+    for _, query_part, _, distance in window:
+        nearest[query_part] = min(distance, nearest.get(query_part, distance))
+    return -len(nearest), sum(nearest.values())
+
+
+def _told(inside: list[Vote]) -> tuple[int, list[tuple[int, int, int]]]:
     """Return the offset most query parts agree on, and the nearest part for each of them."""
-    agreeing = defaultdict(set)
-    for difference, query_part, _, _ in inside:
-        agreeing[difference].add(query_part)
-    offset = min(agreeing, key=lambda one: (-len(agreeing[one]), one))
+    offset = _best(inside, 0)[0][0]
     matched: dict[int, tuple[int, int, int]] = {}
     for difference, query_part, part, distance in inside:
         rank = distance, abs(difference - offset), part

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
 
+from lookalike.checks import flag
 from lookalike.excerpts.texts import HeldTexts
 
 __all__ = ["Overlap", "Overlaps", "Passage", "Passages"]
@@ -59,7 +60,7 @@ class Passage:
 
 
 @dataclass(frozen=True)
-class Passages(Sequence[Passage]):
+class Passages:
     """What was found, most words first; then as the documents come."""
 
     found: tuple[Passage, ...]
@@ -85,6 +86,9 @@ class Passages(Sequence[Passage]):
     def __getitem__(self, index: slice) -> Sequence[Passage]: ...
     def __getitem__(self, index: int | slice) -> Passage | Sequence[Passage]:
         return self.found[index]
+
+    def __iter__(self) -> Iterator[Passage]:
+        return iter(self.found)
 
     def __repr__(self) -> str:
         return f"Passages({len(self)} in {self.documents} documents)"
@@ -127,12 +131,12 @@ class Overlap:
     def to_dict(self, *, text: bool = False) -> dict[str, Any]:
         """Return it in plain values; with `text`, what it says on the left, too."""
         names = ("left", "right", "words", "left_words", "right_words", "left_characters")
-        more = ("right_characters", "exact", *(["text"] if text else []))
+        more = ("right_characters", "exact", *(["text"] if flag("text", text) else []))
         return {name: getattr(self, name) for name in (*names, *more)}
 
 
 @dataclass(frozen=True)
-class Overlaps(Sequence[Overlap]):
+class Overlaps:
     """Passages that documents of a corpus have in common, in the order of the documents on the
     left, then of those on the right, then of their places.
     """

@@ -16,7 +16,7 @@ from lookalike.signatures.signer import DocumentSigner
 
 __all__ = ["SignedPassages", "sign_passages"]
 
-_AT_A_TIME = 1 << 14
+_AT_A_TIME = 256
 
 
 class SignedPassages(NamedTuple):
@@ -43,14 +43,14 @@ def sign_passages(
     of the document.
     """
     instance("signer", signer, DocumentSigner, "one such as la.SimHash()")
-    if not hasattr(signer, "bits"):
+    if signer.sign([]).dtype != np.uint8:
         raise ArgumentError(
             f"signer is {brief(signer)}, whose signatures are no bits; take la.SimHash or la.TopSig"
         )
     wide = whole_number("words", words, at_least=1, at_most=2**31)
     forward = whole_number("step", step, at_least=1, at_most=2**31)
     signed = []
-    for _, batch in list_batches(documents, 256):
+    for _, batch in list_batches(documents, _AT_A_TIME):
         texts: list[str] = []
         offsets: list[NDArray[np.int64]] = []
         for document in batch:

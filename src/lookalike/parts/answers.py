@@ -44,7 +44,7 @@ class PartMatch:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PartAnswer(Sequence[PartMatch]):
+class PartAnswer:
     """Items by votes, most first; of equals that with the smallest sum of distances, then that
     which was added first.
     """

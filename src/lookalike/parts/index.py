@@ -166,7 +166,8 @@ class PartIndex:
         or that is among the `neighbors` nearest different signatures, where the index of signatures
         only answers `search`. It has one vote for an item, at an offset: differences of positions
         that are within `tolerance` of each other count together. `min_votes` is 2 unless told, or 1
-        where the query has one part. Several places of one item give its best one.
+        where the query has one part. Several places of one item give its best one: by votes, then
+        by the sum of distances, then the first.
 
         Work is bounded: parts that everybody has (silence, boilerplate) say little, so parts of the
         query vote in the order of how many parts are near them, few first, as long as these are

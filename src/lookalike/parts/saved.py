@@ -29,7 +29,7 @@ def contents(
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return what a container needs to hold all parts, which are in one segment or none."""
     meta: dict[str, Any] = {"index": "parts", "bits": bits, "signatures": kind}
-    if notes:
+    if notes is not None:
         meta["notes"] = plain_notes(notes)
     if not segments:
         segments = [Indexed(_nothing(bits), None, 0, 0)]
