@@ -87,6 +87,15 @@ if TYPE_CHECKING:
     from lookalike.compare.texts import Comparison, compare_texts
     from lookalike.dedup import DedupResult, DedupSettings, PairClusters, cluster_pairs
     from lookalike.evaluation.tune import Tuning, tune
+    from lookalike.excerpts import (
+        Overlap,
+        Overlaps,
+        Passage,
+        Passages,
+        overlaps,
+        passages,
+        sign_passages,
+    )
     from lookalike.features.links import Links
     from lookalike.gpu import GpuIndex
     from lookalike.indexes import (
@@ -116,6 +125,7 @@ if TYPE_CHECKING:
         open_index,
     )
     from lookalike.pages import PageLimits
+    from lookalike.parts import PartAnswer, PartIndex, PartMatch
     from lookalike.planning import Plan, plan
     from lookalike.topics import DocumentCluster, DocumentClusters, cluster_documents
 
@@ -164,10 +174,17 @@ __all__ = [
     "Neighbors",
     "NotFittedError",
     "NotFoundError",
+    "Overlap",
+    "Overlaps",
     "PageLimits",
     "Pair",
     "PairClusters",
     "Pairs",
+    "PartAnswer",
+    "PartIndex",
+    "PartMatch",
+    "Passage",
+    "Passages",
     "Plan",
     "PrefixIndex",
     "ProbeTuning",
@@ -215,11 +232,14 @@ __all__ = [
     "merge_neighbors",
     "open_collection",
     "open_index",
+    "overlaps",
+    "passages",
     "plan",
     "quantize_weights",
     "restore_collection",
     "restore_weights",
     "save_signatures",
+    "sign_passages",
     "signer_from_dict",
     "tune",
     "weighted_jaccard",
@@ -277,6 +297,16 @@ __getattr__ = names_from(
             "open_index",
         ),
         "lookalike.pages": ("PageLimits",),
+        "lookalike.parts": ("PartAnswer", "PartIndex", "PartMatch"),
+        "lookalike.excerpts": (
+            "Overlap",
+            "Overlaps",
+            "Passage",
+            "Passages",
+            "overlaps",
+            "passages",
+            "sign_passages",
+        ),
         "lookalike.planning": ("Plan", "plan"),
         "lookalike.topics": ("DocumentCluster", "DocumentClusters", "cluster_documents"),
     },

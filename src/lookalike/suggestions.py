@@ -15,13 +15,12 @@ _MOST = 2000
 
 def nearest_word(given: object, known: Iterable[str]) -> str | None:
     """Return the known word that is most like the given one, if one is like it at all."""
-    word = str(given)
-    if len(word) > _LONGEST:
+    if not isinstance(given, str) or len(given) > _LONGEST:
         return None
     folded: dict[str, str] = {}
     for name in islice(known, _MOST):
         folded.setdefault(name.lower(), name)
-    found = difflib.get_close_matches(word.lower(), folded, n=1, cutoff=_LIKE_ENOUGH)
+    found = difflib.get_close_matches(given.lower(), folded, n=1, cutoff=_LIKE_ENOUGH)
     return folded[found[0]] if found else None
 
 

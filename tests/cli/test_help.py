@@ -89,13 +89,18 @@ USED: dict[tuple[str, str], Callable[[], str]] = {
     ("index", "--orders"): lambda: default_of(la.PrefixIndex, "orders"),
     **{
         (command, "--max-document"): lambda: f"{opened().max_document >> 20}MiB{of_pages()}"
-        for command in ("cluster", "compare", "sign", "search", "collection import")
+        for command in (
+            *("cluster", "compare", "sign", "search", "collection import", "passages", "overlaps"),
+        )
     },
     **{
         (command, "--page-limits"): lambda: ",".join(
             f"{name}={value}" for name, value in vars(la.PageLimits()).items()
         )
-        for command in ("dedup", "cluster", "compare", "sign", "search", "collection import")
+        for command in (
+            *("dedup", "cluster", "compare", "sign", "search", "collection import", "passages"),
+            "overlaps",
+        )
     },
     ("dedup", "--max-document"): lambda: (
         f"{opened().max_document >> 20}MiB, or a twelfth of --memory-limit{of_pages()}"

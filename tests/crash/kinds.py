@@ -75,6 +75,35 @@ def _ask_bands(folder: Path) -> Any:
     return list(bands.keys()), [[repr(match) for match in one] for one in found]
 
 
+# Parts of items
+
+
+def _make_parts(folder: Path) -> None:
+    """Save items of which some were removed, and ids used again."""
+    parts = la.PartIndex(16)
+    parts.add_many(["a", 2, "ä"], [_ROWS[:6], _ROWS[6:12], _ROWS[12:18]], [range(0, 60, 10)] * 3)
+    parts.search(_QUERIES)
+    parts.remove("a")
+    parts.add("a", _ROWS[18:])
+    parts.add("nothing", [])
+    parts.signer = _signer()
+    parts.save(_path(folder), notes={"n": 1})
+
+
+def _ask_parts(folder: Path) -> Any:
+    """Save them again before anything is asked, so that damage cannot be passed on."""
+    found = []
+    la.PartIndex.load(_path(folder)).save(folder / "again", notes={"n": 1})
+    for path in (_path(folder), folder / "again"):
+        parts = la.PartIndex.load(path)
+        assert parts.signer is not None
+        answer = parts.search(_QUERIES, radius=3, min_votes=1, tolerance=1)
+        matches = [(one.item, one.offset, one.votes, one.parts) for one in answer]
+        found.append((parts.items(), parts.part_count, parts.notes, matches, answer.exact))
+        found.append((_signed(parts.signer), parts.bits, parts.kind, answer.left_out))
+    return found
+
+
 # Signatures and signers
 
 
@@ -367,6 +396,7 @@ KINDS = {
     "clusters": Kind(_make_clusters, _ask_index),
     "shards": Kind(_make_shards, _ask_shards, ("one.lookalike", "two.lookalike")),
     "bands": Kind(_make_bands, _ask_bands),
+    "parts": Kind(_make_parts, _ask_parts),
     "shards in one file": Kind(_make_sharded, _ask_index),
     "runs": Kind(_make_runs, _ask_runs),
     "cache": Kind(_make_collection, _ask_cache, ("cache/*",), _cache_used),

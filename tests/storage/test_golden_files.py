@@ -72,6 +72,13 @@ def banded(path: Path) -> Any:
     ]
 
 
+def in_parts(path: Path) -> Any:
+    parts = la.PartIndex.load(path)
+    answer = parts.search(ROWS[3:9], radius=3, min_votes=1)
+    matches = [(one.item, one.offset, one.votes, one.score, one.parts) for one in answer]
+    return [parts.items(), parts.part_count, parts.notes, parts.stats()["signatures"], matches]
+
+
 FILES: dict[str, Callable[[Path], Any]] = {
     "scan_v1.lookalike": loaded,
     "slices_v1.lookalike": loaded,
@@ -81,6 +88,7 @@ FILES: dict[str, Callable[[Path], Any]] = {
     "clusters_v1.lookalike": loaded,
     "signatures_v1.lookalike": signatures,
     "bands_v1.lookalike": banded,
+    "parts_v1.lookalike": in_parts,
     "runs_v1.runs": runs,
     "runs_v2.runs": runs,
 }
@@ -134,6 +142,22 @@ def test_band_indexes_of_version_1_stay_readable() -> None:
         la.load_index(DATA / "bands_v1.lookalike")
     with pytest.raises(la.FormatError, match="expected a BandIndex"):
         la.BandIndex.load(DATA / "scan_v1.lookalike")
+
+
+def golden_parts() -> la.PartIndex:
+    parts = la.PartIndex(64)
+    parts.add_many([1, "näme", 2**70], [ROWS[:10], ROWS[10:30], ROWS[30:]])
+    parts.add("nothing", [])
+    parts.add("back", ROWS[10:14], [7, -5, 7, 2**40])
+    return parts
+
+
+def test_parts_of_version_1_stay_readable(tmp_path: Path) -> None:
+    expected = golden_parts()
+    expected.save(tmp_path / "parts", notes={"made": "golden"})
+    assert in_parts(DATA / "parts_v1.lookalike") == in_parts(tmp_path / "parts")
+    with pytest.raises(la.FormatError, match="holds a PartIndex; la.PartIndex.load opens it"):
+        la.load_index(DATA / "parts_v1.lookalike")
 
 
 @pytest.mark.parametrize("version", [1, 2])

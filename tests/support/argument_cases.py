@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import lookalike as la
 from lookalike import evaluation
-from support import oracle
+from support import oracle, part_cases
 from support.fake_card import FakeCard
 from support.planned import COSTS
 
@@ -35,6 +35,7 @@ ANSWERS = {
     *("Comparison", "Evaluation", "Explanation", "FlipTuning", "Kernel", "KeyMatch", "KeyMatches"),
     *("Clusters", "Matches", "Measurement", "ProbeTuning"),
     *("Neighbors", "PairClusters", "Pairs", "Plan", "SavedSignatures", "Tuning"),
+    *part_cases.ANSWERS,
 }
 """Made by the package and not by callers; only their methods are called."""
 
@@ -378,4 +379,4 @@ def calls(folder: Path) -> dict[str, Call]:
         everything[f"{kind}.counts"] = features.counts, {"documents": documents}
         everything[f"{kind}.source"] = features.source, {"documents": documents}
         everything[f"{kind}.is_document"] = features.is_document, {"value": documents[0]}
-    return everything
+    return everything | part_cases.part_calls(folder, rows, texts)

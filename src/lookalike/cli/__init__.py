@@ -25,8 +25,9 @@ from lookalike.storage.unfinished import remove_unfinished
 __all__ = ["COMMANDS", "command_line", "main"]
 
 COMMANDS = (
-    "dedup", "cluster", "compare", "sign", "index", "search", "match", "pairs", "collection",
-    "plan", "demo", "evaluate", "kernels", "bench", "completion",
+    "dedup", "cluster", "compare", "passages", "overlaps", "audio", "sign", "index", "search",
+    "match", "pairs", "collection", "serve", "plan", "demo", "evaluate", "kernels", "bench",
+    "completion",
 )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from lookalike.errors import ArgumentError, DocumentError, Said
 from lookalike.lazy import LazyModule
-from lookalike.shown import shown
+from lookalike.shown import brief, shown
 from lookalike.suggestions import did_you_mean
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ class Corpus(ABC):
         if given is not None:
             if not isinstance(given, str) or given not in columns:
                 raise ArgumentError(
-                    f"{self.name} has no column {given!r} for the {purpose}; there are: "
+                    f"{self.name} has no column {brief(given)} for the {purpose}; there are: "
                     f"{', '.join(columns) or 'none'}{did_you_mean(given, columns)}"
                 )
             return given

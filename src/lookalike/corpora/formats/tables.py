@@ -106,7 +106,7 @@ def _is_stream(source: Any) -> bool:
 
 def _is_plain_iterable(source: Any) -> bool:
     """Return whether these are documents one by one, and neither a table nor a single one."""
-    if isinstance(source, str | bytes | Mapping):
+    if isinstance(source, str | bytes | Mapping) or getattr(source, "ndim", 1) == 0:
         return False
     known = ("__arrow_c_stream__", "__arrow_c_array__", "with_format", "iloc")
     return not any(hasattr(source, name) for name in known)

@@ -1,0 +1,177 @@
+"""`lookalike passages` and `overlaps`: what is found is shown and written, whatever it is."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lookalike as la
+from lookalike.cli import main
+from support.refusals import refused
+
+WORDS = "the passage that is looked for has a dozen words of its own"
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    path = tmp_path / "corpus.jsonl"
+    rows = [
+        {"id": "none", "text": "something else altogether"},
+        {"id": "exact", "text": f"Line one.\n{WORDS.title()}!\nMore."},
+        {"id": "near\x1b[31m", "text": f"{WORDS.replace('dozen', 'score')} \x1b]0;evil\x07 end"},
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def query_in(folder: Path, text: str = WORDS) -> str:
+    (folder / "query.txt").write_text(text)
+    return str(folder / "query.txt")
+
+
+def test_passages_are_shown_with_their_words_marked(
+    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["passages", str(corpus), "--of", query_in(tmp_path)]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == (
+        "exact: line 2, characters 10 to 69, 13 of 13 words (100.0%)\n"
+        f"Line one.\n>>{WORDS.title()}<<!\nMore.\n\n"
+        r"near\x1b[31m: line 1, characters 0 to 59, 12 of 13 words (92.3%)"
+        "\n>>the passage that is looked for has a [-dozen-] {+score+} words of its own<<"
+        r" \x1b]0;evil\x07 end"
+        "\n\n"
+    )
+    assert printed.err == "2 passages in 2 documents of 3\n"
+    assert main(["passages", str(corpus), "--of", query_in(tmp_path), "--color", "always"]) == 0
+    coloured = capsys.readouterr().out
+    assert "\x1b[1mThe Passage" in coloured and "]0;evil\x07" not in coloured
+    arguments = ["passages", str(corpus), "--of", query_in(tmp_path), "--most", "1", "--least", "1"]
+    assert main([*arguments, "--quiet"]) == 0
+    assert capsys.readouterr() == (
+        "exact: line 2, characters 10 to 69, 13 of 13 words (100.0%)\n"
+        f"Line one.\n>>{WORDS.title()}<<!\nMore.\n\n",
+        "",
+    )
+
+
+def test_passages_as_json_are_those_of_python(
+    corpus: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stdin = io.TextIOWrapper(io.BytesIO(WORDS.encode()))
+    monkeypatch.setattr("sys.stdin", stdin)
+    assert main(["passages", str(corpus), "--of", "-", "--json", "--quiet"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    found = la.passages(corpus, WORDS)
+    assert rows == json.loads(json.dumps([one.to_dict() for one in found]))
+    assert [row["id"] for row in rows] == ["exact", "near\x1b[31m"]
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
+def test_overlaps_are_written_as_python_has_them(
+    ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    documents = tmp_path / "docs"
+    documents.mkdir()
+    shared = " ".join(f"word{n}" for n in range(60))
+    (documents / "a.txt").write_text(f"First of all. {shared}")
+    (documents / "b.txt").write_text(f"{shared.replace('word30', 'other')}, and no more")
+    (documents / "c.bin").write_bytes(b"\0\1" + shared.encode())
+    output = tmp_path / f"out.{ending}"
+    assert main(["overlaps", str(documents), "-o", str(output), "--with-text"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith(f"1 passage of 1 pair of documents: {output}\n  2 documents, ")
+    assert "1 binary file: left out" in printed
+    if ending != "jsonl":
+        assert output.stat().st_size > 0
+        return
+    (row,) = map(json.loads, output.read_text().splitlines())
+    (overlap,) = la.overlaps(documents)
+    assert (row["left"], row["right"], row["words"], row["exact"]) == ("a.txt", "b.txt", 59, False)
+    assert row["text"] == overlap.text == shared
+    assert row["left_characters_begin"] == 14 == overlap.left_characters[0]
+    assert main(["overlaps", str(documents), "--json", "--quiet"]) == 0
+    del row["text"]
+    assert json.loads(capsys.readouterr().out) == row
+    assert main(["overlaps", str(documents), "--gap", "0"]) == 0
+    printed_twice = capsys.readouterr()
+    assert printed_twice.out == ""
+    assert printed_twice.err.startswith("0 passages of 0 pairs of documents\n")
+
+
+def test_a_summary_for_programs_counts_what_everybody_has(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    licence = " ".join(f"word{n}" for n in range(60))
+    lines = tmp_path / "corpus.txt"
+    lines.write_text("".join(f"number {n} has this: {licence}\n" for n in range(4)))
+    output = tmp_path / "out.json"
+    arguments = ["overlaps", str(lines), "-o", str(output), "--common", "3"]
+    assert main([*arguments, "--json"]) == 0
+    counts: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert (counts["overlaps"], counts["pairs"], counts["documents"]) == (0, 0, 4)
+    assert counts["common_places"] == 4 * counts["common_windows"] > 0
+    assert main(arguments) == 0
+    assert "windows of words in too many places" in capsys.readouterr().out
+    assert json.loads(output.read_text()) == []
+
+
+def test_wrong_usage_is_two_lines(
+    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    of = ["--of", query_in(tmp_path)]
+    source = str(corpus)
+    cases = [
+        (["passages", source], "--of"),
+        (["passages", source, *of, "--least", "0"], "--least is 0.0; expected a number above 0"),
+        (["passages", source, *of, "--gap", "-1"], "--gap is -1; expected a whole number"),
+        (["passages", source, *of, "--context", "-1"], "--context is -1"),
+        (["passages", source, *of, "--most", "0"], "--most is 0"),
+        (["passages", "-", "--of", "-"], "standard input (-) is given twice"),
+        (["overlaps", source, "--min-words", "0"], "--min-words is 0; expected a whole number"),
+        (["overlaps", source, "--common", "1"], "--common is 1; expected a whole number"),
+        (["overlaps", source, "--gap", "x"], "--gap is 'x'; expected a whole number"),
+        (["overlaps", source, "-o", "x.xlsx"], "x.xlsx"),
+        (["overlaps", source, "-o", source], "which is read"),
+        (["overlaps", str(tmp_path / "nowhere.jsonl")], "nowhere.jsonl"),
+    ]
+    for arguments, message in cases:
+        assert message in refused(arguments, capsys), arguments
+    assert json.loads(corpus.read_text().splitlines()[0])["id"] == "none"
+
+
+def test_hostile_texts_are_refused_or_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "empty.txt").write_text("")
+    (folder / "binary.txt").write_bytes(b"\0" * 100)
+    (folder / "latin.txt").write_bytes("für immer und ewig ".encode("latin-1") * 30)
+    (folder / "fine.txt").write_text(f"x {WORDS} y")
+    (folder / "long.txt").write_text("0 " * 500_000 + WORDS)  # one line of a megabyte
+    binary = tmp_path / "binary"
+    binary.write_bytes(b"\0\1\2")
+    assert "is binary" in refused(["passages", str(folder), "--of", str(binary)], capsys)
+    latin = tmp_path / "latin"
+    latin.write_bytes("für".encode("latin-1"))
+    assert "not UTF-8" in refused(["passages", str(folder), "--of", str(latin)], capsys)
+    empty = query_in(tmp_path, " ... ")
+    assert "no words to look for" in refused(["passages", str(folder), "--of", empty], capsys)
+    of = query_in(tmp_path)
+    assert main(["passages", str(folder), "--of", of, "--json", "--skip-bad"]) == 0
+    printed = capsys.readouterr()
+    rows = [json.loads(line) for line in printed.out.splitlines()]
+    assert [(row["id"], row["words"]) for row in rows] == [("fine.txt", 13), ("long.txt", 13)]
+    assert rows[1]["document_words"] == [500_000, 500_013]
+    assert "2 binary files left out" in printed.err
+    assert main(["overlaps", str(folder), "--min-words", "13", "--json", "--skip-bad"]) == 0
+    (row,) = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (row["left"], row["right"], row["words"]) == ("fine.txt", "long.txt", 13)

@@ -1,0 +1,65 @@
+"""Calls that work of all that is public about parts and passages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import lookalike as la
+
+__all__ = ["ANSWERS", "part_calls"]
+
+ANSWERS = {"Overlap", "Overlaps", "PartAnswer", "PartMatch", "Passage", "Passages"}
+"""Made by the package and not by callers."""
+
+
+def _parts(rows: NDArray[np.uint8]) -> la.PartIndex:
+    parts = la.PartIndex(64)
+    parts.add_many(["one", 2], [rows[:9], rows[9:12]])
+    return parts
+
+
+def part_calls(
+    folder: Path, rows: NDArray[np.uint8], texts: list[str]
+) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
+    """Return a function and arguments that work, by name."""
+    queries = rows[:5]
+    _parts(rows).save(folder / "parts")
+    return {
+        "PartIndex": (la.PartIndex, {}),
+        "PartIndex.add": (
+            lambda **given: _parts(rows).add(**given),
+            {"item": "new", "signatures": queries, "offsets": range(5)},
+        ),
+        "PartIndex.add_many": (
+            lambda **given: _parts(rows).add_many(**given),
+            {"items": ["new"], "signatures": [queries], "offsets": [range(5)]},
+        ),
+        "PartIndex.remove": (lambda **given: _parts(rows).remove(**given), {"item": 2}),
+        "PartIndex.remove_many": (
+            lambda **given: _parts(rows).remove_many(**given),
+            {"items": ["one"]},
+        ),
+        "PartIndex.search": (
+            _parts(rows).search,
+            {"signatures": queries, "offsets": range(5), "radius": 2},
+        ),
+        "PartIndex.search_many": (
+            _parts(rows).search_many,
+            {"signatures": [queries], "offsets": [range(5)]},
+        ),
+        "PartIndex.save": (_parts(rows).save, {"path": folder / "saved parts"}),
+        "PartIndex.load": (la.PartIndex.load, {"path": folder / "parts"}),
+        "PartIndex.from_bytes": (la.PartIndex.from_bytes, {"data": _parts(rows).to_bytes()}),
+        "Overlap.to_dict": (la.overlaps(texts, min_words=5)[0].to_dict, {}),
+        "overlaps": (la.overlaps, {"source": texts, "min_words": 5}),
+        "passages": (la.passages, {"source": texts, "query": "two three four"}),
+        "sign_passages": (
+            la.sign_passages,
+            {"signer": la.SimHash(), "documents": texts, "words": 3},
+        ),
+    }
