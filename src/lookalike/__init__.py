@@ -116,6 +116,7 @@ if TYPE_CHECKING:
         open_index,
     )
     from lookalike.pages import PageLimits
+    from lookalike.parts import PartAnswer, PartIndex, PartMatch
     from lookalike.planning import Plan, plan
 
 __all__ = [
@@ -165,6 +166,9 @@ __all__ = [
     "Pair",
     "PairClusters",
     "Pairs",
+    "PartAnswer",
+    "PartIndex",
+    "PartMatch",
     "Plan",
     "PrefixIndex",
     "ProbeTuning",
@@ -273,6 +277,7 @@ __getattr__ = names_from(
             "open_index",
         ),
         "lookalike.pages": ("PageLimits",),
+        "lookalike.parts": ("PartAnswer", "PartIndex", "PartMatch"),
         "lookalike.planning": ("Plan", "plan"),
     },
 )

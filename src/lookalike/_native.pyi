@@ -707,3 +707,25 @@ class Groups:
         threads: int,
         work: NDArray[np.int64],
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]: ...
+
+# Parts
+
+def part_votes(
+    query_parts: NDArray[np.int64],
+    items: NDArray[np.int64],
+    differences: NDArray[np.int64],
+    parts: NDArray[np.int64],
+    distances: NDArray[np.int32],
+    count: int,
+    tolerance: int,
+    least: int,
+    k: int,
+) -> tuple[
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.int32],
+]: ...

@@ -24,7 +24,7 @@ from lookalike.signatures.signer import signer_contents, signer_in
 if TYPE_CHECKING:
     from lookalike.storage import Container
 
-__all__ = ["DEFAULT_LIMIT", "Index"]
+__all__ = ["DEFAULT_LIMIT", "Index", "plain_notes"]
 
 DEFAULT_LIMIT = 100_000_000
 """Results that `within` and `pairs` return at most unless told otherwise: some 2 GB."""
@@ -183,7 +183,7 @@ class Index(ABC):
         from lookalike.storage import write_container  # not needed to search
 
         target = file_path("path", path)
-        write_container(target, *self._saved(None if notes is None else _plain(notes)))
+        write_container(target, *self._saved(None if notes is None else plain_notes(notes)))
 
     def to_bytes(self) -> bytes:
         """Return what `save` writes, `notes` included; `from_bytes` is its inverse.
@@ -285,7 +285,7 @@ class Index(ABC):
         """Take over what `_meta` and `_arrays` saved."""
 
 
-def _plain(notes: Mapping[str, Any]) -> dict[str, Any]:
+def plain_notes(notes: Mapping[str, Any]) -> dict[str, Any]:
     """Return notes that a file can keep, or say why it cannot."""
     try:
         plain: dict[str, Any] = json.loads(json.dumps(dict(notes)))

@@ -1,0 +1,26 @@
+"""Items of many signatures each: which item, and which place in it, do the parts of a query name?
+
+Each name is imported when it is first asked for.
+"""
+
+from typing import TYPE_CHECKING
+
+from lookalike.lazy import names_from
+
+if TYPE_CHECKING:
+    from lookalike.parts.answers import PartAnswer, PartMatch
+    from lookalike.parts.index import PartIndex
+
+__all__ = ["PartAnswer", "PartIndex", "PartMatch"]
+
+__getattr__ = names_from(
+    globals(),
+    {
+        "lookalike.parts.answers": ("PartAnswer", "PartMatch"),
+        "lookalike.parts.index": ("PartIndex",),
+    },
+)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

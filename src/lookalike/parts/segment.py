@@ -1,0 +1,162 @@
+"""Items that came together: their parts by signature, in arrays that never change.
+
+Each distinct signature is there once, with the parts that have it: a million seconds of silence are
+one signature to be searched. Signatures are sorted, so that of equally near ones the order does not
+depend on what came when.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["MOST_PARTS", "Segment", "distinct", "merged", "spread", "tidied"]
+
+MOST_PARTS = 2**32 - 2
+"""Parts are numbered in 32 bits."""
+
+
+def distinct(rows: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Return different rows, sorted by their bytes, and which of them each row is."""
+    width = rows.shape[1]
+    if width in (1, 2, 4, 8):
+        keys = rows.view(f">u{width}").ravel().astype(f"u{width}")
+        values, which = np.unique(keys, return_inverse=True)
+        words = values.astype(f">u{width}").view(np.uint8).reshape(-1, width)
+    else:
+        keys = np.ascontiguousarray(rows).view(np.dtype((np.void, width))).ravel()
+        values, which = np.unique(keys, return_inverse=True)
+        words = values.view(np.uint8).reshape(-1, width)
+    return np.ascontiguousarray(words), which.astype(np.int64)
+
+
+def spread(begins: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the numbers from each begin on, so many of them, one after the other."""
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.repeat(begins - ends + lengths, lengths) + np.arange(total)
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """Some items. Arrays may be mapped from a file."""
+
+    ids: Sequence[str | int]
+    serials: NDArray[np.int64]
+    """Ascending: in which order items were added."""
+    begins: NDArray[np.int64]
+    """int64[items + 1]: where the parts of each item begin."""
+    offsets: NDArray[np.int64]
+    """Of each part."""
+    words: NDArray[np.uint8]
+    """Different signatures, sorted."""
+    part_words: NDArray[np.uint32]
+    """Which of them each part has."""
+    word_begins: NDArray[np.int64]
+    """int64[words + 1]: where the parts of each signature begin."""
+    word_parts: NDArray[np.uint32]
+    """Parts by signature, ascending for each."""
+    removed: NDArray[np.bool_] | None = None
+    """Of items; None: all are there."""
+
+    @classmethod
+    def of(
+        cls,
+        ids: Sequence[str | int],
+        serials: NDArray[np.int64],
+        lengths: NDArray[np.int64],
+        offsets: NDArray[np.int64],
+        words: NDArray[np.uint8],
+        part_words: NDArray[np.int64],
+    ) -> Segment:
+        """Return items whose parts are known by their signatures' places among sorted words."""
+        counts = np.bincount(part_words, minlength=len(words))
+        narrow = part_words.astype(np.uint32)
+        return cls(
+            ids,
+            serials,
+            np.concatenate([[0], np.cumsum(lengths)]),
+            offsets,
+            words,
+            narrow,
+            np.concatenate([[0], np.cumsum(counts)]),
+            np.argsort(narrow, kind="stable").astype(np.uint32),
+        )
+
+    @cached_property
+    def part_items(self) -> NDArray[np.int64]:
+        """The item of each part, by its place in the segment."""
+        return np.repeat(np.arange(len(self.ids)), np.diff(self.begins))
+
+    @cached_property
+    def living_counts(self) -> NDArray[np.int64]:
+        """How many parts of items that are there have each signature."""
+        if self.removed is None:
+            return np.diff(self.word_begins)
+        living = self.part_words[~self.removed[self.part_items]]
+        return np.bincount(living, minlength=len(self.words)).astype(np.int64)
+
+    @cached_property
+    def living_parts(self) -> int:
+        """How many parts items have that are there."""
+        return int(self.living_counts.sum())
+
+    @property
+    def wasteful(self) -> bool:
+        """Whether more is gone than is there."""
+        if self.removed is None:
+            return False
+        few = 2 * self.living_parts < len(self.offsets)
+        return few or 2 * int(self.removed.sum()) > len(self.ids)
+
+    def without(self, serials: NDArray[np.int64]) -> Segment:
+        """Return the same without these items; those of other segments are passed over."""
+        gone = np.isin(self.serials, serials)
+        if not gone.any():
+            return self
+        return replace(self, removed=gone if self.removed is None else self.removed | gone)
+
+
+def merged(segments: Sequence[Segment]) -> Segment:
+    """Return all items of several segments that are there, in their order, in one."""
+    words, which = distinct(np.concatenate([one.words for one in segments]))
+    firsts = np.cumsum([0, *(len(one.words) for one in segments)])
+    ids: list[str | int] = []
+    serials, lengths, offsets, part_words = [], [], [], []
+    for one, first in zip(segments, firsts.tolist(), strict=False):
+        there = np.ones(len(one.ids), bool) if one.removed is None else ~one.removed
+        kept = there[one.part_items]
+        ids += [id for id, is_there in zip(one.ids, there.tolist(), strict=True) if is_there]
+        serials.append(one.serials[there])
+        lengths.append(np.diff(one.begins)[there])
+        offsets.append(one.offsets[kept])
+        part_words.append(which[first + one.part_words[kept].astype(np.int64)])
+    numbers = np.concatenate(part_words)
+    used = np.bincount(numbers, minlength=len(words)) > 0
+    if not used.all():
+        words, numbers = words[used], (np.cumsum(used) - 1)[numbers]
+    return Segment.of(
+        ids,
+        np.concatenate(serials),
+        np.concatenate(lengths),
+        np.concatenate(offsets),
+        words,
+        numbers,
+    )
+
+
+def tidied(segments: Sequence[Segment]) -> list[Segment]:
+    """Return segments each of which has at least twice the parts of the next, so that there are
+    few; a part is merged as often as their number can double. Those of which half is gone are made
+    anew.
+    """
+    result = [merged([one]) if one.wasteful else one for one in segments]
+    result = [one for one in result if len(one.ids)]
+    while len(result) > 1 and len(result[-2].offsets) <= 2 * len(result[-1].offsets):
+        last = result.pop()
+        result[-1] = merged([result[-1], last])
+    return result

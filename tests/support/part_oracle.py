@@ -1,0 +1,88 @@
+"""What an index of parts must answer, from dictionaries and comparing each with each."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["PartOracle"]
+
+Found = list[tuple[Any, int, int, float, list[tuple[int, int, int]]]]
+
+
+@dataclass
+class PartOracle:
+    """Items and their parts, as added."""
+
+    items: dict[Any, tuple[NDArray[np.uint8], list[int]]] = field(default_factory=dict)
+
+    def near(
+        self, row: NDArray[np.uint8], radius: int | None, neighbors: int | None
+    ) -> list[tuple[Any, int, int]]:
+        """Return item, part and distance of all parts near a signature."""
+        all_parts = [
+            (item, part, int(np.bitwise_count(own ^ row).sum()), own.tobytes())
+            for item, (rows, _) in self.items.items()
+            for part, own in enumerate(rows)
+        ]
+        if radius is not None:
+            return [found[:3] for found in all_parts if found[2] <= radius]
+        nearest = sorted({(distance, own) for _, _, distance, own in all_parts})[:neighbors]
+        return [found[:3] for found in all_parts if found[2:] in set(nearest)]
+
+    def search(
+        self,
+        rows: NDArray[np.uint8],
+        positions: list[int],
+        *,
+        radius: int | None,
+        neighbors: int | None = None,
+        tolerance: int = 0,
+        k: int = 10,
+        min_votes: int = 1,
+        most_near: int = 10**9,
+    ) -> tuple[Found, int]:
+        """Return items by votes, and how many parts of the query were left out."""
+        near = [self.near(row, radius, neighbors) for row in rows]
+        spent, voters = 0, []
+        for part in sorted(range(len(rows)), key=lambda part: (len(near[part]), part)):
+            spent += len(near[part])
+            if spent <= most_near:
+                voters.append(part)
+        votes: dict[Any, list[tuple[int, int, int, int]]] = defaultdict(list)
+        for query_part in voters:
+            for item, part, distance in near[query_part]:
+                difference = self.items[item][1][part] - positions[query_part]
+                votes[item].append((difference, query_part, part, distance))
+        found = []
+        for number, item in enumerate(self.items):
+            best: tuple[Any, ...] = (0,)
+            for first in sorted({vote[0] for vote in votes[item]}):
+                inside = [vote for vote in votes[item] if first <= vote[0] <= first + tolerance]
+                if len({vote[1] for vote in inside}) > best[0]:
+                    best = len({vote[1] for vote in inside}), inside
+            if best[0] >= min_votes:
+                found.append((*_told(best[1]), number, item))
+        found.sort(key=lambda one: (-len(one[1]), sum(part[2] for part in one[1]), one[2]))
+        answers: Found = [
+            (item, offset, len(parts), len(parts) / len(voters), parts)
+            for offset, parts, _, item in found[:k]
+        ]
+        return answers, len(rows) - len(voters)
+
+
+def _told(inside: list[tuple[int, int, int, int]]) -> tuple[int, list[tuple[int, int, int]]]:
+    """Return the offset most query parts agree on, and the nearest part for each of them."""
+    agreeing = defaultdict(set)
+    for difference, query_part, _, _ in inside:
+        agreeing[difference].add(query_part)
+    offset = min(agreeing, key=lambda one: (-len(agreeing[one]), one))
+    matched: dict[int, tuple[int, int, int]] = {}
+    for difference, query_part, part, distance in inside:
+        rank = distance, abs(difference - offset), part
+        matched[query_part] = min(rank, matched.get(query_part, rank))
+    return offset, [(one, matched[one][2], matched[one][0]) for one in sorted(matched)]
