@@ -115,3 +115,7 @@ class BandWords:
         self._offsets.append(numbers[told] * HOP)
         self._last = both[-_APART:]
         self._frame += len(energies)
+
+    def close(self) -> None:
+        """Let go of all samples."""
+        self._pieces = []

@@ -23,14 +23,23 @@ from lookalike.recordings.bands import LEAST_RATE
 from lookalike.shown import shown
 from lookalike.storage.plain_files import open_plain
 
-__all__ = ["LONGEST", "SUFFIXES", "Sound", "check_installed", "decode", "is_sound"]
+__all__ = [
+    "FASTEST",
+    "LONGEST",
+    "SUFFIXES",
+    "Sound",
+    "check_installed",
+    "decode",
+    "is_sound",
+    "one_channel",
+]
 
 _PURPOSE = "reading recordings"
 _soundfile = LazyModule("soundfile", _PURPOSE, extra="audio")
 
 LONGEST = 24 * 3600
 """Seconds; what is longer is refused."""
-_FASTEST = 768_000
+FASTEST = 768_000
 """Samples a second."""
 _LOUDEST = 1e6
 """Of a full scale of 1; what is beyond is no sound, and its squares would be lost."""
@@ -111,16 +120,16 @@ def decode(
 
 def _decoded(file: Any, begin: Callable[[int], Callable[[Any], None]]) -> Sound:
     rate, channels = int(file.samplerate), int(file.channels)
-    if not LEAST_RATE <= rate <= _FASTEST:
+    if not LEAST_RATE <= rate <= FASTEST:
         raise DocumentError(
-            f"has {rate:,} samples a second; expected from {LEAST_RATE:,} to {_FASTEST:,}"
+            f"has {rate:,} samples a second; expected from {LEAST_RATE:,} to {FASTEST:,}"
         )
     hear, count, at_a_time = begin(rate), 0, max(1, _PIECE // max(1, channels))
     while len(samples := file.read(at_a_time, dtype="float32", always_2d=True)):
         count += len(samples)
         if count > LONGEST * rate:
             raise DocumentError(f"is longer than {LONGEST // 3600} hours")
-        hear(_one_channel(samples))
+        hear(one_channel(samples))
     if count < file.frames:
         raise DocumentError(
             f"is cut off: {count / rate:,.1f} of {file.frames / rate:,.1f} seconds are there"
@@ -131,7 +140,8 @@ def _decoded(file: Any, begin: Callable[[int], Callable[[Any], None]]) -> Sound:
     return Sound(count / rate, rate, channels, str(file.format), lossless)
 
 
-def _one_channel(samples: NDArray[np.float32]) -> NDArray[np.float32]:
+def one_channel(samples: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the mean of all channels, or raise `DocumentError`: it is no sound."""
     mixed = samples[:, 0] if samples.shape[1] == 1 else samples.mean(axis=1)
     # A comparison with what is no number is false.
     if not bool((np.abs(mixed) <= _LOUDEST).all()):

@@ -1,0 +1,39 @@
+"""The process that decodes recordings: whatever a file does to libsndfile, it does it here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import astuple
+from pathlib import Path
+from typing import Any
+
+from lookalike.errors import DocumentError
+from lookalike.processes import serve, time_limit
+from lookalike.recordings.audio_hash import AudioHash
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Answer requests: how words are made, seconds for a file, and its path."""
+    serve(_answers_to)
+
+
+def _answers_to(request: Any) -> Iterator[Any]:
+    kind, seconds, path = request
+    with time_limit(seconds):
+        yield _answer(AudioHash(kind), Path(os.fsdecode(path)))
+
+
+def _answer(hash: AudioHash, path: Path) -> Any:
+    """Return words, places and what is known, or in words why there are none."""
+    try:
+        found = hash.read(path)
+    except MemoryError:
+        return "takes more memory to be read than there is"
+    except DocumentError as error:
+        return str(error)
+    except OSError as error:
+        return f"cannot be read ({error.strerror or error})"
+    return found.words.tobytes(), found.offsets.tobytes(), astuple(found.sound)
