@@ -10,7 +10,6 @@ import io
 import shutil
 import subprocess
 
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -82,7 +81,9 @@ def _play_step(
     root, melody = bar
     if step == 0:
         for third in (0, 2, 4):
-            _note(sound, rate, start, 4 * beat, _pitch(key, scale, root + third), 0.3, instruments[0])
+            _note(
+                sound, rate, start, 4 * beat, _pitch(key, scale, root + third), 0.3, instruments[0]
+            )
     if step % 4 == 0:
         _note(sound, rate, start, 3 * beat, _pitch(key - 12, scale, root), 0.5, instruments[1])
     if melody[step] >= 0:

@@ -62,8 +62,8 @@ class AudioHash(Signer):
         self.kind = one_of("kind", kind, KINDS)
 
     @property
-    def hop(self) -> int:
-        """Milliseconds from one word to the next; rounded."""
+    def hop(self) -> float:
+        """Milliseconds from one word to the next."""
         return bands.HOP if self.kind == "bands" else chromaprint.HOP
 
     def to_dict(self) -> dict[str, Any]:

@@ -93,14 +93,21 @@ class BandWords:
         while self._start(self._frame) + self._length <= self._end:
             starts = [self._start(self._frame + number) for number in range(_TOGETHER)]
             starts = [one - self._first for one in starts if one + self._length <= self._end]
-            frames = sliding_window_view(held, self._length)[starts] * self._window
-            spectrum = np.fft.rfft(frames)[:, : self._edges[-1]]
-            power = np.square(spectrum.real, dtype=np.float64)
-            power += np.square(spectrum.imag, dtype=np.float64)
-            self._take(np.add.reduceat(power, self._edges[:-1], axis=1) * self._scale)
+            self._take(self._energies(held, starts))
         begin = self._start(self._frame)
         self._pieces = [held[begin - self._first :].copy()]
         self._first = begin
+
+    def _energies(self, held: NDArray[np.float32], starts: list[int]) -> NDArray[np.float64]:
+        """Return the power of each band in the frames that begin there."""
+        loudest = float(np.abs(held[starts[0] : starts[-1] + self._length]).max())
+        if 2 * loudest**2 < _SILENCE:  # no band can have more: hours of nothing take no time
+            return np.zeros((len(starts), _BANDS))
+        frames = sliding_window_view(held, self._length)[starts] * self._window
+        spectrum = np.fft.rfft(frames)[:, : self._edges[-1]]
+        power = np.square(spectrum.real, dtype=np.float64)
+        power += np.square(spectrum.imag, dtype=np.float64)
+        return np.asarray(np.add.reduceat(power, self._edges[:-1], axis=1) * self._scale)
 
     def _take(self, energies: NDArray[np.float64]) -> None:
         both = np.concatenate([self._last, energies])

@@ -19,10 +19,10 @@ from lookalike.errors import DocumentError, MissingDependencyError
 
 __all__ = ["HOP", "ChromaprintWords", "find_program"]
 
-HOP = 124
-"""Milliseconds from one word to the next, rounded."""
 _STEP, _RATE = 1365, 11025
 """Samples from one word to the next, of so many a second that Chromaprint resamples to."""
+HOP = 1000 * _STEP / _RATE
+"""Milliseconds from one word to the next."""
 _SILENT = 627964279
 """The word of silence."""
 
@@ -66,7 +66,7 @@ class ChromaprintWords:
             words = np.array(values, np.uint32)
         except (ValueError, KeyError, TypeError, OverflowError):
             raise DocumentError("cannot be read by fpcalc") from None
-        offsets = np.arange(len(words)) * (1000 * _STEP) // _RATE
+        offsets = np.rint(np.arange(len(words)) * HOP).astype(np.int64)
         told = words != _SILENT
         return words[told], offsets[told]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ __all__ = ["Added", "RecordingIndex", "RecordingMatch"]
 
 _RADIUS = {"bands": 2, "chromaprint": 2}
 """Bits in which a word may differ and still be taken for the same."""
-_LEAST_SCORE = {"bands": 0.1, "chromaprint": 0.1}
+_LEAST_SCORE = {"bands": 0.08, "chromaprint": 0.2}
 """Of the words of a snippet, at one place of a recording: fewer are chance."""
 _LEAST_VOTES = 8
 """Words of a snippet: a short one has to have more than a few."""
@@ -134,7 +135,7 @@ class RecordingIndex:
             words,
             offsets,
             radius=min(bits, AudioHash.bits),
-            tolerance=self.hash.hop,
+            tolerance=math.ceil(self.hash.hop),
             k=most,
             min_votes=max(min(_LEAST_VOTES, len(words)), int(least * len(words))),
             threads=threads,

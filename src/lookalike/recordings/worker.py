@@ -11,22 +11,26 @@ from typing import Any
 from lookalike.errors import DocumentError
 from lookalike.processes import serve, time_limit
 from lookalike.recordings.audio_hash import AudioHash
+from lookalike.recordings.excerpt import excerpt
 
-__all__ = ["main"]
+__all__ = ["EXCERPT", "WORDS", "main"]
+
+WORDS, EXCERPT = "words", "excerpt"
 
 
 def main() -> None:
-    """Answer requests: how words are made, seconds for a file, and its path."""
+    """Answer requests: what is wanted, seconds for a file, its path, and how it is wanted."""
     serve(_answers_to)
 
 
 def _answers_to(request: Any) -> Iterator[Any]:
-    kind, seconds, path = request
+    wanted, seconds, path, how = request
+    file = Path(os.fsdecode(path))
     with time_limit(seconds):
-        yield _answer(AudioHash(kind), Path(os.fsdecode(path)))
+        yield excerpt(file, how) if wanted == EXCERPT else _words(AudioHash(how), file)
 
 
-def _answer(hash: AudioHash, path: Path) -> Any:
+def _words(hash: AudioHash, path: Path) -> Any:
     """Return words, places and what is known, or in words why there are none."""
     try:
         found = hash.read(path)

@@ -19,12 +19,13 @@ import numpy as np
 from lookalike.processes import Worker
 from lookalike.recordings.audio_hash import AudioHash, Fingerprint
 from lookalike.recordings.decode import Sound
+from lookalike.recordings.worker import EXCERPT, WORDS
 
-__all__ = ["Unreadable", "read_recordings"]
+__all__ = ["Unreadable", "excerpt_of", "read_recordings"]
 
 _MODULE = "lookalike.recordings.worker"
 _AHEAD = 2
-_SECONDS = 1800
+_SECONDS, _EXCERPT_SECONDS = 1800, 30
 """Of a processor that a file may take."""
 
 
@@ -55,14 +56,30 @@ def read_recordings(
                 future.cancel()
 
 
+def excerpt_of(file: Path, most: int) -> bytes | None:
+    """Return some seconds of a file as MP3 of at most so many bytes, or None."""
+    answer = _asked(file, EXCERPT, most, _EXCERPT_SECONDS)
+    return answer if isinstance(answer, bytes) else None
+
+
 def _read(file: Path, hash: AudioHash) -> Fingerprint | Unreadable:
-    """Return what was found; a second worker is asked where the first did not survive: somebody
+    answer = _asked(file, WORDS, hash.kind, _SECONDS)
+    if isinstance(answer, str):
+        return Unreadable(answer)
+    words, offsets, sound = answer
+    return Fingerprint(
+        np.frombuffer(words, np.uint32), np.frombuffer(offsets, np.int64), Sound(*sound)
+    )
+
+
+def _asked(file: Path, wanted: str, how: Any, seconds: int) -> Any:
+    """Return what a worker answers. A second one is asked where the first did not survive: somebody
     else may have ended it.
     """
     death = 0
     for _ in range(2):
         worker = Worker.take(_MODULE)
-        request = hash.kind, _SECONDS, os.fsencode(file.absolute())
+        request = wanted, seconds, os.fsencode(file.absolute()), how
         try:
             answers = list(worker.answers(request, 1))
         except BaseException:
@@ -70,17 +87,8 @@ def _read(file: Path, hash: AudioHash) -> Fingerprint | Unreadable:
             raise
         if worker.death is None:
             worker.give_back()
-            return _found(answers[0])
+            return answers[0]
         death = worker.death
         if death == -signal.SIGPROF:
-            return Unreadable(f"takes more than {_SECONDS:,} s to be decoded")
-    return Unreadable(f"takes the process down that decodes it (status {death})")
-
-
-def _found(answer: Any) -> Fingerprint | Unreadable:
-    if isinstance(answer, str):
-        return Unreadable(answer)
-    words, offsets, sound = answer
-    return Fingerprint(
-        np.frombuffer(words, np.uint32), np.frombuffer(offsets, np.int64), Sound(*sound)
-    )
+            return f"takes more than {seconds:,} s to be decoded"
+    return f"takes the process down that decodes it (status {death})"

@@ -17,6 +17,7 @@ DOCUMENTS = "documents"
 
 _MEDIA = {
     "images": ("lookalike.dedup.media.images", "ImageMedium"),
+    "recordings": ("lookalike.dedup.media.recordings", "RecordingMedium"),
 }
 """Where each kind is, to be imported when it is asked for."""
 

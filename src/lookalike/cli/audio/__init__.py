@@ -1,0 +1,25 @@
+"""`lookalike audio ...`: recordings, found by a snippet. A file for each action."""
+
+from __future__ import annotations
+
+import argparse
+
+from lookalike.cli.audio import index, search
+
+PURPOSE = "find the recording that a snippet is from, and where in it"
+DESCRIPTION = f"{PURPOSE.capitalize()}."
+DETAILS = """\
+WAV, FLAC, Ogg, MP3, AIFF and what else libsndfile reads, known by their contents. Needs the extra
+audio: pip install 'lookalike[audio]'. `lookalike dedup music/` finds recordings that are the same.
+
+examples:
+  lookalike audio index music/ -o music.parts
+  lookalike audio search snippet.wav --index music.parts
+"""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare what can be done."""
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    index.declare(actions)
+    search.declare(actions)
