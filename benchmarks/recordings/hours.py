@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +53,7 @@ def _made(folder: Path, start: int) -> Path:
     path = folder / f"words-{RATE}-{MINUTES}-{start}.npz"
     if path.exists():
         return path
-    arrays = {}
+    arrays: dict[str, NDArray[Any]] = {}
     for number in range(start, start + _TOGETHER):
         found = AudioHash().fingerprint((piece(number), RATE))
         arrays |= {f"words{number}": found.words, f"offsets{number}": found.offsets}

@@ -88,7 +88,9 @@ def _play_step(
         _note(sound, rate, start, 3 * beat, _pitch(key - 12, scale, root), 0.5, instruments[1])
     if melody[step] >= 0:
         # Nobody plays a phrase twice in quite the same way.
-        degree = int(melody[step]) + (random.integers(-1, 2) if random.random() < 0.2 else 0)
+        degree = int(melody[step])
+        if random.random() < 0.2:
+            degree += int(random.integers(-1, 2))
         loud = 0.5 * random.uniform(0.7, 1)
         held = beat * random.choice((1, 1, 2, 3))
         _note(sound, rate, start, held, _pitch(key, scale, degree), loud, instruments[2])

@@ -118,10 +118,12 @@ if TYPE_CHECKING:
     from lookalike.pages import PageLimits
     from lookalike.parts import PartAnswer, PartIndex, PartMatch
     from lookalike.planning import Plan, plan
+    from lookalike.recordings import AudioHash, Fingerprint, RecordingIndex, RecordingMatch
 
 __all__ = [
     "Answer",
     "ArgumentError",
+    "AudioHash",
     "BBitMinHash",
     "BandIndex",
     "BatchError",
@@ -143,6 +145,7 @@ __all__ = [
     "FeatureFunction",
     "Features",
     "FileError",
+    "Fingerprint",
     "FlipIndex",
     "FlipTuning",
     "FormatError",
@@ -173,6 +176,8 @@ __all__ = [
     "PrefixIndex",
     "ProbeTuning",
     "Projection",
+    "RecordingIndex",
+    "RecordingMatch",
     "Report",
     "ResultTooLargeError",
     "SavedSignatures",
@@ -279,6 +284,7 @@ __getattr__ = names_from(
         "lookalike.pages": ("PageLimits",),
         "lookalike.parts": ("PartAnswer", "PartIndex", "PartMatch"),
         "lookalike.planning": ("Plan", "plan"),
+        "lookalike.recordings": ("AudioHash", "Fingerprint", "RecordingIndex", "RecordingMatch"),
     },
 )
 

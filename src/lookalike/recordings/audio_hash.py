@@ -56,6 +56,7 @@ class AudioHash(Signer):
     """
 
     bits = 32
+    _seeded = False
 
     def __init__(self, kind: str = "bands") -> None:
         super().__init__(0)
@@ -65,13 +66,6 @@ class AudioHash(Signer):
     def hop(self) -> float:
         """Milliseconds from one word to the next."""
         return bands.HOP if self.kind == "bands" else chromaprint.HOP
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all there is to it in plain values; `from_dict` is its inverse."""
-        return {name: value for name, value in super().to_dict().items() if name != "seed"}
-
-    def __repr__(self) -> str:
-        return f"AudioHash(kind={self.kind!r})"
 
     def sign(
         self, recording: Recording, *, threads: SupportsIndex | None = None

@@ -27,9 +27,11 @@ def excerpt(file: Path, most: int) -> bytes | None:
     and at most so many bytes; None where that cannot be done.
     """
     try:
-        with open_plain(file) as opened:
-            with closing(_soundfile.SoundFile(opened.fileno(), closefd=False)) as sound:
-                return _excerpt(sound, most)
+        with (
+            open_plain(file) as opened,
+            closing(_soundfile.SoundFile(opened.fileno(), closefd=False)) as sound,
+        ):
+            return _excerpt(sound, most)
     except (OSError, RuntimeError, ValueError, TypeError, DocumentError):
         return None
 

@@ -37,7 +37,10 @@ __all__ = ["Signer", "load_signer", "signer_contents", "signer_from_dict", "sign
 SIGNER_VERSION = 1
 """Grows when the same text would get other bits."""
 
-_LATER = {"ImageHash": "lookalike.images"}
+_LATER = {
+    "ImageHash": "lookalike.images",
+    "AudioHash": "lookalike.recordings.audio_hash",
+}
 """Signers that are imported when one is asked for."""
 
 _PREFIX = "signer."

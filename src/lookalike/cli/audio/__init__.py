@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
-
 from lookalike.cli.audio import index, search
+from lookalike.cli.parser import Parser
 
 PURPOSE = "find the recording that a snippet is from, and where in it"
 DESCRIPTION = f"{PURPOSE.capitalize()}."
@@ -18,7 +17,7 @@ examples:
 """
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add(parser: Parser) -> None:
     """Declare what can be done."""
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     index.declare(actions)

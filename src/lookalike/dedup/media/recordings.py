@@ -43,8 +43,8 @@ class RecordingMedium(Medium[list[Fingerprint]]):
     }
     policy: ClassVar[str] = "media-src data:"
 
-    def __init__(self, hash: AudioHash | None = None, threshold: SupportsFloat = 0.8) -> None:
-        self.hash = instance("hash", hash or AudioHash(), AudioHash, "la.AudioHash()")
+    def __init__(self, signer: AudioHash | None = None, threshold: SupportsFloat = 0.8) -> None:
+        self.signer = instance("signer", signer or AudioHash(), AudioHash, "la.AudioHash()")
         self.threshold = share("threshold", threshold)
 
     @classmethod
@@ -54,7 +54,7 @@ class RecordingMedium(Medium[list[Fingerprint]]):
 
     def settings(self) -> dict[str, Any]:
         """Return how words are made, and how much two recordings have to share."""
-        return {"hash": self.hash.to_dict(), "threshold": self.threshold}
+        return {"signer": self.signer.to_dict(), "threshold": self.threshold}
 
     def criterion(self) -> str:
         """Return in words when two are alike."""
@@ -64,7 +64,7 @@ class RecordingMedium(Medium[list[Fingerprint]]):
         """Decode files, by so many processes."""
         good: list[tuple[Path, Fingerprint]] = []
         problems = []
-        found = read_recordings(files, self.hash, threads=threads)
+        found = read_recordings(files, self.signer, threads=threads)
         for done, (file, one) in enumerate(zip(files, found, strict=True), 1):
             if isinstance(one, Unreadable):
                 problems.append(Problem(file, one.reason))
@@ -86,7 +86,7 @@ class RecordingMedium(Medium[list[Fingerprint]]):
     def pairs(self, read: Read[list[Fingerprint]], *, threads: int, tell: Tell) -> VerifiedPairs:
         """Return which recordings are the same over enough of the longer one."""
         found = list(
-            alike_pairs(read.content, self.hash, self.threshold, threads=threads, tell=tell)
+            alike_pairs(read.content, self.signer, self.threshold, threads=threads, tell=tell)
         )
         return VerifiedPairs(
             np.array([one.left for one in found], np.int64),
