@@ -27,6 +27,7 @@ NB_MODULE(_core, module) {
     lookalike::bindings::bind_given_hashes(module);
     lookalike::bindings::bind_clusters(module);
     lookalike::bindings::bind_parts(module);
+    lookalike::bindings::bind_passages(module);
 }
 
 extern "C" NB_EXPORT PyObject* PyInit__native();

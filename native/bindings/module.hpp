@@ -19,5 +19,6 @@ void bind_samples(nanobind::module_& module);
 void bind_given_hashes(nanobind::module_& module);
 void bind_clusters(nanobind::module_& module);
 void bind_parts(nanobind::module_& module);
+void bind_passages(nanobind::module_& module);
 
 }  // namespace lookalike::bindings

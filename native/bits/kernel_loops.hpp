@@ -9,6 +9,7 @@
 //   store(Distances, std::uint32_t*)
 //   one<kBytes, kMasked>(left, right, bytes, mask)  the distance of a single pair
 //   of_pairs<kBytes>(left, right, bytes)  of `group` pairs, if that is quicker than one by one
+//   narrow                                if there is a Query and a `one` of 4 bytes
 //   Sum, add_line(Sum&, line), total(Sum) the sum of the words of 64-byte lines
 // kBytes is the width, or kAnyWidth. Without kMasked all bits count, and the mask is null.
 //
@@ -123,6 +124,9 @@ struct Loops {
 
 template <class Isa>
 Kernels kernels_of(std::size_t bytes) {
+    if constexpr (requires { Isa::narrow; })
+        if (bytes == 4)
+            return Loops<Isa, 4>::table;
     switch (bytes) {
         case 8:
             return Loops<Isa, 8>::table;

@@ -94,6 +94,7 @@ inline __m256i add_up_rows(__m256i row0, __m256i row1, __m256i row2, __m256i row
 
 struct Avx2 {
     static constexpr std::size_t group = 4;
+    static constexpr bool narrow = true;
 
     template <std::size_t kBytes, bool kMasked>
     static std::uint32_t one(const std::uint8_t* left, const std::uint8_t* right, std::size_t bytes,
@@ -102,7 +103,10 @@ struct Avx2 {
             return count_word(
                 counted<kMasked>(load_word(left + at) ^ load_word(right + at), mask, at, 8));
         };
-        if constexpr (kBytes == 8) {
+        if constexpr (kBytes == 4) {
+            return count_word(
+                counted<kMasked>(load_partial(left, 4) ^ load_partial(right, 4), mask, 0, 4));
+        } else if constexpr (kBytes == 8) {
             return word(0);
         } else if constexpr (kBytes == 16) {
             return word(0) + word(8);
@@ -200,6 +204,26 @@ struct Avx2 {
         std::uint64_t words[4];
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(words), sum);
         return words[0] + words[1] + words[2] + words[3];
+    }
+};
+
+// Rows of 32 bits are read as words whose other half is zero.
+template <bool kMasked>
+struct Avx2::Query<4, kMasked> {
+    __m256i query;
+    Nibbles counting;
+
+    Query(const std::uint8_t* from, std::size_t, const std::uint8_t* mask)
+        : query(repeated(from)), counting(kMasked ? nibbles_of(repeated(mask)) : whole_nibbles()) {}
+
+    static __m256i repeated(const std::uint8_t* from) {
+        return _mm256_set1_epi64x(static_cast<long long>(load_partial(from, 4)));
+    }
+
+    __m256i distances(const std::uint8_t* rows) const {
+        const __m128i words = _mm_loadu_si128(reinterpret_cast<const __m128i*>(rows));
+        return sum_bytes(
+            ones_per_byte(_mm256_xor_si256(query, _mm256_cvtepu32_epi64(words)), counting));
     }
 };
 

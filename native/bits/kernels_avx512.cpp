@@ -73,11 +73,15 @@ inline __m512i lanes_of_pair(const std::uint8_t* left, const std::uint8_t* right
 
 struct Avx512 {
     static constexpr std::size_t group = 8;
+    static constexpr bool narrow = true;
 
     template <std::size_t kBytes, bool kMasked>
     static std::uint32_t one(const std::uint8_t* left, const std::uint8_t* right, std::size_t bytes,
                              const std::uint8_t* mask) {
-        if constexpr (kBytes == 8)
+        if constexpr (kBytes == 4)
+            return static_cast<std::uint32_t>(_mm_popcnt_u64(
+                counted<kMasked>(load_partial(left, 4) ^ load_partial(right, 4), mask, 0, 4)));
+        else if constexpr (kBytes == 8)
             return static_cast<std::uint32_t>(
                 _mm_popcnt_u64(counted<kMasked>(load_word(left) ^ load_word(right), mask, 0, 8)));
         else
@@ -126,7 +130,7 @@ struct Avx512 {
     struct Query;
 
     template <std::size_t kBytes>
-        requires(kBytes != 8)
+        requires(kBytes != 4 && kBytes != 8)
     static __m512i of_pairs(const std::uint8_t* const* left, const std::uint8_t* const* right,
                             std::size_t bytes) {
         Sums sums;
@@ -291,6 +295,24 @@ struct Avx512::Query<kAnyWidth, kMasked> {
 };
 
 // Narrow signatures share a register: eight rows, four or two, against the query repeated.
+
+// Those of 32 bits are read as words whose other half is zero.
+template <bool kMasked>
+struct Avx512::Query<4, kMasked> {
+    __m512i query, mask;
+
+    Query(const std::uint8_t* from, std::size_t, const std::uint8_t* counting)
+        : query(repeated(from)), mask(kMasked ? repeated(counting) : _mm512_setzero_si512()) {}
+
+    static __m512i repeated(const std::uint8_t* from) {
+        return _mm512_set1_epi64(static_cast<long long>(load_partial(from, 4)));
+    }
+
+    __m512i distances(const std::uint8_t* rows) const {
+        const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows));
+        return ones_per_word<kMasked>(query, _mm512_cvtepu32_epi64(words), mask);
+    }
+};
 
 template <bool kMasked>
 struct Avx512::Query<8, kMasked> {

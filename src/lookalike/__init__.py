@@ -87,6 +87,15 @@ if TYPE_CHECKING:
     from lookalike.compare.texts import Comparison, compare_texts
     from lookalike.dedup import DedupResult, DedupSettings, PairClusters, cluster_pairs
     from lookalike.evaluation.tune import Tuning, tune
+    from lookalike.excerpts import (
+        Overlap,
+        Overlaps,
+        Passage,
+        Passages,
+        overlaps,
+        passages,
+        sign_passages,
+    )
     from lookalike.features.links import Links
     from lookalike.gpu import GpuIndex
     from lookalike.indexes import (
@@ -165,6 +174,8 @@ __all__ = [
     "Neighbors",
     "NotFittedError",
     "NotFoundError",
+    "Overlap",
+    "Overlaps",
     "PageLimits",
     "Pair",
     "PairClusters",
@@ -172,6 +183,8 @@ __all__ = [
     "PartAnswer",
     "PartIndex",
     "PartMatch",
+    "Passage",
+    "Passages",
     "Plan",
     "PrefixIndex",
     "ProbeTuning",
@@ -220,11 +233,14 @@ __all__ = [
     "merge_neighbors",
     "open_collection",
     "open_index",
+    "overlaps",
+    "passages",
     "plan",
     "quantize_weights",
     "restore_collection",
     "restore_weights",
     "save_signatures",
+    "sign_passages",
     "signer_from_dict",
     "tune",
     "weighted_jaccard",
@@ -283,6 +299,15 @@ __getattr__ = names_from(
         ),
         "lookalike.pages": ("PageLimits",),
         "lookalike.parts": ("PartAnswer", "PartIndex", "PartMatch"),
+        "lookalike.excerpts": (
+            "Overlap",
+            "Overlaps",
+            "Passage",
+            "Passages",
+            "overlaps",
+            "passages",
+            "sign_passages",
+        ),
         "lookalike.planning": ("Plan", "plan"),
         "lookalike.recordings": ("AudioHash", "Fingerprint", "RecordingIndex", "RecordingMatch"),
     },

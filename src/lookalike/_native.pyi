@@ -729,3 +729,35 @@ def part_votes(
     NDArray[np.int64],
     NDArray[np.int32],
 ]: ...
+
+# Passages
+
+_Columns = tuple[
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.int64],
+]
+
+def word_places(
+    documents: Documents, number: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
+
+class NumberedTexts:
+    def __init__(self) -> None: ...
+    def __len__(self) -> int: ...
+    @property
+    def words(self) -> int: ...
+    def add(self, documents: Documents) -> None: ...
+    def overlaps(
+        self, piece: int, gap: int, min_words: int, common: int, threads: int
+    ) -> tuple[_Columns, int, int]: ...
+
+class PassageQuery:
+    def __init__(
+        self, documents: Documents, piece: int, gap: int, min_words: int, common: int
+    ) -> None: ...
+    def find(self, documents: Documents, threads: int) -> tuple[_Columns, int, int]: ...

@@ -26,7 +26,8 @@ __all__ = ["COMMANDS", "command_line", "main"]
 
 COMMANDS = (
     "dedup", "compare", "sign", "index", "search", "match", "pairs", "collection", "plan", "demo",
-    "evaluate", "kernels", "bench", "completion", "audio",
+    "evaluate", "kernels", "bench", "completion", "passages", "overlaps",
+    "audio",
 )  # fmt: skip
 
 

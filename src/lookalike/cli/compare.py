@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 from pathlib import Path
-from typing import Any
 
-from lookalike.checks import optional_module, whole_number
+from lookalike.checks import whole_number
 from lookalike.cli.command import add_number, add_switch
 from lookalike.cli.options.arguments import (
     add_corpus_options,
@@ -18,16 +15,17 @@ from lookalike.cli.options.arguments import (
     settings_of,
 )
 from lookalike.cli.options.pages import PAGE_OPTIONS
+from lookalike.cli.terminal.marked import add_color, say_marked
 from lookalike.cli.terminal.output import say, say_json
 from lookalike.compare.methods import NGRAMS, Method
 from lookalike.compare.texts import Comparison, DiffPart, MethodVerdict, WordDiff, compare_texts
 from lookalike.corpora.columns import Columns, columns_for, find_columns
 from lookalike.corpora.lookup import find_documents, read_document
-from lookalike.errors import ArgumentError, MissingDependencyError, Said
+from lookalike.errors import ArgumentError, Said
 from lookalike.features.base import reads_links
 from lookalike.features.choice import CHARS_NGRAM, typed_lengths
 from lookalike.features.similarity import MEASURES
-from lookalike.shown import shown, shown_lines
+from lookalike.shown import shown
 
 _SETTINGS = ("features", "stop_words", "stem")
 
@@ -95,9 +93,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_number(group, "--examples", "shingles of each sort", default=3)
     add_number(group, "--context", "characters of equal text around changes", default=60)
     group.add_argument("--no-diff", dest="diff", action="store_false", help="leave the diff out")
-    group.add_argument(
-        "--color", choices=("auto", "always", "never"), default="auto", help="of the diff"
-    )
+    add_color(group, "of the diff")
     add_switch(group, "--json", "print everything as one JSON object")
 
 
@@ -201,17 +197,7 @@ def _print_diff(diff: WordDiff, context: int, color: str) -> None:
         _shortened(part, context, number > 0, number < last)
         for number, part in enumerate(diff.parts)
     ]
-    text = _coloured(shown) if _wants_color(color) else None
-    if text is not None:
-        console = optional_module("rich.console", "a coloured diff", extra="")
-        console.Console(force_terminal=True, soft_wrap=True).print(text, end="")
-    else:
-        marks = {"equal": ("", ""), "delete": ("[-", "-]"), "insert": ("{+", "+}")}
-        for part in shown:
-            before, after = marks[part.kind]
-            space = part.text[len(part.text.rstrip()) :] if before else ""
-            say(f"{before}{part.text[: len(part.text) - len(space)]}{after}{space}", end="")
-    say()
+    say_marked([(part.kind, part.text) for part in shown], color)
     if not diff.complete:
         say("(the texts are longer; the diff stops here)")
 
@@ -232,19 +218,3 @@ def _whole_words(text: str) -> str:
     while end and not text[end - 1].isspace():
         end -= 1
     return text[:end] if end else text
-
-
-def _wants_color(color: str) -> bool:
-    if color == "auto":
-        return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    return color == "always"
-
-
-def _coloured(parts: list[DiffPart]) -> Any | None:
-    """Return the diff as rich shows it; None where rich is not installed."""
-    try:
-        rich = optional_module("rich.text", "a coloured diff", extra="")
-    except MissingDependencyError:
-        return None
-    styles = {"equal": "", "delete": "red strike", "insert": "bold green"}
-    return rich.Text().join([rich.Text(shown_lines(one.text), styles[one.kind]) for one in parts])

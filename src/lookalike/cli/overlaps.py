@@ -1,0 +1,177 @@
+"""`lookalike overlaps`: passages that documents of a corpus have in common."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from lookalike.cli.command import add_number, add_switch
+from lookalike.cli.options.arguments import (
+    add_corpus_options,
+    add_threads,
+    check_folder,
+    check_not_read,
+    corpus_of,
+)
+from lookalike.cli.terminal.output import say, say_json, warn_left_out
+from lookalike.cli.terminal.progress import progress_bars
+from lookalike.corpora import check_table_target, write_table
+from lookalike.corpora.base import pa
+from lookalike.excerpts.overlapping import COMMON, GAP, MIN_WORDS, overlaps, piece_words
+from lookalike.excerpts.results import Overlap, Overlaps
+from lookalike.shown import counted, shown
+
+_AT_A_TIME = 1 << 14
+
+PURPOSE = "find the passages that documents of a corpus have in common"
+DESCRIPTION = (
+    "Find every passage of some words that two documents of a corpus have in common:\n"
+    "quotations, pasted paragraphs, text that was used again."
+)
+DETAILS = f"""\
+what is found:
+  A run is a row of equal words that cannot be made longer. A passage is one run, or several of a
+  fifth of --min-words ({piece_words(MIN_WORDS, GAP)} for {MIN_WORDS}) or more that follow each
+  other in both documents with at most --gap other words between them in either; its equal words
+  are --min-words or more. Words are letters and digits; capitals, signs and spaces make no
+  difference. All such passages of all pairs of documents are found, and nothing else; those within
+  one document are not looked for.
+
+  What is in too many places is left out: windows of words that are in more than --common places of
+  the corpus propose nothing, so that licences and headers that everybody has are not named for
+  each pair. They are counted. What has words of its own beside those is found, and whole.
+
+output (-o):
+  .jsonl, .json, .csv, .tsv or .parquet, a row for each passage: left and right (ids, or rows),
+  words (equal ones), left_words_begin and left_words_end (from where, and up to before where,
+  counted from 0), the same of right_words, left_characters and right_characters, exact (one run),
+  and with --with-text the passage as it stands on the left. Without -o that is printed, with tabs.
+
+memory:
+  the texts, and some 15 bytes a word
+
+exit status:
+  0 done, 1 an error (nothing is half-written), 2 wrong usage, 130 interrupted
+
+examples:
+  lookalike overlaps corpus.jsonl -o overlaps.jsonl
+  lookalike overlaps rfcs/ --min-words 30 --with-text -o reused.csv
+  lookalike overlaps theses/ --gap 0 --common 1000
+"""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("input", nargs="+", metavar="CORPUS", help="files, folders, patterns or -")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help=".jsonl, .json, .csv, .tsv or .parquet"
+    )
+    group = parser.add_argument_group("what is read")
+    add_corpus_options(group)
+    group = parser.add_argument_group("what counts")
+    add_number(group, "--min-words", "equal words of a passage", default=MIN_WORDS)
+    add_number(group, "--gap", "other words between two runs, in either document", default=GAP)
+    add_number(
+        group, "--common", "places that a window of words may be in to propose", default=COMMON
+    )
+    group = parser.add_argument_group("what is shown")
+    add_switch(group, "--with-text", "the passages themselves, too, as they stand on the left")
+    add_switch(group, "--json", "print passages as JSON Lines; with -o the summary as JSON")
+    add_switch(group, "--quiet", "no progress bar, no summary")
+    add_threads(group)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Find the passages, and write or print them."""
+    if options.output is not None:
+        check_table_target(options.output)
+        check_folder(options.output)
+    corpus = corpus_of(options.input, options)
+    check_not_read("-o", options.output, corpus.files)
+    start = time.perf_counter()
+    with progress_bars(options.quiet or options.json) as progress:
+        found = overlaps(
+            corpus,
+            min_words=options.min_words,
+            gap=options.gap,
+            common=options.common,
+            text=options.text,
+            id=options.id,
+            skip_bad=options.skip_bad,
+            threads=options.threads,
+            progress=progress,
+        )
+    seconds = time.perf_counter() - start
+    if options.output is not None:
+        write_table(_batches(found, options.with_text), options.output)
+    else:
+        _print(found, options.with_text, options.json)
+    if options.json and options.output is not None:
+        say_json({**_counts(found), "seconds": round(seconds, 3), "file": str(options.output)})
+    elif not options.quiet:
+        where = sys.stderr if options.output is None else sys.stdout
+        say(_summary(found, options.output, seconds), file=where)
+    warn_left_out(found.bad_rows + sum(found.left_out.values()), found.examples)
+
+
+def _row(overlap: Overlap, text: bool) -> dict[str, Any]:
+    row: dict[str, Any] = {}
+    for name, value in overlap.to_dict(text=text).items():
+        if isinstance(value, tuple):
+            row |= {f"{name}_begin": value[0], f"{name}_end": value[1]}
+        else:
+            row[name] = value
+    return row
+
+
+def _batches(found: Overlaps, text: bool) -> Iterator[Any]:
+    kinds: dict[str, Any] = {"left": pa.string(), "right": pa.string(), "words": pa.int64()}
+    for side in ("left_words", "right_words", "left_characters", "right_characters"):
+        kinds |= {f"{side}_begin": pa.int64(), f"{side}_end": pa.int64()}
+    kinds |= {"exact": pa.bool_(), **({"text": pa.string()} if text else {})}
+    schema = pa.schema(list(kinds.items()))
+    for begin in range(0, max(1, len(found)), _AT_A_TIME):
+        rows = [_row(one, text) for one in found[begin : begin + _AT_A_TIME]]
+        yield pa.RecordBatch.from_pylist(rows, schema=schema)
+
+
+def _print(found: Overlaps, text: bool, as_json: bool) -> None:
+    for number, overlap in enumerate(found):
+        row = _row(overlap, text)
+        if as_json:
+            say_json(row)
+            continue
+        if number == 0:
+            say("\t".join(row))
+        say("\t".join(shown(value) for value in row.values()))
+
+
+def _counts(found: Overlaps) -> dict[str, Any]:
+    names = ("documents", "words", "common_windows", "common_places", "bad_rows", "binary_files")
+    return {
+        "overlaps": len(found),
+        "pairs": found.pairs,
+        **{name: getattr(found, name) for name in names},
+        "left_out": found.left_out,
+    }
+
+
+def _summary(found: Overlaps, output: Path | None, seconds: float) -> str:
+    where = "" if output is None else f": {shown(output)}"
+    lines = [
+        f"{counted(len(found), 'passage')} of {counted(found.pairs, 'pair')} of documents{where}",
+        f"  {counted(found.documents, 'document')}, {counted(found.words, 'word')}, "
+        f"in {seconds:.2f} s",
+    ]
+    if found.common_windows:
+        lines.append(
+            f"  {counted(found.common_windows, 'window')} of words in too many places "
+            f"({found.common_places:,}): they propose nothing; --common N takes more"
+        )
+    if found.binary_files:
+        lines.append(f"  {counted(found.binary_files, 'binary file')}: left out")
+    return "\n".join(lines)

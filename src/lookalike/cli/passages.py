@@ -1,0 +1,166 @@
+"""`lookalike passages`: which documents have this text in them, and where?"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from lookalike.cli.command import add_number, add_switch
+from lookalike.cli.options.arguments import add_corpus_options, add_threads, corpus_of
+from lookalike.cli.terminal.marked import add_color, say_marked
+from lookalike.cli.terminal.output import say, say_json, warn_left_out
+from lookalike.cli.terminal.progress import progress_bars
+from lookalike.cli.terminal.streams import check_read_once, is_standard
+from lookalike.compare.texts import word_diff
+from lookalike.corpora.lookup import read_document
+from lookalike.errors import ArgumentError, DocumentError, FileError, Said
+from lookalike.excerpts.finding import CONTEXT, LEAST, PIECE, passages
+from lookalike.excerpts.overlapping import COMMON, GAP
+from lookalike.excerpts.results import Passage, Passages
+from lookalike.shown import counted, shown
+
+_MOST_BYTES = 64 << 20
+_MOST_SHOWN = 4000
+
+PURPOSE = "find the documents that have a text in them, nearly or exactly, and where"
+DESCRIPTION = (
+    "Find the documents of a corpus that have this text in them, or most of its\n"
+    "words in their order, and show where."
+)
+DETAILS = f"""\
+what is found:
+  A passage is a run of equal words, or several runs of {PIECE} words or more that follow each other
+  in both texts with at most --gap other words between them. Words are letters and digits; capitals,
+  signs and spaces make no difference. All passages that have --least of the text's words or more
+  are found, and nothing else; a document may have several. Where the same {PIECE} words are in more
+  than {COMMON} places of a document, the first {COMMON} are tried.
+
+what is shown:
+  the document, the lines and characters it is at, how many of the words are there, and the passage
+  itself. On a terminal it is bold; elsewhere, or with NO_COLOR in the environment, it is between
+  >> and <<. Words of the text that are missing there are in [-...-], others in {{+...+}}.
+  With --json a line of JSON for each passage: id, row, words, share, query_words, document_words,
+  query_characters, document_characters, lines, exact, text. Words and characters are counted from
+  0, lines from 1; ends are those behind the last.
+
+exit status:
+  0 done, also if nothing was found; 1 an error, 2 wrong usage, 130 interrupted
+
+examples:
+  lookalike passages corpus.jsonl --of quotation.txt
+  lookalike passages docs/ --of paragraph.txt --least 0.9 --gap 2
+  pbpaste | lookalike passages books/ --of - --json
+"""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("input", nargs="+", metavar="CORPUS", help="files, folders, patterns or -")
+    parser.add_argument(
+        "--of", dest="query", required=True, metavar="FILE", help="the text to look for; - reads it"
+    )
+    group = parser.add_argument_group("what is read")
+    add_corpus_options(group)
+    group = parser.add_argument_group("what counts")
+    group.add_argument(
+        "--least",
+        type=float,
+        default=LEAST,
+        metavar="SHARE",
+        help=f"of the text's words that a passage has (default {LEAST})",
+    )
+    add_number(group, "--gap", "other words between two runs, in either text", default=GAP)
+    group = parser.add_argument_group("what is shown")
+    add_number(group, "--context", "characters around a passage", default=CONTEXT)
+    add_number(group, "--most", "passages at most (default: all of them)")
+    add_color(group, "of passages")
+    add_switch(group, "--json", "print passages as JSON Lines")
+    add_switch(group, "--quiet", "no progress bar, no summary")
+    add_threads(group)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Look for the text, and show where it is."""
+    if options.most is not None and options.most < 1:
+        raise ArgumentError(Said("most"), f" is {options.most}; expected a number of at least 1")
+    check_read_once([*options.input, options.query])
+    query = _query(options.query)
+    corpus = corpus_of(options.input, options)
+    with progress_bars(options.quiet or options.json) as progress:
+        found = passages(
+            corpus,
+            query,
+            least=options.least,
+            gap=options.gap,
+            context=options.context,
+            text=options.text,
+            id=options.id,
+            skip_bad=options.skip_bad,
+            threads=options.threads,
+            progress=progress,
+        )
+    for passage in found[: options.most]:
+        if options.json:
+            say_json(passage.to_dict())
+        else:
+            _show(passage, query, found.query_words, options.color)
+    if not options.quiet:
+        say(_summary(found, options.most), file=sys.stderr)
+    warn_left_out(found.bad_rows + sum(found.left_out.values()), found.examples)
+
+
+def _query(name: str) -> str:
+    if not is_standard(name):
+        return read_document(Path(name), _MOST_BYTES)
+    if sys.stdin is None:
+        raise FileError("standard input is closed; expected the text there, or a file")
+    data = sys.stdin.buffer.read(_MOST_BYTES + 1)
+    if len(data) > _MOST_BYTES:
+        raise DocumentError(f"standard input has more than {_MOST_BYTES:,} bytes; give a part")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DocumentError(
+            f"standard input is not UTF-8: its byte {error.start} is 0x{data[error.start]:02x}"
+        ) from None
+
+
+def _show(passage: Passage, query: str, of: int, color: str) -> None:
+    first, last = passage.lines
+    lines = f"line {first:,}" if first == last else f"lines {first:,} to {last:,}"
+    begin, end = passage.document_characters
+    say(
+        f"{shown(passage.id)}: {lines}, characters {begin:,} to {end:,}, "
+        f"{passage.words:,} of {counted(of, 'word')} ({int(1000 * passage.share) / 10}%)"
+    )
+    asked = query[slice(*passage.query_characters)]
+    parts: list[tuple[str, str]] = [("found", passage.text)]
+    if not passage.exact and len(passage.text) + len(asked) <= _MOST_SHOWN:
+        kinds = {"equal": "found"}
+        diff = word_diff(asked, passage.text)
+        parts = [(kinds.get(part.kind, part.kind), part.text) for part in diff.parts]
+    elif len(passage.text) > _MOST_SHOWN:
+        half = _MOST_SHOWN // 2
+        parts = [("found", f"{passage.text[:half]} ... {passage.text[-half:]}")]
+    before = ("..." if begin > len(passage.before) else "") + passage.before
+    say_marked(
+        [("equal", before), ("begin", ""), *parts, ("end", ""), ("equal", f"{passage.after}...")],
+        color,
+    )
+    say()
+
+
+def _summary(found: Passages, most: int | None) -> str:
+    documents = len({one.row for one in found})
+    said = (
+        f"{counted(len(found), 'passage')} in {counted(documents, 'document')} of "
+        f"{found.documents:,}"
+    )
+    if most is not None and most < len(found):
+        said += f"; the first {most:,} are shown"
+    if found.repeated:
+        said += f"; words that are repeated too often were passed over {found.repeated:,} times"
+    if found.binary_files:
+        said += f"; {counted(found.binary_files, 'binary file')} left out"
+    return said

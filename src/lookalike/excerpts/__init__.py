@@ -1,0 +1,38 @@
+"""Passages that documents have in common: what was quoted, copied or pasted, and where.
+
+Each name is imported when it is first asked for.
+"""
+
+from typing import TYPE_CHECKING
+
+from lookalike.lazy import names_from
+
+if TYPE_CHECKING:
+    from lookalike.excerpts.finding import passages
+    from lookalike.excerpts.overlapping import overlaps
+    from lookalike.excerpts.results import Overlap, Overlaps, Passage, Passages
+    from lookalike.excerpts.signing import sign_passages
+
+__all__ = [
+    "Overlap",
+    "Overlaps",
+    "Passage",
+    "Passages",
+    "overlaps",
+    "passages",
+    "sign_passages",
+]
+
+__getattr__ = names_from(
+    globals(),
+    {
+        "lookalike.excerpts.finding": ("passages",),
+        "lookalike.excerpts.overlapping": ("overlaps",),
+        "lookalike.excerpts.results": ("Overlap", "Overlaps", "Passage", "Passages"),
+        "lookalike.excerpts.signing": ("sign_passages",),
+    },
+)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

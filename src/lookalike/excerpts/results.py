@@ -1,0 +1,174 @@
+"""What is found: passages of one text in documents, and of documents in each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, overload
+
+from lookalike.excerpts.texts import HeldTexts
+
+__all__ = ["Overlap", "Overlaps", "Passage", "Passages"]
+
+Run = tuple[int, int, int]
+"""Words that are equal: where on the left, where on the right, how many."""
+
+Stretch = tuple[int, int]
+"""From where, and up to before where."""
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A stretch of a document that has words of the text that was looked for."""
+
+    id: str
+    """Of the document; its row where it has none."""
+    row: int
+    """Of the document, from 0 on."""
+    words: int
+    """How many words of the text are there, in runs."""
+    share: float
+    """The same as a share of the text's words."""
+    query_words: Stretch
+    """Which words of the text it is, from the first that is there to the last."""
+    document_words: Stretch
+    """Which words of the document."""
+    query_characters: Stretch
+    document_characters: Stretch
+    lines: Stretch
+    """The first and the last line of it in the document, counted from 1."""
+    runs: list[Run]
+    """Words that are equal: where in the text, where in the document, how many."""
+    text: str = field(repr=False)
+    """The stretch, as it stands in the document."""
+    before: str = field(default="", repr=False)
+    """Some characters before it."""
+    after: str = field(default="", repr=False)
+    """Some characters behind it."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is one run, without any change."""
+        return len(self.runs) == 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in plain values."""
+        names = ("id", "row", "words", "share", "query_words", "document_words")
+        more = ("query_characters", "document_characters", "lines", "exact", "text")
+        return {name: getattr(self, name) for name in (*names, *more)}
+
+
+@dataclass(frozen=True)
+class Passages(Sequence[Passage]):
+    """What was found, most words first; then as the documents come."""
+
+    found: tuple[Passage, ...]
+    documents: int
+    """That were read."""
+    query_words: int
+    """Of the text that was looked for."""
+    repeated: int
+    """Times that a few words were in so many places of a document that not all were tried."""
+    bad_rows: int = 0
+    binary_files: int = 0
+    examples: tuple[str, ...] = ()
+    """What is wrong with some of the bad rows."""
+    left_out: dict[str, int] = field(default_factory=dict)
+    """Pages that cannot be read, by kind."""
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    @overload
+    def __getitem__(self, index: int) -> Passage: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Passage]: ...
+    def __getitem__(self, index: int | slice) -> Passage | Sequence[Passage]:
+        return self.found[index]
+
+    def __repr__(self) -> str:
+        return f"Passages({len(self)} in {self.documents} documents)"
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """A passage that two documents have in common; left comes before right in the corpus."""
+
+    left: str
+    """Its id, or its row where it has none."""
+    right: str
+    words: int
+    """How many words are equal, in runs."""
+    left_words: Stretch
+    right_words: Stretch
+    left_characters: Stretch
+    right_characters: Stretch
+    runs: list[Run]
+    """Words that are equal: where on the left, where on the right, how many."""
+    left_row: int
+    right_row: int
+    texts: HeldTexts = field(repr=False, compare=False)
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is one run, without any change."""
+        return len(self.runs) == 1
+
+    @property
+    def text(self) -> str:
+        """The passage as it stands on the left."""
+        return self.texts.text(self.left_row)[slice(*self.left_characters)]
+
+    @property
+    def right_text(self) -> str:
+        """The passage as it stands on the right."""
+        return self.texts.text(self.right_row)[slice(*self.right_characters)]
+
+    def to_dict(self, *, text: bool = False) -> dict[str, Any]:
+        """Return it in plain values; with `text`, what it says on the left, too."""
+        names = ("left", "right", "words", "left_words", "right_words", "left_characters")
+        more = ("right_characters", "exact", *(["text"] if text else []))
+        return {name: getattr(self, name) for name in (*names, *more)}
+
+
+@dataclass(frozen=True)
+class Overlaps(Sequence[Overlap]):
+    """Passages that documents of a corpus have in common, in the order of the documents on the
+    left, then of those on the right, then of their places.
+    """
+
+    found: tuple[Overlap, ...]
+    documents: int
+    words: int
+    """Of all documents."""
+    common_windows: int
+    """Windows of a few words that are in so many places that they proposed nothing."""
+    common_places: int
+    """How many places these are in."""
+    bad_rows: int = 0
+    binary_files: int = 0
+    examples: tuple[str, ...] = ()
+    """What is wrong with some of the bad rows."""
+    left_out: dict[str, int] = field(default_factory=dict)
+    """Pages that cannot be read, by kind."""
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    @overload
+    def __getitem__(self, index: int) -> Overlap: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Overlap]: ...
+    def __getitem__(self, index: int | slice) -> Overlap | Sequence[Overlap]:
+        return self.found[index]
+
+    def __iter__(self) -> Iterator[Overlap]:
+        return iter(self.found)
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs of documents have a passage in common."""
+        return len({(one.left_row, one.right_row) for one in self.found})
+
+    def __repr__(self) -> str:
+        return f"Overlaps({len(self)} among {self.documents} documents)"
