@@ -85,10 +85,18 @@ if TYPE_CHECKING:
         restore_collection,
     )
     from lookalike.compare.texts import Comparison, compare_texts
-    from lookalike.dedup import DedupResult, DedupSettings, PairClusters, cluster_pairs
+    from lookalike.dedup import (
+        DedupResult,
+        DedupSettings,
+        MediaResult,
+        PairClusters,
+        cluster_pairs,
+        dedup_media,
+    )
     from lookalike.evaluation.tune import Tuning, tune
     from lookalike.features.links import Links
     from lookalike.gpu import GpuIndex
+    from lookalike.images import ImageHash
     from lookalike.indexes import (
         BandIndex,
         BlockIndex,
@@ -146,6 +154,7 @@ __all__ = [
     "FlipTuning",
     "FormatError",
     "GpuIndex",
+    "ImageHash",
     "Index",
     "ItemError",
     "Kernel",
@@ -156,6 +165,7 @@ __all__ = [
     "LookalikeWarning",
     "Match",
     "Matches",
+    "MediaResult",
     "MinHash",
     "MissingDependencyError",
     "Neighbors",
@@ -196,6 +206,7 @@ __all__ = [
     "cosine",
     "cosine_pairs",
     "dedup",
+    "dedup_media",
     "drop_collection",
     "estimated_radius",
     "estimated_similarity",
@@ -242,10 +253,18 @@ __getattr__ = names_from(
             "restore_collection",
         ),
         "lookalike.compare.texts": ("Comparison", "compare_texts"),
-        "lookalike.dedup": ("DedupResult", "DedupSettings", "PairClusters", "cluster_pairs"),
+        "lookalike.dedup": (
+            "DedupResult",
+            "DedupSettings",
+            "MediaResult",
+            "PairClusters",
+            "cluster_pairs",
+            "dedup_media",
+        ),
         "lookalike.evaluation": ("Tuning", "tune"),
         "lookalike.features.links": ("Links",),
         "lookalike.gpu": ("GpuIndex",),
+        "lookalike.images": ("ImageHash",),
         "lookalike.indexes": (
             "BandIndex",
             "BlockIndex",
