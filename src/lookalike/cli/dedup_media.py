@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from functools import partial
 from inspect import signature
 from itertools import combinations
@@ -22,6 +22,7 @@ from lookalike.corpora.remote import is_address
 from lookalike.corpora.targets import check_outside_folder
 from lookalike.dedup.media.job import run_media_job
 from lookalike.dedup.media.kinds import DOCUMENTS, KINDS, kind_of, medium_of
+from lookalike.dedup.media.medium import Problem
 from lookalike.dedup.media.result import MediaResult
 from lookalike.dedup.media.write import check_list, check_survivors
 from lookalike.errors import ArgumentError, FileError, Said
@@ -49,13 +50,18 @@ def add_kind(group: Group) -> None:
     )
 
 
-def add_media_options(group: Group) -> None:
-    """Declare what only kinds other than documents have."""
+def add_hash(group: Group) -> None:
+    """Declare how images are hashed."""
     group.add_argument(
         "--hash",
         choices=HASHES,
         help="of images: waves, or steps of brightness (default dct; docs/images.md)",
     )
+
+
+def add_media_options(group: Group) -> None:
+    """Declare what only kinds other than documents have."""
+    add_hash(group)
     add_switch(group, "--rotated", "find images that were turned or mirrored, too")
 
 
@@ -74,7 +80,8 @@ def media_kind(options: argparse.Namespace) -> str | None:
     """Return the kind that the input is of; None for documents."""
     if options.kind != "auto":
         return None if options.kind == DOCUMENTS else str(options.kind)
-    told = options.format or options.text or options.html or options.engine[0] != "local"
+    engine = getattr(options, "engine", ("local", None))
+    told = options.format or options.text or options.html or engine[0] != "local"
     if told or any(is_standard(path) or is_address(path) for path in options.input):
         return None
     try:
@@ -84,14 +91,14 @@ def media_kind(options: argparse.Namespace) -> str | None:
     if kind == DOCUMENTS:
         return None
     named = options.input[0] if len(options.input) == 1 else "the input"
-    warn(f"{shown(named)} has mostly {kind}, which are compared; --kind documents reads texts", "")
+    warn(f"{shown(named)} has mostly {kind}; --kind documents takes it for texts", kind="")
     return kind
 
 
 def refuse_media_options(options: argparse.Namespace) -> None:
     """Refuse options that do nothing for documents."""
     for name in ("hash", "rotated", "dropped"):
-        if getattr(options, name):
+        if getattr(options, name, None):
             raise ArgumentError(Said(name), " goes with --kind images; leave it out")
 
 
@@ -99,7 +106,9 @@ def run_on_media(options: argparse.Namespace, kind: str) -> None:
     """Compare the files, write what was asked for, print the summary."""
     medium = medium_of(kind)
     known = set(signature(medium).parameters)
-    _refuse(options, kind, known)
+    refuse_idle_for(options, kind, known)
+    if options.annotate and options.output is None:
+        raise ArgumentError(Said("--annotate"), " needs a file to write to: -o FILE")
     paths = expand_paths(options.input)
     _check_outputs(options, paths)
     settings = {
@@ -121,20 +130,26 @@ def run_on_media(options: argparse.Namespace, kind: str) -> None:
             say()
         for what, path in written.items():
             say(f"  {what}: {shown(path)}")
-    told = [shown(f"{problem.path}: {problem.reason}", 500) for problem in result.problems[:_NAMED]]
-    warn_left_out(len(result.problems), told)
+    warn_problems(result.problems)
 
 
-def _refuse(options: argparse.Namespace, kind: str, known: set[str]) -> None:
-    """Refuse what does nothing for files of this kind."""
-    default = {"verify": True, "device": "cpu", "engine": ("local", None), "min_words": 0}
-    idle = [*typed_settings(options), *("hash", "rotated"), *_OF_DOCUMENTS]
-    for name in idle:
-        value = getattr(options, name)
+def warn_problems(problems: Sequence[Problem]) -> None:
+    """Print which files were left out, or some of them, and why."""
+    told = [shown(f"{problem.path}: {problem.reason}", 500) for problem in problems[:_NAMED]]
+    warn_left_out(len(problems), told)
+
+
+def refuse_idle_for(
+    options: argparse.Namespace, kind: str, known: Container[str], more: Iterable[str] = ()
+) -> None:
+    """Refuse options that do nothing for files of this kind: all that documents have, and `more`,
+    but for those `known`.
+    """
+    default = {"verify": True, "device": "cpu", "engine": ("local", None)}
+    for name in [*typed_settings(options), "hash", "rotated", *_OF_DOCUMENTS, *more]:
+        value = getattr(options, name, None)
         if name not in known and value not in (None, False, 0, default.get(name)):
             raise ArgumentError(Said(name), f" does nothing for {kind}; leave it out")
-    if options.annotate and options.output is None:
-        raise ArgumentError(Said("--annotate"), " needs a file to write to: -o FILE")
 
 
 def _check_outputs(options: argparse.Namespace, paths: Sequence[Path]) -> None:

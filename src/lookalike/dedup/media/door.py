@@ -42,8 +42,8 @@ def dedup_media(
         kind = kind_of(paths)
         if kind == DOCUMENTS:
             raise ArgumentError(
-                f"{paths[0]} has mostly files that are none of {', '.join(KINDS[1:])}; de-duplicate "
-                "texts with la.dedup, or say kind"
+                f"{paths[0]} has mostly files that are none of {', '.join(KINDS[1:])}; texts are "
+                "for la.dedup, or say kind"
             )
     medium = medium_of(one_of("kind", kind, KINDS[1:]))
     known = list(signature(medium).parameters)

@@ -35,9 +35,10 @@ def run_media_job(
 ) -> MediaResult:
     """Find the files of one kind that are alike, and choose who of them stays.
 
-    `paths` are folders and files. Files that are equal byte for byte are read once. Every file that is dropped is equal to one that stays, or a pair with it; of
-    those that stay no two are a pair. What cannot be read is left out, counted and named. The same
-    files give the same result, for any number of threads.
+    `paths` are folders and files. Files that are equal byte for byte are read once. Every file that
+    is dropped is equal to one that stays, or a pair with it; of those that stay no two are a pair.
+    What cannot be read is left out, counted and named. The same files give the same result, for any
+    number of threads.
     """
     count, steps = thread_count(threads), JobProgress(callback("progress", progress))
     with steps.timed("read"):
