@@ -60,11 +60,14 @@ from lookalike.signatures import (
     estimated_similarity,
     hamming,
     kernels,
+    load_hex,
     load_signatures,
     load_signer,
     quantize_weights,
     restore_weights,
     save_signatures,
+    signatures_from_hex,
+    signatures_to_hex,
     signer_from_dict,
 )
 
@@ -85,7 +88,14 @@ if TYPE_CHECKING:
         restore_collection,
     )
     from lookalike.compare.texts import Comparison, compare_texts
-    from lookalike.dedup import DedupResult, DedupSettings, PairClusters, cluster_pairs
+    from lookalike.dedup import (
+        DedupResult,
+        DedupSettings,
+        MediaResult,
+        PairClusters,
+        cluster_pairs,
+        dedup_media,
+    )
     from lookalike.evaluation.tune import Tuning, tune
     from lookalike.excerpts import (
         Overlap,
@@ -98,6 +108,7 @@ if TYPE_CHECKING:
     )
     from lookalike.features.links import Links
     from lookalike.gpu import GpuIndex
+    from lookalike.images import ImageHash
     from lookalike.indexes import (
         BandIndex,
         BlockIndex,
@@ -159,6 +170,7 @@ __all__ = [
     "FlipTuning",
     "FormatError",
     "GpuIndex",
+    "ImageHash",
     "Index",
     "ItemError",
     "Kernel",
@@ -169,6 +181,7 @@ __all__ = [
     "LookalikeWarning",
     "Match",
     "Matches",
+    "MediaResult",
     "MinHash",
     "MissingDependencyError",
     "Neighbors",
@@ -218,6 +231,7 @@ __all__ = [
     "cosine",
     "cosine_pairs",
     "dedup",
+    "dedup_media",
     "drop_collection",
     "estimated_radius",
     "estimated_similarity",
@@ -226,6 +240,7 @@ __all__ = [
     "jaccard_pairs",
     "kernels",
     "list_collections",
+    "load_hex",
     "load_index",
     "load_signatures",
     "load_signer",
@@ -241,6 +256,8 @@ __all__ = [
     "restore_weights",
     "save_signatures",
     "sign_passages",
+    "signatures_from_hex",
+    "signatures_to_hex",
     "signer_from_dict",
     "tune",
     "weighted_jaccard",
@@ -267,10 +284,18 @@ __getattr__ = names_from(
             "restore_collection",
         ),
         "lookalike.compare.texts": ("Comparison", "compare_texts"),
-        "lookalike.dedup": ("DedupResult", "DedupSettings", "PairClusters", "cluster_pairs"),
+        "lookalike.dedup": (
+            "DedupResult",
+            "DedupSettings",
+            "MediaResult",
+            "PairClusters",
+            "cluster_pairs",
+            "dedup_media",
+        ),
         "lookalike.evaluation": ("Tuning", "tune"),
         "lookalike.features.links": ("Links",),
         "lookalike.gpu": ("GpuIndex",),
+        "lookalike.images": ("ImageHash",),
         "lookalike.indexes": (
             "BandIndex",
             "BlockIndex",

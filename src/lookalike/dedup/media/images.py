@@ -16,6 +16,7 @@ from lookalike.dedup.media.medium import Medium, Problem, Read, Tell
 from lookalike.dedup.pairs.verify import VerifiedPairs
 from lookalike.errors import DocumentError
 from lookalike.images import LEAST_QUALITY, SUFFIXES, HashedImage, ImageHash, is_image
+from lookalike.signatures import estimated_similarity
 
 __all__ = ["HashedImages", "ImageMedium"]
 
@@ -151,7 +152,7 @@ class ImageMedium(Medium[HashedImages]):
         left, right, distance = left[order], right[order], distance[order]
         first = np.ones(len(left), bool)
         first[1:] = (left[1:] != left[:-1]) | (right[1:] != right[:-1])
-        similarity = 1 - distance[first] / self.signer.bits
+        similarity = estimated_similarity(self.signer, distance[first], self.signer.bits)
         return VerifiedPairs(left[first], right[first], similarity, distance[first])
 
     def likeness(self, similarity: float, distance: int) -> str:

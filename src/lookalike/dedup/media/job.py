@@ -23,11 +23,11 @@ from lookalike.dedup.survivors.cluster import by_first, stars
 from lookalike.errors import ArgumentError
 from lookalike.shown import brief
 
-__all__ = ["dedup_media", "paths_of"]
+__all__ = ["paths_of", "run_media_job"]
 
 
-def dedup_media(
-    source: Any,
+def run_media_job(
+    paths: Sequence[Path],
     medium: Medium[Any],
     *,
     threads: SupportsIndex | None = None,
@@ -35,12 +35,11 @@ def dedup_media(
 ) -> MediaResult:
     """Find the files of one kind that are alike, and choose who of them stays.
 
-    `source` is a folder, a file, a pattern, or a list of these. Files that are equal byte for byte
-    are read once. Every file that is dropped is equal to one that stays, or a pair with it; of
-    those that stay no two are a pair. What cannot be read is left out, counted and named. The same
-    files give the same result, for any number of threads.
+    `paths` are folders and files. Files that are equal byte for byte are read once. Every file that
+    is dropped is equal to one that stays, or a pair with it; of those that stay no two are a pair.
+    What cannot be read is left out, counted and named. The same files give the same result, for any
+    number of threads.
     """
-    paths = paths_of(source)
     count, steps = thread_count(threads), JobProgress(callback("progress", progress))
     with steps.timed("read"):
         found = find_files(paths, type(medium))
