@@ -11,7 +11,6 @@ import soundfile
 from benchmarks.recordings.sounds import music, with_noise
 
 import lookalike as la
-from lookalike.dedup.media.job import dedup_media
 from lookalike.dedup.media.kinds import kind_of
 from lookalike.dedup.media.recordings import RecordingMedium
 from lookalike.dedup.media.result import MediaResult
@@ -45,7 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def result(folder: Path) -> MediaResult:
-    return dedup_media(folder, RecordingMedium(), threads=2)
+    return la.dedup_media(folder, threads=2)
 
 
 def test_the_same_recording_stays_once(result: MediaResult) -> None:
@@ -75,13 +74,13 @@ def test_what_cannot_be_read_is_named(result: MediaResult) -> None:
 
 
 def test_threads_do_not_show(folder: Path, result: MediaResult) -> None:
-    again = dedup_media(folder, RecordingMedium(), threads=1)
+    again = la.dedup_media(folder, threads=1)
     np.testing.assert_array_equal(again.duplicate_of, result.duplicate_of)
     np.testing.assert_array_equal(again.similarity, result.similarity)
 
 
 def test_a_lower_threshold_takes_halves(folder: Path) -> None:
-    result = dedup_media(folder, RecordingMedium(threshold=0.4), threads=2)
+    result = la.dedup_media(folder, kind="recordings", threshold=0.4, threads=2)
     pairs = result.different_pairs
     halves = [
         {result.names[left], result.names[right]}

@@ -24,18 +24,22 @@ def dedup_media(
     progress: Callable[[str, float], None] | None = None,
     **settings: Any,
 ) -> MediaResult:
-    """Find the images of a folder that show the same, and choose who of them stays.
+    """Find the images of a folder that show the same, or recordings that sound the same, and
+    choose who of them stays.
 
-    `source` is a folder, a file, a pattern, or a list of these. `kind` is "images"; None: what more
-    than half of all files are, told by what they begin with. Settings of images: `bits=256` or 64,
+    `source` is a folder, a file, a pattern, or a list of these. `kind` is "images" or "recordings"; None:
+    what more than half of all files are, told by what they begin with. Settings of images: `bits=256` or 64,
     `radius` (in how many of these bits copies differ at most; 48 of 256), `hash="dct"` or
-    "gradient", and `rotated=True` for copies that were turned by quarters or mirrored, too.
+    "gradient", and `rotated=True` for copies that were turned by quarters or mirrored, too. Settings
+    of recordings: `threshold=0.8`, the share of the longer one that has to be the same, and
+    `signer=la.AudioHash()`.
 
-    Of those alike, the one of most pixels stays, then that of most bytes, then the first by path.
-    Every file that is dropped is equal to one that stays, or within the radius of it; of those that
+    Of images alike, the one of most pixels stays; of recordings a lossless one before a lossy one,
+    then the one of most seconds and samples; then that of most bytes, then the first by path.
+    Every file that is dropped is equal to one that stays, or alike to it; of those that
     stay, no two are. What cannot be read is left out and named in `MediaResult.problems`; nothing
     is deleted. The same files give the same result, for any number of threads. `progress` is called
-    with the name of a step and the share of it that is done. Needs the extra `images`.
+    with the name of a step and the share of it that is done. Needs the extra `images` or `audio`.
     """
     paths = paths_of(source)
     if kind is None:
