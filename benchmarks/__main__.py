@@ -25,6 +25,8 @@ from benchmarks.dedup.defaults import NAME as DEFAULTS
 from benchmarks.dedup.defaults import run_defaults
 from benchmarks.dedup.whole_job import dedup_table, run_dedup, selected_cases
 from benchmarks.harness import Result, Verdict, WrongAnswerError
+from benchmarks.images.cases import CASES as IMAGES
+from benchmarks.images.cases import recall_table, run_images
 from benchmarks.importing import NAME as IMPORT
 from benchmarks.importing import judge_import
 from benchmarks.machine import describe_machine
@@ -80,11 +82,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     banded = [name for name in BANDS if options.only in name]
     masked = [name for name in MASKS if options.only in name]
     deduped = selected_cases(options.only)
+    pictured = [name for name in IMAGES if options.only in name]
     paged = [name for name in PAGES if options.only in name]
     with_import, with_memory = options.only in IMPORT, options.only in MEMORY
     if not (
         scans or signings or sliced or matched or planned or sampled or collections
-        or grouped or banded or masked or deduped or paged or with_import or with_memory
+        or grouped or banded or masked or deduped or paged or pictured or with_import or with_memory
     ):  # fmt: skip
         print(f"no case has {options.only!r} in its name", file=sys.stderr)
         return 2
@@ -143,6 +146,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if paged:
             results, verdicts = read_pages(paged, quick=options.quick)
             write_json(options.output / "pages.json", machine, results, verdicts)
+            gates += verdicts
+        if pictured:
+            results, verdicts = hash_images(pictured, quick=options.quick)
+            write_json(options.output / "images.json", machine, results, verdicts)
             gates += verdicts
     except WrongAnswerError as error:
         print(f"\n*** WRONG ANSWER *** {error}", file=sys.stderr)
@@ -233,6 +240,16 @@ def masks(
     results: list[Result] = []
     for result in run_masks(selected, folder, part=QUICK_FRACTION if quick else 1):
         print(f"\n{quality_table(result)}", flush=True)
+        results.append(result)
+    return results, finish(results, quick=quick, summary=False)
+
+
+def hash_images(selected: Sequence[str], *, quick: bool) -> tuple[list[Result], list[Verdict]]:
+    """Run the benchmark of image hashes, with two threads."""
+    results: list[Result] = []
+    for result in run_images(selected, part=QUICK_FRACTION if quick else 1):
+        shown = quality_table(result) if result.measurements else recall_table(result)
+        print(f"\n{shown}", flush=True)
         results.append(result)
     return results, finish(results, quick=quick, summary=False)
 

@@ -60,11 +60,14 @@ from lookalike.signatures import (
     estimated_similarity,
     hamming,
     kernels,
+    load_hex,
     load_signatures,
     load_signer,
     quantize_weights,
     restore_weights,
     save_signatures,
+    signatures_from_hex,
+    signatures_to_hex,
     signer_from_dict,
 )
 
@@ -85,7 +88,14 @@ if TYPE_CHECKING:
         restore_collection,
     )
     from lookalike.compare.texts import Comparison, compare_texts
-    from lookalike.dedup import DedupResult, DedupSettings, PairClusters, cluster_pairs
+    from lookalike.dedup import (
+        DedupResult,
+        DedupSettings,
+        MediaResult,
+        PairClusters,
+        cluster_pairs,
+        dedup_media,
+    )
     from lookalike.evaluation.tune import Tuning, tune
     from lookalike.excerpts import (
         Overlap,
@@ -98,6 +108,7 @@ if TYPE_CHECKING:
     )
     from lookalike.features.links import Links
     from lookalike.gpu import GpuIndex
+    from lookalike.images import ImageHash
     from lookalike.indexes import (
         BandIndex,
         BlockIndex,
@@ -128,10 +139,12 @@ if TYPE_CHECKING:
     from lookalike.parts import PartAnswer, PartIndex, PartMatch
     from lookalike.planning import Plan, plan
     from lookalike.topics import DocumentCluster, DocumentClusters, cluster_documents
+    from lookalike.recordings import AudioHash, Fingerprint, RecordingIndex, RecordingMatch
 
 __all__ = [
     "Answer",
     "ArgumentError",
+    "AudioHash",
     "BBitMinHash",
     "BandIndex",
     "BatchError",
@@ -155,10 +168,12 @@ __all__ = [
     "FeatureFunction",
     "Features",
     "FileError",
+    "Fingerprint",
     "FlipIndex",
     "FlipTuning",
     "FormatError",
     "GpuIndex",
+    "ImageHash",
     "Index",
     "ItemError",
     "Kernel",
@@ -169,6 +184,7 @@ __all__ = [
     "LookalikeWarning",
     "Match",
     "Matches",
+    "MediaResult",
     "MinHash",
     "MissingDependencyError",
     "Neighbors",
@@ -189,6 +205,8 @@ __all__ = [
     "PrefixIndex",
     "ProbeTuning",
     "Projection",
+    "RecordingIndex",
+    "RecordingMatch",
     "Report",
     "ResultTooLargeError",
     "SavedSignatures",
@@ -217,6 +235,7 @@ __all__ = [
     "cosine",
     "cosine_pairs",
     "dedup",
+    "dedup_media",
     "drop_collection",
     "estimated_radius",
     "estimated_similarity",
@@ -225,6 +244,7 @@ __all__ = [
     "jaccard_pairs",
     "kernels",
     "list_collections",
+    "load_hex",
     "load_index",
     "load_signatures",
     "load_signer",
@@ -240,6 +260,8 @@ __all__ = [
     "restore_weights",
     "save_signatures",
     "sign_passages",
+    "signatures_from_hex",
+    "signatures_to_hex",
     "signer_from_dict",
     "tune",
     "weighted_jaccard",
@@ -266,10 +288,18 @@ __getattr__ = names_from(
             "restore_collection",
         ),
         "lookalike.compare.texts": ("Comparison", "compare_texts"),
-        "lookalike.dedup": ("DedupResult", "DedupSettings", "PairClusters", "cluster_pairs"),
+        "lookalike.dedup": (
+            "DedupResult",
+            "DedupSettings",
+            "MediaResult",
+            "PairClusters",
+            "cluster_pairs",
+            "dedup_media",
+        ),
         "lookalike.evaluation": ("Tuning", "tune"),
         "lookalike.features.links": ("Links",),
         "lookalike.gpu": ("GpuIndex",),
+        "lookalike.images": ("ImageHash",),
         "lookalike.indexes": (
             "BandIndex",
             "BlockIndex",
@@ -309,6 +339,7 @@ __getattr__ = names_from(
         ),
         "lookalike.planning": ("Plan", "plan"),
         "lookalike.topics": ("DocumentCluster", "DocumentClusters", "cluster_documents"),
+        "lookalike.recordings": ("AudioHash", "Fingerprint", "RecordingIndex", "RecordingMatch"),
     },
 )
 

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.pages import Page, PageLimits, RawPage, Refused, workers
+from lookalike import processes
+from lookalike.pages import Page, PageLimits, RawPage, Refused
 from lookalike.pages.limits import nesting
 from lookalike.pages.workers import read_pages
 from support.web_pages import page
@@ -55,7 +56,7 @@ def test_a_page_that_takes_too_much_memory_is_refused() -> None:
 
 def test_a_worker_that_somebody_kills_is_replaced() -> None:
     list(read_pages([RawPage(b"<p>x")], ["text"]))
-    for worker in workers._IDLE:
+    for worker in processes._IDLE:
         os.kill(worker.process.pid, signal.SIGKILL)
         worker.process.wait()
     found = list(read_pages([RawPage(b"<p>x")] * 3, ["text"]))
@@ -101,12 +102,12 @@ def test_limits_are_checked(name: str) -> None:
 def test_addresses_that_are_taken_before_are_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there are many cores, libraries reserve more of them than a page may take memory."""
     reserved = "import mmap; before = mmap.mmap(-1, 3 << 30, flags=mmap.MAP_PRIVATE); "
-    monkeypatch.setattr(workers, "_COMMAND", reserved + workers._COMMAND)
-    monkeypatch.setattr(workers, "_IDLE", [])
+    monkeypatch.setattr(processes, "_COMMAND", reserved + processes._COMMAND)
+    monkeypatch.setattr(processes, "_IDLE", [])
     long = page("word " * 500_000).encode()
     (found,) = read_pages([RawPage(long)], ["text"])
     assert isinstance(found, Page), found
-    for worker in workers._IDLE:
+    for worker in processes._IDLE:
         worker.end()
 
 

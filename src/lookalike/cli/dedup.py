@@ -14,6 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.cli.command import add_switch
+from lookalike.cli.dedup_media import (
+    add_dropped,
+    add_kind,
+    add_media_options,
+    media_kind,
+    refuse_media_options,
+    run_on_media,
+)
 from lookalike.cli.dedup_spark import engine_of, run_on_spark
 from lookalike.cli.options.arguments import (
     add_corpus_options,
@@ -69,6 +77,13 @@ output (-o):
   A file that is read is not written over, unless you say --in-place: then what stays takes its
   place when all is written, or nothing changes. Another hard link to it keeps what there was.
 
+images and recordings:
+  a folder of which more than half of the files are images is compared by what they show: two are
+  near-duplicates if at most --radius of the --bits of their hashes differ (48 of 256). The one of
+  most pixels stays, then that of most bytes. Nothing is deleted: -o lists the files that stay
+  (.txt, .jsonl, .csv, ...) or copies them into a new folder, --dropped lists the others, --report
+  shows them side by side. What cannot be read is left out and named (docs/images.md).
+
 near-duplicates:
   two documents whose exact similarity is at least the threshold: Jaccard similarity of word
   {NGRAMS["minhash"]}-grams (minhash), or the cosine of word n-gram counts (simhash, topsig).
@@ -100,6 +115,7 @@ examples:
   lookalike dedup corpus.jsonl --annotate -o annotated.jsonl --keep longest
   lookalike dedup today.jsonl --against yesterday.jsonl -o new.jsonl
   lookalike dedup today.jsonl --against seen.lookalike --save-signatures seen.lookalike -o new.jsonl
+  lookalike dedup photos/ --report photos.html --dropped copies.csv
   lookalike dedup --engine spark=spark://HOST:7077 's3a://crawl/*.parquet' -o s3a://crawl-unique
 """
 
@@ -111,7 +127,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("input", nargs="+", metavar="INPUT", help="files, folders, patterns or -")
     _add_input_options(parser)
-    add_settings(parser.add_argument_group("what counts as a near-duplicate"))
+    group = parser.add_argument_group("what counts as a near-duplicate")
+    add_settings(group)
+    add_media_options(group)
     _add_output_options(parser)
     _add_work_options(parser)
 
@@ -125,6 +143,7 @@ def _add_input_options(parser: argparse.ArgumentParser) -> None:
         metavar="OLD",
         help="a corpus, or a file of --save-signatures; what is already there is dropped",
     )
+    add_kind(group)
 
 
 def _add_output_options(parser: argparse.ArgumentParser) -> None:
@@ -150,6 +169,7 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="signatures of what stays (and of OLD), for --against next time: NAME.lookalike",
     )
+    add_dropped(group)
     add_switch(group, "--json", "print the summary as JSON")
     add_switch(group, "--quiet", "no progress bars, no summary")
 
@@ -185,6 +205,11 @@ def _add_work_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run the job, write what was asked for, print the summary."""
+    kind = media_kind(options)
+    if kind is not None:
+        run_on_media(options, kind)
+        return
+    refuse_media_options(options)
     check_settings(options)
     if options.engine[0] == "spark":
         run_on_spark(options)

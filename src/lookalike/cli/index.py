@@ -24,7 +24,9 @@ from lookalike.indexes import (
     SliceIndex,
     open_index,
 )
+from lookalike.indexes.files import named_scan
 from lookalike.shown import counted, shown
+from lookalike.signatures import load_hex
 from lookalike.storage import check_replaceable
 
 
@@ -61,12 +63,18 @@ kinds:
 The index holds the signatures, and ids and signer where the input has them, so that
 `lookalike search` takes texts and answers with ids. It is mapped, not read, when it is opened.
 
+hashes of other tools:
+  a .txt with a hash in hexadecimal on each line, or a .csv or .tsv with a column of them and one of
+  paths or ids, such as those of imagehash and PDQ. `lookalike search INDEX` then takes such a hash,
+  and --signatures such a file.
+
 exit status:
   0 done, 1 an error (nothing is half-written), 2 wrong usage, 130 interrupted
 
 examples:
   lookalike index corpus.lookalike -o index.lookalike
   lookalike index corpus.lookalike -o index.lookalike --slice-bits 16
+  lookalike index hashes.csv --column phash -o index.lookalike
   lookalike index signatures.npy -o index.lookalike --kind scan
   lookalike index corpus.lookalike -o index.lookalike --kind blocks --radius 3 --tables 10
   lookalike index corpus.lookalike -o index.lookalike --kind flips --header-bits 20
@@ -80,7 +88,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "signatures",
         type=Path,
         metavar="SIGNATURES",
-        help="a file of `lookalike sign`, .npy or .npz, or another index",
+        help="a file of `lookalike sign`, .npy or .npz, another index, or hashes in hexadecimal",
     )
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="FILE", help="such as index.lookalike"
@@ -106,6 +114,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_number(
         parser, "--header-bits", "upper bits that flips are looked up by (default: by the size)"
     )
+    parser.add_argument(
+        "--column",
+        metavar="NAME",
+        help="of hashes in hexadecimal, in a table with several (default: the only one)",
+    )
     add_threads(parser)
     add_switch(parser, "--json", "print the summary as JSON")
     add_switch(parser, "--quiet", "no summary")
@@ -122,7 +135,7 @@ def run(options: argparse.Namespace) -> None:
     check_folder(options.output)
     check_not_read("-o", options.output, [options.signatures])
     check_replaceable(options.output)
-    source = open_index(options.signatures)
+    source = _source(options)
     start = time.perf_counter()
     signatures, ids = source.living()
     index = kind.build(
@@ -149,7 +162,15 @@ def run(options: argparse.Namespace) -> None:
             f"  {summary['file_bytes']:,} bytes, {summary['seconds']:.2f} s"
         )
         if index.signer is None:
-            say("  signer and ids are not known: search it by signatures, not by texts")
+            unknown = "signer and ids are" if index.names is None else "the signer is"
+            say(f"  {unknown} not known: search it by signatures, not by texts")
+
+
+def _source(options: argparse.Namespace) -> Index:
+    """Return the signatures, as an index that only has them."""
+    if options.column is None:
+        return open_index(options.signatures)
+    return named_scan(*load_hex(options.signatures, column=options.column))
 
 
 def _how(index: Index) -> str:

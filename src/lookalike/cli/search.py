@@ -175,7 +175,7 @@ def run(options: argparse.Namespace) -> None:
         for number, (label, one) in enumerate(zip(queries.labels, found, strict=True)):
             if number in queries.empty:
                 label_shown = shown(repr(label), LONGEST_ID)
-                warn(f"{label_shown} has no words; there is nothing to look for")
+                warn(f"{label_shown} {queries.nothing}; there is nothing to look for")
                 one = _Answer([], True)
             show.query(label, one.found, one.exact, masked=number in queries.masked)
     if short:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.cli.command import add_switch
+from lookalike.cli.dedup_media import add_hash, add_kind, media_kind, refuse_media_options
 from lookalike.cli.options.arguments import (
     add_corpus_options,
     add_settings,
@@ -20,6 +21,7 @@ from lookalike.cli.options.arguments import (
     settings_of,
 )
 from lookalike.cli.options.pages import add_filters, filters_of
+from lookalike.cli.sign_images import sign_images
 from lookalike.cli.terminal.output import say, say_json, warn_left_out
 from lookalike.cli.terminal.progress import progress_bars
 from lookalike.compare.methods import METHODS, Method
@@ -56,6 +58,10 @@ output (-o):
   would all look alike.
   NAME.npy holds the signatures alone, uint8[n, bits // 8], a row for each document.
 
+images:
+  a folder of which more than half of the files are images is signed by what they show, in 64 or 256
+  --bits (default 64); ids are paths (docs/images.md).
+
 which method:
   minhash  Jaccard similarity of word {_MINHASH.ngram}-grams: finds copies and edited copies
   simhash  cosine of word {_SIMHASH.ngram}-grams, in {_SIMHASH.bits} bits: near-duplicates
@@ -70,6 +76,7 @@ examples:
   lookalike sign corpus.jsonl -o corpus.lookalike
   lookalike sign 'crawl/*.parquet' --text content --method topsig --fit -o crawl.lookalike
   lookalike sign more.jsonl --like crawl.lookalike -o more.lookalike
+  lookalike sign photos/ --bits 256 -o photos.lookalike
   lookalike sign docs/ --method simhash --bits 128 -o docs.npy
   lookalike sign new.jsonl --method simhash --bits 64 --bit-weights -o new.lookalike
 """
@@ -84,8 +91,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what is read")
     add_corpus_options(group)
     add_filters(group)
+    add_kind(group)
     group = parser.add_argument_group("how it is signed")
     add_settings(group, signs=True)
+    add_hash(group)
     group.add_argument(
         "--weights",
         choices=WEIGHT_KINDS,
@@ -123,6 +132,13 @@ def run(options: argparse.Namespace) -> None:
             f" is {options.output}; expected a name that ends in {' or '.join(SIGNATURE_SUFFIXES)}",
         )
     check_folder(options.output)
+    kind = media_kind(options)
+    if kind == "images":
+        sign_images(options)
+        return
+    if kind is not None:
+        raise ArgumentError(Said("input"), f" has {kind}, which are not signed here")
+    refuse_media_options(options)
     signer = _signer(options)
     if options.bit_weights:
         check_weighted(signer, options.output)

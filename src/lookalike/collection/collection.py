@@ -122,9 +122,10 @@ class Collection:
     ) -> Written:
         """Add documents, all of them or none; an id that is there already is an error.
 
-        Give texts to be signed, or signatures, or both. `BatchError` names every item that
-        cannot be written, and then none is; with `on_error="skip"` the others are written, and
-        `errors` of the result has those that were not.
+        Give texts to be signed, or signatures, or both. Where the signer is `la.ImageHash`, texts
+        are the paths of images, and so are queries, or bytes, or images of Pillow. `BatchError`
+        names every item that cannot be written, and then none is; with `on_error="skip"` the others
+        are written, and `errors` of the result has those that were not.
         """
         return self._write(ids, texts, signatures, metadata, on_error, replace=False)
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lookalike.checks import thread_count
 from lookalike.collection.versions import Versions
-from lookalike.errors import ArgumentError, Said
+from lookalike.errors import ArgumentError, DocumentError, Said
+from lookalike.images import ImageHash
+from lookalike.images.decode import is_one_image
 from lookalike.signatures import Signer, as_queries, signer_from_dict
 from lookalike.signatures.masking import Mask, as_mask, sign_masked
 from lookalike.signatures.signer import DocumentSigner
@@ -35,6 +38,11 @@ class Signing:
             self._signer = signer_from_dict(json.loads(description))
         return self._signer
 
+    def check_signs(self) -> None:
+        """Say so unless texts, or the paths of images, can be signed."""
+        if not isinstance(self.signer, ImageHash):
+            self.of_texts()
+
     def of_texts(self) -> DocumentSigner:
         """Return the signer, or say that it signs no texts."""
         signer = self.signer
@@ -44,6 +52,30 @@ class Signing:
                 f"{f', but {type(signer).__name__}' if signer else ''}: give signatures, not texts"
             )
         return signer
+
+    def sign_each(self, texts: list[str]) -> tuple[NDArray[np.uint8], dict[int, str]]:
+        """Return the signatures of texts that can be signed, and what is wrong with the others, by
+        place: images, whose paths these are, may be broken.
+        """
+        signer = self.signer
+        if not isinstance(signer, ImageHash):
+            return self.sign(texts), {}
+        found = list(signer.each(texts, threads=thread_count(None)))
+        wrong = {at: str(one) for at, one in enumerate(found) if isinstance(one, DocumentError)}
+        rows = [one.signatures[0] for one in found if not isinstance(one, DocumentError)]
+        return np.array(rows, np.uint8).reshape(len(rows), self._opened.bits // 8), wrong
+
+    def images(self, queries: object) -> NDArray[np.uint8] | None:
+        """Return the signatures of images, one or many, if the collection is one of images and that
+        is what these are: paths, bytes, or images of Pillow.
+        """
+        signer = self.signer
+        if not isinstance(signer, ImageHash) or isinstance(queries, np.ndarray):
+            return None
+        several: Sequence[Any] = [queries] if not isinstance(queries, Sequence) else queries
+        if is_one_image(queries):
+            several = [queries]
+        return signer.sign(several) if several and all(map(is_one_image, several)) else None
 
     def sign(self, texts: list[str]) -> NDArray[np.uint8]:
         """Return the signatures of texts."""
@@ -60,6 +92,8 @@ class Signing:
         """Return the signatures of texts, or the given ones."""
         if isinstance(queries, str):
             raise ArgumentError("queries are one str; expected a list of them, or use search()")
+        if (images := self.images(queries)) is not None:
+            return images
         if isinstance(queries, Sequence) and all(isinstance(query, str) for query in queries):
             return self.sign([str(query) for query in queries])
         return as_queries(queries, self._opened.bits)
@@ -72,6 +106,8 @@ class Signing:
         Texts choose for themselves with "auto", unless they are to be compared as a `whole`.
         """
         wanted: Mask = False if whole and mask == "auto" else as_mask(mask)
+        if wanted == "auto" and isinstance(self.signer, ImageHash):
+            wanted = False
         texts: list[str] | None = None
         if isinstance(queries, Sequence) and not isinstance(queries, str):
             texts = [one for one in queries if isinstance(one, str)]
@@ -92,10 +128,14 @@ class Signing:
 
     def one(self, query: str | ArrayLike) -> list[str] | NDArray[np.uint8]:
         """Return one query as one of many."""
+        if (images := self.images(query)) is not None:
+            return images
         return [query] if isinstance(query, str) else self.query(query)
 
     def query(self, query: str | ArrayLike) -> NDArray[np.uint8]:
         """Return the signature of one text, or the one that is given."""
+        if (images := self.images(query)) is not None:
+            query = images
         if isinstance(query, str):
             return self.sign([query])
         rows = as_queries(query, self._opened.bits)

@@ -81,14 +81,24 @@ class Batch:
         if contents is None and rows is None:
             raise ArgumentError("there are neither texts nor signatures; give one of them")
         if rows is None:
-            signing.of_texts()  # says so at once if texts cannot be signed
+            signing.check_signs()  # says so at once if texts cannot be signed
         items, errors = prepare_items(
             names, contents, described, need_text=rows is None, keep_text=keep_text, unique=unique
         )
         if errors and on_error == "raise":
             raise BatchError(errors, len(names))
         if rows is None:
-            rows = signing.sign([contents[at] for at in items.positions] if contents else [])
+            given = [contents[at] for at in items.positions] if contents else []
+            rows, wrong = signing.sign_each(given)
+            errors += [
+                ItemError(items.positions[place], items.ids[place], f"the image {reason}")
+                for place, reason in wrong.items()
+            ]
+            errors.sort(key=lambda error: error.position)
+            if wrong and on_error == "raise":
+                raise BatchError(errors, len(names))
+            if wrong:
+                items = items.only([at for at in range(len(items.ids)) if at not in wrong])
         else:
             rows = rows[items.positions]
         return cls(items, rows, errors, len(names), on_error == "skip")

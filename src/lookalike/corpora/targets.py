@@ -88,12 +88,17 @@ def check_target(corpus: Corpus, path: Target, *, annotated: bool, in_place: boo
 
 def check_outside(corpus: Corpus, path: Path) -> None:
     """Refuse a name in the folder that is read: whoever reads it again would find it there."""
-    if corpus.root is None:
+    check_outside_folder(corpus.root, path)
+
+
+def check_outside_folder(root: Path | None, path: Path) -> None:
+    """Refuse the same of a folder, if there is one."""
+    if root is None:
         return
-    folder = corpus.root.resolve()
+    folder = root.resolve()
     if folder in (path.parent.resolve() / path.name).parents:
         raise ArgumentError(
-            f"{path} lies in {corpus.root}, all of which is read, and the next run would read it, "
+            f"{path} lies in {root}, all of which is read, and the next run would read it, "
             "too; write to a place outside"
         )
 

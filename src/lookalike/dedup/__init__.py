@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 from lookalike.lazy import names_from
 
 if TYPE_CHECKING:
+    from lookalike.dedup.media.door import dedup_media
+    from lookalike.dedup.media.result import MediaCounts, MediaResult
     from lookalike.dedup.pairs.verify import VerifiedPairs
     from lookalike.dedup.progress import STEPS
     from lookalike.dedup.result import DedupCounts, DedupResult
@@ -29,10 +31,13 @@ __all__ = [
     "DedupCounts",
     "DedupResult",
     "DedupSettings",
+    "MediaCounts",
+    "MediaResult",
     "PairClusters",
     "VerifiedPairs",
     "cluster_pairs",
     "dedup",
+    "dedup_media",
 ]
 
 __getattr__ = names_from(
@@ -49,6 +54,8 @@ __getattr__ = names_from(
             "DedupSettings",
         ),
         "lookalike.dedup.pairs.verify": ("VerifiedPairs",),
+        "lookalike.dedup.media.door": ("dedup_media",),
+        "lookalike.dedup.media.result": ("MediaCounts", "MediaResult"),
     },
 )
 

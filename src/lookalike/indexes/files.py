@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,11 +28,12 @@ from lookalike.signatures.files import (
     signatures_in,
     weights_in,
 )
+from lookalike.signatures.hex_hashes import HEX_SUFFIXES, load_hex
 
 if TYPE_CHECKING:
     from lookalike.storage import Container
 
-__all__ = ["index_in", "load_index", "open_index", "open_with_weights"]
+__all__ = ["index_in", "load_index", "named_scan", "open_index", "open_with_weights"]
 
 _INDEXES: tuple[type[Index], ...] = (
     ScanIndex,
@@ -63,8 +65,8 @@ def load_index(path: str | os.PathLike[str], *, verify: bool = True) -> Index:
 
 
 def open_index(path: str | os.PathLike[str], *, verify: bool = True) -> Index:
-    """Open whatever file has signatures: a saved index, `la.save_signatures`', `np.save`'s or
-    `np.savez`'s.
+    """Open whatever file has signatures: a saved index, `la.save_signatures`', `np.save`'s,
+    `np.savez`'s, or a text (.txt, .hex, .csv, .tsv) with hashes in hexadecimal (`la.load_hex`).
 
     Signatures alone become a `ScanIndex`, which has nothing to build, with the signer and the names
     of the documents where the file has them. Files are verified as `load_index` does; those of
@@ -78,6 +80,9 @@ def open_index(path: str | os.PathLike[str], *, verify: bool = True) -> Index:
     if is_npz(path):
         rows, ids = read_npz(path)
         return ScanIndex(rows, ids=ids)
+    if path.suffix.lower() in HEX_SUFFIXES:
+        rows, names = load_hex(path)
+        return named_scan(rows, names)
     try:
         container = open_container(path, verify=verify)
     except FormatError as error:
@@ -90,6 +95,13 @@ def open_index(path: str | os.PathLike[str], *, verify: bool = True) -> Index:
     index = ScanIndex(saved.signatures)
     index._container = container
     index.signer, index.names = saved.signer, saved.ids
+    return index
+
+
+def named_scan(signatures: NDArray[np.uint8], names: Sequence[str] | None) -> ScanIndex:
+    """Return an index of signatures that nobody knows the signer of, with the names of theirs."""
+    index = ScanIndex(signatures)
+    index.names = names
     return index
 
 

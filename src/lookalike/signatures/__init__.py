@@ -5,6 +5,7 @@ from lookalike.signatures.bit_weights import quantize_weights, restore_weights
 from lookalike.signatures.distance import hamming
 from lookalike.signatures.estimates import estimated_radius, estimated_similarity
 from lookalike.signatures.files import SavedSignatures, load_signatures, save_signatures
+from lookalike.signatures.hex_hashes import load_hex, signatures_from_hex, signatures_to_hex
 from lookalike.signatures.kernels import Kernel, kernels
 from lookalike.signatures.minhash import BBitMinHash, MinHash
 from lookalike.signatures.projection import Projection
@@ -29,10 +30,13 @@ __all__ = [
     "estimated_similarity",
     "hamming",
     "kernels",
+    "load_hex",
     "load_signatures",
     "load_signer",
     "quantize_weights",
     "restore_weights",
     "save_signatures",
+    "signatures_from_hex",
+    "signatures_to_hex",
     "signer_from_dict",
 ]

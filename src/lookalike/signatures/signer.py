@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
 
 import numpy as np
@@ -36,6 +37,12 @@ __all__ = ["Signer", "load_signer", "signer_contents", "signer_from_dict", "sign
 SIGNER_VERSION = 1
 """Grows when the same text would get other bits."""
 
+_LATER = {
+    "ImageHash": "lookalike.images",
+    "AudioHash": "lookalike.recordings.audio_hash",
+}
+"""Signers that are imported when one is asked for."""
+
 _PREFIX = "signer."
 """Of the names of arrays that a signer has learnt."""
 
@@ -46,6 +53,8 @@ class Signer(ABC):
     """
 
     _signers: ClassVar[dict[str, type[Signer]]] = {}
+    _seeded: ClassVar[bool] = True
+    """Whether random numbers are behind its bits."""
 
     def __init_subclass__(cls) -> None:
         Signer._signers[cls.__name__] = cls
@@ -63,12 +72,8 @@ class Signer(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all there is to the signer in plain values; `from_dict` is its inverse."""
-        return {
-            "signer": type(self).__name__,
-            "version": SIGNER_VERSION,
-            **self.settings(),
-            "seed": self.seed,
-        }
+        described = {"signer": type(self).__name__, "version": SIGNER_VERSION, **self.settings()}
+        return {**described, "seed": self.seed} if self._seeded else described
 
     @classmethod
     def from_dict(cls, description: dict[str, Any]) -> Self:
@@ -130,7 +135,8 @@ class Signer(ABC):
 
     def __repr__(self) -> str:
         shown = {**self.settings(), **vars(self)}
-        arguments = ", ".join(f"{name}={shown[name]!r}" for name in [*self.settings(), "seed"])
+        names = [*self.settings(), *(["seed"] if self._seeded else [])]
+        arguments = ", ".join(f"{name}={shown[name]!r}" for name in names)
         return f"{type(self).__name__}({arguments})"
 
 
@@ -212,7 +218,9 @@ class WeightedSigner(DocumentSigner):
 def signer_from_dict(description: dict[str, Any]) -> Signer:
     """Return the signer that `Signer.to_dict` described."""
     settings = dict(instance("description", description, dict, "what Signer.to_dict returned"))
-    name = one_of("signer", settings.pop("signer", None), sorted(Signer._signers))
+    name = one_of("signer", settings.pop("signer", None), sorted({*Signer._signers, *_LATER}))
+    if name in _LATER:
+        import_module(_LATER[name])
     version = settings.pop("version", None)
     if version != SIGNER_VERSION:
         raise FormatError(

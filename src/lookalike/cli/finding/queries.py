@@ -7,11 +7,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from string import hexdigits
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike.cli.finding.image_queries import are_images, image_queries
 from lookalike.cli.options.arguments import corpus_of
 from lookalike.cli.options.flips import no_weights
 from lookalike.cli.options.pages import filters_of
@@ -20,10 +22,12 @@ from lookalike.corpora import Problems
 from lookalike.corpora.columns import columns_for, find_columns, id_strings, text_strings
 from lookalike.corpora.filters import filtered
 from lookalike.errors import ArgumentError, Said, SignatureError
+from lookalike.images import ImageHash
 from lookalike.indexes import Index
 from lookalike.indexes.files import open_with_weights
 from lookalike.shown import shown
 from lookalike.signatures.bit_weights import BitWeightSigner
+from lookalike.signatures.hex_hashes import signatures_from_hex
 from lookalike.signatures.masking import Mask, sign_masked
 from lookalike.signatures.signer import DocumentSigner
 
@@ -58,6 +62,8 @@ class Queries:
 
     weights: NDArray[Any] | None = None
     """Behind the bits, where they were asked for."""
+    nothing: str = "has no words"
+    """What is said of those that are empty."""
 
 
 def take_files(options: argparse.Namespace) -> None:
@@ -66,7 +72,7 @@ def take_files(options: argparse.Namespace) -> None:
     Nobody looks for the words of a file's name; who does may send them through standard input.
     """
     files = [query for query in options.queries if _is_file(query)]
-    if not files:
+    if not files or are_images(options.queries):
         options.queries = [sys.stdin.read() if one == "-" else one for one in options.queries]
         return
     if len(options.queries) > 1 or options.file is not None or options.signatures is not None:
@@ -100,7 +106,21 @@ def queries_of(
     if options.signatures is not None:
         yield from _signature_queries(options.signatures, index, weighted)
         return
+    if index.signer is None and _are_hashes(options.queries, index.bits):
+        yield Queries(options.queries, signatures_from_hex(options.queries))
+        return
+    if isinstance(index.signer, ImageHash):
+        for paths, signatures, empty in image_queries(options, index.signer, AT_A_TIME):
+            yield Queries(paths, signatures, empty=empty, nothing="is of one colour, or nearly")
+        return
     signer = text_signer(index, options.index)
+    if are_images(options.queries):
+        raise ArgumentError(
+            Said("queries"),
+            f" {options.queries[0]} is an image, and {options.index} was signed by ",
+            signer.said(),
+            "; expected texts",
+        )
     if weighted and not isinstance(signer, BitWeightSigner):
         raise ArgumentError(
             f"{options.index} was signed by ",
@@ -128,6 +148,14 @@ def queries_of(
             yield _signed(labels[part], texts[part], signer, mask, options.threads, weighted)
         row += len(texts)
     warn_left_out(problems.bad + problems.left_out_count, problems.examples)
+
+
+def _are_hashes(queries: Sequence[str], bits: int) -> bool:
+    """Return whether what was typed are signatures in hexadecimal, all of it."""
+    digits = bits // 4
+    return bool(queries) and all(
+        len(query) == digits and set(query) <= set(hexdigits) for query in queries
+    )
 
 
 def _signature_queries(path: Path, index: Index, weighted: bool) -> Iterator[Queries]:

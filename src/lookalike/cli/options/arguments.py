@@ -115,6 +115,11 @@ def check_settings(options: argparse.Namespace) -> None:
     refuse_idle(vars(options), getattr(options, _TYPED, ()))
 
 
+def typed_settings(options: argparse.Namespace) -> list[str]:
+    """Return the settings that were typed, in the order of their names."""
+    return sorted(getattr(options, _TYPED, ()))
+
+
 class _Noted(argparse._StoreAction):
     """Keeps a value, and that it was typed."""
 

@@ -1,0 +1,1 @@
+"""Recordings: are snippets found, and what else is?"""

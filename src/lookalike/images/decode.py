@@ -1,0 +1,201 @@
+"""From a file, bytes or a Pillow image to few grey pixels: all that a hash needs of it."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.errors import DocumentError, LookalikeError
+from lookalike.images.formats import FORMATS
+from lookalike.lazy import LazyModule
+from lookalike.shown import brief, shown
+from lookalike.storage.plain_files import open_plain
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+__all__ = ["TURNS", "Decoded", "ImageSource", "decoded", "is_one_image", "opened", "orientation"]
+
+ImageSource: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | Image"
+"""An image: the path of a file, what is in one, or one of Pillow."""
+
+pillow = LazyModule("PIL.Image", "reading images", extra="images")
+
+_ORIENTATION = 0x0112
+"""The number by which EXIF says how the camera was held."""
+
+TURNS = {
+    1: (False, False, False),
+    2: (False, False, True),
+    3: (False, True, True),
+    4: (False, True, False),
+    5: (True, False, False),
+    6: (True, False, True),
+    7: (True, True, True),
+    8: (True, True, False),
+}
+"""What makes an image upright, by that number: rows and columns change places, then rows are
+reversed, then columns.
+"""
+
+_LONGEST_REASON = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Decoded:
+    """An image made small: grey from 0 to 255, upright, with white behind what is transparent."""
+
+    grey: NDArray[np.uint8]
+    """Averages of blocks of pixels."""
+    rows: NDArray[np.int64]
+    """Where each row of blocks begins, in pixels, and where the last one ends."""
+    columns: NDArray[np.int64]
+    width: int
+    height: int
+    """Of the image itself."""
+    format: str = ""
+    """Such as JPEG; empty for an image that is in no file."""
+
+    def turned(self, turn: int) -> Decoded:
+        """Return it turned and mirrored as `TURNS` has it."""
+        swap, upside_down, mirrored = TURNS[turn]
+        made = self
+        if swap:
+            made = Decoded(
+                self.grey.T, self.columns, self.rows, self.height, self.width, self.format
+            )
+        if upside_down:
+            made = replace(made, grey=made.grey[::-1], rows=_reversed(made.rows))
+        if mirrored:
+            made = replace(made, grey=made.grey[:, ::-1], columns=_reversed(made.columns))
+        return made
+
+
+def _reversed(edges: NDArray[np.int64]) -> NDArray[np.int64]:
+    mirrored: NDArray[np.int64] = edges[-1] - edges[::-1]
+    return mirrored
+
+
+def is_one_image(value: object) -> bool:
+    """Return whether this is one image, and not several."""
+    if isinstance(value, str | os.PathLike | bytes | bytearray | memoryview):
+        return True
+    return hasattr(value, "getexif") and hasattr(value, "reduce")
+
+
+def decoded(source: ImageSource, least: int) -> Decoded:
+    """Return an image in grey, of at least `least` blocks each way where it has as many pixels, and
+    fewer than twice as many, but for images that are hardly larger.
+
+    JPEG is decoded at an eighth, a quarter or half of its size where that is enough, and without
+    colours. Of several frames, the first. `DocumentError` for whatever cannot be decoded: Pillow's
+    own limits, that against decompression bombs among them, are kept.
+    """
+    with opened(source) as image:
+        width, height = image.size
+        if image.format == "JPEG" and image is not source:
+            image.draft("L", (least, least))
+        turn = orientation(image)
+        shrunk = image.size  # or JPEG has fewer pixels now
+        factors = tuple(max(1, size // least) for size in shrunk)
+        grey = _grey(image, cast("tuple[int, int]", factors))
+        columns, rows = (
+            np.minimum(np.arange(0, size + factor, factor), size)
+            for size, factor in zip(shrunk, factors, strict=True)
+        )
+        found = Decoded(np.asarray(grey), rows, columns, width, height, image.format or "")
+    return found.turned(turn)
+
+
+@contextmanager
+def opened(source: ImageSource) -> Iterator[Image]:
+    """Yield an image of Pillow, not yet decoded; what goes wrong with it is a `DocumentError`."""
+    try:
+        if isinstance(source, str | os.PathLike):
+            with open_plain(source) as file, _open(file) as image:
+                yield image
+        elif isinstance(source, bytes | bytearray | memoryview):
+            with _open(io.BytesIO(source)) as image:
+                yield image
+        elif isinstance(source, pillow.Image):
+            yield source
+        else:
+            raise DocumentError(
+                f"{brief(source)} of type {type(source).__name__} is no image; expected a path, "
+                "the bytes of a file, or an image of Pillow"
+            )
+    except LookalikeError:
+        raise
+    except Exception as error:  # a hostile file may make a decoder raise whatever it likes
+        raise DocumentError(_reason(error)) from error
+
+
+def _open(file: Any) -> Any:
+    pillow.init()  # or some formats are not known yet
+    return pillow.open(file, formats=[name for name in FORMATS if name in pillow.OPEN])
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, pillow.DecompressionBombError):
+        return (
+            f"has too many pixels ({shown(error, _LONGEST_REASON)}); if it can be trusted, raise "
+            "PIL.Image.MAX_IMAGE_PIXELS"
+        )
+    if isinstance(error, pillow.UnidentifiedImageError):
+        return f"is no image in a format that is known ({', '.join(FORMATS)})"
+    if isinstance(error, OSError) and error.strerror:
+        return f"cannot be read ({error.strerror})"
+    said = shown(str(error) or type(error).__name__, _LONGEST_REASON)
+    return f"cannot be decoded ({said})"
+
+
+def orientation(image: Image) -> int:
+    """Return the number of EXIF's orientation: 1 unless the image has another that is one."""
+    try:
+        turn = image.getexif().get(_ORIENTATION, 1)
+    except Exception:  # what is said about an image may be broken where the image is not
+        return 1
+    return turn if isinstance(turn, int) and turn in TURNS else 1
+
+
+def _grey(image: Image, factors: tuple[int, int]) -> Image:
+    """Return averages of blocks of pixels, in grey."""
+    if image.mode.startswith(("I", "F")):
+        return _from_numbers(image).reduce(factors)
+    if image.mode in ("1", "L") and "transparency" not in image.info:
+        return image.convert("L").reduce(factors)
+    if image.mode == "LAB":
+        return image.getchannel("L").reduce(factors)
+    if image.has_transparency_data:
+        # Reducing weighs colours by how opaque they are.
+        small = image.convert("RGBA").reduce(factors)
+        white = pillow.new("RGBA", small.size, "white")
+        white.alpha_composite(small)
+        return cast("Image", white.convert("L"))
+    if image.mode != "RGB":
+        image = image.convert("RGB")
+    return image.reduce(factors).convert("L")
+
+
+def _from_numbers(image: Image) -> Image:
+    """Return an image of numbers as one of bytes: of 16 bits the upper 8, of others what lies
+    between the least and the largest, spread evenly.
+    """
+    values = np.asarray(image)
+    if image.mode.startswith("I;16"):
+        return cast("Image", pillow.fromarray((values >> 8).astype(np.uint8)))
+    numbers = np.nan_to_num(values.astype(np.float64), posinf=0, neginf=0)
+    if image.mode == "I" and numbers.min() >= 0 and 255 < numbers.max() <= 65535:
+        return cast("Image", pillow.fromarray((values >> 8).astype(np.uint8)))
+    low, high = float(numbers.min()), float(numbers.max())
+    if image.mode == "I" and low >= 0 and high <= 255:
+        return cast("Image", pillow.fromarray(values.astype(np.uint8)))
+    spread = (numbers - low) * (255 / (high - low) if high > low else 0)
+    return cast("Image", pillow.fromarray(spread.astype(np.uint8)))

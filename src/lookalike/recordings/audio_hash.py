@@ -1,0 +1,160 @@
+"""AudioHash: the words of a recording, of which a snippet has some at the same distances."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from typing import Any, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lookalike.checks import as_array, file_path, one_of, thread_count, whole_number
+from lookalike.errors import ArgumentError, DocumentError, FileError
+from lookalike.recordings import bands, chromaprint
+from lookalike.recordings.decode import FASTEST, Sound, check_installed, decode, one_channel
+from lookalike.shown import brief
+from lookalike.signatures import Signer
+
+__all__ = ["KINDS", "AudioHash", "Fingerprint", "Recording"]
+
+KINDS = ("bands", "chromaprint")
+
+Recording = str | os.PathLike[str] | bytes | tuple[ArrayLike, SupportsIndex]
+
+
+@dataclass(frozen=True, eq=False)
+class Fingerprint:
+    """The words of a recording."""
+
+    words: NDArray[np.uint32]
+    offsets: NDArray[np.int64]
+    """Milliseconds from the beginning to where each word begins, ascending."""
+    sound: Sound
+    """What is known of the recording."""
+
+    @property
+    def signatures(self) -> NDArray[np.uint8]:
+        """The words as signatures, `uint8[n, 4]`."""
+        return self.words.astype("<u4").view(np.uint8).reshape(-1, 4)
+
+
+class AudioHash(Signer):
+    """Words of 32 bits of a recording, with their places in it: signatures of its parts.
+
+    `kind` is "bands", whose words tell how the energies of 33 bands between 300 and 2000 Hz change
+    (one each 50 ms), or "chromaprint", those of AcoustID's program fpcalc (one each 124 ms), which
+    has to be installed. Silence has no words, nor what is shorter than one.
+
+    A recording is a path or the bytes of a file (WAV, FLAC, Ogg, MP3, AIFF, ...: what libsndfile
+    reads), or samples and their rate: `(float32[n] or float32[n, channels], 44100)`, full scale at
+    1, or whole numbers of 16 or 32 bits. Memory does not grow with the length of a file. Sums are
+    made in floating point: on another processor a bit whose two sides are equal but for rounding
+    may differ.
+    """
+
+    bits = 32
+    _seeded = False
+
+    def __init__(self, kind: str = "bands") -> None:
+        super().__init__(0)
+        self.kind = one_of("kind", kind, KINDS)
+
+    @property
+    def hop(self) -> float:
+        """Milliseconds from one word to the next."""
+        return bands.HOP if self.kind == "bands" else chromaprint.HOP
+
+    def sign(
+        self, recording: Recording, *, threads: SupportsIndex | None = None
+    ) -> NDArray[np.uint8]:
+        """Return the words of one recording as signatures, `uint8[n, 4]`. One thread reads it."""
+        thread_count(threads)
+        return self.fingerprint(recording).signatures
+
+    def sign_parts(
+        self, recording: Recording, *, threads: SupportsIndex | None = None
+    ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """Return the words of one recording as signatures, and the millisecond each begins at: what
+        `PartIndex.add` and `search` take.
+        """
+        thread_count(threads)
+        found = self.fingerprint(recording)
+        return found.signatures, found.offsets
+
+    def fingerprint(self, recording: Recording) -> Fingerprint:
+        """Return the words of one recording with what is known of it.
+
+        A file that cannot be read is a `FileError`, samples that are none a `DocumentError`.
+        """
+        if isinstance(recording, tuple):
+            return self._of_samples(recording)
+        if isinstance(recording, bytes | bytearray | memoryview):
+            return self._decoded(bytes(recording), "the recording")
+        path = file_path("recording", recording)
+        return self._decoded(path, str(path))
+
+    def check_installed(self) -> None:
+        """Raise `MissingDependencyError` where files cannot be read, before there is work."""
+        check_installed()
+        if self.kind == "chromaprint":
+            chromaprint.find_program()
+
+    def maker(self, rate: int) -> bands.BandWords | chromaprint.ChromaprintWords:
+        """Return what takes in samples of that rate and gives words."""
+        if self.kind == "bands":
+            return bands.BandWords(rate)
+        return chromaprint.ChromaprintWords(rate)
+
+    def read(self, recording: os.PathLike[str] | str | bytes) -> Fingerprint:
+        """Return the same of a file; `DocumentError` says what is wrong with it, without a name."""
+        makers: list[bands.BandWords | chromaprint.ChromaprintWords] = []
+        with ExitStack() as stack:
+
+            def begin(rate: int) -> Callable[[Any], None]:
+                makers.append(stack.enter_context(closing(self.maker(rate))))
+                return makers[0].feed
+
+            sound = decode(recording, begin)
+            return Fingerprint(*makers[0].finish(), sound)
+
+    def _decoded(self, recording: os.PathLike[str] | bytes, name: str) -> Fingerprint:
+        self.check_installed()
+        try:
+            return self.read(recording)
+        except DocumentError as error:
+            raise FileError(f"{name} {error}") from error
+        except OSError as error:
+            raise FileError(f"{name} cannot be read: {error.strerror or error}") from error
+
+    def _of_samples(self, recording: tuple[Any, ...]) -> Fingerprint:
+        if len(recording) != 2:
+            raise ArgumentError(
+                f"recording is {brief(recording)}; expected a path, bytes, or (samples, rate)"
+            )
+        samples = as_array("recording", recording[0])
+        rate = whole_number("rate", recording[1], at_least=bands.LEAST_RATE, at_most=FASTEST)
+        if samples.ndim not in (1, 2) or samples.dtype.kind not in "fi" or 0 in samples.shape[1:]:
+            raise DocumentError(
+                f"samples are {samples.dtype} of shape {samples.shape}; expected float32 of shape "
+                "(samples,) or (samples, channels)"
+            )
+        full = 1.0 if samples.dtype.kind == "f" else float(np.iinfo(samples.dtype).max) + 1
+        columns = samples.reshape(len(samples), -1)
+        at_once = max(1, _TOGETHER // columns.shape[1])
+        with closing(self.maker(rate)) as words:
+            for start in range(0, len(columns), at_once):
+                piece = columns[start : start + at_once] / np.float32(full)
+                try:
+                    words.feed(one_channel(piece.astype(np.float32)))
+                except DocumentError as error:
+                    raise DocumentError(f"recording {error}") from error
+            channels = columns.shape[1]
+            sound = Sound(len(columns) / rate, rate, channels, "samples", lossless=True)
+            return Fingerprint(*words.finish(), sound)
+
+
+_TOGETHER = 1 << 18
+"""Samples, of all channels, that are looked at at a time."""

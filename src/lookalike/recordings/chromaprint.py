@@ -1,0 +1,80 @@
+"""Chromaprint's words, made by its own program, fpcalc.
+
+One of 32 bits for each 0.124 s, from the energies of the twelve notes of the scale in 2.6 s of
+sound. The program gets samples through a pipe: it never opens a file from elsewhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import subprocess
+from typing import BinaryIO, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.errors import DocumentError, MissingDependencyError
+
+__all__ = ["HOP", "ChromaprintWords", "find_program"]
+
+_STEP, _RATE = 1365, 11025
+"""Samples from one word to the next, of so many a second that Chromaprint resamples to."""
+HOP = 1000 * _STEP / _RATE
+"""Milliseconds from one word to the next."""
+_SILENT = 627964279
+"""The word of silence."""
+
+
+def find_program() -> str:
+    """Return where fpcalc is; raise `MissingDependencyError` where it is not."""
+    program = shutil.which("fpcalc")
+    if program is None:
+        raise MissingDependencyError(
+            "Chromaprint's words need its program fpcalc, which is not there; install it (Debian: "
+            "apt-get install libchromaprint-tools), or use kind 'bands', which needs nothing"
+        )
+    return program
+
+
+class ChromaprintWords:
+    """Takes in the samples of one recording, piece by piece, and gives its words."""
+
+    def __init__(self, rate: int) -> None:
+        raw = ["-format", "s16le", "-rate", str(rate), "-channels", "1"]
+        self._process = subprocess.Popen(
+            [find_program(), "-raw", "-json", "-length", "0", *raw, "-"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def feed(self, samples: NDArray[np.float32]) -> None:
+        """Take in the next samples, of one channel."""
+        whole = np.clip(np.rint(samples * 32767), -32768, 32767).astype("<i2")
+        try:
+            cast(BinaryIO, self._process.stdin).write(whole.tobytes())
+        except BrokenPipeError:
+            raise DocumentError("cannot be read by fpcalc") from None
+
+    def finish(self) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """Return the words, and at which millisecond each begins; silence has none."""
+        output = self._process.communicate()[0]
+        try:
+            values = json.loads(output)["fingerprint"] if output else []
+            words = np.array(values, np.uint32)
+        except (ValueError, KeyError, TypeError, OverflowError):
+            raise DocumentError("cannot be read by fpcalc") from None
+        offsets = np.rint(np.arange(len(words)) * HOP).astype(np.int64)
+        told = words != _SILENT
+        return words[told], offsets[told]
+
+    def close(self) -> None:
+        """End the program, unless it has."""
+        for stream in (self._process.stdin, self._process.stdout):
+            with contextlib.suppress(OSError):
+                cast(BinaryIO, stream).close()
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()

@@ -1,0 +1,149 @@
+"""Sound files, decoded by libsndfile piece by piece: samples of one channel, and what is known.
+
+A file is anybody's: nothing is allocated by what its header claims, and what it may cost is bounded
+by how long a recording may be.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.checks import optional_module
+from lookalike.errors import DocumentError
+from lookalike.lazy import LazyModule
+from lookalike.recordings.bands import LEAST_RATE
+from lookalike.shown import shown
+from lookalike.storage.plain_files import open_plain
+
+__all__ = [
+    "FASTEST",
+    "LONGEST",
+    "SUFFIXES",
+    "Sound",
+    "check_installed",
+    "decode",
+    "is_sound",
+    "one_channel",
+]
+
+_PURPOSE = "reading recordings"
+_soundfile = LazyModule("soundfile", _PURPOSE, extra="audio")
+
+LONGEST = 24 * 3600
+"""Seconds; what is longer is refused."""
+FASTEST = 768_000
+"""Samples a second."""
+_LOUDEST = 1e6
+"""Of a full scale of 1; what is beyond is no sound, and its squares would be lost."""
+_PIECE = 1 << 18
+"""Samples, of all channels, that are decoded at a time."""
+_REASON = 120
+
+SUFFIXES = frozenset(
+    ".wav .wave .flac .ogg .oga .opus .mp3 .mp2 .aif .aiff .aifc .au .snd .caf .w64 .rf64".split()
+)
+
+_BEGINNINGS = (b"fLaC", b"ID3", b"caff", b".snd", b"riff\x2e\x91\xcf\x11")
+_LOSSY = ("MPEG", "VORBIS", "OPUS", "ADPCM", "ULAW", "ALAW", "GSM", "G72", "DWVW", "VOX")
+
+
+@dataclass(frozen=True)
+class Sound:
+    """What is known of a sound file."""
+
+    seconds: float
+    rate: int
+    """Samples a second of each channel."""
+    channels: int
+    format: str
+    """Such as "FLAC"."""
+    lossless: bool
+
+
+def check_installed() -> None:
+    """Raise `MissingDependencyError` where sound files cannot be read, before there is work."""
+    optional_module("soundfile", _PURPOSE, extra="audio")
+
+
+def is_sound(head: bytes) -> bool:
+    """Return whether a file that begins with these bytes, 64 of them, is one of sound."""
+    if head.startswith(_BEGINNINGS):
+        return True
+    if head[:4] in (b"RIFF", b"RIFX", b"RF64"):
+        return head[8:12] == b"WAVE"
+    if head[:4] == b"FORM":
+        return head[8:12] in (b"AIFF", b"AIFC")
+    if head[:4] == b"OggS":
+        return any(codec in head for codec in (b"\x01vorbis", b"OpusHead", b"\x7fFLAC"))
+    return len(head) >= 4 and _is_mpeg_frame(head)
+
+
+def _is_mpeg_frame(head: bytes) -> bool:
+    """Return whether bytes are the header of a frame of MPEG audio, layer II or III."""
+    version, layer = head[1] >> 3 & 3, head[1] >> 1 & 3
+    bit_rate, rate = head[2] >> 4, head[2] >> 2 & 3
+    sync = head[0] == 0xFF and head[1] >> 5 == 7
+    return sync and version != 1 and layer in (1, 2) and bit_rate not in (0, 15) and rate != 3
+
+
+def decode(
+    recording: str | os.PathLike[str] | bytes, begin: Callable[[int], Callable[[Any], None]]
+) -> Sound:
+    """Decode a file, or the bytes of one: `begin` hears the rate, and returns what hears samples.
+
+    These are float32, full scale at 1, channels averaged. Raises `DocumentError` with what is wrong
+    with the file, or `OSError`.
+    """
+    opened = io.BytesIO(recording) if isinstance(recording, bytes) else open_plain(recording)
+    with opened:
+        if opened.seek(0, io.SEEK_END) == 0:
+            raise DocumentError("is empty")
+        opened.seek(0)  # of a file whose bytes nobody has read: so does its descriptor
+        source = opened if isinstance(recording, bytes) else opened.fileno()
+        try:
+            with closing(_soundfile.SoundFile(source, closefd=False)) as file:
+                return _decoded(file, begin)
+        except (RuntimeError, ValueError, TypeError) as error:
+            if isinstance(error, DocumentError):
+                raise
+            reason = getattr(error, "error_string", None) or str(error)
+            raise DocumentError(f"cannot be decoded ({shown(str(reason), _REASON)})") from error
+
+
+def _decoded(file: Any, begin: Callable[[int], Callable[[Any], None]]) -> Sound:
+    rate, channels = int(file.samplerate), int(file.channels)
+    if not LEAST_RATE <= rate <= FASTEST:
+        raise DocumentError(
+            f"has {rate:,} samples a second; expected from {LEAST_RATE:,} to {FASTEST:,}"
+        )
+    hear, count, at_a_time = begin(rate), 0, max(1, _PIECE // max(1, channels))
+    while len(samples := file.read(at_a_time, dtype="float32", always_2d=True)):
+        count += len(samples)
+        if count > LONGEST * rate:
+            raise DocumentError(f"is longer than {LONGEST // 3600} hours")
+        hear(one_channel(samples))
+    if count < file.frames:
+        raise DocumentError(
+            f"is cut off: {count / rate:,.1f} of {file.frames / rate:,.1f} seconds are there"
+        )
+    if count == 0:
+        raise DocumentError("has no samples")
+    lossless = not any(name in str(file.subtype) for name in _LOSSY)
+    return Sound(count / rate, rate, channels, str(file.format), lossless)
+
+
+def one_channel(samples: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the mean of all channels, or raise `DocumentError`: it is no sound."""
+    mixed = samples[:, 0] if samples.shape[1] == 1 else samples.mean(axis=1)
+    # A comparison with what is no number is false.
+    if not bool((np.abs(mixed) <= _LOUDEST).all()):
+        raise DocumentError("has samples that are no numbers, or beyond any sound")
+    return mixed

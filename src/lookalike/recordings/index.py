@@ -1,0 +1,193 @@
+"""RecordingIndex: recordings that are found by a snippet, with the place that it is from."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, SupportsFloat, SupportsIndex
+
+from lookalike.checks import callback, file_path, instance, share, thread_count, whole_number
+from lookalike.errors import ArgumentError, FormatError
+from lookalike.parts import PartIndex
+from lookalike.recordings.audio_hash import AudioHash, Fingerprint, Recording
+from lookalike.recordings.workers import Unreadable, read_recordings
+
+__all__ = ["Added", "RecordingIndex", "RecordingMatch"]
+
+_RADIUS = {"bands": 2, "chromaprint": 2}
+"""Bits in which a word may differ and still be taken for the same."""
+_LEAST_SCORE = {"bands": 0.08, "chromaprint": 0.2}
+"""Of the words of a snippet, at one place of a recording: fewer are chance."""
+_LEAST_VOTES = 8
+"""Words of a snippet: a short one has to have more than a few."""
+
+
+@dataclass(frozen=True)
+class RecordingMatch:
+    """A recording that has what was looked for, and where."""
+
+    recording: str | int
+    """What it was added as."""
+    offset: float
+    """The second of the recording at which what was looked for begins; below 0 if it begins before
+    the recording does.
+    """
+    score: float
+    """The share of its words that the recording has there, from 0 to 1."""
+    votes: int
+    """How many these are."""
+
+
+@dataclass(frozen=True)
+class Added:
+    """What became of a file: how many words it has, or why it has none."""
+
+    file: Path
+    words: int
+    """0 where it is silent, too short, or could not be read."""
+    reason: str | None = None
+    """What was wrong with it: then it is not in the index."""
+
+
+class RecordingIndex:
+    """Recordings, each known by a name, that are found by a snippet of a few seconds.
+
+    A `PartIndex` of the words that an `AudioHash` makes, with the settings that suit them. It holds
+    some 24 bytes for each word: with bands, 2 MB for an hour of sound.
+    """
+
+    def __init__(self, hash: AudioHash | None = None) -> None:
+        self.hash = AudioHash() if hash is None else _checked(hash)
+        self.parts = PartIndex(AudioHash.bits)
+        self.parts.signer = self.hash
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def __repr__(self) -> str:
+        return f"RecordingIndex({len(self)} recordings, {self.parts.part_count} words)"
+
+    def add(self, name: str | int, recording: Recording | Fingerprint) -> None:
+        """Add a recording, read here, or the words that this hash has made of it."""
+        self.parts.add(name, *self._words(recording))
+
+    def remove(self, name: str | int) -> None:
+        """Remove a recording."""
+        self.parts.remove(name)
+
+    def add_files(
+        self,
+        files: Iterable[str | os.PathLike[str]],
+        *,
+        folder: str | os.PathLike[str] | None = None,
+        threads: SupportsIndex | None = None,
+        progress: Callable[[str, float], None] | None = None,
+    ) -> list[Added]:
+        """Add files by their paths (in a folder, if one is named); say what became of each.
+
+        Decoding is done by so many processes; whatever is in a file, it can do no harm but to one
+        of them, and is named as not read. Nothing is added before all is read.
+        """
+        paths = [file_path("files", file) for file in _several(files)]
+        root = None if folder is None else file_path("folder", folder)
+        tell = callback("progress", progress)
+        added, names, words, offsets = [], [], [], []
+        found = read_recordings(paths, self.hash, threads=thread_count(threads))
+        for done, (path, one) in enumerate(zip(paths, found, strict=True), 1):
+            if isinstance(one, Unreadable):
+                added.append(Added(path, 0, one.reason))
+            else:
+                added.append(Added(path, len(one.words)))
+                names.append(_name(path, root))
+                words.append(one.signatures)
+                offsets.append(one.offsets)
+            if tell is not None:
+                tell("read", done / len(paths))
+        self.parts.add_many(names, words, offsets)
+        return added
+
+    def search(
+        self,
+        recording: Recording | Fingerprint,
+        *,
+        k: SupportsIndex = 5,
+        radius: SupportsIndex | None = None,
+        min_score: SupportsFloat | None = None,
+        threads: SupportsIndex | None = None,
+    ) -> list[RecordingMatch]:
+        """Return the k recordings that have most of the words of a snippet at one place, best
+        first.
+
+        Words may differ in `radius` bits. Recordings with less than `min_score` of the words are
+        left out; that chance reaches more is what docs/recordings.md measures. A snippet without
+        words (silence; less than 0.8 s) finds nothing.
+        """
+        words, offsets = self._words(recording)
+        least = share("min_score", _default(min_score, _LEAST_SCORE[self.hash.kind]))
+        bits = whole_number("radius", _default(radius, _RADIUS[self.hash.kind]), at_least=0)
+        most = whole_number("k", k, at_least=1)
+        if len(words) == 0:
+            return []
+        answer = self.parts.search(
+            words,
+            offsets,
+            radius=min(bits, AudioHash.bits),
+            tolerance=math.ceil(self.hash.hop),
+            k=most,
+            min_votes=max(min(_LEAST_VOTES, len(words)), int(least * len(words))),
+            threads=threads,
+        )
+        return [
+            RecordingMatch(one.item, one.offset / 1000, one.score, one.votes)
+            for one in answer
+            if one.score >= least
+        ]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to a file, whole or not at all; `RecordingIndex.load` opens it."""
+        self.parts.save(path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> RecordingIndex:
+        """Open a saved index, after its checksums have been compared."""
+        parts = PartIndex.load(path)
+        if not isinstance(parts.signer, AudioHash):
+            raise FormatError(
+                f"{path} holds parts that are no words of recordings; `lookalike audio index` "
+                "makes such a file"
+            )
+        index = cls(parts.signer)
+        index.parts = parts
+        return index
+
+    def _words(self, recording: Recording | Fingerprint) -> tuple[Any, Any]:
+        found = recording
+        if not isinstance(found, Fingerprint):
+            found = self.hash.fingerprint(found)
+        return found.signatures, found.offsets
+
+
+def _checked(hash: object) -> AudioHash:
+    return instance("hash", hash, AudioHash, "la.AudioHash()")
+
+
+def _default(value: Any, default: Any) -> Any:
+    return default if value is None else value
+
+
+def _several(files: Any) -> Iterator[Any]:
+    if isinstance(files, str | bytes | os.PathLike):
+        raise ArgumentError("files are a single path; expected a list of them")
+    try:
+        return iter(files)
+    except TypeError:
+        raise ArgumentError("files are no list; expected paths") from None
+
+
+def _name(path: Path, root: Path | None) -> str:
+    """Return what a file is called in the index: text, whatever bytes its name has."""
+    inside = path.relative_to(root) if root is not None and path.is_relative_to(root) else path
+    return os.fsencode(inside).decode("utf-8", "backslashreplace")
