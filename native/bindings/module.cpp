@@ -26,6 +26,7 @@ NB_MODULE(_core, module) {
     lookalike::bindings::bind_samples(module);
     lookalike::bindings::bind_given_hashes(module);
     lookalike::bindings::bind_clusters(module);
+    lookalike::bindings::bind_vectors(module);
 }
 
 extern "C" NB_EXPORT PyObject* PyInit__native();

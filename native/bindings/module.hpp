@@ -18,5 +18,6 @@ void bind_bands(nanobind::module_& module);
 void bind_samples(nanobind::module_& module);
 void bind_given_hashes(nanobind::module_& module);
 void bind_clusters(nanobind::module_& module);
+void bind_vectors(nanobind::module_& module);
 
 }  // namespace lookalike::bindings

@@ -117,6 +117,13 @@ if TYPE_CHECKING:
     )
     from lookalike.pages import PageLimits
     from lookalike.planning import Plan, plan
+    from lookalike.vectors import (
+        VectorIndex,
+        VectorMatches,
+        VectorNeighbors,
+        VectorPairs,
+        VectorTuning,
+    )
 
 __all__ = [
     "Answer",
@@ -181,6 +188,11 @@ __all__ = [
     "SliceIndex",
     "TopSig",
     "Tuning",
+    "VectorIndex",
+    "VectorMatches",
+    "VectorNeighbors",
+    "VectorPairs",
+    "VectorTuning",
     "Vocabulary",
     "WeightedMinHash",
     "Weights",
@@ -274,6 +286,13 @@ __getattr__ = names_from(
         ),
         "lookalike.pages": ("PageLimits",),
         "lookalike.planning": ("Plan", "plan"),
+        "lookalike.vectors": (
+            "VectorIndex",
+            "VectorMatches",
+            "VectorNeighbors",
+            "VectorPairs",
+            "VectorTuning",
+        ),
     },
 )
 

@@ -112,6 +112,8 @@ def index_in(container: Container) -> Index:
     kind = container.meta.get("index")
     if kind == "bands":
         raise FormatError(f"{container.path} holds a BandIndex; la.BandIndex.load opens it")
+    if kind == "vectors":
+        raise FormatError(f"{container.path} holds a VectorIndex; la.VectorIndex.load opens it")
     if not isinstance(kind, str) or kind not in _KINDS:
         raise FormatError(
             f"{container.path} holds an index of kind {kind!r}; this version knows {list(_KINDS)}"
