@@ -85,7 +85,14 @@ if TYPE_CHECKING:
         restore_collection,
     )
     from lookalike.compare.texts import Comparison, compare_texts
-    from lookalike.dedup import DedupResult, DedupSettings, PairClusters, cluster_pairs
+    from lookalike.dedup import (
+        DedupResult,
+        DedupSettings,
+        PairClusters,
+        VectorDedupResult,
+        cluster_pairs,
+        dedup_vectors,
+    )
     from lookalike.evaluation.tune import Tuning, tune
     from lookalike.features.links import Links
     from lookalike.gpu import GpuIndex
@@ -188,6 +195,7 @@ __all__ = [
     "SliceIndex",
     "TopSig",
     "Tuning",
+    "VectorDedupResult",
     "VectorIndex",
     "VectorMatches",
     "VectorNeighbors",
@@ -208,6 +216,7 @@ __all__ = [
     "cosine",
     "cosine_pairs",
     "dedup",
+    "dedup_vectors",
     "drop_collection",
     "estimated_radius",
     "estimated_similarity",
@@ -254,7 +263,14 @@ __getattr__ = names_from(
             "restore_collection",
         ),
         "lookalike.compare.texts": ("Comparison", "compare_texts"),
-        "lookalike.dedup": ("DedupResult", "DedupSettings", "PairClusters", "cluster_pairs"),
+        "lookalike.dedup": (
+            "DedupResult",
+            "DedupSettings",
+            "PairClusters",
+            "VectorDedupResult",
+            "cluster_pairs",
+            "dedup_vectors",
+        ),
         "lookalike.evaluation": ("Tuning", "tune"),
         "lookalike.features.links": ("Links",),
         "lookalike.gpu": ("GpuIndex",),

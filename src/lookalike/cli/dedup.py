@@ -15,6 +15,7 @@ from typing import Any
 
 from lookalike.cli.command import add_switch
 from lookalike.cli.dedup_spark import engine_of, run_on_spark
+from lookalike.cli.dedup_vectors import run_on_vectors
 from lookalike.cli.options.arguments import (
     add_corpus_options,
     add_settings,
@@ -99,6 +100,7 @@ examples:
   lookalike dedup letters.csv --ngram 1 --stop-words greetings.txt --stem english
   lookalike dedup corpus.jsonl --annotate -o annotated.jsonl --keep longest
   lookalike dedup today.jsonl --against yesterday.jsonl -o new.jsonl
+  lookalike dedup embeddings.parquet --vectors embedding --threshold 0.95 -o unique.parquet
   lookalike dedup today.jsonl --against seen.lookalike --save-signatures seen.lookalike -o new.jsonl
   lookalike dedup --engine spark=spark://HOST:7077 's3a://crawl/*.parquet' -o s3a://crawl-unique
 """
@@ -124,6 +126,12 @@ def _add_input_options(parser: argparse.ArgumentParser) -> None:
         "--against",
         metavar="OLD",
         help="a corpus, or a file of --save-signatures; what is already there is dropped",
+    )
+    group.add_argument(
+        "--vectors",
+        metavar="COLUMN",
+        help="compare rows by the cosine of the lists of numbers in this column of Parquet, 0.95 "
+        "or more unless --threshold says otherwise; texts are not looked at",
     )
 
 
@@ -185,6 +193,9 @@ def _add_work_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run the job, write what was asked for, print the summary."""
+    if options.vectors is not None:
+        run_on_vectors(options)
+        return
     check_settings(options)
     if options.engine[0] == "spark":
         run_on_spark(options)

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 from lookalike.lazy import names_from
 
 if TYPE_CHECKING:
+    from lookalike.dedup.embeddings.job import dedup_vectors
+    from lookalike.dedup.embeddings.result import VectorDedupCounts, VectorDedupResult
     from lookalike.dedup.pairs.verify import VerifiedPairs
     from lookalike.dedup.progress import STEPS
     from lookalike.dedup.result import DedupCounts, DedupResult
@@ -30,15 +32,20 @@ __all__ = [
     "DedupResult",
     "DedupSettings",
     "PairClusters",
+    "VectorDedupCounts",
+    "VectorDedupResult",
     "VerifiedPairs",
     "cluster_pairs",
     "dedup",
+    "dedup_vectors",
 ]
 
 __getattr__ = names_from(
     globals(),
     {
         "lookalike.dedup.survivors.pair_clusters": ("PairClusters", "cluster_pairs"),
+        "lookalike.dedup.embeddings.job": ("dedup_vectors",),
+        "lookalike.dedup.embeddings.result": ("VectorDedupCounts", "VectorDedupResult"),
         "lookalike.dedup.progress": ("STEPS",),
         "lookalike.dedup.result": ("DedupCounts", "DedupResult"),
         "lookalike.dedup.settings": (

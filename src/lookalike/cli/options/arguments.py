@@ -115,6 +115,11 @@ def check_settings(options: argparse.Namespace) -> None:
     refuse_idle(vars(options), getattr(options, _TYPED, ()))
 
 
+def typed(options: argparse.Namespace) -> set[str]:
+    """Return the settings that were typed, be it with their default."""
+    return set(getattr(options, _TYPED, ()))
+
+
 class _Noted(argparse._StoreAction):
     """Keeps a value, and that it was typed."""
 
