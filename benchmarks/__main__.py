@@ -53,6 +53,8 @@ from benchmarks.slices.cases import CASES as SLICES
 from benchmarks.slices.cases import run_slices
 from benchmarks.spark.cases import MLLIB_SIZE, SIZES, run_spark
 from benchmarks.spark.cases import NAME as SPARK
+from benchmarks.vectors.cases import CASES as VECTORS
+from benchmarks.vectors.cases import run_vectors
 from lookalike.checks import thread_count
 
 RESULTS = Path(__file__).parent / "results"
@@ -84,10 +86,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     deduped = selected_cases(options.only)
     pictured = [name for name in IMAGES if options.only in name]
     paged = [name for name in PAGES if options.only in name]
+    embedded = [name for name in VECTORS if options.only in name]
     with_import, with_memory = options.only in IMPORT, options.only in MEMORY
     if not (
         scans or signings or sliced or matched or planned or sampled or collections
-        or grouped or banded or masked or deduped or paged or pictured or with_import or with_memory
+        or grouped or banded or masked or deduped or paged or pictured or embedded or with_import
+        or with_memory
     ):  # fmt: skip
         print(f"no case has {options.only!r} in its name", file=sys.stderr)
         return 2
@@ -150,6 +154,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if pictured:
             results, verdicts = hash_images(pictured, quick=options.quick)
             write_json(options.output / "images.json", machine, results, verdicts)
+        if embedded:
+            results, verdicts = vectors(embedded, options.data, options.cache, quick=options.quick)
+            write_json(options.output / "vectors.json", machine, results, verdicts)
             gates += verdicts
     except WrongAnswerError as error:
         print(f"\n*** WRONG ANSWER *** {error}", file=sys.stderr)
@@ -210,6 +217,17 @@ def clusters(
     """Run the benchmark of groups around centres."""
     results: list[Result] = []
     for result in run_clusters(selected, folder, cache, part=QUICK_FRACTION if quick else 1):
+        print(f"\n{quality_table(result)}", flush=True)
+        results.append(result)
+    return results, finish(results, quick=quick, summary=False)
+
+
+def vectors(
+    selected: Sequence[str], folder: Path | None, cache: Path, *, quick: bool
+) -> tuple[list[Result], list[Verdict]]:
+    """Run the benchmark of vectors."""
+    results: list[Result] = []
+    for result in run_vectors(selected, folder, cache, part=QUICK_FRACTION if quick else 1):
         print(f"\n{quality_table(result)}", flush=True)
         results.append(result)
     return results, finish(results, quick=quick, summary=False)

@@ -48,6 +48,7 @@ class TopItems {
     }
 
     std::size_t size() const { return heap_.size(); }
+    const Item& worst() const { return heap_.front(); }  // of some
 
     // Nearest first. Leaves the heap empty.
     std::vector<Item> take_sorted() {

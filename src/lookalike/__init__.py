@@ -93,8 +93,10 @@ if TYPE_CHECKING:
         DedupSettings,
         MediaResult,
         PairClusters,
+        VectorDedupResult,
         cluster_pairs,
         dedup_media,
+        dedup_vectors,
     )
     from lookalike.evaluation.tune import Tuning, tune
     from lookalike.excerpts import (
@@ -140,6 +142,13 @@ if TYPE_CHECKING:
     from lookalike.planning import Plan, plan
     from lookalike.topics import DocumentCluster, DocumentClusters, cluster_documents
     from lookalike.recordings import AudioHash, Fingerprint, RecordingIndex, RecordingMatch
+    from lookalike.vectors import (
+        VectorIndex,
+        VectorMatches,
+        VectorNeighbors,
+        VectorPairs,
+        VectorTuning,
+    )
 
 __all__ = [
     "Answer",
@@ -219,6 +228,12 @@ __all__ = [
     "SliceIndex",
     "TopSig",
     "Tuning",
+    "VectorDedupResult",
+    "VectorIndex",
+    "VectorMatches",
+    "VectorNeighbors",
+    "VectorPairs",
+    "VectorTuning",
     "Vocabulary",
     "WeightedMinHash",
     "Weights",
@@ -236,6 +251,7 @@ __all__ = [
     "cosine_pairs",
     "dedup",
     "dedup_media",
+    "dedup_vectors",
     "drop_collection",
     "estimated_radius",
     "estimated_similarity",
@@ -293,8 +309,10 @@ __getattr__ = names_from(
             "DedupSettings",
             "MediaResult",
             "PairClusters",
+            "VectorDedupResult",
             "cluster_pairs",
             "dedup_media",
+            "dedup_vectors",
         ),
         "lookalike.evaluation": ("Tuning", "tune"),
         "lookalike.features.links": ("Links",),
@@ -340,6 +358,13 @@ __getattr__ = names_from(
         "lookalike.planning": ("Plan", "plan"),
         "lookalike.topics": ("DocumentCluster", "DocumentClusters", "cluster_documents"),
         "lookalike.recordings": ("AudioHash", "Fingerprint", "RecordingIndex", "RecordingMatch"),
+        "lookalike.vectors": (
+            "VectorIndex",
+            "VectorMatches",
+            "VectorNeighbors",
+            "VectorPairs",
+            "VectorTuning",
+        ),
     },
 )
 

@@ -761,3 +761,45 @@ class PassageQuery:
         self, documents: Documents, piece: int, gap: int, min_words: int, common: int
     ) -> None: ...
     def find(self, documents: Documents, threads: int) -> tuple[_Columns, int, int]: ...
+
+# Vectors
+
+class Vectors:
+    def __init__(
+        self,
+        first: NDArray[np.float32] | NDArray[np.uint16],
+        added: NDArray[np.float32] | NDArray[np.uint16],
+        ids: NDArray[np.int64] | None,
+    ) -> None: ...
+    def best_candidates(
+        self,
+        queries: NDArray[np.float32],
+        candidates: NDArray[np.int64],
+        threads: int,
+        ids: NDArray[np.int64],
+        cosines: NDArray[np.float64],
+    ) -> None: ...
+    def best_of_all(
+        self,
+        skip: NDArray[np.uint8] | None,
+        queries: NDArray[np.float32],
+        threads: int,
+        ids: NDArray[np.int64],
+        cosines: NDArray[np.float64],
+    ) -> None: ...
+    def at_least(
+        self,
+        skip: NDArray[np.uint8] | None,
+        queries: NDArray[np.float32],
+        least: float,
+        limit: int,
+        threads: int,
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]: ...
+    def cosines(
+        self,
+        queries: NDArray[np.float32],
+        numbers: NDArray[np.int64],
+        places: NDArray[np.int64],
+        threads: int,
+        cosines: NDArray[np.float64],
+    ) -> None: ...

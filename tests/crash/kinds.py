@@ -104,6 +104,33 @@ def _ask_parts(folder: Path) -> Any:
     return found
 
 
+# Vectors
+
+_VECTORS = np.random.default_rng(5).normal(size=(24, 3)).astype(np.float16)
+
+
+def _make_vectors(folder: Path) -> None:
+    index = la.VectorIndex(_VECTORS, _IDS, bits=16)
+    index.remove(_IDS[:2])
+    index.add(_VECTORS[:1])
+    index.tune(2, 0.5)
+    index.save(_path(folder))
+
+
+def _ask_vectors(folder: Path) -> Any:
+    """Save them again before anything else is read, so that damage cannot be passed on."""
+    la.VectorIndex.load(_path(folder), verify=False).save(folder / "again")
+    found: list[Any] = []
+    for path in (_path(folder), folder / "again"):
+        index = la.VectorIndex.load(path)
+        near = index.search(_VECTORS, 5, candidates=8, probe=1)
+        rows, ids = index.living()
+        exact = index.search(_VECTORS, 5, exact=True)
+        found.append((near.ids.tolist(), exact.ids.tolist(), exact.similarities.tolist()))
+        found.append((rows.tolist(), ids.tolist(), index.next_id, repr(index.tunings)))
+    return found
+
+
 # Signatures and signers
 
 
@@ -397,6 +424,7 @@ KINDS = {
     "shards": Kind(_make_shards, _ask_shards, ("one.lookalike", "two.lookalike")),
     "bands": Kind(_make_bands, _ask_bands),
     "parts": Kind(_make_parts, _ask_parts),
+    "vectors": Kind(_make_vectors, _ask_vectors),
     "shards in one file": Kind(_make_sharded, _ask_index),
     "runs": Kind(_make_runs, _ask_runs),
     "cache": Kind(_make_collection, _ask_cache, ("cache/*",), _cache_used),

@@ -26,7 +26,7 @@ Call = tuple[Callable[..., Any], dict[str, Any]]
 OTHERS = {
     *("Answer", "Collection", "Document", "ItemError", "Match", "Pair", "Report", "Work"),
     *("Written", "drop_collection", "list_collections", "open_collection", "restore_collection"),
-    *("DedupResult", "DedupSettings", "dedup"),
+    *("DedupResult", "DedupSettings", "dedup", "VectorDedupResult", "dedup_vectors"),
     *("DocumentCluster", "DocumentClusters", "cluster_documents"),
 }
 """What tests/collection, tests/dedup and tests/topics have bad input for."""
@@ -36,6 +36,7 @@ ANSWERS = {
     *("Clusters", "Matches", "Measurement", "ProbeTuning"),
     *("Neighbors", "PairClusters", "Pairs", "Plan", "SavedSignatures", "Tuning"),
     *part_cases.ANSWERS,
+    *("VectorMatches", "VectorNeighbors", "VectorPairs", "VectorTuning"),
 }
 """Made by the package and not by callers; only their methods are called."""
 
@@ -44,7 +45,7 @@ INTERNAL = {
     *("Explanation.of_scan", "KeyMatches.kept", "ProbeTuning.of", "ProbeTuning.restored"),
     *("FlipTuning.of", "FlipTuning.restored", "SliceIndex.search_settings", "SliceIndex.top"),
     *("SignatureFile.reader", "from_container", "sources", "with_features"),
-    *("batch_source", "from_settings"),
+    *("batch_source", "from_settings", "VectorTuning.restored"),
 }
 """For other modules, which have checked the arguments; a bare name is that method of any class."""
 
@@ -91,6 +92,33 @@ def _bands(texts: list[str]) -> la.BandIndex:
 
 def _combined(kinds: Any, weights: Any) -> la.Combined:
     return la.Combined(*(kinds if isinstance(kinds, list) else [kinds]), weights=weights)
+
+
+def _vectors(
+    folder: Path, rows: NDArray[np.float32], queries: NDArray[np.float32]
+) -> dict[str, Call]:
+    """Return calls of an index of vectors; those that change it have one of their own."""
+    index = la.VectorIndex(rows, bits=16)
+    index.save(folder / "vectors")
+    new = {"vectors": queries, "ids": [100, 101, 102, 103, 104]}
+
+    def fresh() -> la.VectorIndex:
+        return la.VectorIndex(rows, bits=16)
+
+    return {
+        "VectorIndex": (la.VectorIndex, {"vectors": rows, "ids": list(range(60)), "bits": 16}),
+        "VectorIndex.add": (lambda **given: fresh().add(**given), new),
+        "VectorIndex.compact": (index.compact, {}),
+        "VectorIndex.from_bytes": (la.VectorIndex.from_bytes, {"data": index.to_bytes()}),
+        "VectorIndex.load": (la.VectorIndex.load, {"path": folder / "vectors"}),
+        "VectorIndex.pairs": (index.pairs, {"similarity": 0.5}),
+        "VectorIndex.remove": (lambda **given: fresh().remove(**given), {"ids": [3, 4]}),
+        "VectorIndex.save": (index.save, {"path": folder / "saved vectors"}),
+        "VectorIndex.search": (index.search, {"vectors": queries, "k": 3}),
+        "VectorIndex.tune": (index.tune, {"k": 2, "queries": queries}),
+        "VectorIndex.vectors": (index.vectors, {"ids": [3]}),
+        "VectorIndex.within": (index.within, {"vectors": queries, "similarity": 0.5}),
+    }
 
 
 def on_fake_card(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -330,6 +358,7 @@ def calls(folder: Path) -> dict[str, Call]:
         ),
         "tune": (la.tune, {"signatures": rows, "k": 2, "sample": 2}),
     }
+    everything |= _vectors(folder, weights, asked)
     for name in ("nearest_hit_rate", "recall_by_distance"):
         both = {"found_distances": found.distances, "true_distances": found.distances}
         everything[name] = getattr(evaluation, name), both

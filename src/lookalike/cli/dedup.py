@@ -23,6 +23,7 @@ from lookalike.cli.dedup_media import (
     run_on_media,
 )
 from lookalike.cli.dedup_spark import engine_of, run_on_spark
+from lookalike.cli.dedup_vectors import run_on_vectors
 from lookalike.cli.options.arguments import (
     add_corpus_options,
     add_settings,
@@ -114,6 +115,7 @@ examples:
   lookalike dedup letters.csv --ngram 1 --stop-words greetings.txt --stem english
   lookalike dedup corpus.jsonl --annotate -o annotated.jsonl --keep longest
   lookalike dedup today.jsonl --against yesterday.jsonl -o new.jsonl
+  lookalike dedup embeddings.parquet --vectors embedding --threshold 0.95 -o unique.parquet
   lookalike dedup today.jsonl --against seen.lookalike --save-signatures seen.lookalike -o new.jsonl
   lookalike dedup photos/ --report photos.html --dropped copies.csv
   lookalike dedup --engine spark=spark://HOST:7077 's3a://crawl/*.parquet' -o s3a://crawl-unique
@@ -144,6 +146,12 @@ def _add_input_options(parser: argparse.ArgumentParser) -> None:
         help="a corpus, or a file of --save-signatures; what is already there is dropped",
     )
     add_kind(group)
+    group.add_argument(
+        "--vectors",
+        metavar="COLUMN",
+        help="compare rows by the cosine of the lists of numbers in this column of Parquet, 0.95 "
+        "or more unless --threshold says otherwise; texts are not looked at",
+    )
 
 
 def _add_output_options(parser: argparse.ArgumentParser) -> None:
@@ -210,6 +218,9 @@ def run(options: argparse.Namespace) -> None:
         run_on_media(options, kind)
         return
     refuse_media_options(options)
+    if options.vectors is not None:
+        run_on_vectors(options)
+        return
     check_settings(options)
     if options.engine[0] == "spark":
         run_on_spark(options)

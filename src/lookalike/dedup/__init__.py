@@ -15,6 +15,8 @@ from lookalike.lazy import names_from
 if TYPE_CHECKING:
     from lookalike.dedup.media.door import dedup_media
     from lookalike.dedup.media.result import MediaCounts, MediaResult
+    from lookalike.dedup.embeddings.job import dedup_vectors
+    from lookalike.dedup.embeddings.result import VectorDedupCounts, VectorDedupResult
     from lookalike.dedup.pairs.verify import VerifiedPairs
     from lookalike.dedup.progress import STEPS
     from lookalike.dedup.result import DedupCounts, DedupResult
@@ -34,16 +36,21 @@ __all__ = [
     "MediaCounts",
     "MediaResult",
     "PairClusters",
+    "VectorDedupCounts",
+    "VectorDedupResult",
     "VerifiedPairs",
     "cluster_pairs",
     "dedup",
     "dedup_media",
+    "dedup_vectors",
 ]
 
 __getattr__ = names_from(
     globals(),
     {
         "lookalike.dedup.survivors.pair_clusters": ("PairClusters", "cluster_pairs"),
+        "lookalike.dedup.embeddings.job": ("dedup_vectors",),
+        "lookalike.dedup.embeddings.result": ("VectorDedupCounts", "VectorDedupResult"),
         "lookalike.dedup.progress": ("STEPS",),
         "lookalike.dedup.result": ("DedupCounts", "DedupResult"),
         "lookalike.dedup.settings": (

@@ -126,6 +126,8 @@ def index_in(container: Container) -> Index:
         raise FormatError(f"{container.path} holds a BandIndex; la.BandIndex.load opens it")
     if kind == "parts":
         raise FormatError(f"{container.path} holds a PartIndex; la.PartIndex.load opens it")
+    if kind == "vectors":
+        raise FormatError(f"{container.path} holds a VectorIndex; la.VectorIndex.load opens it")
     if not isinstance(kind, str) or kind not in _KINDS:
         raise FormatError(
             f"{container.path} holds an index of kind {kind!r}; this version knows {list(_KINDS)}"

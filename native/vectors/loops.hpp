@@ -1,0 +1,33 @@
+// The inner loops over vectors, written once in plain C++ and compiled once per instruction set;
+// the one that goes with the selected distance kernels runs. All give the same numbers: the lanes
+// that sums are made in, and the order in which these are added, are fixed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace lookalike::vectors {
+
+// A product of two floats is exact in a double, and so large or small a float as there is has a
+// square that a double can hold.
+struct Products {
+    double both;     // a times b
+    double squares;  // b times b
+};
+
+struct Loops {
+    Products (*products)(const float* a, const float* b, std::size_t dimensions);
+
+    // The same where b has halves: IEEE 754 numbers of 16 bits, all of them finite.
+    Products (*products_of_halves)(const float* a, const std::uint16_t* b, std::size_t dimensions);
+
+    // Halves as floats, which hold each of them.
+    void (*widen)(const std::uint16_t* halves, std::size_t count, float* floats);
+
+    // How many of the numbers are at least so large.
+    std::size_t (*count_at_least)(const float* numbers, std::size_t count, float least);
+};
+
+const Loops& loops();
+
+}  // namespace lookalike::vectors

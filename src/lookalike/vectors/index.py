@@ -1,0 +1,379 @@
+"""VectorIndex: neighbours of vectors by their cosine."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import asdict, replace
+from typing import Any, SupportsFloat, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lookalike.checks import (
+    as_array,
+    flag,
+    neighbor_count,
+    seed_number,
+    share,
+    thread_count,
+    whole_number,
+)
+from lookalike.errors import ArgumentError, CorruptIndexError
+from lookalike.indexes import ClusterIndex
+from lookalike.indexes.among import Among, Chosen
+from lookalike.indexes.base import DEFAULT_LIMIT
+from lookalike.indexes.rows import as_ids, check_ids
+from lookalike.signatures import Projection
+from lookalike.vectors.answers import VectorMatches, VectorNeighbors, VectorPairs
+from lookalike.vectors.given import as_cosine, as_vectors, in_single_precision, in_type_of
+from lookalike.vectors.lasting import Lasting
+from lookalike.vectors.saved import KIND
+from lookalike.vectors.search import (
+    Parts,
+    all_compared,
+    all_pairs,
+    among_candidates,
+    everything_near,
+    near_by_signatures,
+    pairs_by_signatures,
+)
+from lookalike.vectors.store import Store
+from lookalike.vectors.tune import tuned
+from lookalike.vectors.tuning import SAMPLE, VectorTuning, effort_for, usual_effort
+
+__all__ = ["VectorIndex"]
+
+_BITS = 512
+
+
+class VectorIndex(Lasting):
+    """Vectors, and which of them are nearest to a query by the angle between them.
+
+    `vectors`: rows of float32 or float16, held in that type and, if they are in C order, where they
+    are; other numbers become float32. Or a column of lists of pyarrow. Signatures of `bits` bits,
+    the signs of random projections drawn with the `seed`, are put into groups (`la.ClusterIndex`,
+    of which `clusters` is one). A search takes candidates by the Hamming distance of signatures,
+    and orders them by the true cosine of the vectors, in double precision.
+
+    A zero vector has the cosine 0 with all. Infinite values and NaN are refused. Answers, and the
+    index itself, are the same for any number of threads; searches may run in many at once, also
+    while vectors come and go.
+    """
+
+    def __init__(
+        self,
+        vectors: Any,
+        ids: ArrayLike | None = None,
+        *,
+        bits: SupportsIndex = _BITS,
+        clusters: SupportsIndex | None = None,
+        seed: SupportsIndex = 0,
+        threads: SupportsIndex | None = None,
+    ) -> None:
+        rows, workers = as_vectors(vectors), thread_count(threads)
+        drawn = seed_number(seed)
+        own = None if ids is None else check_ids(ids, len(rows))[0]
+        self.signer = Projection(bits, rows.shape[1], drawn)
+        """What makes the signatures."""
+        signatures = ClusterIndex(
+            self._signatures(rows, workers), clusters, seed=drawn, threads=workers
+        )
+        self._parts = Parts(signatures, Store(rows, rows[:0], own))
+        self._own_ids = own is not None
+        self._next_id = len(rows) if own is None else int(own.max(initial=-1)) + 1
+        self._tunings: tuple[VectorTuning, ...] = ()
+        self._writing = threading.Lock()
+
+    def _signatures(self, rows: NDArray[Any], threads: int) -> NDArray[np.uint8]:
+        """Sign rows some at a time: halves are copied as floats."""
+        step = 1 << 16
+        parts = [
+            self.signer.sign(in_single_precision(rows[start : start + step]), threads=threads)
+            for start in range(0, len(rows), step)
+        ]
+        return np.concatenate([np.empty((0, self.signer.bits // 8), np.uint8), *parts])
+
+    # What there is
+
+    @property
+    def dimensions(self) -> int:
+        """How many numbers a vector has."""
+        return self.signer.dimensions
+
+    @property
+    def bits(self) -> int:
+        """How many bits each signature has."""
+        return self.signer.bits
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type that vectors are held in: float32 or float16."""
+        return self._parts.store.dtype
+
+    @property
+    def clusters(self) -> int:
+        """How many groups of signatures there are."""
+        return self._parts.signatures.clusters
+
+    @property
+    def own_ids(self) -> bool:
+        """Whether ids are the caller's, and not positions."""
+        return self._own_ids
+
+    @property
+    def next_id(self) -> int:
+        """The number that the next vector without an id gets."""
+        return self._next_id
+
+    @property
+    def tunings(self) -> tuple[VectorTuning, ...]:
+        """What was found out about effort and recall, the latest last."""
+        return self._tunings
+
+    def __len__(self) -> int:
+        return len(self._parts.signatures)
+
+    def __repr__(self) -> str:
+        return (
+            f"VectorIndex({len(self)} vectors of {self.dimensions} dimensions, {self.dtype}, "
+            f"{self.bits} bits)"
+        )
+
+    def living(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """Return copies of all vectors that have not been removed, and their ids."""
+        self._verify_rest()
+        store = self._parts.store
+        return store.rows(store.places), store.ids_of(store.places).copy()
+
+    def vectors(self, ids: ArrayLike) -> NDArray[Any]:
+        """Return copies of the vectors with these ids; raises if one is not there."""
+        wanted = as_ids(np.atleast_1d(as_array("ids", ids)))
+        self._verify_rest()
+        store = self._parts.store
+        found = store.find(wanted)
+        if (found < 0).any():
+            raise ArgumentError(f"the id {wanted[found < 0][0]} is not in the index")
+        return store.rows(found)
+
+    @property
+    def memory_bytes(self) -> int:
+        """How many bytes vectors and signatures take, in memory or mapped from a file."""
+        store = self._parts.store
+        extra = (store.ids, store.removed)
+        return (
+            store.first.nbytes
+            + store.added.nbytes
+            + sum(array.nbytes for array in extra if array is not None)
+            + self._parts.signatures.memory_bytes
+        )
+
+    def stats(self) -> dict[str, Any]:
+        """Return what there is to know about the index, in plain values."""
+        inner = self._parts.signatures.stats()
+        usual = usual_effort(10, self.clusters)
+        file = self._container.path if self._container and self._container.is_file else None
+        return {
+            "index": KIND,
+            "vectors": len(self),
+            "dimensions": self.dimensions,
+            "dtype": str(self.dtype),
+            "bits": self.bits,
+            "clusters": self.clusters,
+            "candidates": usual.candidates,
+            "probe": usual.probe,
+            "removed": len(self._parts.store) - len(self),
+            "added": inner["added"],
+            "seed": self.signer.seed,
+            "tunings": [asdict(tuning) for tuning in self._tunings],
+            "memory_bytes": self.memory_bytes,
+            "file": None if file is None else str(file),
+        }
+
+    # Searching
+
+    def search(
+        self,
+        vectors: Any,
+        k: SupportsIndex,
+        *,
+        candidates: SupportsIndex | None = None,
+        probe: SupportsIndex | None = None,
+        recall: SupportsFloat | None = None,
+        exact: bool = False,
+        explain: bool = False,
+        among: Among | None = None,
+        threads: SupportsIndex | None = None,
+    ) -> VectorNeighbors:
+        """Return the k most similar vectors of each query with their cosines, ties by id.
+
+        Of the `probe` groups whose centres are nearest, the `candidates` with the nearest
+        signatures are compared; unless told, every sixth group, 16 candidates for each neighbour,
+        and 256 at least. Or as many as give the `recall` by `tune`, which has to be called before.
+
+        `exact` of the result is True if every vector that may be found was compared with each
+        query: with `exact=True`, or where there are no more of them than candidates. `explain=True`
+        says what was read. `among`: only these ids are searched, or those whose place in a mask,
+        True or False for each id from 0 to `next_id`, is True.
+        """
+        queries = self._queries(vectors)
+        wanted = neighbor_count(k, len(queries), len(self))
+        effort = effort_for(candidates, probe, recall, wanted, self.clusters, self._tunings)
+        every, tell = flag("exact", exact), flag("explain", explain)
+        workers, parts = thread_count(threads), self._parts
+        places = self._among(parts.store, among)
+        store = parts.store
+        searched = len(parts.signatures) if places is None else len(places)
+        if every or searched <= effort.candidates:
+            found = all_compared(
+                store, store.places if places is None else places, queries, wanted, workers
+            )
+        else:
+            found = among_candidates(parts, self.signer, queries, wanted, effort, places, workers)
+        return found if tell else replace(found, explanation=None)
+
+    def within(
+        self,
+        vectors: Any,
+        similarity: SupportsFloat,
+        *,
+        recall: SupportsFloat | None = None,
+        limit: SupportsIndex = DEFAULT_LIMIT,
+        among: Among | None = None,
+        threads: SupportsIndex | None = None,
+    ) -> VectorMatches:
+        """Return every vector whose cosine with a query is `similarity` or more.
+
+        Exact: each is compared with each query. With `recall`, quicker where the similarity is
+        high: only those are compared whose signatures are so near that one at the similarity has at
+        least that chance to be among them, which is a chance over seeds. More than `limit` matches
+        in all raise `ResultTooLargeError`. `among` as for `search`.
+        """
+        queries, least = self._queries(vectors), as_cosine(similarity)
+        most, workers = whole_number("limit", limit, at_least=0), thread_count(threads)
+        chance = None if recall is None else share("recall", recall)
+        parts = self._parts
+        places = self._among(parts.store, among)
+        if chance is None or chance == 1:
+            store = parts.store
+            living = store.places if places is None else places
+            return everything_near(store, living, queries, least, most, workers)
+        return near_by_signatures(parts, self.signer, queries, least, chance, places, most, workers)
+
+    def pairs(
+        self,
+        similarity: SupportsFloat,
+        *,
+        recall: SupportsFloat | None = None,
+        limit: SupportsIndex = DEFAULT_LIMIT,
+        threads: SupportsIndex | None = None,
+    ) -> VectorPairs:
+        """Return every pair of vectors whose cosine is `similarity` or more, each once.
+
+        Exact, by comparing each with each; with `recall` as `within`. More than `limit` pairs raise
+        `ResultTooLargeError`.
+        """
+        least, workers = as_cosine(similarity), thread_count(threads)
+        most = whole_number("limit", limit, at_least=0)
+        chance = None if recall is None else share("recall", recall)
+        self._verify_rest()
+        if chance is None or chance == 1:
+            return all_pairs(self._parts.store, least, most, workers)
+        return pairs_by_signatures(self._parts, self.signer, least, chance, most, workers)
+
+    def tune(
+        self,
+        k: SupportsIndex = 10,
+        recall: SupportsFloat = 0.95,
+        queries: Any = None,
+        *,
+        sample: SupportsIndex = SAMPLE,
+        threads: SupportsIndex | None = None,
+    ) -> VectorTuning:
+        """Find out how many candidates, of how many groups, find a share `recall` of the k nearest.
+
+        `queries` are tried, or the first `sample` of them; without any, so many vectors of the
+        index itself, each looking for others. Every vector is compared with each of them. From then
+        on, and when the index was saved and loaded, `search` does as was found when it is asked for
+        the same recall, or less, of as many neighbours, or fewer.
+        """
+        wanted, target = whole_number("k", k, at_least=1), share("recall", recall)
+        most, workers = whole_number("sample", sample, at_least=1), thread_count(threads)
+        asked = None if queries is None else self._queries(queries)[:most]
+        self._verify_rest()
+        tuning = tuned(self._parts, self.signer, wanted, target, asked, most, workers)
+        with self._writing:
+            others = [each for each in self._tunings if (each.k, each.target) != (wanted, target)]
+            self._tunings = (*others, tuning)
+        return tuning
+
+    def _queries(self, vectors: Any) -> NDArray[np.float32]:
+        return in_single_precision(as_vectors(vectors, dimensions=self.dimensions))
+
+    def _among(self, store: Store, among: Among | None) -> NDArray[np.int64] | None:
+        return None if among is None else store.chosen(Chosen.of(among, self.next_id))
+
+    # Changing
+
+    def add(
+        self,
+        vectors: Any,
+        ids: ArrayLike | None = None,
+        *,
+        threads: SupportsIndex | None = None,
+    ) -> NDArray[np.int64]:
+        """Add vectors and return their ids: the given ones, or the next free numbers.
+
+        They are held in the type that the index has; what float16 cannot hold is refused.
+        """
+        rows = in_type_of(as_vectors(vectors, dimensions=self.dimensions), self.dtype)
+        given = None if ids is None else check_ids(ids, len(rows))[0]
+        workers = thread_count(threads)
+        self._verify_rest()
+        signatures = self._signatures(rows, workers)
+        with self._writing:
+            parts = self._parts
+            if given is not None:
+                parts.store.refuse_known(given)
+                new = given
+            elif self._next_id + len(rows) > 2**63:
+                raise ArgumentError(
+                    f"the largest id so far is {self._next_id - 1}, and int64 ends at 2**63 - 1; "
+                    "give the new vectors ids of your own"
+                )
+            else:
+                new = np.arange(self._next_id, self._next_id + len(rows), dtype=np.int64)
+            self._own_ids = self._own_ids or given is not None
+            if len(rows):
+                parts.store = parts.store.with_rows(rows, new, parts.signatures.next_id)
+                parts.signatures.add(signatures, threads=workers)
+                self._next_id = max(self._next_id, int(new.max()) + 1)
+        return new
+
+    def remove(self, ids: ArrayLike) -> None:
+        """Take vectors out, by id; raises if one is not there, and then removes none.
+
+        They are only marked; `compact` frees their place.
+        """
+        wanted = np.unique(as_ids(np.atleast_1d(as_array("ids", ids))))
+        with self._writing:
+            parts = self._parts
+            places = parts.store.places_of_all(wanted)
+            if len(places):
+                parts.signatures.remove(places)
+                parts.store = parts.store.without(places)
+
+    def compact(self, *, threads: SupportsIndex | None = None) -> None:
+        """Put everything into new groups, and free the places of removed vectors."""
+        workers = thread_count(threads)
+        self._verify_rest()
+        with self._writing:
+            parts = self._parts
+            inner, places = parts.signatures, parts.store.places
+            rows = inner.living()[0]
+            if len(rows) != len(places):
+                raise CorruptIndexError(
+                    "signatures and vectors of the index do not fit; rebuild it"
+                )
+            self._parts = Parts(
+                ClusterIndex(rows, seed=inner.seed, threads=workers), parts.store.compacted()
+            )

@@ -1,0 +1,196 @@
+"""Rows de-duplicated by the cosine of their vectors, beside an oracle that compares all."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import lookalike as la
+from lookalike.cli import main
+from lookalike.dedup import dedup_vectors
+from support.vector_oracle import cosines
+
+
+def some_rows(seed: int, count: int, dtype: str) -> Any:
+    """Return vectors of which many are equal, nearly so, multiples of others, or zero."""
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(max(1, count // 4), 6))
+    rows = centres[rng.integers(0, len(centres), count)] * rng.choice([1, 1, 2, 0], (count, 1))
+    rows += rng.normal(size=rows.shape) * rng.choice([0, 0.05, 0.3], (count, 1))
+    return rows.astype(dtype)
+
+
+def table_of(rows: Any, **columns: Any) -> pa.Table:
+    kind = pa.list_(pa.from_numpy_dtype(rows.dtype))
+    return pa.table({"vector": pa.array(list(rows), kind), **columns})
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**16),
+    count=st.integers(0, 40),
+    dtype=st.sampled_from(["f2", "f4", "f8"]),
+    threshold=st.sampled_from([0.5, 0.9, 0.99]),
+    keep=st.sampled_from(["first", "last", "max:score", "min:score"]),
+    threads=st.integers(1, 2),
+    exact=st.booleans(),
+)
+def test_what_goes_is_like_what_stays(
+    seed: int, count: int, dtype: str, threshold: float, keep: str, threads: int, exact: bool
+) -> None:
+    rows = some_rows(seed, count, dtype)
+    scores = np.random.default_rng(seed).integers(0, 5, count)
+    table = table_of(rows, score=pa.array(scores, mask=scores == 0))
+    result = dedup_vectors(
+        table, "vector", threshold=threshold, keep=keep, threads=threads, exact=exact
+    )
+    held = rows.astype("f2" if dtype == "f2" else "f4")
+    truth = cosines(held, held)
+    zero = ~held.any(axis=1)
+    # Who comes first stays, unless one that stays already is like it.
+    rank = {
+        "first": np.arange(count),
+        "last": -np.arange(count),
+        "max:score": np.where(scores == 0, 9, -scores),
+        "min:score": np.where(scores == 0, 9, scores),
+    }[keep]
+    stays: list[int] = []
+    for row in sorted(range(count), key=lambda one: (rank[one], one)):
+        # A multiple of a row is as alike as an equal one, but for rounding.
+        if zero[row] or not any(truth[row, other] >= threshold - 1e-12 for other in stays):
+            stays.append(row)
+    kept = np.flatnonzero(result.keep).tolist()
+    if exact:
+        assert kept == sorted(stays)
+    assert result.keep[zero].all()
+    for row in np.flatnonzero(~result.keep).tolist():
+        other = result.duplicate_of[row]
+        assert result.keep[other]
+        assert result.similarity[row] == pytest.approx(truth[row, other], abs=1e-12)
+        assert result.similarity[row] >= threshold
+        assert result.clusters[row] == result.clusters[other]
+    assert result.counts.kept == len(kept)
+    assert (
+        result.counts.kept + result.counts.exact_duplicates + result.counts.near_duplicates == count
+    )
+
+
+def test_pairs_and_components_and_none() -> None:
+    angles = np.array([0, 0.2, 0.4, 2.0, 2.0])
+    rows = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype("f4")
+    table = table_of(rows, id=pa.array(list("abcde")))
+    least = float(np.cos(0.25))
+    star = dedup_vectors(table, "vector", threshold=least, exact=True)
+    assert star.keep.tolist() == [True, False, True, True, False]
+    assert (star.counts.near_duplicates, star.counts.exact_duplicates) == (1, 1)
+    assert [star.id(row) for row in (0, 4)] == ["a", "e"]
+    assert star.pairs.left.tolist() == [0, 1]
+    chain = dedup_vectors(table, "vector", threshold=least, exact=True, cluster="components")
+    assert chain.keep.tolist() == [True, False, False, True, False]
+    assert chain.counts.below_threshold == 1
+    assert chain.similarity[2] == pytest.approx(np.cos(0.4), abs=1e-6)
+    none = dedup_vectors(table, "vector", threshold=least, exact=True, keep="none")
+    assert not none.keep.any()
+
+
+def test_rows_without_a_vector_stay_and_bad_ones_are_named() -> None:
+    vectors = [[1.0, 0.0], None, [1.0, 0.0], None, [0.0, 0.0], [0.0, 0.0]]
+    result = dedup_vectors(pa.table({"embedding": vectors}))  # the column is a guess
+    assert result.keep.tolist() == [True, True, False, True, True, True]
+    assert result.counts.without_vector == 2
+    assert result.column == "embedding"
+    with pytest.raises(la.DocumentError, match="vector 3 has a value that is infinite or not"):
+        dedup_vectors(pa.table({"v": [[1.0], None, [2.0], [float("nan")]]}), "v")
+    with pytest.raises(la.DocumentError, match="vector 2 has 2 dimensions, and vector 1 has 1"):
+        dedup_vectors(pa.table({"v": [None, [2.0], [1.0, 2.0]]}), "v")
+    with pytest.raises(
+        la.DocumentError, match="the column 'v' is of type .*string.*; expected lists"
+    ):
+        dedup_vectors(pa.table({"v": ["a"]}), "v")
+    with pytest.raises(la.ArgumentError, match=r"say which one has the vectors with column="):
+        dedup_vectors(pa.table({"v": [[1.0]]}))
+    with pytest.raises(la.ArgumentError, match="has no column 'w' for the vectors"):
+        dedup_vectors(pa.table({"v": [[1.0]]}), "w")
+    with pytest.raises(la.ArgumentError, match="keep is 'longest', which goes by texts"):
+        dedup_vectors(pa.table({"v": [[1.0]]}), "v", keep="longest")
+
+
+def test_widths_that_differ_between_batches(tmp_path: Path) -> None:
+    for name, row in (("a", [1.0, 2.0]), ("b", [1.0])):
+        pq.write_table(pa.table({"v": [row]}), tmp_path / f"{name}.parquet")
+    with pytest.raises(la.DocumentError, match="vector 1 has 1 dimensions, and the first has 2"):
+        dedup_vectors(tmp_path / "*.parquet", "v")
+
+
+@pytest.fixture
+def parquet(tmp_path: Path) -> Path:
+    rows = some_rows(1, 60, "f4")
+    fixed = pa.FixedSizeListArray.from_arrays(pa.array(rows.reshape(-1)), 6)
+    table = pa.table(
+        {"name": [f"n{row}" for row in range(60)], "embedding": fixed, "other": range(60)}
+    )
+    pq.write_table(table, tmp_path / "rows.parquet", row_group_size=7)
+    return tmp_path / "rows.parquet"
+
+
+def test_the_command_writes_rows_as_they_were(
+    parquet: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, pairs = tmp_path / "out.parquet", tmp_path / "pairs.csv"
+    options = ["--vectors", "embedding", "--threshold", "0.9", "--exact", "--id", "name"]
+    status = main(
+        ["dedup", str(parquet), *options, "-o", str(out), "--pairs", str(pairs), "--json"]
+    )
+    assert status == 0
+    said = json.loads(capsys.readouterr().out)
+    whole, left = pq.read_table(parquet), pq.read_table(out)
+    result = la.dedup_vectors(parquet, "embedding", threshold=0.9, exact=True)
+    assert left.schema.equals(whole.schema)
+    assert left.equals(whole.filter(pa.array(result.keep)))
+    assert 0 < said["counts"]["kept"] == len(left) < 60
+    assert said["settings"] == {"vectors": "embedding", "threshold": 0.9, "recall": 1.0}
+    assert set(said["seconds"]) == {"read", "index", "pairs", "cluster", "write"}
+    assert len(pairs.read_text().splitlines()) == said["counts"]["verified_pairs"] + 1
+
+    annotated = tmp_path / "all.parquet"
+    assert main(["dedup", str(parquet), *options, "--annotate", "-o", str(annotated)]) == 0
+    assert "cosine of 0.9" in capsys.readouterr().out
+    table = pq.read_table(annotated)
+    assert table.num_rows == 60
+    gone = table.filter(pa.array(~result.keep))
+    assert gone["duplicate_of"].null_count == 0
+    assert min(gone["similarity"].to_pylist()) >= 0.9
+    assert gone["duplicate_of"].to_pylist()[0].startswith("n")
+
+    assert main(["dedup", str(parquet), *options, "--in-place", "--quiet"]) == 0
+    assert pq.read_table(parquet).equals(left)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--ngram", "2"], "--ngram does nothing with --vectors; leave it out"),
+        (["--method", "simhash"], "--method does nothing with --vectors; leave it out"),
+        (["--no-verify"], "--no-verify does nothing with --vectors"),
+        (["--text", "name"], "--text does nothing with --vectors: it is for texts"),
+        (["--report", "x.html"], "--report does nothing with --vectors: it shows texts"),
+        (["--min-words", "3"], "--min-words does nothing with --vectors"),
+        (["--engine", "spark"], "--vectors goes with the local job alone"),
+        (["--keep", "longest"], "--keep is 'longest', which goes by texts"),
+        (["--threshold", "2"], "--threshold is 2.0; expected a number above 0 and at most 1"),
+        (["--annotate"], "--annotate needs a file to write to"),
+    ],
+)
+def test_options_that_say_nothing_of_vectors(
+    parquet: Path, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["dedup", str(parquet), "--vectors", "embedding", *options]) == 2
+    assert message in capsys.readouterr().err
