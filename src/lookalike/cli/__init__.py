@@ -26,7 +26,7 @@ __all__ = ["COMMANDS", "command_line", "main"]
 
 COMMANDS = (
     "dedup", "compare", "sign", "index", "search", "match", "pairs", "collection", "plan", "demo",
-    "evaluate", "kernels", "bench", "completion",
+    "evaluate", "kernels", "bench", "completion", "serve",
 )  # fmt: skip
 
 

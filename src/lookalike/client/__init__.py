@@ -1,0 +1,1 @@
+"""A collection of a service, used as one here."""
