@@ -19,9 +19,12 @@ from page.conftest import HOSTILE, NAME, Serve, texts
 OpenPage = Callable[..., Any]
 VIEWS = ("Search", "Groups", "Map", "Health", "Upload")
 READY = {
-    "Search": "#text", "Groups": "button:has-text('Show groups')", "Map": ".atlas circle", "Health": ".chart",
+    "Search": "#text",
+    "Groups": "button:has-text('Show groups')",
+    "Map": ".atlas circle",
+    "Health": ".chart",
     "Upload": "#file",
-}  # fmt: skip
+}
 
 
 @pytest.fixture
