@@ -35,7 +35,7 @@ _FOLDER = "LOOKALIKE_RUN_FOLDER"
 _METRICS = "PROMETHEUS_MULTIPROC_DIR"
 _PARENT = "LOOKALIKE_RUN_PARENT"
 _LOOK = 0.5
-_OPTIONS: dict[str, Any] = {
+OPTIONS: dict[str, Any] = {  # of uvicorn
     "log_config": None,
     "access_log": False,
     "http": BoundedProtocol,
@@ -98,7 +98,7 @@ def _serve_alone(
         log.say("warning", "not served", reason=reason)
     service = Service(settings, open_library(place), folder, log)
     app = make_app(service)
-    server = _Server(uvicorn.Config(app, **_OPTIONS), ready)
+    server = _Server(uvicorn.Config(app, **OPTIONS), ready)
     try:
         server.run(sockets=[listener])
     finally:
@@ -121,7 +121,7 @@ def _serve_by_several(
     try:
         uvicorn.run(
             "lookalike.service.running:worker", factory=True, workers=settings.workers,
-            fd=listener.fileno(), **_OPTIONS,
+            fd=listener.fileno(), **OPTIONS,
         )  # fmt: skip
     finally:
         log.close()

@@ -45,7 +45,7 @@ def _text(docs: Collection, side: SideBody, longest: int) -> str:
     if side.id is not None:
         document = docs.get(side.id)
         if document is None:
-            raise no_document(side.id)
+            raise no_document(side.id, docs.name)
         text = document.text
         if text is None:
             raise Problem(

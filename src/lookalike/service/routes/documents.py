@@ -23,7 +23,6 @@ from lookalike.service.shapes import (
     WriteBody,
 )
 from lookalike.service.values import document_value, signature_rows
-from lookalike.shown import brief
 
 documents = Routes("documents")
 
@@ -133,7 +132,7 @@ async def get_document(ask: Ask, name: Name, id: DocumentId) -> Any:
     """Return a document."""
     document = await ask.service.use(name, lambda docs: docs.get(id))
     if document is None:
-        raise no_document(id)
+        raise no_document(id, name)
     return document_value(document)
 
 
@@ -147,12 +146,11 @@ async def delete_document(ask: Ask, name: Name, id: DocumentId) -> Any:
     return {"deleted": written.deleted, "version": written.version}
 
 
-def no_document(id: str) -> Problem:
+def no_document(id: str, name: str) -> Problem:
     """Return the answer for a document that is not there."""
     return Problem(
-        404, "not_found", f"there is no document {brief(id)} in this collection",
-        kind="NotFoundError",
-    )  # fmt: skip
+        404, "not_found", f"there is no document {id[:80]!r} in {name!r}", kind="NotFoundError"
+    )
 
 
 def check_count(what: str, count: int, most: int) -> None:
