@@ -69,6 +69,7 @@ from lookalike.signatures import (
 )
 
 if TYPE_CHECKING:
+    from lookalike.client import RemoteCollection, connect
     from lookalike.collection import (
         Answer,
         Collection,
@@ -169,6 +170,7 @@ __all__ = [
     "PrefixIndex",
     "ProbeTuning",
     "Projection",
+    "RemoteCollection",
     "Report",
     "ResultTooLargeError",
     "SavedSignatures",
@@ -191,6 +193,7 @@ __all__ = [
     "cluster",
     "cluster_pairs",
     "compare_texts",
+    "connect",
     "containment",
     "containment_pairs",
     "cosine",
@@ -226,6 +229,7 @@ __all__ = [
 __getattr__ = names_from(
     globals(),
     {
+        "lookalike.client": ("RemoteCollection", "connect"),
         "lookalike.collection": (
             "Answer",
             "Collection",

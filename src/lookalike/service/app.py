@@ -33,7 +33,7 @@ from lookalike.shown import brief
 
 __all__ = ["make_app"]
 
-_SUBJECTS = (collections, documents, queries, compare, overview, jobs, snapshots, health)
+_SUBJECTS = (health, queries, documents, collections, compare, overview, jobs, snapshots)
 _MEANINGS = {
     400: "The request cannot be read",
     401: "There is no key, or one that is not known",
@@ -73,7 +73,7 @@ def make_app(service: Service, at_end: Callable[[], None] | None = None) -> Gate
     )  # fmt: skip
     app.state.service = service
     for subject in _SUBJECTS:
-        app.include_router(subject.router)
+        subject.install(app)
     described = _description(app)
 
     async def openapi(request: Request) -> Response:

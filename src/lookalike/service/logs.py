@@ -20,6 +20,8 @@ __all__ = ["Log"]
 
 _MOST_WAITING = 20_000
 _MOST_OF_A_VALUE = 300
+_TOGETHER = 0.05
+"""Seconds for which lines are collected."""
 
 
 class Log:
@@ -30,6 +32,7 @@ class Log:
         self._stream = sys.stderr if stream is None else stream
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._lost = 0
+        self._ending = False
         self._thread = threading.Thread(target=self._write, name="log", daemon=True)
         self._thread.start()
 
@@ -72,11 +75,14 @@ class Log:
 
     def close(self) -> None:
         """Write what is left."""
+        self._ending = True
         self._lines.put(None)
         self._thread.join(2.0)
 
     def _write(self) -> None:
         while (line := self._lines.get()) is not None:
+            if not self._ending:
+                time.sleep(_TOGETHER)  # a thread that wakes up for each line takes others' time
             lines, ended = [line], False
             while not self._lines.empty():
                 more = self._lines.get()

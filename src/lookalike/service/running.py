@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -35,7 +36,8 @@ _FOLDER = "LOOKALIKE_RUN_FOLDER"
 _METRICS = "PROMETHEUS_MULTIPROC_DIR"
 _PARENT = "LOOKALIKE_RUN_PARENT"
 _LOOK = 0.5
-_OPTIONS: dict[str, Any] = {
+_GARBAGE = 20_000
+OPTIONS: dict[str, Any] = {  # of uvicorn
     "log_config": None,
     "access_log": False,
     "http": BoundedProtocol,
@@ -81,7 +83,9 @@ def worker() -> Gate:
     folder = Path(os.environ[_FOLDER])
     service = Service(settings, open_library(os.environ[_PLACE]), folder, log)
     threading.Thread(target=_watch_parent, daemon=True).start()
-    return make_app(service, lambda: _end(service))
+    app = make_app(service, lambda: _end(service))
+    _settle()
+    return app
 
 
 def _serve_alone(
@@ -98,7 +102,8 @@ def _serve_alone(
         log.say("warning", "not served", reason=reason)
     service = Service(settings, open_library(place), folder, log)
     app = make_app(service)
-    server = _Server(uvicorn.Config(app, **_OPTIONS), ready)
+    _settle()
+    server = _Server(uvicorn.Config(app, **OPTIONS), ready)
     try:
         server.run(sockets=[listener])
     finally:
@@ -121,10 +126,19 @@ def _serve_by_several(
     try:
         uvicorn.run(
             "lookalike.service.running:worker", factory=True, workers=settings.workers,
-            fd=listener.fileno(), **_OPTIONS,
+            fd=listener.fileno(), **OPTIONS,
         )  # fmt: skip
     finally:
         log.close()
+
+
+def _settle() -> None:
+    """Let the collector of garbage look at what requests make, and less often than it is used to:
+    what is there by now stays.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_GARBAGE, 10, 50)
 
 
 def _watch_parent() -> None:

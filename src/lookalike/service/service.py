@@ -13,6 +13,7 @@ import numpy as np
 
 from lookalike.checks import thread_count
 from lookalike.collection import Collection
+from lookalike.service.guard.watch import Watch
 from lookalike.service.library import Library
 from lookalike.service.logs import Log
 from lookalike.service.metrics import Metrics
@@ -48,6 +49,7 @@ class Service:
         self.metrics = Metrics()
         self.threads = settings.threads or thread_count(None)
         self.ending = False
+        self.watch = Watch()
         self._readers = ThreadPoolExecutor(max(8, 2 * self.threads), "read")
         self._slow = ThreadPoolExecutor(2, "slow")
         self._writers: dict[str, ThreadPoolExecutor] = {}

@@ -7,10 +7,10 @@ to keep the page safe.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
+from random import getrandbits
 from typing import Any, TypeAlias
 
 from lookalike.service.formats import JSON, encode
@@ -60,7 +60,7 @@ class Visit:
     route: str = "none"
     status: int = 0
     started: bool = False
-    id: str = field(default_factory=lambda: os.urandom(6).hex())
+    id: str = field(default_factory=lambda: f"{getrandbits(48):012x}")
 
     def header(self, name: bytes) -> str | None:
         """Return a header as text."""

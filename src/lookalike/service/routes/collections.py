@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, Any
-
-from fastapi import Path
+from typing import Any
 
 from lookalike.collection import Collection
 from lookalike.compare.methods import BITS
@@ -13,15 +11,12 @@ from lookalike.errors import ArgumentError
 from lookalike.features import Chars, Combined, FeatureKind, Words
 from lookalike.service.endpoint import Ask, Routes
 from lookalike.service.guard.keys import Key
-from lookalike.service.library import NAME
 from lookalike.service.problems import Problem
 from lookalike.service.service import Service
 from lookalike.service.shapes import CreateBody, SignerBody
 from lookalike.signatures import BBitMinHash, Signer, SimHash, TopSig, signer_from_dict
 
 collections = Routes("collections")
-
-Name = Annotated[str, Path(pattern=NAME, description="The name of a collection")]
 
 _MADE = {
     "name": "pages", "documents": 3, "signatures": 3, "bits": 128, "signer": {"signer": "SimHash"},
@@ -51,7 +46,7 @@ async def create_collection(ask: Ask) -> Any:
 
 
 @collections.add("GET", "/v1/collections/{name}", example=_MADE, errors=(404, 422))
-async def describe_collection(ask: Ask, name: Name) -> Any:
+async def describe_collection(ask: Ask, name: str) -> Any:
     """Describe a collection: how many documents, how they are signed, the state of its index."""
     return await ask.service.use(name, lambda docs: describe(name, docs))
 
@@ -60,7 +55,7 @@ async def describe_collection(ask: Ask, name: Name) -> Any:
     "DELETE", "/v1/collections/{name}", writes=True, example={"deleted": "pages"},
     errors=(404, 422),
 )  # fmt: skip
-async def delete_collection(ask: Ask, name: Name) -> Any:
+async def delete_collection(ask: Ask, name: str) -> Any:
     """Delete a collection with all it holds; it cannot be taken back."""
     await ask.service.slowly(ask.service.library.drop, name)
     ask.service.log.say("warning", "collection deleted", collection=name, key=ask.key.name)

@@ -8,7 +8,6 @@ from lookalike.collection import Collection
 from lookalike.compare.texts import compare_texts
 from lookalike.service.endpoint import Ask, Routes
 from lookalike.service.problems import Problem
-from lookalike.service.routes.collections import Name
 from lookalike.service.routes.documents import check_text, no_document
 from lookalike.service.shapes import CompareBody, SideBody
 from lookalike.shown import brief
@@ -28,7 +27,7 @@ _COMPARED = {
 @compare.add(
     "POST", "/v1/collections/{name}/compare", body=CompareBody, example=_COMPARED, errors=(404,)
 )
-async def compare_documents(ask: Ask, name: Name) -> Any:
+async def compare_documents(ask: Ask, name: str) -> Any:
     """Compare two texts: how similar they are by each method, and which words differ."""
     body: CompareBody = ask.body
     longest = ask.service.settings.max_text
@@ -45,7 +44,7 @@ def _text(docs: Collection, side: SideBody, longest: int) -> str:
     if side.id is not None:
         document = docs.get(side.id)
         if document is None:
-            raise no_document(side.id)
+            raise no_document(side.id, docs.name)
         text = document.text
         if text is None:
             raise Problem(

@@ -13,7 +13,6 @@ from lookalike.collection.search.filters import compile_where
 from lookalike.errors import BatchError, ItemError
 from lookalike.service.endpoint import Ask, Routes
 from lookalike.service.problems import Problem, item_values
-from lookalike.service.routes.collections import Name
 from lookalike.service.shapes import (
     CountBody,
     DeleteBody,
@@ -23,7 +22,6 @@ from lookalike.service.shapes import (
     WriteBody,
 )
 from lookalike.service.values import document_value, signature_rows
-from lookalike.shown import brief
 
 documents = Routes("documents")
 
@@ -45,7 +43,7 @@ _FOUND = (404, 422)
 
 
 @documents.add("PUT", _BASE, body=WriteBody, writes=True, example=_WRITTEN, errors=(404,))
-async def write_documents(ask: Ask, name: Name) -> Any:
+async def write_documents(ask: Ask, name: str) -> Any:
     """Add documents, or replace those of the same ids; each item has its own result.
 
     All that are written are written in one transaction, and are durable when this is answered.
@@ -63,7 +61,7 @@ async def write_documents(ask: Ask, name: Name) -> Any:
 @documents.add("GET", _BASE, example={"documents": [_DOCUMENT], "next": "fox"}, errors=_FOUND)
 async def list_documents(
     ask: Ask,
-    name: Name,
+    name: str,
     after: Annotated[str, Query(max_length=1000, description="the `next` of the page before")] = "",
     limit: Annotated[int, Query(ge=1, le=1_000_000)] = 100,
 ) -> Any:
@@ -75,7 +73,7 @@ async def list_documents(
     "POST", f"{_BASE}/scroll", body=ScrollBody, optional_body=True,
     example={"documents": [_DOCUMENT], "next": None}, errors=(404,),
 )  # fmt: skip
-async def scroll_documents(ask: Ask, name: Name) -> Any:
+async def scroll_documents(ask: Ask, name: str) -> Any:
     """Return the next documents by id that meet a condition; `next` is null at the end."""
     return await _scroll(ask, name, ask.body)
 
@@ -84,7 +82,7 @@ async def scroll_documents(ask: Ask, name: Name) -> Any:
     "POST", f"{_BASE}/count", body=CountBody, optional_body=True, example={"count": 3},
     errors=(404,),
 )  # fmt: skip
-async def count_documents(ask: Ask, name: Name) -> Any:
+async def count_documents(ask: Ask, name: str) -> Any:
     """Count the documents, or those that meet a condition, for which all are read."""
     where = ask.body.where
     return {"count": await ask.service.use(name, lambda docs: docs.count(where))}
@@ -93,7 +91,7 @@ async def count_documents(ask: Ask, name: Name) -> Any:
 @documents.add(
     "POST", f"{_BASE}/get", body=GetBody, example={"documents": [_DOCUMENT, None]}, errors=(404,)
 )
-async def get_documents(ask: Ask, name: Name) -> Any:
+async def get_documents(ask: Ask, name: str) -> Any:
     """Return the documents of these ids, null for each that is not there."""
     body: GetBody = ask.body
     check_count("ids", len(body.ids), ask.service.settings.max_batch)
@@ -111,7 +109,7 @@ async def get_documents(ask: Ask, name: Name) -> Any:
     "POST", f"{_BASE}/delete", body=DeleteBody, writes=True, example={"deleted": 2, "version": 8},
     errors=(404,),
 )  # fmt: skip
-async def delete_documents(ask: Ask, name: Name) -> Any:
+async def delete_documents(ask: Ask, name: str) -> Any:
     """Delete documents: by id in one step, by a condition 5,000 at a time.
 
     Ids that are not there are passed over.
@@ -129,11 +127,11 @@ DocumentId = Annotated[str, Path(max_length=1000, description="The id of a docum
 
 
 @documents.add("GET", f"{_BASE}/{{id:path}}", example=_DOCUMENT, errors=_FOUND)
-async def get_document(ask: Ask, name: Name, id: DocumentId) -> Any:
+async def get_document(ask: Ask, name: str, id: DocumentId) -> Any:
     """Return a document."""
     document = await ask.service.use(name, lambda docs: docs.get(id))
     if document is None:
-        raise no_document(id)
+        raise no_document(id, name)
     return document_value(document)
 
 
@@ -141,18 +139,17 @@ async def get_document(ask: Ask, name: Name, id: DocumentId) -> Any:
     "DELETE", f"{_BASE}/{{id:path}}", writes=True, example={"deleted": 1, "version": 8},
     errors=_FOUND,
 )  # fmt: skip
-async def delete_document(ask: Ask, name: Name, id: DocumentId) -> Any:
+async def delete_document(ask: Ask, name: str, id: DocumentId) -> Any:
     """Delete a document; 0 are deleted if it is not there."""
     written = await ask.service.write(name, lambda docs: docs.delete([as_id(id)]))
     return {"deleted": written.deleted, "version": written.version}
 
 
-def no_document(id: str) -> Problem:
+def no_document(id: str, name: str) -> Problem:
     """Return the answer for a document that is not there."""
     return Problem(
-        404, "not_found", f"there is no document {brief(id)} in this collection",
-        kind="NotFoundError",
-    )  # fmt: skip
+        404, "not_found", f"there is no document {id[:80]!r} in {name!r}", kind="NotFoundError"
+    )
 
 
 def check_count(what: str, count: int, most: int) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import secrets
 import shutil
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import Path, Query
@@ -18,8 +18,8 @@ from lookalike.service.endpoint import (
     slow_request,
     too_large,
 )
+from lookalike.service.guard.watch import Limit
 from lookalike.service.problems import Problem
-from lookalike.service.routes.collections import Name
 from lookalike.service.shapes import DedupBody, PairsBody
 
 jobs = Routes("jobs")
@@ -46,11 +46,15 @@ async def get_job(ask: Ask, id: JobId) -> Any:
     return await _known(ask, id)
 
 
-@jobs.add("DELETE", "/v1/jobs/{id}", example={**_JOB, "state": "cancelled"}, errors=(404, 422),
-          writes=True)  # fmt: skip
+@jobs.add("DELETE", "/v1/jobs/{id}", example={**_JOB, "state": "cancelled"}, errors=(404, 422))
 async def cancel_job(ask: Ask, id: JobId) -> Any:
-    """Cancel a job; forget one that has ended."""
-    await _known(ask, id)
+    """Cancel a job; forget one that has ended. A key for reading may do so with `pairs`."""
+    job = await _known(ask, id)
+    if job["kind"] != "pairs" and not ask.key.writes:
+        raise Problem(
+            403, "read_only", f"the key {ask.key.name!r} is for reading, and the job writes; use "
+            "another one",
+        )  # fmt: skip
     return await ask.service.slowly(ask.service.jobs.cancel, id)
 
 
@@ -73,14 +77,14 @@ async def job_results(
 
 @jobs.add("POST", "/v1/collections/{name}/pairs", body=PairsBody, status=202, example=_JOB,
           errors=(404,))  # fmt: skip
-async def start_pairs(ask: Ask, name: Name) -> Any:
+async def start_pairs(ask: Ask, name: str) -> Any:
     """Begin to look for every pair of documents within a radius."""
     return await _start(ask, name, {"kind": "pairs", **_limited(ask)})
 
 
 @jobs.add("POST", "/v1/collections/{name}/dedup", body=DedupBody, status=202, example=_JOB,
           errors=(404,))  # fmt: skip
-async def start_dedup(ask: Ask, name: Name) -> Any:
+async def start_dedup(ask: Ask, name: str) -> Any:
     """Begin to look for near-duplicates: who goes, and who stands for it.
 
     With `delete` those that go are deleted, for which the key must be one that may write.
@@ -98,7 +102,7 @@ async def start_dedup(ask: Ask, name: Name) -> Any:
 )  # fmt: skip
 async def upload_file(
     ask: Ask,
-    name: Name,
+    name: str,
     format: Annotated[Literal["jsonl", "json", "csv", "tsv", "text"], Query()] = "jsonl",
 ) -> Any:
     """Bring in a file: the body is the file as it is, of the type application/octet-stream.
@@ -132,15 +136,13 @@ async def upload_file(
 async def _receive(ask: Ask, path: os.PathLike[str]) -> None:
     """Write the body to a file as it comes."""
     service, size, waiting = ask.service, 0, bytearray()
+    seconds = service.settings.slow_limit
     file = await service.slowly(open, path, "wb")
     try:
         more = True
         while more:
-            try:
-                async with asyncio.timeout(service.settings.slow_limit):
-                    message = await ask.request.receive()
-            except TimeoutError:
-                raise slow_request(service.settings.slow_limit) from None
+            with Limit(service.watch, seconds, partial(slow_request, seconds)):
+                message = await ask.request.receive()
             if message["type"] == "http.disconnect":
                 raise ClientGone
             waiting += message.get("body", b"")

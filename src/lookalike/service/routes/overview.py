@@ -16,7 +16,6 @@ from lookalike.collection import Collection
 from lookalike.collection.overview import distances, groups, map_of
 from lookalike.service.endpoint import Ask, Routes
 from lookalike.service.formats import encode
-from lookalike.service.routes.collections import Name
 
 overview = Routes("overview")
 
@@ -39,7 +38,7 @@ _WORDS = 160
 @overview.add("GET", f"{_BASE}/groups", example=_GROUPS, errors=(404, 422))
 async def near_duplicate_groups(
     ask: Ask,
-    name: Name,
+    name: str,
     radius: Annotated[
         int | None, Query(ge=0, le=16384, description="bits // 14 unless told")
     ] = None,
@@ -66,7 +65,7 @@ async def near_duplicate_groups(
 @overview.add("GET", f"{_BASE}/map", example=_MAP, errors=(404, 422))
 async def map_of_collection(
     ask: Ask,
-    name: Name,
+    name: str,
     most: Annotated[int, Query(ge=1, le=20_000, description="documents on the map")] = 2_000,
     regions: Annotated[int, Query(ge=1, le=200)] = 40,
 ) -> Any:
@@ -87,7 +86,7 @@ async def map_of_collection(
     "GET", f"{_BASE}/distances",
     example={"random_pairs": [0, 1, 5], "nearest": [3, 2, 1], "version": 7}, errors=(404, 422),
 )  # fmt: skip
-async def distance_histogram(ask: Ask, name: Name) -> Any:
+async def distance_histogram(ask: Ask, name: str) -> Any:
     """Return how many random pairs, and nearest neighbours, are how far apart; 202 meanwhile."""
     return await _soon(ask, name, ("distances",), lambda docs: asdict(distances(docs)))
 

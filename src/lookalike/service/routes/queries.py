@@ -21,7 +21,6 @@ from lookalike.errors import CollectionError
 from lookalike.service.endpoint import Ask, Routes
 from lookalike.service.formats import encode
 from lookalike.service.problems import Problem
-from lookalike.service.routes.collections import Name
 from lookalike.service.routes.documents import check_count, check_text, no_document
 from lookalike.service.service import Service
 from lookalike.service.shapes import Asked, BatchQueryBody, QueryBody
@@ -37,6 +36,9 @@ _ANSWER = {
 }  # fmt: skip
 _SAMPLED = 32
 """One batch in so many is explained, and tells how many candidates a query has."""
+
+_EACH = 64
+"""Queries by radius that are worth a thread."""
 
 Signature: TypeAlias = NDArray[np.uint8]
 _batches = count()
@@ -83,7 +85,7 @@ class _Sort:
 
 
 @queries.add("POST", "/v1/collections/{name}/query", body=QueryBody, example=_ANSWER, errors=(404,))
-async def query(ask: Ask, name: Name) -> Any:
+async def query(ask: Ask, name: str) -> Any:
     """Find what is nearest to a text, a document or a signature.
 
     The k nearest, or all within a radius, or the k nearest of these; by (distance, id), and exact.
@@ -110,7 +112,7 @@ async def query(ask: Ask, name: Name) -> Any:
     "POST", "/v1/collections/{name}/query/batch", body=BatchQueryBody,
     example={"answers": [_ANSWER]}, errors=(404,),
 )  # fmt: skip
-async def query_batch(ask: Ask, name: Name) -> Any:
+async def query_batch(ask: Ask, name: str) -> Any:
     """Answer many queries of one sort by one native call, at one version of the collection."""
     service, body = ask.service, ask.body
     given = next(
@@ -166,7 +168,10 @@ def _ask(
     sampled = not next(_batches) % _SAMPLED
     if sort.k is None and sort.limit is None:
         sort = replace(sort, limit=min(10_000, service.settings.max_k))
-    answers = sort.ask(docs, asked, service.threads, sort.explain or sampled)
+    threads = service.threads
+    if sort.radius is not None:  # then a few queries take less than it takes to wake threads up
+        threads = min(threads, 1 + len(asked) // _EACH)
+    answers = sort.ask(docs, asked, threads, sort.explain or sampled)
     if sort.explain or sampled:
         candidates = service.metrics.candidates.labels(name)
         for answer in answers:
@@ -196,7 +201,7 @@ def _like(service: Service, name: str, body: QueryBody, format: str) -> bytes:
     def found(docs: Collection) -> dict[str, Any]:
         document = docs.get(body.id or "")
         if document is None:
-            raise no_document(body.id or "")
+            raise no_document(body.id or "", docs.name)
         sort = _Sort.of("signature", body)
         sort = replace(sort, exclude=(*sort.exclude, document.id))
         _, (answer,) = _ask(service, name, sort, document.signature[None], docs)
@@ -232,7 +237,7 @@ def _like_all(service: Service, name: str, body: BatchQueryBody, sort: _Sort) ->
         known = docs.get_many(ids)
         for id, document in zip(ids, known, strict=True):
             if document is None:
-                raise no_document(id)
+                raise no_document(id, docs.name)
         rows = np.stack([one.signature for one in known if one is not None])
         most = sort.limit or min(10_000, service.settings.max_k)
         more = replace(sort, limit=most + 1) if sort.k is None else replace(sort, k=sort.k + 1)

@@ -14,7 +14,6 @@ from fastapi.responses import FileResponse
 from lookalike.collection import Collection
 from lookalike.service.endpoint import Ask, Routes
 from lookalike.service.problems import Problem
-from lookalike.service.routes.collections import Name
 from lookalike.service.service import Service
 from lookalike.shown import brief
 
@@ -29,13 +28,13 @@ _MOST = 100
 
 @snapshots.add("POST", _BASE, writes=True, status=201, example=_SNAPSHOT, errors=(404, 409, 422),
                timed=False)  # fmt: skip
-async def create_snapshot(ask: Ask, name: Name) -> Any:
+async def create_snapshot(ask: Ask, name: str) -> Any:
     """Write a snapshot while others read and write."""
     return await ask.service.slowly(_create, ask.service, name)
 
 
 @snapshots.add("GET", _BASE, example={"snapshots": [_SNAPSHOT]}, errors=(404, 422))
-async def list_snapshots(ask: Ask, name: Name) -> Any:
+async def list_snapshots(ask: Ask, name: str) -> Any:
     """List the snapshots of a collection, the latest first."""
     await ask.service.collection(name)
     return {"snapshots": await ask.service.read(_all, _folder(ask.service, name))}
@@ -43,7 +42,7 @@ async def list_snapshots(ask: Ask, name: Name) -> Any:
 
 @snapshots.add("GET", f"{_BASE}/{{snapshot}}", media="application/vnd.sqlite3", errors=(404, 422),
                timed=False)  # fmt: skip
-async def download_snapshot(ask: Ask, name: Name, snapshot: SnapshotName) -> Any:
+async def download_snapshot(ask: Ask, name: str, snapshot: SnapshotName) -> Any:
     """Download a snapshot: an SQLite file that `la.open_collection` opens."""
     path = await ask.service.read(_known, _folder(ask.service, name), snapshot)
     return FileResponse(
@@ -54,7 +53,7 @@ async def download_snapshot(ask: Ask, name: Name, snapshot: SnapshotName) -> Any
 
 @snapshots.add("DELETE", f"{_BASE}/{{snapshot}}", writes=True, errors=(404, 422),
                example={"deleted": _SNAPSHOT["name"]})  # fmt: skip
-async def delete_snapshot(ask: Ask, name: Name, snapshot: SnapshotName) -> Any:
+async def delete_snapshot(ask: Ask, name: str, snapshot: SnapshotName) -> Any:
     """Delete a snapshot."""
     path = await ask.service.read(_known, _folder(ask.service, name), snapshot)
     await ask.service.read(lambda: path.unlink(missing_ok=True))

@@ -16,6 +16,7 @@ from lookalike.collection import Collection, open_collection
 from lookalike.collection.care.transfer import import_documents
 from lookalike.dedup import cluster_pairs, dedup
 from lookalike.errors import ArgumentError, LookalikeError
+from lookalike.service.problems import problem_of
 from lookalike.service.work.jobs import lines_of, read_state, write_state
 
 _LOOK = 0.05
@@ -198,7 +199,8 @@ def main(folder: str) -> int:
         with open_collection(job.order["url"], job.order["name"], create=False) as docs:
             summary = _KINDS[job.order["kind"]](job, docs)
     except LookalikeError as error:
-        job.end("failed", error=str(error))
+        kind = problem_of(error).kind
+        job.end("failed", error=str(error), error_kind=kind)
         return 1
     except BaseException as error:
         job.end("failed", error=f"something went wrong: {type(error).__name__}")

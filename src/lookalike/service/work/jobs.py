@@ -67,7 +67,7 @@ class Jobs:
             state = {
                 "id": id, "collection": collection, "kind": order["kind"], "state": "running",
                 "step": "starting", "progress": 0.0, "started": _now(), "ended": None,
-                "summary": None, "error": None,
+                "summary": None, "error": None, "error_kind": None,
             }  # fmt: skip
             write_state(folder, state)
             with open(folder / "errors.txt", "wb") as errors:
