@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lookalike.collection import open_collection
-from lookalike.signatures import SimHash
+from lookalike.signatures import TopSig
 
 __all__ = ["NAME", "fill_example"]
 
@@ -26,7 +26,9 @@ _BATCH = 2_000
 def fill_example(path: Path) -> int:
     """Make the collection in a new database, and return how many documents it has."""
     texts = list(_texts())
-    with open_collection(path, NAME, signer=SimHash(bits=128), durable=False) as docs:
+    # What people type at first is a few words: TopSig finds by these, with the weights of rare ones.
+    signer = TopSig(bits=1024).fit([text for _, text, _ in texts])
+    with open_collection(path, NAME, signer=signer, durable=False) as docs:
         for begin in range(0, len(texts), _BATCH):
             some = texts[begin : begin + _BATCH]
             docs.upsert(
