@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := CMakeLists.txt $(shell find native -name '*.[ch]pp')
 
-.PHONY: demo demo-spark test crash check bench papers wheel format clean java
+.PHONY: demo demo-spark test crash check bench papers wheel format clean java chromium
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/package
@@ -17,7 +17,7 @@ demo-spark: $(VENV)/package $(VENV)/spark java
 	@$(BIN)/python tools/demo_spark.py
 
 # Those on Spark come last and by themselves: its workers are processes that take all cores.
-test: $(VENV)/package $(VENV)/test java
+test: $(VENV)/package $(VENV)/test java chromium
 	$(BIN)/python -m pytest -n auto --dist worksteal --ignore tests/spark
 	$(BIN)/python -m pytest -rs tests/spark
 
@@ -60,6 +60,12 @@ java:
 		&& command -v apt-get >/dev/null; then \
 		apt-get update -qq && apt-get install -qq -y --no-install-recommends \
 			openjdk-17-jre-headless || true; fi
+
+# What the page of the service is looked at with, likewise.
+chromium:
+	@if ! command -v chromium >/dev/null && [ -z "$$LOOKALIKE_CHROMIUM" ] && [ "$$(id -u)" = 0 ] \
+		&& command -v apt-get >/dev/null; then \
+		apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium || true; fi
 
 clean:
 	rm -rf $(VENV) build

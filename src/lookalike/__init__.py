@@ -72,6 +72,7 @@ from lookalike.signatures import (
 )
 
 if TYPE_CHECKING:
+    from lookalike.client import RemoteCollection, connect
     from lookalike.collection import (
         Answer,
         Collection,
@@ -216,6 +217,7 @@ __all__ = [
     "Projection",
     "RecordingIndex",
     "RecordingMatch",
+    "RemoteCollection",
     "Report",
     "ResultTooLargeError",
     "SavedSignatures",
@@ -245,6 +247,7 @@ __all__ = [
     "cluster_documents",
     "cluster_pairs",
     "compare_texts",
+    "connect",
     "containment",
     "containment_pairs",
     "cosine",
@@ -288,6 +291,7 @@ __all__ = [
 __getattr__ = names_from(
     globals(),
     {
+        "lookalike.client": ("RemoteCollection", "connect"),
         "lookalike.collection": (
             "Answer",
             "Collection",

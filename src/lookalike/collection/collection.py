@@ -107,6 +107,7 @@ class Collection:
             "durability": self._store.durability(),
             "cache": None if cache is None else str(cache),
             "native_bytes": self._native.memory_bytes,
+            "native_version": self._native.version,
         }
 
     # Writing

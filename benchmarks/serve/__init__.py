@@ -1,0 +1,1 @@
+"""The service under load, beside an empty route of the same server."""

@@ -1,0 +1,127 @@
+"""`lookalike serve`: an HTTP service and a page on live collections."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from lookalike.checks import optional_module
+from lookalike.cli.command import add_switch
+from lookalike.cli.terminal.output import say
+from lookalike.errors import ArgumentError, Said
+from lookalike.service.guard.keys import make_key
+from lookalike.service.settings import ServeSettings, setting_options
+from lookalike.shown import shown
+from lookalike.storage.unfinished import temporary_folder
+
+PURPOSE = "serve collections over HTTP, with a page to look at them"
+DESCRIPTION = (
+    "Serve the collections of a database, or of all databases of a folder, over HTTP,\n"
+    "with a page for people. Without a database, an example is made in a temporary\n"
+    "folder, which is removed at the end."
+)
+DETAILS = """\
+Every option can be set by the environment variable beside it, too; what is typed wins.
+
+examples:
+  lookalike serve
+  lookalike serve docs.db
+  lookalike serve folder/ --port 9000
+  lookalike serve --new-key --key-name page --read-only --keys keys.json
+  lookalike serve docs.db --host 0.0.0.0 --keys keys.json
+"""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "database", nargs="?", metavar="DATABASE",
+        help="an SQLite file, a folder of them (NAME.db is the collection NAME), or "
+        "postgresql://user@host/name",
+    )  # fmt: skip
+    for one in setting_options():
+        parser.add_argument(
+            f"--{one.name.replace('_', '-')}", dest=one.name, metavar=one.metavar, help=one.help
+        )
+    key = parser.add_argument_group("keys")
+    add_switch(key, "--new-key", "make a key, add its hash to the file --keys, and print it")
+    key.add_argument("--key-name", metavar="NAME", help="what the new key is called in logs")
+    add_switch(key, "--read-only", "the new key may not write")
+    key.add_argument(
+        "--collections", metavar="NAMES",
+        help="collections, with commas, that the new key is for (default: all of them)",
+    )  # fmt: skip
+
+
+def run(options: argparse.Namespace) -> None:
+    """Serve until told to end, or make a key."""
+    if options.new_key:
+        _new_key(options)
+        return
+    for name in ("key_name", "collections", "read_only"):
+        if getattr(options, name):
+            raise ArgumentError(Said(name), " is for --new-key; leave it out, or add that")
+    settings = ServeSettings.read(
+        {one.name: getattr(options, one.name) for one in setting_options()}
+    )
+    for package in ("fastapi", "uvicorn", "httptools", "uvloop", "msgpack", "prometheus_client"):
+        optional_module(package, "lookalike serve", extra="serve")
+    if options.database is not None:
+        _serve(str(options.database), settings)
+        return
+    from lookalike.service.example import NAME, fill_example
+
+    with temporary_folder("lookalike-example-") as folder:
+        path = folder / "example.db"
+        count = fill_example(path)
+        say(
+            f"no database was named: this is an example, {count:,} texts of Python's own "
+            f"documentation in the collection {NAME!r}; it is gone when the service ends"
+        )
+        _serve(str(path), settings)
+
+
+def _serve(place: str, settings: ServeSettings) -> None:
+    from lookalike.service.running import serve
+
+    def ready(address: str) -> None:
+        say(f"lookalike serves {shown(_without_password(place))} at {address}", end="\n")
+        say("Ctrl-C ends it")
+        import sys
+
+        sys.stdout.flush()
+
+    with _own_signals():
+        serve(place, settings, ready)
+
+
+def _without_password(place: str) -> str:
+    from lookalike.collection.stores.address import hide_passwords
+
+    return hide_passwords(place)
+
+
+@contextmanager
+def _own_signals() -> Iterator[None]:
+    """Leave signals to the server, which ends in good order; see `terminal.signals`."""
+    heard = signal.set_wakeup_fd(-1)
+    try:
+        yield
+    except KeyboardInterrupt:
+        pass  # the server raises again what has ended it
+    finally:
+        signal.set_wakeup_fd(heard)
+
+
+def _new_key(options: argparse.Namespace) -> None:
+    settings_keys = ServeSettings.read({"keys": options.keys}).keys
+    if not settings_keys:
+        raise ArgumentError(Said("keys"), " is missing: say in which file the new key is kept")
+    name = options.key_name or "key"
+    scope = [one for one in (options.collections or "*").split(",") if one]
+    access = "read-only" if options.read_only else "read-write"
+    secret = make_key(Path(settings_keys), name, access, scope)
+    say(secret)

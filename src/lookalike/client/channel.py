@@ -1,0 +1,252 @@
+"""Requests to a service: connections that stay open, time limits, errors as they are here.
+
+Only the standard library is needed. A read that fails on its way is tried again; a write never is,
+because it may have been done.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import select
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+from urllib.parse import SplitResult, urlsplit
+
+from lookalike import errors
+from lookalike.errors import (
+    ArgumentError,
+    BatchError,
+    CollectionBusyError,
+    CollectionError,
+    ItemError,
+    LookalikeError,
+)
+from lookalike.shown import brief, shown
+
+__all__ = ["Channel"]
+
+_IDLE = 8
+_OLD = 20.0
+"""Seconds after which an idle connection is not used again: the service closes it at some point."""
+_AGAIN = (429, 503)
+_PAUSE = 0.1
+_CHUNK = 1 << 20
+
+
+class Channel:
+    """A way to one service; safe to use from many threads."""
+
+    def __init__(self, url: str, key: str | None, timeout: float, retries: int) -> None:
+        parts = _checked(url)
+        self._secure = parts.scheme == "https"
+        self._host = parts.hostname or ""
+        self._port = parts.port
+        self._base = parts.path.rstrip("/")
+        self.shown = shown(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", 200)
+        self._headers = {"accept": "application/json", "user-agent": "lookalike"}
+        if key is not None:
+            self._headers["authorization"] = f"Bearer {_checked_key(key)}"
+        self._timeout = timeout
+        self._retries = retries
+        self._lock = threading.Lock()
+        self._idle: list[tuple[float, http.client.HTTPConnection]] = []
+        self._closed = False
+
+    def read(self, method: str, path: str, body: Any = None) -> Any:
+        """Ask for something; tried again where the way, and not the answer, was bad."""
+        for attempt in range(self._retries + 1):
+            last = attempt == self._retries
+            try:
+                status, headers, raw = self._send(method, path, body)
+            except OSError as error:
+                if last:
+                    raise self._unreachable(error) from error
+                time.sleep(_PAUSE * 2**attempt)
+                continue
+            if status in _AGAIN and not last:
+                time.sleep(min(5.0, _seconds(headers.get("retry-after"), _PAUSE * 2**attempt)))
+                continue
+            return self._value(status, raw)
+        raise CollectionError("a request was not sent")  # not reached: there is a last one
+
+    def write(self, method: str, path: str, body: Any = None) -> Any:
+        """Change something, once."""
+        try:
+            status, _, raw = self._send(method, path, body)
+        except OSError as error:
+            raise CollectionError(
+                f"the service at {self.shown} did not answer ({_said(error)}): the write may have "
+                "been done, all of it or nothing: look with get(), or write it again with upsert()"
+            ) from error
+        return self._value(status, raw)
+
+    def download(self, path: str, file: IO[bytes]) -> None:
+        """Copy what is at a path to a file."""
+        try:
+            with self._connection() as connection:
+                connection.request("GET", self._base + path, headers=self._headers)
+                response = connection.getresponse()
+                if response.status != 200:
+                    self._value(response.status, response.read())
+                expected, size = response.getheader("content-length"), 0
+                while part := response.read(_CHUNK):
+                    file.write(part)
+                    size += len(part)
+        except http.client.HTTPException as error:
+            raise self._unreachable(OSError(str(error))) from error
+        except OSError as error:
+            raise self._unreachable(error) from error
+        if expected is not None and size != int(expected):
+            raise CollectionError(f"the download broke off after {size} of {expected} bytes; again")
+
+    def close(self) -> None:
+        """Close all connections."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for _, connection in idle:
+            connection.close()
+
+    def _send(self, method: str, path: str, body: Any) -> tuple[int, Any, bytes]:
+        headers = self._headers
+        data = None
+        if body is not None:
+            data = json.dumps(body, separators=(",", ":")).encode()
+            headers = {**headers, "content-type": "application/json"}
+        with self._connection() as connection:
+            try:
+                connection.request(method, self._base + path, data, headers)
+                response = connection.getresponse()
+                return response.status, response.headers, response.read()
+            except http.client.HTTPException as error:
+                raise ConnectionError(_said(error)) from error
+
+    @contextmanager
+    def _connection(self) -> Iterator[http.client.HTTPConnection]:
+        """Lend a connection; one that met an error is closed and not used again."""
+        connection = self._take()
+        try:
+            yield connection
+        except BaseException:
+            connection.close()
+            raise
+        with self._lock:
+            if not self._closed and len(self._idle) < _IDLE and connection.sock is not None:
+                self._idle.append((time.monotonic(), connection))
+                return
+        connection.close()
+
+    def _take(self) -> http.client.HTTPConnection:
+        with self._lock:
+            if self._closed:
+                raise CollectionError("the connection to the service is closed; connect again")
+            while self._idle:
+                since, connection = self._idle.pop()
+                if time.monotonic() - since < _OLD and _is_open(connection):
+                    return connection
+                connection.close()
+        if self._secure:
+            context = ssl.create_default_context()
+            return http.client.HTTPSConnection(
+                self._host, self._port, timeout=self._timeout, context=context
+            )
+        return _Plain(self._host, self._port, timeout=self._timeout)
+
+    def _unreachable(self, error: OSError) -> LookalikeError:
+        if isinstance(error, TimeoutError):
+            return CollectionBusyError(
+                f"the service at {self.shown} did not answer within {self._timeout:g} s; try "
+                "again, or connect with a longer timeout"
+            )
+        return CollectionError(
+            f"the service at {self.shown} cannot be reached ({_said(error)}); is it running there?"
+        )
+
+    def _value(self, status: int, raw: bytes) -> Any:
+        """Return what an answer says, or raise what it tells."""
+        try:
+            value = json.loads(raw)
+        except ValueError:
+            value = None
+        if 200 <= status < 300 and value is not None:
+            return value
+        error = value.get("error") if isinstance(value, dict) else None
+        if not isinstance(error, dict):
+            raise CollectionError(
+                f"what is at {self.shown} answers with status {status} and {brief(raw[:80])}, "
+                "which is none of lookalike's answers; is it another service?"
+            )
+        raise _as_raised(error)
+
+
+class _Plain(http.client.HTTPConnection):
+    def connect(self) -> None:
+        """Connect, and send small requests at once."""
+        super().connect()
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+def _as_raised(error: dict[str, Any]) -> LookalikeError:
+    """Return the error that the service has met, as it would be met here."""
+    message, items = str(error.get("message", "")), error.get("items")
+    if error.get("kind") == "BatchError" and isinstance(items, list):
+        found = [ItemError(one["position"], one["id"], one["message"]) for one in items]
+        return BatchError(found, len(found))
+    kind = getattr(errors, str(error.get("kind")), None)
+    if isinstance(kind, type) and issubclass(kind, LookalikeError) and kind is not BatchError:
+        return kind(message)
+    return CollectionError(message)
+
+
+def _is_open(connection: http.client.HTTPConnection) -> bool:
+    """Return whether the other side has not hung up: then there would be something to read."""
+    if connection.sock is None:
+        return False
+    try:
+        return not select.select([connection.sock], [], [], 0)[0]
+    except (OSError, ValueError):
+        return False
+
+
+def _checked(url: str) -> SplitResult:
+    expected = "expected one such as http://127.0.0.1:8600"
+    if not isinstance(url, str):
+        raise ArgumentError(f"the address of a service is of type {type(url).__name__}; {expected}")
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise ArgumentError(f"the address of a service cannot be read; {expected}") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        raise ArgumentError(f"the address of a service is {brief(_hidden(url))}; {expected}")
+    if parts.query or parts.fragment or parts.username or not url.isascii() or " " in url:
+        raise ArgumentError(
+            f"the address of a service has more in it than a name, a port and a path; {expected}, "
+            "and give a key with key="
+        )
+    return parts
+
+
+def _hidden(url: str) -> str:
+    """Return an address without what may be a password."""
+    return url if "@" not in url else "***@" + url.rpartition("@")[2]
+
+
+def _checked_key(key: str) -> str:
+    if not isinstance(key, str) or not key or not key.isascii() or not key.isprintable():
+        raise ArgumentError("the key is none: expected the text that `--new-key` has printed")
+    return key
+
+
+def _seconds(text: str | None, usual: float) -> float:
+    return float(text) if text is not None and text.isascii() and text.isdigit() else usual
+
+
+def _said(error: BaseException) -> str:
+    return shown(str(error) or type(error).__name__, 200)

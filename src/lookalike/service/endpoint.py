@@ -1,0 +1,282 @@
+"""What every route has in common: who may use it, its body, its time, its format, its errors."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.responses import Response
+from pydantic import BaseModel
+
+from lookalike.service.formats import JSON, MESSAGEPACK, decode, encode, media_type, wanted_format
+from lookalike.service.guard.gate import Visit
+from lookalike.service.guard.keys import Key
+from lookalike.service.guard.watch import Limit
+from lookalike.service.library import NAME, check_name
+from lookalike.service.problems import Problem, problem_of
+from lookalike.service.service import Service
+from lookalike.shown import brief
+
+__all__ = ["Ask", "ClientGone", "Routes", "read_body"]
+
+_LARGE = 64 << 10
+"""Bytes from which on a body is read, or an answer written, in a thread."""
+
+Handler = Callable[..., Awaitable[Any]]
+
+_NAMED = {
+    "name": "name",
+    "in": "path",
+    "required": True,
+    "description": "The name of a collection",
+    "schema": {"type": "string", "pattern": NAME},
+}
+
+
+class ClientGone(Exception):
+    """Whoever asked has hung up."""
+
+
+@dataclass(slots=True)
+class Ask:
+    """A request that may be answered."""
+
+    request: Request
+    service: Service
+    visit: Visit
+    format: str
+    body: Any = None
+
+    @property
+    def key(self) -> Key:
+        """Whom it is from."""
+        return self.visit.key
+
+
+@dataclass(frozen=True)
+class _Kind:
+    path: str
+    body: type[BaseModel] | None
+    optional_body: bool
+    writes: bool
+    timed: bool
+    status: int
+
+
+class Routes:
+    """The routes of one subject."""
+
+    def __init__(self, tag: str) -> None:
+        self._tag = tag
+        self._routes: list[dict[str, Any]] = []
+        self.bodies: dict[tuple[str, str], type[BaseModel]] = {}
+
+    def install(self, app: FastAPI) -> None:
+        """Add the routes to an application; directly, which is quicker than a router in it."""
+        for route in self._routes:
+            app.add_api_route(**route)
+
+    def add(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: type[BaseModel] | None = None,
+        optional_body: bool = False,
+        writes: bool = False,
+        timed: bool = True,
+        status: int = 200,
+        example: Any = None,
+        errors: tuple[int, ...] = (),
+        media: str | None = None,
+    ) -> Callable[[Handler], Handler]:
+        """Declare a route; its handler gets an `Ask` and what is in the path and the query.
+
+        It returns plain values, bytes that are encoded already, or a whole response. `timed` says
+        that it has to answer within the time limit.
+        """
+        kind = _Kind(path, body, optional_body, writes, timed, status)
+
+        def declare(handler: Handler) -> Handler:
+            async def run(*, request: Request, **given: Any) -> Response:
+                return await _run(kind, handler, request, given)
+
+            signature = inspect.signature(handler, eval_str=True)
+            named = "name" in signature.parameters
+            of_request = inspect.Parameter(
+                "request", inspect.Parameter.KEYWORD_ONLY, annotation=Request
+            )
+            others = [
+                one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+                for one in list(signature.parameters.values())[1:]
+                if one.name != "name"  # of a collection: `_run` has it from the path, and checks it
+            ]
+            run.__signature__ = inspect.Signature([of_request, *others])  # type: ignore[attr-defined]
+            run.__name__, run.__doc__ = handler.__name__, handler.__doc__
+            answer: dict[str, Any] = {} if example is None else {"example": example}
+            kinds = (JSON, MESSAGEPACK) if media is None else (media,)
+            told: dict[int | str, dict[str, Any]] = {
+                status: {"description": "done", "content": dict.fromkeys(kinds, answer)}
+            }
+            general = (400, 401, 403, 408, 421, 429, *((413, 415, 422) if body else ()))
+            for number in sorted({*general, *errors}):
+                told[number] = {"$ref": f"#/components/responses/{number}"}
+            self._routes.append(
+                {
+                    "path": path, "endpoint": run, "methods": [method], "response_model": None,
+                    "responses": told, "status_code": status, "tags": [self._tag],
+                    "summary": (handler.__doc__ or "").partition("\n")[0],
+                    "description": inspect.getdoc(handler), "operation_id": handler.__name__,
+                    "openapi_extra": {"parameters": [_NAMED]} if named else None,
+                }
+            )  # fmt: skip
+            if body is not None:
+                self.bodies[path, method.lower()] = body
+            return handler
+
+        return declare
+
+
+async def _run(kind: _Kind, handler: Handler, request: Request, given: dict[str, Any]) -> Response:
+    visit: Visit = request.scope["lookalike"]
+    service: Service = request.app.state.service
+    visit.route = kind.path
+    format = wanted_format(visit.header(b"accept"))
+    held = 0
+    try:
+        name = request.path_params.get("name")
+        if name is not None:
+            given["name"] = check_name(name)
+        _authorise(visit.key, name, kind.writes)
+        ask = Ask(request, service, visit, format)
+        if kind.body is not None:
+            raw = await read_body(request, visit, service)
+            held = len(raw)
+            ask.body = await _decoded(raw, visit, kind, service)
+        if not kind.timed:
+            return await _reply(await handler(ask, **given), kind, ask)
+        seconds = service.settings.time_limit
+        with Limit(service.watch, seconds, partial(_too_long, seconds)):
+            return await _reply(await handler(ask, **given), kind, ask)
+    except ClientGone:
+        raise
+    except Exception as error:
+        problem = problem_of(error)
+        if problem.status == 500:
+            service.log.failed("request failed", error, id=visit.id, route=kind.path)
+        return _refusal(problem, service)
+    finally:
+        service.release(held)
+
+
+def _too_long(limit: float) -> Problem:
+    return Problem(
+        408, "time_limit", f"the answer takes more than {limit:g} s; ask for less at once, or as a "
+        "job",
+    )  # fmt: skip
+
+
+def _authorise(key: Key, name: str | None, writes: bool) -> None:
+    if writes and not key.writes:
+        raise Problem(
+            403, "read_only", f"the key {key.name!r} is for reading; use one that may write"
+        )
+    if name is not None and not key.reaches(name):
+        raise Problem(
+            403, "collection_scope",
+            f"the key {key.name!r} is not for the collection {brief(name)}; use another one",
+        )  # fmt: skip
+
+
+async def read_body(request: Request, visit: Visit, service: Service) -> bytes:
+    """Return the body, or raise: it is too large, too slow or cut off."""
+    settings = service.settings
+    check_length(visit, settings.max_body, "--max-body")
+    receive, parts, size = request.receive, [], 0
+    try:
+        with Limit(service.watch, settings.slow_limit, partial(slow_request, settings.slow_limit)):
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientGone
+                part = message.get("body", b"")
+                if part:
+                    size += len(part)
+                    service.buffer(len(part))
+                    if size > settings.max_body:
+                        raise too_large(f"more than {settings.max_body}", "--max-body")
+                    parts.append(part)
+                if not message.get("more_body", False):
+                    return parts[0] if len(parts) == 1 else b"".join(parts)
+    except BaseException:
+        service.release(size)
+        raise
+
+
+def check_length(visit: Visit, most: int, option: str) -> None:
+    """Refuse a body that says itself that it is too large."""
+    given = visit.header(b"content-length")
+    if given is None:
+        return
+    if not given.isascii() or not given.isdigit() or len(given) > 18:
+        raise Problem(
+            400, "content_length", f"the Content-Length is {brief(given)}; expected bytes"
+        )
+    if int(given) > most:
+        raise too_large(given, option, most)
+
+
+def too_large(size: object, option: str, most: int | None = None) -> Problem:
+    """Return the answer to a body that is too large."""
+    at_most = "" if most is None else f"; expected at most {most}"
+    return Problem(
+        413, "body_too_large", f"the body has {size} bytes{at_most}: send less at once, or start "
+        f"the service with a larger {option}",
+    )  # fmt: skip
+
+
+def slow_request(limit: float) -> Problem:
+    """Return the answer to a body that does not come."""
+    return Problem(
+        408, "slow_request", f"the body did not arrive within {limit:g} s; send it at once"
+    )
+
+
+async def _decoded(raw: bytes, visit: Visit, kind: _Kind, service: Service) -> BaseModel:
+    shape = kind.body
+    if shape is None or (not raw and kind.optional_body):
+        return shape() if shape is not None else BaseModel()
+    format = media_type(visit.header(b"content-type"))
+    if len(raw) > _LARGE:
+        return await service.read(decode, raw, format, shape)
+    return decode(raw, format, shape)
+
+
+async def _reply(value: Any, kind: _Kind, ask: Ask) -> Response:
+    if isinstance(value, Response):
+        return value
+    if not isinstance(value, bytes):
+        if _large(value):
+            value = await ask.service.read(encode, value, ask.format)
+        else:
+            value = encode(value, ask.format)
+    return Response(value, kind.status, media_type=ask.format)
+
+
+def _large(value: Any) -> bool:
+    """Guess whether writing it takes long enough for a thread."""
+    if isinstance(value, dict):
+        return any(isinstance(one, list) and len(one) > 20 for one in value.values())
+    return isinstance(value, list) and len(value) > 20
+
+
+def _refusal(problem: Problem, service: Service) -> Response:
+    service.metrics.refused.labels(problem.code).inc()
+    headers = dict(problem.headers)
+    if problem.code in ("body_too_large", "slow_request", "content_length"):
+        headers["connection"] = "close"  # what is still to come is not read
+    return Response(encode(problem.value(), JSON), problem.status, headers, JSON)

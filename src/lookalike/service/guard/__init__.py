@@ -1,0 +1,1 @@
+"""Who may come in, and with how much: keys, hosts, sizes, times."""

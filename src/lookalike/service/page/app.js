@@ -1,0 +1,121 @@
+// The frame of the page: which collection and which view the address names, and the key where one is asked for.
+
+import { api, keep } from "./api.js";
+import { during, fill, h, problem, shown } from "./dom.js";
+import { documentView } from "./views/document.js";
+import { groupsView } from "./views/groups.js";
+import { healthView } from "./views/health.js";
+import { mapView } from "./views/map.js";
+import { searchView } from "./views/search.js";
+import { uploadView } from "./views/upload.js";
+
+const VIEWS = {
+  search: ["Search", searchView],
+  groups: ["Groups", groupsView],
+  map: ["Map", mapView],
+  health: ["Health", healthView],
+  upload: ["Upload", uploadView],
+};
+const main = document.getElementById("main");
+const chooser = document.getElementById("collection");
+const views = document.getElementById("views");
+
+let collections = [];
+let leaving = new AbortController();
+
+/** `#/NAME/VIEW/REST`, each part encoded. */
+function address() {
+  const parts = location.hash.replace(/^#\/?/, "").split("/").map((one) => {
+    try { return decodeURIComponent(one); } catch { return one; }
+  });
+  return { name: parts[0] || null, view: parts[1] || "search", rest: parts.slice(2) };
+}
+
+export const link = (...parts) => `#/${parts.map(encodeURIComponent).join("/")}`;
+
+async function show(focus) {
+  const { name, view, rest } = address();
+  leaving.abort();
+  leaving = new AbortController();
+  const known = collections.find((one) => one.name === name);
+  if (known === undefined) {
+    if (name === null && collections.length) return void location.replace(link(collections[0].name, "search"));
+    frame(null, null);
+    fill(main, h("h1", {}, name === null ? "No collections" : "No such collection"),
+      h("p", {}, name === null ? "There is none yet. Create one with PUT /v1/collections, or start the service on a database." : shown(name)));
+    return;
+  }
+  frame(name, view);
+  const shower = view === "document" ? documentView : VIEWS[view]?.[1];
+  document.title = `${view === "document" ? shown(rest[0] ?? "") : VIEWS[view]?.[0] ?? "?"} · ${shown(name)} · lookalike`;
+  if (shower === undefined) return void fill(main, problem({ title: "There is no such page", message: view }));
+  const place = h("div");
+  fill(main, place);
+  if (focus) main.focus({ preventScroll: true });
+  scrollTo(0, 0);
+  await during(place, () => shower(place, { collection: known, name, rest, link, signal: leaving.signal }));
+}
+
+function frame(name, current) {
+  chooser.hidden = collections.length === 0;
+  fill(chooser, collections.map((one) => h("option", { value: one.name, selected: one.name === name }, shown(one.name))));
+  views.hidden = name === null;
+  fill(views, name === null ? [] : Object.entries(VIEWS).map(([key, [title]]) =>
+    h("a", { href: link(name, key), "aria-current": key === current ? "page" : null }, title)));
+}
+
+async function start() {
+  try {
+    collections = (await api.collections()).collections;
+  } catch (error) {
+    if (error.status === 401) askForKey(error);
+    else fill(main, problem(error), h("p", {}, h("button", { onclick: start, class: "main" }, "Try again")));
+    return;
+  }
+  await show(false);
+}
+
+function askForKey(error) {
+  const field = h("input", { type: "password", autocomplete: "current-password", id: "key", size: 40, required: true });
+  const enter = (event) => {
+    event.preventDefault();
+    keep(field.value.trim());
+    start();
+  };
+  fill(main, h("h1", {}, "This service asks for a key"), h("form", { class: "card", onsubmit: enter },
+    h("p", { class: "soft" }, shown(error.message)), h("div", { class: "options" },
+      h("label", { class: "grow", for: "key" }, "Key", field), h("div", { class: "buttons" }, h("button", { class: "main" }, "Enter")))));
+  field.focus();
+}
+
+const THEMES = ["auto", "light", "dark"];
+const button = document.getElementById("theme");
+
+function drawTheme() {
+  const now = document.documentElement.dataset.theme ?? "auto";
+  button.textContent = { auto: "◐", light: "☀", dark: "☾" }[now];
+  button.title = `Colours: ${now}`;
+  button.setAttribute("aria-label", `Colours: ${now}. Change`);
+}
+
+button.addEventListener("click", () => {
+  const now = document.documentElement.dataset.theme ?? "auto";
+  const next = THEMES[(THEMES.indexOf(now) + 1) % THEMES.length];
+  if (next === "auto") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = next;
+  try { localStorage.setItem("lookalike-theme", next); } catch { /* for this time only */ }
+  drawTheme();
+});
+
+chooser.addEventListener("change", () => { location.hash = link(chooser.value, address().view === "document" ? "search" : address().view); });
+addEventListener("hashchange", () => show(true));
+addEventListener("keydown", (event) => {
+  const typing = event.target.closest?.("input, textarea, select");
+  const field = document.getElementById("text");
+  if (event.key === "/" && !typing && field && !event.ctrlKey && !event.metaKey) {
+    event.preventDefault();
+    field.focus();
+  }
+});
+drawTheme();
+start();

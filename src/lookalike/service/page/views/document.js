@@ -1,0 +1,34 @@
+// One document: its text, what belongs to it, and its neighbours.
+
+import { api } from "../api.js";
+import { counted, during, fill, h, moment, shown, svg } from "../dom.js";
+import { matchList, tags } from "./matches.js";
+import { picture } from "./picture.js";
+
+export async function documentView(place, { collection, name, rest, link, signal }) {
+  const id = rest.join("/");
+  const document = await api.document(name, id);
+  const near = h("div");
+  fill(place, h("h1", { class: "id" }, shown(document.id)),
+    tags(document.metadata), picture(document.metadata, id),
+    document.text === null ? h("p", { class: "soft" }, "The collection keeps no texts.") : h("div", { class: "card text", tabindex: "0" }, shown(document.text)),
+    h("details", { class: "card" }, h("summary", {}, "What is stored"), h("dl", { class: "facts" },
+      h("dt", {}, "Added"), h("dd", {}, moment(document.added)),
+      h("dt", {}, "Updated"), h("dd", {}, moment(document.updated)),
+      h("dt", {}, "Signature"), h("dd", {}, bits(document.signature), h("span", { class: "id" }, document.signature)))),
+    h("h2", {}, "Neighbours"), near);
+  const answer = await during(near, () => api.query(name, { id, k: 10, include_text: true }, signal));
+  if (answer === undefined) return;
+  fill(near, h("p", { class: "soft" }, `${counted(answer.matches.length, "nearest document")}${answer.exact ? ", none overlooked" : ""}`),
+    matchList(answer.matches, { name, link, bits: collection.bits, other: document.text === null ? null : { id }, signal }));
+}
+
+/** The bits as a picture: near-duplicates have nearly the same. */
+function bits(hex) {
+  const count = 4 * hex.length, across = 64;
+  const marks = [];
+  for (let place = 0; place < count && place < 4096; place++) {
+    if (parseInt(hex[place >> 2], 16) & (8 >> (place & 3))) marks.push(svg("rect", { x: place % across, y: Math.floor(place / across), width: 0.86, height: 0.86 }));
+  }
+  return svg("svg", { class: "bits", viewBox: `0 0 ${across} ${Math.ceil(Math.min(count, 4096) / across)}`, role: "img", "aria-label": `${count} bits` }, marks);
+}

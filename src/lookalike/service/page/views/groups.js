@@ -1,0 +1,68 @@
+// Groups: the largest ones of near-duplicates, each document beside the first of its group.
+
+import { api } from "../api.js";
+import { counted, during, fill, h, number, say, shown } from "../dom.js";
+import { diff } from "./diff.js";
+import { jobCard } from "./jobs.js";
+
+const FIRST = 8;
+
+export async function groupsView(place, context) {
+  const { collection, name, signal } = context;
+  const usual = Math.floor(collection.bits / 14);
+  const radius = h("input", { type: "number", min: 0, max: collection.bits, value: usual, required: true });
+  const found = h("div");
+  const jobs = h("div");
+  const look = async (event) => {
+    event?.preventDefault();
+    const told = await during(found, () => api.groups(name, { radius: radius.value, most: 50, members: 100 }, signal));
+    if (told === undefined) return;
+    fill(found, told.groups.length ? told.groups.map((group, place) => groupCard(group, place, context))
+      : h("p", {}, "No two documents are that near: there are no near-duplicates at this radius."));
+    say(counted(told.groups.length, "group"));
+  };
+  const remove = async () => {
+    const job = await during(jobs, () => api.dedup(name, { radius: Number(radius.value) }));
+    if (job) fill(jobs, jobCard(job, context));
+  };
+  fill(place, h("h1", {}, "Near-duplicates"),
+    h("p", { class: "soft" }, "Documents whose signatures differ in few bits, the largest groups first. Each is within the radius of another one of its group."),
+    h("form", { class: "card", onsubmit: look }, h("div", { class: "options" },
+      h("label", {}, "Within (bits)", radius),
+      h("div", { class: "buttons" }, h("button", { type: "button", onclick: remove }, "List all duplicates"), h("button", { class: "main" }, "Show groups")))),
+    jobs, found);
+  await look();
+}
+
+function groupCard(group, place, { name, link }) {
+  const [first] = group.members;
+  const rest = group.members.slice(1);
+  const list = h("ul", { class: "matches" });
+  const more = h("button", { type: "button", class: "link" });
+  const show = (most) => {
+    fill(list, rest.slice(0, most).map((one) => member(one, first, { name, link })));
+    more.hidden = most >= rest.length;
+    more.textContent = `Show ${number(rest.length - most)} more`;
+  };
+  more.addEventListener("click", () => show(rest.length));
+  show(FIRST);
+  const unseen = group.size - group.members.length;
+  return h("section", { class: "card", "aria-label": `Group ${place + 1}` },
+    h("h2", {}, counted(group.size, "document")),
+    h("p", {}, h("a", { class: "id", href: link(name, "document", first.id) }, shown(first.id)), " ", h("span", { class: "soft" }, "is compared with the others")),
+    list, more, unseen > 0 ? h("p", { class: "soft" }, `${number(unseen)} more are not shown here.`) : null);
+}
+
+function member(one, first, { name, link }) {
+  const place = h("div");
+  const opener = h("button", { type: "button", class: "link", "aria-expanded": "false" }, "Differences");
+  opener.addEventListener("click", async () => {
+    const open = opener.getAttribute("aria-expanded") === "false";
+    opener.setAttribute("aria-expanded", String(open));
+    if (!open) return void fill(place);
+    const told = await during(place, () => api.compare(name, { id: first.id }, { id: one.id }));
+    if (told) fill(place, diff(told, first.id, one.id));
+  });
+  return h("li", {}, h("a", { class: "id", href: link(name, "document", one.id) }, shown(one.id)), " ",
+    h("span", { class: "soft" }, one.distance === 0 ? "the same signature" : `${one.distance} bits`), " ", opener, place);
+}

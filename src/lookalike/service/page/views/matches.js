@@ -1,0 +1,49 @@
+// A list of matches: likeness as a bar, metadata, the beginning of the text, and the words that differ when asked.
+
+import { api } from "../api.js";
+import { beginning, during, fill, h, percent, shown } from "../dom.js";
+import { diff } from "./diff.js";
+import { picture } from "./picture.js";
+
+/** `other`: what they are compared with, `{ id }` or `{ text }`; null if it has no words. */
+export function matchList(matches, { name, link, bits, other, signal }) {
+  return h("ol", { class: "matches" }, matches.map((match) => row(match, { name, link, bits, other, signal })));
+}
+
+function row(match, { name, link, bits, other }) {
+  const place = h("div");
+  const here = link(name, "document", match.id);
+  const opener = h("button", { type: "button", class: "link", "aria-expanded": "false" }, "Show differences");
+  opener.addEventListener("click", async () => {
+    const open = opener.getAttribute("aria-expanded") === "false";
+    opener.setAttribute("aria-expanded", String(open));
+    opener.textContent = open ? "Hide differences" : "Show differences";
+    if (!open) return void fill(place);
+    const told = await during(place, () => api.compare(name, other, { id: match.id }));
+    if (told && opener.getAttribute("aria-expanded") === "true") fill(place, diff(told, other.id ?? "what you look for", match.id));
+  });
+  return h("li", { class: "match" },
+    h("div", { class: "head" }, h("a", { class: "id", href: here }, shown(match.id)), likeness(match, bits)),
+    picture(match.metadata, match.id),
+    match.text ? h("p", { class: "begin" }, beginning(match.text)) : null,
+    tags(match.metadata),
+    h("div", { class: "actions" }, other && match.text !== null ? opener : null, h("a", { href: here }, "Neighbours")),
+    place);
+}
+
+export function likeness(match, bits) {
+  const share = Math.max(0, Math.min(1, match.similarity));
+  const far = `${match.distance} of ${bits} bits differ`;
+  return h("div", { class: "likeness", title: far },
+    h("div", { class: share >= 0.8 ? "bar near" : "bar", "aria-hidden": "true" }, h("i", { style: { width: `${100 * share}%` } })),
+    h("span", {}, percent(share), h("span", { class: "soft" }, ` · ${match.distance} bits`)));
+}
+
+export function tags(metadata) {
+  const entries = Object.entries(metadata ?? {}).filter(([, value]) => !String(value).startsWith("data:image/")).slice(0, 12);
+  if (!entries.length) return null;
+  return h("ul", { class: "tags", "aria-label": "Metadata" }, entries.map(([key, value]) => {
+    const text = typeof value === "object" ? JSON.stringify(value) : String(value);
+    return h("li", {}, h("b", {}, `${shown(key)} `), beginning(text, 80));
+  }));
+}

@@ -1,0 +1,10 @@
+// Images as images: small ones that a document carries with it as `data:`, which nothing can be loaded by.
+
+import { h, shown } from "../dom.js";
+
+const CARRIED = /^data:image\/(png|jpeg|webp|gif);base64,[A-Za-z0-9+/=]+$/;
+
+export function picture(metadata, id) {
+  const found = Object.values(metadata ?? {}).find((value) => typeof value === "string" && value.length < 2_000_000 && CARRIED.test(value));
+  return found === undefined ? null : h("img", { class: "picture", src: found, alt: `The image of ${shown(id)}`, loading: "lazy" });
+}

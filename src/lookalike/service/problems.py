@@ -1,0 +1,129 @@
+"""Errors as the API tells them: one shape, whatever went wrong.
+
+    {"error": {"code": "k_too_large", "kind": "ArgumentError", "message": "k is ...; expected ..."}}
+
+The message says what came, what was expected and what to do. `kind` is the error of
+`lookalike.errors` that the client raises. `items` names the items of a batch that are wrong.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lookalike.errors import (
+    ArgumentError,
+    BatchError,
+    CollectionBusyError,
+    CollectionError,
+    DocumentError,
+    FileError,
+    ItemError,
+    LookalikeError,
+    MissingDependencyError,
+    NotFittedError,
+    NotFoundError,
+    ResultTooLargeError,
+    SignatureError,
+)
+from lookalike.shown import shown
+
+__all__ = ["Problem", "item_values", "problem_of"]
+
+_LONGEST = 2000
+
+
+class Problem(Exception):
+    """An answer that is an error."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        kind: str = "ArgumentError",
+        items: list[dict[str, Any]] | None = None,
+        retry_after: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.kind = kind
+        self.items = items
+        self.retry_after = retry_after
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What goes with the status."""
+        found = {}
+        if self.retry_after is not None:
+            found["retry-after"] = str(self.retry_after)
+        if self.status == 401:
+            found["www-authenticate"] = "Bearer"
+        return found
+
+    def value(self) -> dict[str, Any]:
+        """Return it in plain values."""
+        error: dict[str, Any] = {
+            "code": self.code,
+            "kind": self.kind,
+            "message": shown(str(self), _LONGEST),
+        }
+        if self.items is not None:
+            error["items"] = self.items
+        return {"error": error}
+
+
+_STATUS: tuple[tuple[type[LookalikeError], int, str], ...] = (
+    (BatchError, 422, "bad_items"),
+    (NotFoundError, 404, "not_found"),
+    (CollectionBusyError, 503, "busy"),
+    (CollectionError, 500, "collection"),
+    (ResultTooLargeError, 422, "result_too_large"),
+    (SignatureError, 422, "bad_signature"),
+    (DocumentError, 422, "bad_document"),
+    (ArgumentError, 422, "bad_argument"),
+    (NotFittedError, 422, "not_fitted"),
+    (MissingDependencyError, 422, "missing_dependency"),
+    (FileError, 500, "file"),
+    (LookalikeError, 500, "internal"),
+)
+_KINDS = {
+    "BatchError", "NotFoundError", "CollectionBusyError", "CollectionError", "ResultTooLargeError",
+    "SignatureError", "DocumentError", "ArgumentError", "NotFittedError", "MissingDependencyError",
+    "FileError", "FormatError", "CorruptIndexError", "LookalikeError",
+}  # fmt: skip
+
+
+def problem_of(error: BaseException) -> Problem:
+    """Return how an error is told; what nobody has foreseen is told without what is in it."""
+    if isinstance(error, Problem):
+        return error
+    for kind, status, code in _STATUS:
+        if isinstance(error, kind):
+            items = None
+            if isinstance(error, BatchError):
+                items = [item_values(item) for item in error.errors]
+            name = next(one.__name__ for one in type(error).__mro__ if one.__name__ in _KINDS)
+            retry = 1 if status == 503 else None
+            return Problem(status, code, str(error), kind=name, items=items, retry_after=retry)
+    if isinstance(error, MemoryError):
+        return Problem(
+            422, "out_of_memory", "there is not enough memory for this; ask for less at once",
+            kind="ResultTooLargeError",
+        )  # fmt: skip
+    return Problem(
+        500, "internal", "something went wrong in the service; its log says what",
+        kind="CollectionError",
+    )  # fmt: skip
+
+
+def item_values(item: ItemError) -> dict[str, Any]:
+    """Return what is wrong with an item of a batch, in plain values."""
+    message = item.message if item.remedy is None else f"{item.message}; {item.remedy}"
+    id = item.id if isinstance(item.id, str) else None
+    return {
+        "position": item.position,
+        "id": None if id is None else shown(id, 200),
+        "message": shown(message, _LONGEST),
+    }

@@ -1,0 +1,59 @@
+"""Whether the service lives, is ready, and what it has counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi.responses import Response
+
+from lookalike import __version__
+from lookalike.service.endpoint import Ask, Routes
+from lookalike.service.metrics import CONTENT_TYPE
+from lookalike.service.problems import Problem
+from lookalike.service.service import Service
+
+health = Routes("health")
+
+
+@health.add("GET", "/healthz", example={"status": "ok", "version": "0.1.0"})
+async def alive(ask: Ask) -> Any:
+    """Say that the service lives."""
+    return {"status": "ok", "version": __version__}
+
+
+@health.add("GET", "/readyz", example={"status": "ready", "collections": 1}, errors=(503,))
+async def ready(ask: Ask) -> Any:
+    """Say whether the collections can be read."""
+    if ask.service.ending:
+        raise Problem(503, "ending", "the service is ending; ask another one", retry_after=5)
+    names = await ask.service.read(ask.service.library.names)
+    return {"status": "ready", "collections": len(names)}
+
+
+@health.add("GET", "/metrics", media="text/plain")
+async def metrics(ask: Ask) -> Any:
+    """Return what was counted, as Prometheus reads it."""
+    service = ask.service
+    known = await service.read(_known, service, ask)
+    return Response(service.metrics.told(known), media_type=CONTENT_TYPE)
+
+
+def _known(service: Service, ask: Ask) -> list[tuple[str, dict[str, float]]]:
+    found = []
+    for name, docs in service.library.opened().items():
+        if not ask.key.reaches(name):
+            continue
+        stats = docs.stats()
+        behind = stats["version"] - stats["native_version"] if stats["native_bytes"] else 0
+        found.append(
+            (
+                name,
+                {
+                    "documents": stats["documents"],
+                    "version": stats["version"],
+                    "index_lag": max(0, behind),
+                    "index_bytes": stats["native_bytes"],
+                },
+            )
+        )
+    return found

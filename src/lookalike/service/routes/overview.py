@@ -1,0 +1,107 @@
+"""A collection from above: groups of near-duplicates, a map, distances.
+
+These read all signatures. They are computed once for each version and kept; while that is going on
+the answer is status 202, and whoever wants it asks again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import Query
+from fastapi.responses import Response
+
+from lookalike.collection import Collection
+from lookalike.collection.overview import distances, groups, map_of
+from lookalike.service.endpoint import Ask, Routes
+from lookalike.service.formats import encode
+
+overview = Routes("overview")
+
+_BASE = "/v1/collections/{name}"
+_GROUPS = {
+    "radius": 9, "version": 7,
+    "groups": [
+        {"size": 2, "members": [{"id": "fox", "distance": 0}, {"id": "owl", "distance": 4}]}
+    ],
+}  # fmt: skip
+_MAP = {
+    "regions": [
+        {"x": 0.1, "y": -0.3, "size": 20, "mean_distance": 31.5, "example": "fox", "text": "The"}
+    ],
+    "places": [{"id": "fox", "x": 0.1, "y": -0.2, "region": 0}], "signatures": 20, "version": 7,
+}  # fmt: skip
+_WORDS = 160
+
+
+@overview.add("GET", f"{_BASE}/groups", example=_GROUPS, errors=(404, 422))
+async def near_duplicate_groups(
+    ask: Ask,
+    name: str,
+    radius: Annotated[
+        int | None, Query(ge=0, le=16384, description="bits // 14 unless told")
+    ] = None,
+    most: Annotated[int, Query(ge=1, le=1000, description="groups")] = 50,
+    members: Annotated[int, Query(ge=1, le=1000, description="of each group")] = 10,
+) -> Any:
+    """Return the largest groups of near-duplicates; 202 while they are being looked for."""
+
+    def found(docs: Collection) -> dict[str, Any]:
+        near = docs.bits // 14 if radius is None else radius
+        largest, version = groups(docs, near, most=most, members=members)
+        shown = [
+            {
+                "size": group.size,
+                "members": [{"id": id, "distance": far} for id, far in group.members],
+            }
+            for group in largest
+        ]
+        return {"radius": near, "version": version, "groups": shown}
+
+    return await _soon(ask, name, ("groups", radius, most, members), found)
+
+
+@overview.add("GET", f"{_BASE}/map", example=_MAP, errors=(404, 422))
+async def map_of_collection(
+    ask: Ask,
+    name: str,
+    most: Annotated[int, Query(ge=1, le=20_000, description="documents on the map")] = 2_000,
+    regions: Annotated[int, Query(ge=1, le=200)] = 40,
+) -> Any:
+    """Return a map of the collection in two dimensions; 202 while it is being drawn."""
+
+    def found(docs: Collection) -> dict[str, Any]:
+        drawn = asdict(map_of(docs, most=most, regions=regions))
+        examples = docs.get_many([one["example"] for one in drawn["regions"]])
+        for region, document in zip(drawn["regions"], examples, strict=True):
+            text = None if document is None else document.text
+            region["text"] = None if text is None else text[:_WORDS]
+        return drawn
+
+    return await _soon(ask, name, ("map", most, regions), found)
+
+
+@overview.add(
+    "GET", f"{_BASE}/distances",
+    example={"random_pairs": [0, 1, 5], "nearest": [3, 2, 1], "version": 7}, errors=(404, 422),
+)  # fmt: skip
+async def distance_histogram(ask: Ask, name: str) -> Any:
+    """Return how many random pairs, and nearest neighbours, are how far apart; 202 meanwhile."""
+    return await _soon(ask, name, ("distances",), lambda docs: asdict(distances(docs)))
+
+
+async def _soon(ask: Ask, name: str, what: tuple[Any, ...], found: Any) -> Response | bytes:
+    service = ask.service
+    docs = await service.collection(name)
+    version = await service.use(name, lambda docs: docs.version)
+
+    def compute() -> dict[str, Any]:
+        result: dict[str, Any] = service.library.use(name, found)
+        return result
+
+    value = await service.kept.get((docs._opened.uid, *what), version, compute, service.slowly)
+    if value is None:
+        waiting = encode({"state": "computing"}, ask.format)
+        return Response(waiting, 202, {"retry-after": "1"}, ask.format)
+    return await service.read(encode, value, ask.format)

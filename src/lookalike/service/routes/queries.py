@@ -1,0 +1,257 @@
+"""Queries: what is near a text, a document or a signature.
+
+The hot route. Queries of the same sort that arrive together are one native call; answers are
+encoded in the thread that has found them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.collection import Answer, Collection
+from lookalike.errors import CollectionError
+from lookalike.service.endpoint import Ask, Routes
+from lookalike.service.formats import encode
+from lookalike.service.problems import Problem
+from lookalike.service.routes.documents import check_count, check_text, no_document
+from lookalike.service.service import Service
+from lookalike.service.shapes import Asked, BatchQueryBody, QueryBody
+from lookalike.service.values import answer_value, signature_rows
+
+queries = Routes("queries")
+
+_ANSWER = {
+    "matches": [
+        {"id": "fox", "distance": 12, "similarity": 0.957, "metadata": {"lang": "en"}}
+    ],
+    "exact": True, "version": 7, "masked": False,
+}  # fmt: skip
+_SAMPLED = 32
+"""One batch in so many is explained, and tells how many candidates a query has."""
+
+_EACH = 64
+"""Queries by radius that are worth a thread."""
+
+Signature: TypeAlias = NDArray[np.uint8]
+_batches = count()
+
+
+@dataclass(frozen=True)
+class _Sort:
+    """What queries have in common that are answered by one call."""
+
+    by: str
+    """"text" or "signature"."""
+    k: int | None
+    radius: int | None
+    limit: int | None
+    where: str | None
+    exclude: tuple[str, ...]
+    explain: bool
+    include_text: bool
+    mask: str | bool
+    way: str | None
+
+    @classmethod
+    def of(cls, by: str, body: Asked) -> _Sort:
+        where = None if body.where is None else json.dumps(body.where)
+        k = 10 if body.k is None and body.radius is None else body.k
+        return cls(
+            by, k, body.radius, body.limit, where, tuple(body.exclude), body.explain,
+            body.include_text, body.mask, body.way,
+        )  # fmt: skip
+
+    def ask(
+        self, docs: Collection, asked: Sequence[str] | Signature, threads: int, explain: bool
+    ) -> list[Answer]:
+        """Return the answers of a collection."""
+        where = None if self.where is None else json.loads(self.where)
+        options: dict[str, Any] = {
+            "where": where, "exclude": self.exclude, "explain": explain, "text": self.include_text,
+            "way": self.way, "threads": threads,
+        }  # fmt: skip
+        if self.k is None:
+            limit = {} if self.limit is None else {"limit": self.limit}
+            return docs.within_many(asked, self.radius, **limit, **options)  # type: ignore[arg-type]
+        return docs.search_many(asked, self.k, radius=self.radius, mask=self.mask, **options)  # type: ignore[arg-type]
+
+
+@queries.add("POST", "/v1/collections/{name}/query", body=QueryBody, example=_ANSWER, errors=(404,))
+async def query(ask: Ask, name: str) -> Any:
+    """Find what is nearest to a text, a document or a signature.
+
+    The k nearest, or all within a radius, or the k nearest of these; by (distance, id), and exact.
+    """
+    service, body = ask.service, ask.body
+    _check(body, 1, service)
+    docs = await service.collection(name)
+    question: Any
+    if body.text is not None:
+        check_text("the text", body.text, service.settings.max_text)
+        by, question = "text", body.text
+    elif body.id is None:
+        by = "signature"
+        question = _rows(body.signature, body.signature_base64, docs.bits)
+    else:
+        return await service.read(_like, service, name, body, ask.format)
+    sort = _Sort.of(by, body)
+    return await service.lanes.ask(
+        (name, ask.format, sort), partial(_answer_all, service, name, sort, ask.format), question
+    )
+
+
+@queries.add(
+    "POST", "/v1/collections/{name}/query/batch", body=BatchQueryBody,
+    example={"answers": [_ANSWER]}, errors=(404,),
+)  # fmt: skip
+async def query_batch(ask: Ask, name: str) -> Any:
+    """Answer many queries of one sort by one native call, at one version of the collection."""
+    service, body = ask.service, ask.body
+    given = next(
+        one for one in (body.texts, body.ids, body.signatures, body.signatures_base64)
+        if one is not None
+    )  # fmt: skip
+    check_count("queries", len(given), service.settings.max_batch)
+    _check(body, len(given), service)
+    for place, text in enumerate(body.texts or ()):
+        check_text(f"text {place}", text, service.settings.max_text)
+    return await service.read(_answer_batch, service, name, body, ask.format)
+
+
+def _check(body: Asked, number: int, service: Service) -> None:
+    settings = service.settings
+    for what in ("k", "limit"):
+        value = getattr(body, what)
+        if value is not None and value > settings.max_k:
+            raise Problem(
+                422, f"{what}_too_large", f"{what} is {value}; expected at most {settings.max_k}"
+            )
+    check_count("ids in exclude", len(body.exclude), settings.max_batch)
+    each = body.k or body.limit or (10 if body.radius is None else 1)
+    if number * each > settings.max_results:
+        raise Problem(
+            422, "result_too_large", f"{number} queries ask for {each} matches each; expected at "
+            f"most {settings.max_results} in all: ask for less at once",
+            kind="ResultTooLargeError",
+        )  # fmt: skip
+
+
+def _rows(hex: str | None, base64: str | None, bits: int) -> Signature:
+    if hex is not None:
+        return signature_rows([hex], None, bits)
+    return signature_rows(None, [base64 or ""], bits)
+
+
+def _answer_all(
+    service: Service, name: str, sort: _Sort, format: str, questions: Sequence[Any]
+) -> list[bytes]:
+    """Return the encoded answers to queries of one sort."""
+    asked = list(questions) if sort.by == "text" else np.concatenate(questions)
+    ask = partial(_ask, service, name, sort, asked)
+    docs, answers = service.library.use(name, ask)
+    similarities = service.similarities(docs)
+    return [encode(answer_value(answer, similarities), format) for answer in answers]
+
+
+def _ask(
+    service: Service, name: str, sort: _Sort, asked: Sequence[str] | Signature, docs: Collection
+) -> tuple[Collection, list[Answer]]:
+    _check_width(asked, docs)
+    sampled = not next(_batches) % _SAMPLED
+    if sort.k is None and sort.limit is None:
+        sort = replace(sort, limit=min(10_000, service.settings.max_k))
+    threads = service.threads
+    if sort.radius is not None:  # then a few queries take less than it takes to wake threads up
+        threads = min(threads, 1 + len(asked) // _EACH)
+    answers = sort.ask(docs, asked, threads, sort.explain or sampled)
+    if sort.explain or sampled:
+        candidates = service.metrics.candidates.labels(name)
+        for answer in answers:
+            if answer.work is not None:
+                candidates.observe(answer.work.candidates)
+    if sampled and not sort.explain:
+        answers = [_plain(answer) for answer in answers]
+    return docs, answers
+
+
+def _check_width(asked: Sequence[str] | Signature, docs: Collection) -> None:
+    """Tell that the collection has been replaced by one of another width meanwhile."""
+    if isinstance(asked, np.ndarray) and asked.shape[1] * 8 != docs.bits:
+        raise CollectionError("the collection was replaced by one of another width; ask again")
+
+
+def _plain(answer: Answer) -> Answer:
+    """Return an answer without the explanations that only counting has asked for."""
+    for match in answer:
+        vars(match).update(differing_bits=None, slice_distances=None, slices=None)
+    return Answer(list(answer), version=answer.version, exact=answer.exact, masked=answer.masked)
+
+
+def _like(service: Service, name: str, body: QueryBody, format: str) -> bytes:
+    """Answer by the signature of a document, which is left out."""
+
+    def found(docs: Collection) -> dict[str, Any]:
+        document = docs.get(body.id or "")
+        if document is None:
+            raise no_document(body.id or "", docs.name)
+        sort = _Sort.of("signature", body)
+        sort = replace(sort, exclude=(*sort.exclude, document.id))
+        _, (answer,) = _ask(service, name, sort, document.signature[None], docs)
+        return answer_value(answer, service.similarities(docs))
+
+    return encode(service.library.use(name, found), format)
+
+
+def _answer_batch(service: Service, name: str, body: BatchQueryBody, format: str) -> bytes:
+    by = "text" if body.texts is not None else "signature"
+    sort = _Sort.of(by, body)
+    if body.ids is not None:
+        return encode({"answers": _like_all(service, name, body, sort)}, format)
+
+    def found(docs: Collection) -> dict[str, Any]:
+        asked: Any = body.texts
+        if asked is None:
+            asked = signature_rows(body.signatures, body.signatures_base64, docs.bits)
+        answers = _ask(service, name, sort, asked, docs)[1] if len(asked) else []
+        similarities = service.similarities(docs)
+        return {"answers": [answer_value(answer, similarities) for answer in answers]}
+
+    return encode(service.library.use(name, found), format)
+
+
+def _like_all(service: Service, name: str, body: BatchQueryBody, sort: _Sort) -> list[Any]:
+    """Answer for many documents; one more is asked for, since each finds itself."""
+
+    def found(docs: Collection) -> list[Any]:
+        ids = body.ids or []
+        if not ids:
+            return []
+        known = docs.get_many(ids)
+        for id, document in zip(ids, known, strict=True):
+            if document is None:
+                raise no_document(id, docs.name)
+        rows = np.stack([one.signature for one in known if one is not None])
+        most = sort.limit or min(10_000, service.settings.max_k)
+        more = replace(sort, limit=most + 1) if sort.k is None else replace(sort, k=sort.k + 1)
+        similarities = service.similarities(docs)
+        values = []
+        for id, answer in zip(ids, _ask(service, name, more, rows, docs)[1], strict=True):
+            others = [match for match in answer if match.id != id]
+            cut = sort.k or most
+            exact = answer.exact and (sort.k is not None or len(others) <= cut)
+            whole = Answer(
+                others[:cut], version=answer.version, exact=exact, work=answer.work,
+                masked=answer.masked,
+            )  # fmt: skip
+            values.append(answer_value(whole, similarities))
+        return values
+
+    return service.library.use(name, found)

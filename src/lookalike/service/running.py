@@ -1,0 +1,190 @@
+"""Starting a service, with one process or several, and ending it in good order."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from lookalike.errors import ArgumentError, Said
+from lookalike.service.app import make_app
+from lookalike.service.guard.gate import Gate
+from lookalike.service.guard.keys import KeyFile
+from lookalike.service.library import open_library
+from lookalike.service.logs import Log
+from lookalike.service.protocol import BoundedProtocol
+from lookalike.service.service import Service
+from lookalike.service.settings import ServeSettings
+from lookalike.storage.unfinished import temporary_folder
+
+__all__ = ["serve", "worker"]
+
+_SETTINGS = "LOOKALIKE_RUN_SETTINGS"
+_PLACE = "LOOKALIKE_RUN_PLACE"
+_FOLDER = "LOOKALIKE_RUN_FOLDER"
+_METRICS = "PROMETHEUS_MULTIPROC_DIR"
+_PARENT = "LOOKALIKE_RUN_PARENT"
+_LOOK = 0.5
+_GARBAGE = 20_000
+OPTIONS: dict[str, Any] = {  # of uvicorn
+    "log_config": None,
+    "access_log": False,
+    "http": BoundedProtocol,
+    "ws": "none",
+    "loop": "uvloop",
+    "lifespan": "on",
+    "server_header": False,
+    "proxy_headers": False,
+    "timeout_keep_alive": 30,
+    "timeout_graceful_shutdown": 10,
+    "backlog": 2048,
+}
+
+
+def serve(place: str, settings: ServeSettings, ready: Callable[[str], None]) -> None:
+    """Serve a database, or the databases of a folder, until told to end.
+
+    `ready` hears the address when connections are taken.
+    """
+    library = open_library(place)
+    left_out = library.left_out()
+    library.names()  # what cannot be read is told now, not to the first who asks
+    if settings.key_file is not None:
+        KeyFile(settings.key_file)
+    with temporary_folder("lookalike-serve-") as folder, _listening(settings) as listener:
+        host, port = listener.getsockname()[:2]
+        shown = f"[{host}]" if ":" in host else host
+        address = f"http://{shown}:{port}/"
+        if settings.workers == 1:
+            _serve_alone(place, settings, folder, listener, left_out, lambda: ready(address))
+        else:
+            ready(address)
+            _serve_by_several(place, settings, folder, listener)
+
+
+def worker() -> Gate:
+    """Return the application of one process of several; what to serve is in the environment."""
+    given: dict[str, Any] = json.loads(os.environ[_SETTINGS])
+    given["allow_host"] = tuple(given["allow_host"])
+    settings = ServeSettings(**given)
+    log = Log(settings.log_level)
+    log.take_over()
+    folder = Path(os.environ[_FOLDER])
+    service = Service(settings, open_library(os.environ[_PLACE]), folder, log)
+    threading.Thread(target=_watch_parent, daemon=True).start()
+    app = make_app(service, lambda: _end(service))
+    _settle()
+    return app
+
+
+def _serve_alone(
+    place: str,
+    settings: ServeSettings,
+    folder: Path,
+    listener: socket.socket,
+    left_out: list[str],
+    ready: Callable[[], None],
+) -> None:
+    log = Log(settings.log_level)
+    log.take_over()
+    for reason in left_out:
+        log.say("warning", "not served", reason=reason)
+    service = Service(settings, open_library(place), folder, log)
+    app = make_app(service)
+    _settle()
+    server = _Server(uvicorn.Config(app, **OPTIONS), ready)
+    try:
+        server.run(sockets=[listener])
+    finally:
+        _end(service)
+
+
+def _serve_by_several(
+    place: str, settings: ServeSettings, folder: Path, listener: socket.socket
+) -> None:
+    metrics = folder / "metrics"
+    metrics.mkdir(mode=0o700)
+    os.environ.update(
+        {
+            _SETTINGS: json.dumps(asdict(settings)), _PLACE: place, _FOLDER: str(folder),
+            _METRICS: str(metrics), _PARENT: str(os.getpid()),
+        }
+    )  # fmt: skip
+    log = Log(settings.log_level)
+    log.take_over()
+    try:
+        uvicorn.run(
+            "lookalike.service.running:worker", factory=True, workers=settings.workers,
+            fd=listener.fileno(), **OPTIONS,
+        )  # fmt: skip
+    finally:
+        log.close()
+
+
+def _settle() -> None:
+    """Let the collector of garbage look at what requests make, and less often than it is used to:
+    what is there by now stays.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_GARBAGE, 10, 50)
+
+
+def _watch_parent() -> None:
+    """End this worker when whoever started it has died, and cannot tell it to."""
+    parent = int(os.environ[_PARENT])
+    while os.getppid() == parent:
+        time.sleep(_LOOK)
+    signal.raise_signal(signal.SIGTERM)
+
+
+class _Server(uvicorn.Server):
+    """A server that says when it has begun."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to take connections."""
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
+
+
+@contextmanager
+def _listening(settings: ServeSettings) -> Iterator[socket.socket]:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((settings.host.strip("[]"), settings.port))
+        except OSError as error:
+            raise ArgumentError(
+                Said("port"),
+                f" is {settings.port} at {settings.host}, where nothing can listen "
+                f"({error.strerror or error}); take another port, or 0 for a free one",
+            ) from None
+        listener.listen(2048)
+        listener.set_inheritable(True)
+        yield listener
+    finally:
+        listener.close()
+
+
+def _end(service: Service) -> None:
+    service.log.say("info", "ending")
+    service.close()
+    service.log.close()

@@ -1,0 +1,122 @@
+"""A running service: what its routes share."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from lookalike.checks import thread_count
+from lookalike.collection import Collection
+from lookalike.service.guard.watch import Watch
+from lookalike.service.library import Library
+from lookalike.service.logs import Log
+from lookalike.service.metrics import Metrics
+from lookalike.service.problems import Problem
+from lookalike.service.settings import ServeSettings
+from lookalike.service.work.jobs import Jobs
+from lookalike.service.work.kept import Kept
+from lookalike.service.work.lanes import Lanes
+from lookalike.signatures import estimated_similarity
+
+__all__ = ["Service"]
+
+T = TypeVar("T")
+
+_BODIES_AT_ONCE = 8
+"""Largest bodies that may be in memory at once; beyond that requests are told to come again."""
+
+
+class Service:
+    """Collections, the threads that work on them, and what was set.
+
+    Nothing of a collection is done in the event loop: it may wait for a disk or another process.
+    Reads have threads of their own, writes one for each collection, since writers wait for each
+    other anyway; what takes seconds has another, so that searches do not wait behind it.
+    """
+
+    def __init__(self, settings: ServeSettings, library: Library, run: Path, log: Log) -> None:
+        self.settings = settings
+        self.library = library
+        self.run = run
+        """A folder for what belongs to this run: jobs, files that are being uploaded."""
+        self.log = log
+        self.metrics = Metrics()
+        self.threads = settings.threads or thread_count(None)
+        self.ending = False
+        self.watch = Watch()
+        self._readers = ThreadPoolExecutor(max(8, 2 * self.threads), "read")
+        self._slow = ThreadPoolExecutor(2, "slow")
+        self._writers: dict[str, ThreadPoolExecutor] = {}
+        self.lanes: Lanes[Any, Any] = Lanes(self._readers, self.metrics.together.observe)
+        self.jobs = Jobs(run / "jobs", settings.max_jobs, log)
+        self.kept = Kept()
+        self._buffered = 0
+        self._similarities: weakref.WeakKeyDictionary[Collection, list[float]] = (
+            weakref.WeakKeyDictionary()
+        )
+
+    async def read(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Do something that reads, in a thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._readers, work, *arguments)
+
+    async def slowly(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Do something that may take long, in a thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._slow, work, *arguments)
+
+    async def write(self, name: str, work: Callable[[Collection], T]) -> T:
+        """Do something that writes to a collection, one after the other."""
+        writer = self._writers.get(name)
+        if writer is None:
+            await self.collection(name)  # a name that is not there gets no thread
+            writer = self._writers.setdefault(name, ThreadPoolExecutor(1, f"write-{name}"))
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(writer, self.library.use, name, work)
+
+    async def use(self, name: str, work: Callable[[Collection], T]) -> T:
+        """Do something that reads a collection."""
+        return await self.read(self.library.use, name, work)
+
+    async def collection(self, name: str) -> Collection:
+        """Return a collection, opened if it is not yet."""
+        found = self.library.opened_now(name)
+        return found if found is not None else await self.read(self.library.collection, name)
+
+    def buffer(self, size: int) -> None:
+        """Take in so many bytes of a body, or say that there is no room for them now."""
+        self._buffered += size
+        if self._buffered > _BODIES_AT_ONCE * self.settings.max_body:
+            raise Problem(
+                429, "too_much_at_once", "the bodies of other requests fill the room there is; "
+                "try again in a second", retry_after=1,
+            )  # fmt: skip
+
+    def release(self, size: int) -> None:
+        """Let go of so many bytes."""
+        self._buffered -= size
+
+    def similarities(self, docs: Collection) -> list[float]:
+        """Return the similarity that each distance suggests."""
+        found = self._similarities.get(docs)
+        if found is None:
+            distances = np.arange(docs.bits + 1)
+            values = 1 - distances / docs.bits
+            if docs.signer is not None:
+                values = estimated_similarity(docs.signer, distances, docs.bits)
+            found = self._similarities[docs] = [round(value, 4) for value in values.tolist()]
+        return found
+
+    def close(self) -> None:
+        """End what is going on: writes that have begun are completed."""
+        self.ending = True
+        self.jobs.close()
+        for pool in (self._readers, self._slow, *self._writers.values()):
+            pool.shutdown(wait=False, cancel_futures=True)
+        for pool in (self._readers, *self._writers.values()):
+            pool.shutdown(wait=True)
+        self.library.close()

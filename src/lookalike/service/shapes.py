@@ -1,0 +1,297 @@
+"""What requests and answers look like: the shapes that OpenAPI describes.
+
+Requests are checked strictly: a number is no text, and a field that nobody knows is a mistake.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+__all__ = [
+    "BatchQueryBody",
+    "CompareBody",
+    "CountBody",
+    "CreateBody",
+    "DedupBody",
+    "DeleteBody",
+    "GetBody",
+    "PairsBody",
+    "QueryBody",
+    "ScrollBody",
+    "WriteBody",
+]
+
+Where = Annotated[
+    dict[str, Any] | None,
+    Field(
+        description='Conditions on metadata: `{"lang": "en", "year": {">=": 2020}}`',
+        examples=[{"lang": "en", "year": {">=": 2020}}],
+    ),
+]
+Hex = Annotated[str, Field(pattern="^([0-9A-Fa-f]{2})+$", description="A signature in hex")]
+Base64 = Annotated[str, Field(pattern="^[A-Za-z0-9+/_-]+={0,2}$", description="in base64")]
+Id = Annotated[str, Field(min_length=1, max_length=1000, description="The id of a document")]
+Mask = Literal["auto"] | bool
+Large = 1 << 40
+
+
+class Body(BaseModel):
+    """A body of a request."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+
+class SignerBody(Body):
+    """How texts are signed."""
+
+    method: Literal["simhash", "topsig", "bbitminhash"] = "simhash"
+    bits: Annotated[int, Field(ge=8, le=16384, multiple_of=8)] | None = Field(
+        default=None, description="simhash 128, topsig 1024, bbitminhash 512 unless told"
+    )
+    ngram: Annotated[int, Field(ge=1, le=100)] | None = Field(
+        default=None, description="words that make a feature"
+    )
+    chars: Annotated[int, Field(ge=1, le=100)] | None = Field(
+        default=None, description="characters that make a feature"
+    )
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+
+
+class CreateBody(Body):
+    """A new collection: with a signer of texts, or the width of signatures that are given."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"name": "pages", "signer": {"method": "simhash", "bits": 128}},
+                {"name": "photos", "bits": 64, "keep_text": False},
+            ]
+        }
+    )
+
+    name: str = Field(max_length=64, description="letters, digits, '.', '_' and '-'")
+    signer: SignerBody | None = None
+    description: dict[str, Any] | None = Field(
+        default=None, description="A signer as `Signer.to_dict` describes it, in place of `signer`"
+    )
+    bits: Annotated[int, Field(ge=8, le=16384, multiple_of=8)] | None = Field(
+        default=None, description="Signatures are given, and this wide; in place of `signer`"
+    )
+    keep_text: bool = True
+
+    @model_validator(mode="after")
+    def _one(self) -> CreateBody:
+        if sum(one is not None for one in (self.signer, self.description, self.bits)) > 1:
+            raise ValueError("signer, description and bits exclude each other: give one of them")
+        return self
+
+
+class DocumentBody(Body):
+    """A document to be written; one without a text has a signature."""
+
+    id: Any = Field(description="1 to 1000 bytes of UTF-8", json_schema_extra={"type": "string"})
+    text: Any = Field(default=None, json_schema_extra={"type": ["string", "null"]})
+    metadata: Any = Field(
+        default=None, description="a JSON object", json_schema_extra={"type": ["object", "null"]}
+    )
+    signature: Hex | None = None
+    signature_base64: Base64 | None = None
+
+
+class WriteBody(Body):
+    """Documents to be written."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "documents": [
+                        {"id": "fox", "text": "The quick brown fox", "metadata": {"lang": "en"}}
+                    ]
+                }
+            ]
+        }
+    )
+
+    documents: list[DocumentBody]
+    mode: Literal["upsert", "add"] = Field(
+        "upsert", description="`add` refuses ids that are there already"
+    )
+    on_error: Literal["skip", "raise"] = Field(
+        "skip",
+        description="`skip` writes the others; with `raise` all are written or none, and an error "
+        "of status 422 names those that are wrong",
+    )
+
+
+class GetBody(Body):
+    """Documents by id."""
+
+    ids: list[str]
+    include_text: bool = True
+
+
+class DeleteBody(Body):
+    """Documents to be deleted, by id or by condition."""
+
+    ids: list[str] | None = None
+    where: Where = None
+
+    @model_validator(mode="after")
+    def _one(self) -> DeleteBody:
+        if (self.ids is None) == (self.where is None):
+            raise ValueError("give ids or where, one of them")
+        return self
+
+
+class ScrollBody(Body):
+    """The next documents by id."""
+
+    after: str = Field("", description="the `next` of the page before")
+    limit: Annotated[int, Field(ge=1, le=Large)] = 100
+    where: Where = None
+    include_text: bool = True
+
+
+class CountBody(Body):
+    """How many documents meet a condition."""
+
+    where: Where = None
+
+
+class Asked(Body):
+    """What is asked of every query."""
+
+    k: Annotated[int, Field(ge=1, le=Large)] | None = Field(
+        default=None, description="The k nearest; 10 unless there is a radius"
+    )
+    radius: Annotated[int, Field(ge=0, le=Large)] | None = Field(
+        default=None, description="Only what is within so many bits; without k, all of it"
+    )
+    limit: Annotated[int, Field(ge=1, le=Large)] | None = Field(
+        default=None,
+        description="Without k, at most so many; where there are more, `exact` is false",
+    )
+    where: Where = None
+    exclude: list[str] = Field([], description="ids that are not wanted")
+    explain: bool = Field(
+        default=False, description="which bits and slices differ, what the search did"
+    )
+    include_text: bool = False
+    mask: Mask = Field("auto", description="compare only bits that the words of a text decide")
+    way: Literal["native", "sql"] | None = None
+
+    @model_validator(mode="after")
+    def _limited(self) -> Asked:
+        if self.limit is not None and (self.k is not None or self.radius is None):
+            raise ValueError("limit goes with a radius alone; with k, leave it out")
+        return self
+
+
+class QueryBody(Asked):
+    """A query: by a text, a document or a signature."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"text": "a quick brown fox", "k": 10},
+                {"id": "fox", "radius": 20, "where": {"lang": "en"}},
+                {"signature": "00ff00ff00ff00ff00ff00ff00ff00ff", "k": 5, "explain": True},
+            ]
+        }
+    )
+
+    text: str | None = None
+    id: Id | None = Field(default=None, description="What is like this document, which is left out")
+    signature: Hex | None = None
+    signature_base64: Base64 | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> QueryBody:
+        given = (self.text, self.id, self.signature, self.signature_base64)
+        if sum(one is not None for one in given) != 1:
+            raise ValueError("give one of text, id, signature and signature_base64")
+        return self
+
+
+class BatchQueryBody(Asked):
+    """Many queries of one sort, answered by one native call at one version."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"texts": ["a quick brown fox", "minimum wages"], "k": 3, "radius": 30}]
+        }
+    )
+
+    texts: list[str] | None = None
+    ids: list[Id] | None = None
+    signatures: list[Hex] | None = None
+    signatures_base64: list[Base64] | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> BatchQueryBody:
+        given = (self.texts, self.ids, self.signatures, self.signatures_base64)
+        if sum(one is not None for one in given) != 1:
+            raise ValueError("give one of texts, ids, signatures and signatures_base64")
+        return self
+
+
+class SideBody(Body):
+    """One side of a comparison: a document, or a text."""
+
+    id: Id | None = None
+    text: str | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> SideBody:
+        if (self.id is None) == (self.text is None):
+            raise ValueError("give id or text, one of them")
+        return self
+
+
+class CompareBody(Body):
+    """Two texts to be compared word by word."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"left": {"text": "a quick brown fox"}, "right": {"id": "fox"}}]
+        }
+    )
+
+    left: SideBody
+    right: SideBody
+
+
+class PairsBody(Body):
+    """A job that finds every pair of documents within a radius."""
+
+    radius: Annotated[int, Field(ge=0, le=Large)]
+    limit: Annotated[int, Field(ge=0, le=Large)] | None = None
+
+
+class DedupBody(Body):
+    """A job that finds near-duplicates, and deletes them if told.
+
+    By signatures within a radius, or by the similarity of texts.
+    """
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"radius": 9}, {"threshold": 0.8, "delete": True}]}
+    )
+
+    radius: Annotated[int, Field(ge=0, le=Large)] | None = None
+    threshold: Annotated[float, Field(gt=0, le=1)] | None = None
+    keep: Literal["first", "oldest", "newest"] = Field(
+        "first", description="who stays of a group: the first by id, or by the time it was added"
+    )
+    delete: bool = Field(
+        False, description="delete those that are near-duplicates of one that stays"
+    )
+
+    @model_validator(mode="after")
+    def _one(self) -> DedupBody:
+        if (self.radius is None) == (self.threshold is None):
+            raise ValueError("give radius or threshold, one of them")
+        return self

@@ -1,0 +1,213 @@
+"""The process of a job: `python -m lookalike.service.work.job_process FOLDER`; see `jobs`."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from lookalike.collection import Collection, open_collection
+from lookalike.collection.care.transfer import import_documents
+from lookalike.dedup import cluster_pairs, dedup
+from lookalike.errors import ArgumentError, LookalikeError
+from lookalike.service.problems import problem_of
+from lookalike.service.work.jobs import lines_of, read_state, write_state
+
+_LOOK = 0.05
+_TELL = 0.2
+_DELETED_AT_ONCE = 5_000
+Summary = dict[str, Any]
+
+
+class Job:
+    """A job that tells how far it is."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.order: dict[str, Any] = json.loads((folder / "order.json").read_text())
+        self._state = read_state(folder) or {}
+        self._lock = threading.Lock()
+        self._told = 0.0
+        self._parent = os.getppid()
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def tell(self, step: str, share: float) -> None:
+        """Say how far it is; not more often than anybody looks."""
+        now = time.monotonic()
+        if now - self._told < _TELL and step == self._state.get("step"):
+            return
+        self._told = now
+        self._write(step=step, progress=round(min(1.0, max(0.0, share)), 4))
+
+    def end(self, state: str, **values: Any) -> None:
+        """Say how it ended."""
+        self._write(
+            state=state, ended=datetime.now(UTC).isoformat(timespec="milliseconds"), **values
+        )
+
+    def _write(self, **values: Any) -> None:
+        with self._lock:
+            self._state.update(values)
+            write_state(self.folder, self._state)
+
+    def _watch(self) -> None:
+        """End this process when that is wanted, or when the service is gone, whatever it does."""
+        while True:
+            time.sleep(_LOOK)
+            gone = os.getppid() != self._parent
+            if gone or (self.folder / "cancel").exists():
+                self._lock.acquire()  # for good: nobody else writes a state now
+                self._state.update(
+                    state="cancelled", ended=datetime.now(UTC).isoformat(timespec="milliseconds")
+                )
+                try:
+                    write_state(self.folder, self._state)
+                finally:
+                    os._exit(1)
+
+
+def pairs(job: Job, docs: Collection) -> Summary:
+    """Find all pairs within a radius."""
+    job.tell("comparing", 0.0)
+    found = docs.pairs(job.order["radius"], limit=job.order["limit"])
+    job.tell("writing", 0.5)
+    count = lines_of((vars(pair) for pair in found), job.folder / "result.jsonl")
+    return {"pairs": count}
+
+
+def deduplicate(job: Job, docs: Collection) -> Summary:
+    """Find who goes and who stands for it; delete those if that was asked for."""
+    find = _by_texts if job.order["threshold"] is not None else _by_signatures
+    found = find(job, docs)
+    gone = [row["id"] for row in found]
+    count = lines_of(iter(found), job.folder / "result.jsonl")
+    deleted = 0
+    if job.order["delete"]:
+        for begin in range(0, len(gone), _DELETED_AT_ONCE):
+            job.tell("deleting", begin / len(gone))
+            deleted += docs.delete(gone[begin : begin + _DELETED_AT_ONCE]).deleted
+    groups = len({row["duplicate_of"] for row in found})
+    return {"duplicates": count, "groups": groups, "deleted": deleted}
+
+
+def _by_signatures(job: Job, docs: Collection) -> list[dict[str, Any]]:
+    job.tell("comparing", 0.0)
+    found = docs.pairs(job.order["radius"], limit=job.order["limit"])
+    if not found:
+        return []
+    far = {(pair.left, pair.right): pair.distance for pair in found}
+    job.tell("grouping", 0.5)
+    ids = _in_order(docs, sorted({name for pair in far for name in pair}), job.order["keep"])
+    groups = cluster_pairs([(pair.left, pair.right) for pair in found], ids=ids)
+    rows = []
+    for id, place in zip(ids, groups.duplicate_of.tolist(), strict=True):
+        if place >= 0:
+            stays = ids[place]
+            distance = far[min(id, stays), max(id, stays)]
+            rows.append({"id": id, "duplicate_of": stays, "distance": distance})
+    return rows
+
+
+def _in_order(docs: Collection, ids: list[str], keep: str) -> list[str]:
+    """Return ids in the order in which they are to stay."""
+    if keep == "first":
+        return ids
+    known = {}
+    for begin in range(0, len(ids), 1000):
+        for document in docs.get_many(ids[begin : begin + 1000]):
+            if document is not None:
+                known[document.id] = document.added
+    return sorted(known, key=lambda id: (known[id], id), reverse=keep == "newest")
+
+
+def _by_texts(job: Job, docs: Collection) -> list[dict[str, Any]]:
+    rows: list[tuple[datetime, str, str]] = []
+    order = job.order["keep"]
+    total = max(1, docs.count())
+    for page in docs.pages():
+        job.tell("reading", len(rows) / total)
+        for one in page:
+            if one.text is None:
+                raise ArgumentError(
+                    f"the document {one.id[:80]!r} has no text; give a radius, by which signatures "
+                    "are compared"
+                )
+            rows.append((one.added, one.id, one.text))
+    if order != "first":
+        rows.sort(key=lambda row: row[:2], reverse=order == "newest")
+    if not rows:
+        return []
+    table = {"id": [row[1] for row in rows], "text": [row[2] for row in rows]}
+    result = dedup(_arrow(table), text="text", id="id", threshold=job.order["threshold"],
+                   keep="first", progress=job.tell)  # fmt: skip
+    names = table["id"]
+    return [
+        {"id": names[place], "duplicate_of": names[stays], "similarity": similarity}
+        for place, stays, similarity in _dropped(result)
+    ]
+
+
+def _arrow(table: dict[str, list[str]]) -> Any:
+    import pyarrow
+
+    return pyarrow.table(table)
+
+
+def _dropped(result: Any) -> Iterator[tuple[int, int, float]]:
+    """Yield who goes, who stands for it, and how similar they are."""
+    both = zip(result.duplicate_of.tolist(), result.similarity.tolist(), strict=True)
+    for place, (stays, similarity) in enumerate(both):
+        if stays >= 0:
+            yield place, stays, similarity
+
+
+def bring_in(job: Job, docs: Collection) -> Summary:
+    """Import a file."""
+    path = Path(job.order["path"])
+    try:
+        done = import_documents(
+            docs, str(path), format=job.order["format"], replace=True, skip_bad=True,
+            max_document=job.order["max_text"], batch=5_000, progress=job.tell,
+        )  # fmt: skip
+    finally:
+        path.unlink(missing_ok=True)
+    return {
+        "added": done.added,
+        "updated": done.updated,
+        "bad": done.bad,
+        "examples": done.examples,
+    }
+
+
+_KINDS: dict[str, Callable[[Job, Collection], Summary]] = {
+    "pairs": pairs,
+    "dedup": deduplicate,
+    "import": bring_in,
+}
+
+
+def main(folder: str) -> int:
+    """Do the job of a folder."""
+    job = Job(Path(folder))
+    try:
+        with open_collection(job.order["url"], job.order["name"], create=False) as docs:
+            summary = _KINDS[job.order["kind"]](job, docs)
+    except LookalikeError as error:
+        kind = problem_of(error).kind
+        job.end("failed", error=str(error), error_kind=kind)
+        return 1
+    except BaseException as error:
+        job.end("failed", error=f"something went wrong: {type(error).__name__}")
+        raise
+    job.end("done", step="done", progress=1.0, summary=summary)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,289 @@
+"""The page in a real browser, beside what the collection itself says."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+import lookalike as la
+from lookalike.compare.texts import word_diff
+from page.conftest import HOSTILE, NAME, Serve, texts
+
+OpenPage = Callable[..., Any]
+VIEWS = ("Search", "Groups", "Map", "Health", "Upload")
+READY = {
+    "Search": "#text",
+    "Groups": "button:has-text('Show groups')",
+    "Map": ".atlas circle",
+    "Health": ".chart",
+    "Upload": "#file",
+}
+
+
+@pytest.fixture
+def page(database: Path, serve: Serve, open_page: OpenPage) -> Any:
+    opened = open_page(serve(database))
+    opened.wait_for_selector("#text")
+    return opened
+
+
+def view(page: Any, name: str) -> None:
+    page.click(f"nav >> text={name}")
+    page.wait_for_selector(READY[name])
+
+
+def search(page: Any, text: str) -> None:
+    page.fill("#text", text)
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector(".matches")
+
+
+def shown_ids(page: Any) -> list[str]:
+    found: list[str] = page.locator(".match .head .id").all_text_contents()
+    return found
+
+
+def test_a_search_shows_what_the_collection_finds(page: Any, database: Path) -> None:
+    text = texts()["a/0"] + " and more"
+    search(page, text)
+    with la.open_collection(database, NAME) as docs:
+        answer = docs.search(text, 10)
+    assert shown_ids(page) == [match.id for match in answer]
+    bits = page.locator(".likeness .soft").all_text_contents()
+    assert bits == [f" · {match.distance} bits" for match in answer]
+    widths = page.locator(".bar i").evaluate_all("bars => bars.map(bar => bar.offsetWidth)")
+    assert widths == sorted(widths, reverse=True)
+    assert widths[0] > widths[-1]
+    assert "none overlooked" in page.inner_text("main")
+
+
+def test_conditions_and_a_radius_narrow_a_search(page: Any) -> None:
+    page.get_by_label("Only where").fill("family = a, place >= 2")
+    search(page, texts()["a/0"])
+    assert set(shown_ids(page)) == {f"a/{number}" for number in range(2, 6)}
+    page.get_by_label("Only where").fill("")
+    page.get_by_label("Within (bits)").fill("0")
+    page.click("button:has-text('Search')")
+    expect(page.locator(".match")).to_have_count(1)
+    assert shown_ids(page) == ["a/0"]
+    page.get_by_label("Only where").fill("family")
+    page.click("button:has-text('Search')")
+    page.wait_for_selector(".problem")
+    assert "expected: field = value" in page.inner_text(".problem")
+
+
+def test_differences_are_those_of_compare(page: Any) -> None:
+    documents = texts()
+    asked = documents["a/0"] + " unheard"
+    search(page, asked)
+    place = shown_ids(page).index("a/3")
+    row = page.locator(".match").nth(place)
+    row.locator("text=Show differences").click()
+    row.locator(".sides").wait_for()
+    parts = word_diff(asked, documents["a/3"]).parts
+    for kind, tag in (("delete", "del"), ("insert", "ins")):
+        expected = [part.text.strip() for part in parts if part.kind == kind]
+        assert expected
+        assert [one.strip() for one in row.locator(tag).all_text_contents()] == expected
+    row.locator("text=Hide differences").click()
+    assert row.locator(".sides").count() == 0
+
+
+def test_a_document_has_its_text_and_neighbours(page: Any, database: Path) -> None:
+    search(page, texts()["b/1"])
+    page.click(".match .id >> text=b/1")
+    page.wait_for_selector("h2:has-text('Neighbours')")
+    page.wait_for_selector(".match")
+    assert page.inner_text(".text") == texts()["b/1"]
+    with la.open_collection(database, NAME) as docs:
+        near = [match.id for match in docs.search(texts()["b/1"], 11)]
+    assert near[0] == "b/1"
+    assert shown_ids(page) == near[1:]
+    page.go_back()
+    page.wait_for_selector(".match")  # what was looked for is still there
+    assert page.input_value("#text") == texts()["b/1"]
+
+
+def test_groups_are_the_families(page: Any) -> None:
+    view(page, "Groups")
+    page.get_by_label("Within (bits)").fill("30")
+    page.click("text=Show groups")
+    page.wait_for_selector("section.card")
+    titles = page.locator("section.card h2").all_text_contents()
+    assert titles == ["6 documents", "4 documents", "3 documents"]
+    first = page.locator("section.card").first
+    first.locator("button:has-text('Differences')").first.click()
+    first.locator("ins").first.wait_for()
+    assert first.locator("del").all_text_contents()[0].strip() == "changeda0"
+    assert "changeda1" in " ".join(first.locator("ins").all_text_contents())
+
+
+def test_a_job_lists_duplicates(page: Any) -> None:
+    view(page, "Groups")
+    page.get_by_label("Within (bits)").fill("30")
+    page.click("text=List all duplicates")
+    page.wait_for_selector("summary:has-text('What was found')", timeout=60_000)
+    page.click("summary:has-text('What was found')")
+    rows = page.locator("tbody tr").count()
+    assert rows == 5 + 3 + 2
+
+
+def test_the_map_is_zoomed_and_leads_to_documents(page: Any) -> None:
+    view(page, "Map")
+    dots = page.locator(".dots circle")
+    assert dots.count() == len(texts())
+    box = page.get_attribute(".atlas svg", "viewBox")
+    page.focus(".atlas svg")
+    page.keyboard.press("+")
+    nearer = page.get_attribute(".atlas svg", "viewBox")
+    assert float(nearer.split()[2]) < float(box.split()[2])
+    page.keyboard.press("0")
+    assert page.get_attribute(".atlas svg", "viewBox") == box
+    page.mouse.move(500, 500)
+    page.mouse.wheel(0, -400)
+    expect(page.locator(".atlas svg")).not_to_have_attribute("viewBox", box)
+    page.click("[aria-label='Show all']")
+    region = page.locator(".atlas g[role=button]").first
+    region.focus()
+    page.keyboard.press("Enter")
+    assert region.get_attribute("aria-pressed") == "true"
+    page.wait_for_selector("text=The most central document")
+    id = dots.first.get_attribute("data-id")
+    dots.first.click(force=True)
+    page.wait_for_selector("h2:has-text('Neighbours')")
+    assert texts()[id][:20] in page.inner_text("main")
+
+
+def test_health_counts(page: Any) -> None:
+    view(page, "Health")
+    tiles = page.locator(".tile b").all_text_contents()
+    assert tiles[0] == str(len(texts()))
+    assert tiles[3] == "128"
+    assert page.locator(".chart").count() == 2
+    assert page.locator(".chart rect").count() > 4
+
+
+def test_a_file_is_uploaded(page: Any, database: Path, tmp_path: Path) -> None:
+    lines = [
+        {"id": f"new {number}", "text": f"brought in as number {number}"} for number in range(5)
+    ]
+    file = tmp_path / "more.jsonl"
+    file.write_text("\n".join(json.dumps(line) for line in [*lines, {"id": "", "text": "no id"}]))
+    view(page, "Upload")
+    page.set_input_files("#file", file)
+    page.click("button:has-text('Upload')")
+    page.wait_for_selector("text=5 added", timeout=60_000)
+    with la.open_collection(database, NAME) as docs:
+        assert docs.count() == len(texts()) + 5
+        assert docs.get("new 3") is not None
+    view(page, "Search")
+    search(page, "brought in as number 3")
+    assert shown_ids(page)[0] == "new 3"
+
+
+def test_a_file_that_cannot_be_read_is_told(page: Any, tmp_path: Path) -> None:
+    file = tmp_path / "broken.json"
+    file.write_bytes(b"\x00\xff{{{" * 50)
+    view(page, "Upload")
+    page.set_input_files("#file", file)
+    page.click("button:has-text('Upload')")
+    page.wait_for_selector(".problem", timeout=60_000)
+    assert len(page.inner_text(".problem")) > 30
+
+
+def test_hostile_texts_are_shown_and_do_nothing(page: Any) -> None:
+    search(page, texts()[HOSTILE])
+    visible = HOSTILE.replace("\u202e", "\u2039U+202E\u203a")
+    assert shown_ids(page)[0] == visible
+    page.click(".match .id >> nth=0")
+    page.wait_for_selector("h2:has-text('Neighbours')")
+    assert page.inner_text("h1") == visible
+    for name in VIEWS[1:]:
+        view(page, name)
+    assert page.evaluate("window.harmed") is None
+    assert page.locator("main img, main script").count() == 0
+
+
+def test_a_key_is_asked_for(
+    database: Path, serve: Serve, open_page: OpenPage, tmp_path: Path
+) -> None:
+    keys = tmp_path / "keys.json"
+    command = [sys.executable, "-m", "lookalike.cli", "serve", "--new-key", "--keys", str(keys)]
+    secret = subprocess.run(
+        [*command, "--read-only"], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    page = open_page(serve(database, "--keys", str(keys)))
+    page.wait_for_selector("text=asks for a key")
+    page.fill("#key", "no such key")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=a key that is not known")
+    page.fill("#key", secret)
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#text")
+    search(page, texts()["a/1"])
+    assert shown_ids(page)[0] == "a/1"
+    assert secret not in page.url
+    assert secret not in page.evaluate("JSON.stringify(localStorage) + document.cookie")
+    view(page, "Upload")
+    page.set_input_files("#file", {"name": "x.txt", "mimeType": "text/plain", "buffer": b"a text"})
+    page.click("button:has-text('Upload')")
+    page.wait_for_selector(".problem")
+    assert "reading" in page.inner_text(".problem")
+
+
+def test_what_is_not_there_is_told(page: Any) -> None:
+    page.goto(page.url.split("#")[0] + f"#/{NAME}/document/nobody")
+    page.wait_for_selector(".problem")
+    assert "nobody" in page.inner_text(".problem")
+    page.goto(page.url.split("#")[0] + "#/other/search")
+    page.wait_for_selector("text=No such collection")
+    page.route("**/query", lambda route: route.abort())
+    page.goto(page.url.split("#")[0] + f"#/{NAME}/search")
+    page.wait_for_selector("#text")
+    page.fill("#text", "anything")
+    page.click("button:has-text('Search')")
+    page.wait_for_selector(".problem")
+    assert "does not answer" in page.inner_text(".problem")
+
+
+def test_keys_alone_are_enough(page: Any) -> None:
+    page.keyboard.press("Escape")
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "text"
+    page.keyboard.type(texts()["c/0"])
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector(".match")
+    page.locator(".match .id").first.press("Enter")
+    page.wait_for_selector("h2:has-text('Neighbours')")
+    assert page.evaluate("document.activeElement.id") == "main"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_it_fits_a_phone_in_both_themes(
+    theme: str, database: Path, serve: Serve, open_page: OpenPage
+) -> None:
+    page = open_page(serve(database), viewport={"width": 360, "height": 700}, color_scheme=theme)
+    page.wait_for_selector("#text")
+    search(page, texts()["a/0"])
+    page.click("text=Show differences >> nth=1")
+    page.wait_for_selector(".sides")
+    for name in VIEWS:
+        if name != "Search":
+            view(page, name)
+        page.wait_for_load_state("networkidle")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360, name
+    colours = [page.evaluate("getComputedStyle(document.documentElement).backgroundColor")]
+    for _ in range(3):
+        page.click("#theme")
+        colours.append(page.evaluate("getComputedStyle(document.documentElement).backgroundColor"))
+    dark, light = "rgb(17, 21, 28)", "rgb(246, 247, 249)"
+    own = dark if theme == "dark" else light
+    assert colours == [own, light, dark, own]
