@@ -1,7 +1,8 @@
 """Step 2, collapse: equal texts become one, the first of them.
 
 Fingerprints meet by a shuffle. Of equal ones in a partition one goes there for all, so that a text
-that half of the corpus has is no more work than another.
+that half of the corpus has is no more work than another; the others of the partition go wherever
+there is room, with the first of them.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from numpy.typing import NDArray
 
 from lookalike.corpora.base import pa
 from lookalike.spark.numbering import Numbering
-from lookalike.spark.packed import Batches, gathered, packed
-from lookalike.spark.signing import FINGERPRINT, chunks
+from lookalike.spark.packed import Batches, fixed_binary, gathered, packed, packed_row
+from lookalike.spark.position_set import PositionSet, packed_positions
+from lookalike.spark.steps.signing import FINGERPRINT, chunks
 
-__all__ = ["COPIES", "EQUALS", "meet_equals", "send_fingerprints"]
+__all__ = ["COPIES", "EQUALS", "FACTS", "equal_rows", "meet_equals", "send_fingerprints"]
 
 EQUALS = np.dtype(
     [
@@ -28,13 +30,24 @@ EQUALS = np.dtype(
         ("value", "<i8"),
         ("best", "<i8"),
         ("best_value", "<i8"),
+        ("count", "<i8"),
     ]
 )
-"""Of equal texts: the first two positions (-1: no second), and the one that stays before others."""
+"""Of equal texts: the first two positions (-1: no second), the one that stays before others, and
+how many there are.
+"""
 
 COPIES = np.dtype([("position", "<i8"), ("first", "<i8")])
 
-ENTRY, COPY = 0, 1
+FACTS = np.dtype([("texts", "<i8"), ("copies", "<i8"), ("largest", "<i8"), ("moved", "<i8")])
+"""Texts that there are copies of, copies, the most documents that have one text, and how many
+firsts of partitions are copies themselves.
+"""
+
+ENTRY, COPY, COPY_HERE, FACT, COPY_SET, FIRST_SET = range(6)
+"""Rows: entries; copies; copies within a partition, with its first; how many there are of each, and
+their positions.
+"""
 
 
 def send_fingerprints(
@@ -54,27 +67,38 @@ def send_fingerprints(
             prints = chunk.array("fingerprints", FINGERPRINT)
             entries["high"], entries["low"] = prints["high"], prints["low"]
             entries["first"] = entries["best"] = chunk.positions
-            entries["second"] = -1
+            entries["second"], entries["count"] = -1, 1
             entries["value"] = entries["best_value"] = chunk.values
             parts.append(entries[chunk.compared(None)])
         if parts:
             entries, copies = _merged(np.concatenate(parts))
-            yield from packed(copies, np.zeros(len(copies), np.int64), COPY)
+            yield from packed(copies, copies["first"] % buckets, COPY_HERE)
             yield from packed(entries, (entries["high"] % buckets).astype(np.int64), ENTRY)
 
     return send
 
 
 def meet_equals(batches: Batches) -> Iterator[Any]:
-    """Yield copies, and for each text that there are copies of what there is to know of them."""
-    found = gathered(batches, EQUALS)
-    if ENTRY not in found:
-        return
+    """Yield copies, for each text that there are copies of what there is to know of them, and how
+    many there are.
+    """
+    kinds = {ENTRY: EQUALS, COPY_HERE: COPIES}
+    found = {kind: np.empty(0, dtype) for kind, dtype in kinds.items()} | gathered(batches, kinds)
     entries, copies = _merged(found[ENTRY])
-    zeros = np.zeros(len(copies), np.int64)
-    yield from packed(copies, zeros, COPY)
-    several = entries[entries["second"] >= 0]
-    yield from packed(several, np.zeros(len(several), np.int64), ENTRY)
+    here, several = found[COPY_HERE], entries[entries["second"] >= 0]
+    facts = np.zeros(1, FACTS)
+    facts["texts"], facts["copies"], facts["moved"] = (
+        len(several),
+        len(copies) + len(here),
+        len(copies),
+    )
+    facts["largest"] = several["count"].max(initial=0)
+    of_copies = np.concatenate([copies["position"], here["position"]])
+    for kind, records in ((COPY, copies), (COPY_HERE, here), (ENTRY, several), (FACT, facts)):
+        yield from packed(records, np.zeros(len(records), np.int64), kind)
+    for kind, positions in ((COPY_SET, of_copies), (FIRST_SET, several["first"])):
+        if len(positions):
+            yield packed_row(kind, packed_positions(positions))
 
 
 def _merged(entries: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -92,6 +116,7 @@ def _merged(entries: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     seconds = np.where(entries["second"] < 0, huge, entries["second"])
     second = np.minimum.reduceat(np.minimum(others, seconds), begins)
     merged["second"] = np.where(second == huge, -1, second)
+    merged["count"] = np.add.reduceat(entries["count"], begins)
     by_value = np.lexsort((entries["best"], entries["best_value"], group))
     best = entries[by_value[begins]]
     merged["best"], merged["best_value"] = best["best"], best["best_value"]
@@ -102,22 +127,21 @@ def _merged(entries: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     return merged, copies
 
 
-def as_columns(dtype: Any, kind: int) -> Callable[[Batches], Iterator[Any]]:
-    """Return what makes a row of each record of a kind, and a column of each of its fields."""
+def equal_rows(needed: Any) -> Callable[[Batches], Iterator[Any]]:
+    """Return what yields `position, data`: entries of those of the needed documents that there are
+    copies of.
+    """
 
-    def unpack(batches: Batches) -> Iterator[Any]:
+    def select(batches: Batches) -> Iterator[Any]:
+        wanted: PositionSet = needed.value
         for batch in batches:
-            found = gathered(iter([batch]), dtype).get(kind)
-            if found is not None:
-                yield pa.record_batch(
-                    {
-                        name: pa.array(
-                            np.ascontiguousarray(found[name]).view(
-                                np.int64 if found[name].dtype.itemsize == 8 else found[name].dtype
-                            )
-                        )
-                        for name in found.dtype.names or ()
-                    }
-                )
+            entries = gathered(iter([batch]), EQUALS)[ENTRY]
+            entries = entries[wanted.has(entries["first"])]
+            yield pa.record_batch(
+                {
+                    "position": pa.array(entries["first"]),
+                    "data": fixed_binary(entries.view(np.uint8).reshape(len(entries), -1)),
+                }
+            )
 
-    return unpack
+    return select
