@@ -10,12 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from lookalike.corpora.columns import Columns
 from lookalike.dedup.settings import DedupSettings
 from lookalike.spark.packed import map_arrow
 from lookalike.spark.position_set import PositionSet, collect_positions
 from lookalike.spark.rounds import Decided, Rounds
 from lookalike.spark.steps.collapse import Collapsed
-from lookalike.spark.steps.compare import needed_texts
+from lookalike.spark.steps.compare import joined_rows, needed_texts
 from lookalike.spark.steps.components import connected
 from lookalike.spark.steps.propose import Proposed, SignedTable
 from lookalike.spark.steps.resolve import (
@@ -24,6 +25,7 @@ from lookalike.spark.steps.resolve import (
     GROUP,
     PAIRS,
     RESOLVED,
+    SAME,
     SIGNATURE,
     TEXT,
     TOLD,
@@ -49,19 +51,24 @@ class Decider:
     work: SparkWork
     settings: DedupSettings
     frame: Any
-    text: str
+    columns: Columns
     signed: SignedTable
     collapsed: Collapsed
 
-    def decide(self, proposed: Proposed) -> Decided:
-        """Return who stays of the documents of these pairs."""
+    def decide(self, proposed: Proposed, gathered: Any | None) -> Decided:
+        """Return who stays of the documents of these pairs. `gathered` is all that is needed of
+        them but for the texts, if that is known.
+        """
         from pyspark.sql import functions as sql
 
+        named = proposed.needed | self.collapsed.copies | self.collapsed.firsts
+        if gathered is not None and len(named) <= DOCUMENTS_A_TASK:
+            return self._named(gathered, proposed.needed, named)
         if not proposed.count:
             empty = self.work.spark.createDataFrame
             return Decided(empty([], _GROUPS), empty([], SIMILARITIES), ResolvedFacts())
         if len(proposed.needed) <= DOCUMENTS_A_TASK:
-            pairs = proposed.rows().withColumn("place", sql.lit(0))
+            pairs = proposed.rows.withColumn("place", sql.lit(0))
             return self._resolve(pairs, proposed.needed, None, 1)
         return self._by_components(proposed)
 
@@ -69,8 +76,8 @@ class Decider:
         from pyspark.sql import functions as sql
 
         work, documents = self.work, self.signed.documents
-        verifier = Verifier(work, self.settings, self.frame, self.text, self.signed)
-        near = work.keep(verifier.distances(proposed.rows(), proposed.needed))
+        verifier = Verifier(work, self.settings, self.frame, self.columns.text, self.signed)
+        near = work.keep(verifier.distances(proposed.rows, proposed.needed))
         labels = work.keep(connected(near, work.keep))
         sizes = labels.groupBy("label").count().where(f"count > {DOCUMENTS_A_TASK}")
         large = [row.label for row in sizes.collect()]
@@ -108,6 +115,7 @@ class Decider:
             "value": sql.lit(None).cast("long"),
             "data": sql.lit(None).cast("binary"),
             "text": sql.lit(None).cast("string"),
+            "name": sql.lit(None).cast("string"),
         }
 
         def rows(kind: int, frame: Any, **named: str) -> Any:
@@ -131,12 +139,40 @@ class Decider:
         if self.collapsed.texts:
             parts.append(rows(EQUAL, self.collapsed.entries(sent), data="data"))
         if self.settings.verify:
-            texts = needed_texts(self.frame, self.text, self.signed.numbering, sent)
+            texts = needed_texts(self.frame, self.columns.text, self.signed.numbering, sent)
             parts.append(rows(TEXT, texts, text="payload"))
         gathered = parts[0]
         for part in parts[1:]:
             gathered = gathered.union(part)
-        gathered = gathered.repartitionById(places, "place")
+        return self._resolved(gathered.repartitionById(places, "place"))
+
+    def _named(self, gathered: Any, needed: PositionSet, named: PositionSet) -> Decided:
+        """Return who stays, and pairs by the names of documents, by one task."""
+        from pyspark.sql import functions as sql
+
+        column, nothing = self.columns, "cast(null as string)"
+        names = nothing if column.id is None else f"cast(`{column.id}` as string)"
+        texts = f"`{column.text}`" if self.settings.verify else nothing
+        rows = joined_rows(
+            self.frame,
+            [sql.expr(texts).alias("text"), sql.expr(names).alias("name")],
+            self.signed.numbering.value,
+            named if column.id is not None else needed,
+        )
+        rows = rows.select(
+            sql.lit(0).alias("place"),
+            sql.lit(TEXT).alias("kind"),
+            "position",
+            sql.lit(None).cast("long").alias("value"),
+            sql.lit(None).cast("binary").alias("data"),
+            "text",
+            sql.coalesce("name", sql.col("position").cast("string")).alias("name"),
+        )
+        return self._resolved(gathered.union(rows).repartition(1), named=True)
+
+    def _resolved(self, gathered: Any, *, named: bool = False) -> Decided:
+        from pyspark.sql import functions as sql
+
         found = self.work.keep(map_arrow(gathered, resolve(self.settings), RESOLVED))
         told = found.where(f"kind = {TOLD}").select("told").collect()
         groups = found.where(f"kind = {GROUP}").select(
@@ -148,4 +184,11 @@ class Decider:
             "similarity",
             "distance",
         )
-        return Decided(groups, verified, ResolvedFacts.of([bytes(row.told) for row in told]))
+        by_name = found.where(f"kind in ({FOUND}, {SAME})").select(
+            sql.col("left_name").alias("left"),
+            sql.col("right_name").alias("right"),
+            "similarity",
+            "distance",
+        )
+        facts = ResolvedFacts.of([bytes(row.told) for row in told])
+        return Decided(groups, verified, facts, by_name if named else None)

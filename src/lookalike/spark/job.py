@@ -12,6 +12,7 @@ from lookalike.dedup.job import settings_of
 from lookalike.dedup.pairs.settle import tired
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.survivors.cluster import split_warnings
+from lookalike.indexes.bands import choose_bands
 from lookalike.spark.columns import deciding_column, find_columns, frame_of, order_frame
 from lookalike.spark.deciding import Decider
 from lookalike.spark.numbering import Numbering, Piece, numbered_columns
@@ -19,10 +20,12 @@ from lookalike.spark.packed import map_arrow
 from lookalike.spark.refusals import check_settings
 from lookalike.spark.result import SparkCounts, SparkDedup
 from lookalike.spark.rows import ResultRows
+from lookalike.spark.steps import propose
 from lookalike.spark.steps.collapse import Collapsed, collapse
-from lookalike.spark.steps.propose import Proposed, SignedTable, propose_by_bands, propose_by_radius
+from lookalike.spark.steps.propose import Proposed, SignedTable
 from lookalike.spark.steps.resolve import ResolvedFacts
 from lookalike.spark.steps.signing import SIGNED, sign_rows
+from lookalike.spark.steps.survey import survey
 from lookalike.spark.work import SparkWork
 
 __all__ = ["dedup", "pairs"]
@@ -108,15 +111,11 @@ class _Job:
         work, settings = self.work, self.settings
         with work.timed("sign"):
             table, numbering, total, short = self._sign()
-        with work.timed("collapse"):
-            collapsed = collapse(work, table, numbering, self.rule, total[0])
-            copies = work.send(collapsed.copies)
-        signed = SignedTable(table, numbering, copies, collapsed, self.rule, total[0])
-        with work.timed("propose"):
-            proposed = self._propose(signed)
+        signed, proposed, gathered = self._propose(table, numbering, total[0])
+        collapsed = signed.collapsed
         with work.timed("verify"):
-            decider = Decider(work, settings, self.frame, self.columns.text, signed, collapsed)
-            decided = decider.decide(proposed)
+            decider = Decider(work, settings, self.frame, self.columns, signed, collapsed)
+            decided = decider.decide(proposed, gathered)
         facts = decided.facts
         warnings = [*proposed.warnings, *([tired()] if facts.tired else [])]
         if settings.cluster == "components":
@@ -157,10 +156,28 @@ class _Job:
         short = sum(told["short"].to_pylist())
         return table, self.work.send(numbering), total, short
 
-    def _propose(self, signed: SignedTable) -> Proposed:
-        by_bands = self.settings.method == "minhash"
-        propose = propose_by_bands if by_bands else propose_by_radius
-        return propose(self.work, self.settings, signed)
+    def _propose(
+        self, table: Any, numbering: Any, documents: int
+    ) -> tuple[SignedTable, Proposed, Any | None]:
+        """Return signatures with what is known of equal texts, pairs, and what one task has
+        gathered for comparing them, if the corpus is small.
+        """
+        work, settings = self.work, self.settings
+        by_bands = settings.method == "minhash"
+        bands = choose_bands(settings.permutations, settings.threshold).bands if by_bands else 0
+        if by_bands and documents * bands <= propose.ENTRIES_A_TASK:
+            with work.timed("propose"):
+                known = survey(work, settings, table, numbering, self.rule, documents)
+                copies = work.send(known.collapsed.copies)
+            signed = SignedTable(table, numbering, copies, known.collapsed, self.rule, documents)
+            return signed, known.proposed, known.gathered
+        with work.timed("collapse"):
+            collapsed = collapse(work, table, numbering, self.rule, documents)
+            copies = work.send(collapsed.copies)
+        signed = SignedTable(table, numbering, copies, collapsed, self.rule, documents)
+        with work.timed("propose"):
+            by = propose.propose_by_bands if by_bands else propose.propose_by_radius
+            return signed, by(work, settings, signed), None
 
 
 def _counts(

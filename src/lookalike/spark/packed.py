@@ -113,10 +113,11 @@ def _binary(records: NDArray[Any], offsets: NDArray[np.int64]) -> Any:
     return pa.Array.from_buffers(pa.binary(), len(offsets) - 1, [None, ends, data])
 
 
-def fixed_binary(rows: NDArray[np.uint8]) -> Any:
-    """Return the rows of an array as a column of bytes."""
-    offsets = np.arange(len(rows) + 1, dtype=np.int32) * rows.shape[1]
-    data = pa.py_buffer(np.ascontiguousarray(rows))
+def fixed_binary(rows: NDArray[Any]) -> Any:
+    """Return the rows of an array, or records, as a column of bytes."""
+    width = rows.dtype.itemsize * (rows.shape[1] if rows.ndim == 2 else 1)
+    offsets = np.arange(len(rows) + 1, dtype=np.int32) * width
+    data = pa.py_buffer(np.ascontiguousarray(rows).tobytes())
     return pa.Array.from_buffers(pa.binary(), len(rows), [None, pa.py_buffer(offsets), data])
 
 

@@ -33,6 +33,8 @@ class Decided:
     verified: Any
     """Pairs of different texts: `left, right, similarity, distance`."""
     facts: ResolvedFacts
+    by_name: Any | None = None
+    """The same and equal texts, by the ids of documents, where these are known already."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -151,6 +151,8 @@ class ResultRows:
 
     def pairs(self) -> Any:
         """Return the verified pairs by id."""
+        if self.id is not None and self.decided.by_name is not None:
+            return self.decided.by_name
         pairs = self.verified
         if self.id is not None:
             ids = self._ids()

@@ -49,6 +49,19 @@ class Collapsed:
     copies: PositionSet
     firsts: PositionSet
 
+    @classmethod
+    def of(
+        cls, work: SparkWork, met: Any, told: dict[int, list[bytes]], documents: int
+    ) -> Collapsed:
+        """Return packed rows, of which some have told this."""
+        facts = np.frombuffer(b"".join(told.get(FACT, [])), FACTS)
+        sums = {name: int(facts[name].sum()) for name in ("texts", "copies", "moved")}
+        copies, firsts = (
+            PositionSet.of(told.get(kind, []), documents) for kind in (COPY_SET, FIRST_SET)
+        )
+        largest = int(facts["largest"].max(initial=0))
+        return cls(work, met, sums["texts"], sums["copies"], largest, sums["moved"], copies, firsts)
+
     @cached_property
     def originals(self) -> Any:
         """The texts, as rows; see `lookalike.spark.steps.equals.EQUALS`."""
@@ -88,12 +101,4 @@ def collapse(work: SparkWork, table: Any, numbering: Any, rule: str, documents: 
     sent = map_arrow(table.select(*names), send_fingerprints(numbering, rule, buckets), PACKED)
     met = work.keep(map_arrow(shuffled(sent, buckets), meet_equals, PACKED))
     told = told_rows(met.where(f"kind in ({FACT}, {COPY_SET}, {FIRST_SET})"), documents)
-    facts = np.frombuffer(b"".join(told.get(FACT, [])), FACTS)
-    sums = {name: int(facts[name].sum()) for name in ("texts", "copies", "moved")}
-    copies, firsts = (
-        PositionSet.of(told.get(kind, []), documents) for kind in (COPY_SET, FIRST_SET)
-    )
-    largest = int(facts["largest"].max(initial=0))
-    return Collapsed(
-        work, met, sums["texts"], sums["copies"], largest, sums["moved"], copies, firsts
-    )
+    return Collapsed.of(work, met, told, documents)

@@ -22,7 +22,14 @@ from lookalike.spark.packed import Batches, map_arrow, table_of
 from lookalike.spark.position_set import PositionSet
 from lookalike.spark.steps.signing import documents_of
 
-__all__ = ["meet", "needed_texts", "needed_values", "with_distances", "with_similarities"]
+__all__ = [
+    "joined_rows",
+    "meet",
+    "needed_texts",
+    "needed_values",
+    "with_distances",
+    "with_similarities",
+]
 
 FEW = 1_000_000
 """Texts; what says which they are is 16 bytes each, in the memory of every worker."""
@@ -42,15 +49,21 @@ def needed_values(frame: Any, column: Any, numbering: Any, needed: Any) -> Any:
 
     If these are few, Spark joins them where they are, and no other value leaves Java.
     """
-    from pyspark.sql import functions as sql
 
     if len(needed.value) > FEW:
         return select_rows(frame, [column], numbering, needed, "payload string")
-    positions = needed.value.positions()
-    keys = numbering.value.keys_of(positions)
+    return joined_rows(frame, [column.alias("payload")], numbering.value, needed.value)
+
+
+def joined_rows(frame: Any, columns: list[Any], numbering: Numbering, needed: PositionSet) -> Any:
+    """Return `position` and columns of needed rows, which are few, joined where they are."""
+    from pyspark.sql import functions as sql
+
+    positions = needed.positions()
+    keys = numbering.keys_of(positions)
     wanted = frame.sparkSession.createDataFrame(pa.table({KEY: keys, "position": positions}))
-    rows = frame.select(sql.monotonically_increasing_id().alias(KEY), column.alias("payload"))
-    return rows.join(sql.broadcast(wanted), KEY).select("position", "payload")
+    rows = frame.select(sql.monotonically_increasing_id().alias(KEY), *columns)
+    return rows.join(sql.broadcast(wanted), KEY).drop(KEY)
 
 
 def select_rows(

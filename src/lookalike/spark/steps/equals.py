@@ -7,19 +7,27 @@ there is room, with the first of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.corpora.base import pa
-from lookalike.spark.numbering import Numbering
 from lookalike.spark.packed import Batches, fixed_binary, gathered, packed, packed_row
 from lookalike.spark.position_set import PositionSet, packed_positions
-from lookalike.spark.steps.signing import FINGERPRINT, chunks
+from lookalike.spark.steps.signing import FINGERPRINT, Chunk, chunks
 
-__all__ = ["COPIES", "EQUALS", "FACTS", "equal_rows", "meet_equals", "send_fingerprints"]
+__all__ = [
+    "COPIES",
+    "EQUALS",
+    "FACTS",
+    "equal_rows",
+    "meet_equals",
+    "merged_entries",
+    "send_fingerprints",
+    "told_equals",
+]
 
 EQUALS = np.dtype(
     [
@@ -60,22 +68,25 @@ def send_fingerprints(
     """
 
     def send(batches: Batches) -> Iterator[Any]:
-        known: Numbering = numbering.value
-        parts = []
-        for chunk in chunks(batches, known, rule):
-            entries = np.empty(len(chunk.positions), EQUALS)
-            prints = chunk.array("fingerprints", FINGERPRINT)
-            entries["high"], entries["low"] = prints["high"], prints["low"]
-            entries["first"] = entries["best"] = chunk.positions
-            entries["second"], entries["count"] = -1, 1
-            entries["value"] = entries["best_value"] = chunk.values
-            parts.append(entries[chunk.compared(None)])
-        if parts:
-            entries, copies = _merged(np.concatenate(parts))
-            yield from packed(copies, copies["first"] % buckets, COPY_HERE)
-            yield from packed(entries, (entries["high"] % buckets).astype(np.int64), ENTRY)
+        entries, copies = merged_entries(chunks(batches, numbering.value, rule))
+        yield from packed(copies, copies["first"] % buckets, COPY_HERE)
+        yield from packed(entries, (entries["high"] % buckets).astype(np.int64), ENTRY)
 
     return send
+
+
+def merged_entries(documents: Iterable[Chunk]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return an entry for each different text, and the copies, of all that are long enough."""
+    parts = [np.empty(0, EQUALS)]
+    for chunk in documents:
+        entries = np.empty(len(chunk.positions), EQUALS)
+        prints = chunk.array("fingerprints", FINGERPRINT)
+        entries["high"], entries["low"] = prints["high"], prints["low"]
+        entries["first"] = entries["best"] = chunk.positions
+        entries["second"], entries["count"] = -1, 1
+        entries["value"] = entries["best_value"] = chunk.values
+        parts.append(entries[chunk.compared(None)])
+    return _merged(np.concatenate(parts))
 
 
 def meet_equals(batches: Batches) -> Iterator[Any]:
@@ -85,7 +96,12 @@ def meet_equals(batches: Batches) -> Iterator[Any]:
     kinds = {ENTRY: EQUALS, COPY_HERE: COPIES}
     found = {kind: np.empty(0, dtype) for kind, dtype in kinds.items()} | gathered(batches, kinds)
     entries, copies = _merged(found[ENTRY])
-    here, several = found[COPY_HERE], entries[entries["second"] >= 0]
+    yield from told_equals(entries, copies, found[COPY_HERE])
+
+
+def told_equals(entries: NDArray[Any], copies: NDArray[Any], here: NDArray[Any]) -> Iterator[Any]:
+    """Yield rows of all kinds, of merged entries, and copies that were told of before."""
+    several = entries[entries["second"] >= 0]
     facts = np.zeros(1, FACTS)
     facts["texts"], facts["copies"], facts["moved"] = (
         len(several),
@@ -140,7 +156,7 @@ def equal_rows(needed: Any) -> Callable[[Batches], Iterator[Any]]:
             yield pa.record_batch(
                 {
                     "position": pa.array(entries["first"]),
-                    "data": fixed_binary(entries.view(np.uint8).reshape(len(entries), -1)),
+                    "data": fixed_binary(entries),
                 }
             )
 

@@ -18,9 +18,11 @@ from lookalike.spark.steps import bands, nearby
 from lookalike.spark.steps.collapse import Collapsed
 from lookalike.spark.work import SparkWork
 
-__all__ = ["Proposed", "SignedTable", "propose_by_bands", "propose_by_radius"]
+__all__ = ["ENTRIES_A_TASK", "Proposed", "SignedTable", "propose_by_bands", "propose_by_radius"]
 
-_ENTRIES_A_TASK = 4_000_000
+ENTRIES_A_TASK = 4_000_000
+"""Keys of bands that one task puts together."""
+
 _SIGNATURES_A_BLOCK, _MOST_BLOCKS = 8192, 64
 _SIGNATURES_A_BUCKET = 1 << 20
 _PAIRS = "left long, right long"
@@ -53,30 +55,26 @@ class SignedTable:
 
 @dataclass(frozen=True, eq=False)
 class Proposed:
-    """Pairs of positions, each once, packed (see `lookalike.spark.steps.bands.PAIR`)."""
+    """Pairs of positions, `left` and `right`, each once."""
 
-    packed: Any
+    rows: Any
     count: int
     needed: PositionSet
     """The documents that they are of."""
     warnings: list[str]
 
     @classmethod
-    def of(cls, packed: Any, told: list[bytes], documents: int, warnings: list[str]) -> Proposed:
-        """Return pairs, of which the rows `bands.NEEDED` have told this."""
+    def of(cls, rows: Any, told: list[bytes], documents: int, warnings: list[str]) -> Proposed:
+        """Return pairs, of which rows of the kind `bands.NEEDED` have told this."""
         count = sum(int(np.frombuffer(one, np.int64, 1)[0]) for one in told)
         needed = PositionSet.of((one[8:] for one in told), documents)
-        return cls(packed.where(f"kind = {bands.PAIRS}"), count, needed, warnings)
-
-    def rows(self) -> Any:
-        """Return pairs as rows: `left` and `right`."""
-        return map_arrow(self.packed, as_columns(bands.PAIR, bands.PAIRS), _PAIRS)
+        return cls(rows, count, needed, warnings)
 
 
 def propose_by_bands(work: SparkWork, settings: DedupSettings, signed: SignedTable) -> Proposed:
     """Return the pairs of MinHash signatures that share a band; see `bands`."""
     layout = choose_bands(settings.permutations, settings.threshold)
-    buckets = max(work.cores, -(-signed.documents * layout.bands // _ENTRIES_A_TASK))
+    buckets = max(work.cores, -(-signed.documents * layout.bands // ENTRIES_A_TASK))
     reads = layout, signed.numbering, signed.copies, signed.rule
     table = signed.columns("values", "enough", "signatures")
     entries = map_arrow(table, bands.send_bands(*reads, buckets), PACKED)
@@ -94,7 +92,15 @@ def propose_by_bands(work: SparkWork, settings: DedupSettings, signed: SignedTab
         pairs = work.keep(map_arrow(shuffled(both, buckets), distinct, PACKED))
         told = _told(pairs, signed)
     warnings = band_warnings(settings, layout, len(sizes), int(sizes["size"].sum()))
-    return Proposed.of(pairs, told.get(bands.NEEDED, []), signed.documents, warnings)
+    return _of_packed(pairs, told, signed, warnings)
+
+
+def _of_packed(
+    packed: Any, told: dict[int, list[bytes]], signed: SignedTable, warnings: list[str]
+) -> Proposed:
+    pairs = packed.where(f"kind = {bands.PAIRS}")
+    rows = map_arrow(pairs, as_columns(bands.PAIR, bands.PAIRS), _PAIRS)
+    return Proposed.of(rows, told.get(bands.NEEDED, []), signed.documents, warnings)
 
 
 def _told(packed: Any, signed: SignedTable) -> dict[int, list[bytes]]:
@@ -176,8 +182,7 @@ def propose_by_radius(work: SparkWork, settings: DedupSettings, signed: SignedTa
 
 def _of_rows(work: SparkWork, signed: SignedTable, rows: Any, warnings: list[str]) -> Proposed:
     pairs = work.keep(map_arrow(rows, bands.pack_pairs, PACKED))
-    told = _told(pairs, signed).get(bands.NEEDED, [])
-    return Proposed.of(pairs, told, signed.documents, warnings)
+    return _of_packed(pairs, _told(pairs, signed), signed, warnings)
 
 
 def _parts(work: SparkWork) -> int:

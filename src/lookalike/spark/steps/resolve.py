@@ -31,23 +31,24 @@ from lookalike.spark.steps.signing import documents_of
 
 __all__ = ["GATHERED", "RESOLVED", "ResolvedFacts", "arrange", "resolve"]
 
-GATHERED = "place int, kind int, position long, value long, data binary, text string"
+GATHERED = "place int, kind int, position long, value long, data binary, text string, name string"
 """Pairs, as `position` and `value`; of a document the signature and what decides who stays; of
-equal texts what there is to know of them; and texts.
+equal texts what there is to know of them; texts, and names of documents where these are wanted; and
+copies with their firsts, where all are in one place.
 """
 
-PAIRS, SIGNATURE, EQUAL, TEXT = range(4)
+PAIRS, SIGNATURE, EQUAL, TEXT, COPIED = range(5)
 
 RESOLVED = (
     "kind int, first long, cluster long, survivor long, centre long, similarity double, "
-    "distance int, told binary"
+    "distance int, told binary, left_name string, right_name string"
 )
 """For each first of equal texts that has pairs: its cluster, the document that stands for it (or
 itself), the first with the text of that one, and how similar the two are. Rows of other kinds:
-verified pairs, as `first` and `cluster`; and what there is to tell.
+verified pairs, as `first` and `cluster`; equal texts as pairs; and what there is to tell.
 """
 
-GROUP, FOUND, TOLD = range(3)
+GROUP, FOUND, SAME, TOLD = range(4)
 
 _FACTS = np.dtype(
     [
@@ -181,7 +182,9 @@ class _Place:
     def __init__(self, table: Any, settings: DedupSettings) -> None:
         self.settings = settings
         kinds = table["kind"].to_numpy()
-        parts = [table.filter(pa.array(kinds == kind)) for kind in range(4)]
+        parts = [table.filter(pa.array(kinds == kind)) for kind in range(5)]
+        self.named = parts[TEXT].select(["position", "name"]).sort_by("position")
+        self.copied = [parts[COPIED][side].to_numpy() for side in ("position", "value")]
         parts[SIGNATURE] = parts[SIGNATURE].sort_by("position")
         position, value = (parts[SIGNATURE][name].to_numpy() for name in ("position", "value"))
         equal = np.frombuffer(_joined(parts[EQUAL]["data"]), EQUALS)
@@ -198,8 +201,9 @@ class _Place:
         nobody = np.zeros(count, bool)
         rows = rows.reshape(len(position), -1)
         self.signed = Signed(rows, arranged.own, 0, nobody, "")
-        texts = parts[TEXT]["text"].cast(pa.large_string()).combine_chunks()
-        own = np.searchsorted(self.positions, parts[TEXT]["position"].to_numpy())
+        compared = parts[TEXT].filter(pa.compute.is_in(parts[TEXT]["position"], pa.array(position)))
+        texts = compared["text"].cast(pa.large_string()).combine_chunks()
+        own = np.searchsorted(self.positions, compared["position"].to_numpy())
         self.documents = cast(DocumentTable, _Held(_HeldTexts(texts, own, count)))
         progress, nowhere = JobProgress(), cast(WorkFolder, None)
         self.job = JobContext(settings, False, None, 1, "cpu", progress, nowhere)
@@ -221,10 +225,21 @@ class _Place:
         at = self.positions
         yield _rows(GROUP, at[members], at[labels], at[survivor], at[centre], similarity)
         left, right = at[pairs.left], at[pairs.right]
-        yield _rows(FOUND, left, right, left, right, pairs.similarity, pairs.distance)
+        names = self._names(left), self._names(right)
+        yield _rows(FOUND, left, right, left, right, pairs.similarity, pairs.distance, names=names)
+        left, right = self.copied
+        names, ones = (self._names(left), self._names(right)), np.ones(len(left))
+        yield _rows(SAME, left, right, left, right, ones, names=names)
         none = np.zeros(1, np.int64)
         told = pa.array([self._facts(decision, members, centre).packed()], pa.binary())
         yield _rows(TOLD, none, none, none, none, np.zeros(1), told=told)
+
+    def _names(self, positions: NDArray[np.int64]) -> Any:
+        """Return what documents are called; null where nobody has asked for it."""
+        known = self.named["position"].to_numpy()
+        at = np.searchsorted(known, positions)
+        there = np.append(known, -1)[at] == positions
+        return self.named["name"].take(pa.array(at, mask=~there)).combine_chunks()
 
     def _verdict(self) -> Verdict:
         """Return the pairs that are as similar as they have to be."""
@@ -279,8 +294,10 @@ def _rows(
     similarity: NDArray[np.float64],
     distance: NDArray[np.int32] | None = None,
     told: Any = None,
+    names: tuple[Any, Any] | None = None,
 ) -> Any:
     count = len(first)
+    left_name, right_name = names or (pa.nulls(count, pa.string()),) * 2
     return pa.record_batch(
         {
             "kind": pa.array(np.full(count, kind, np.int32)),
@@ -291,5 +308,7 @@ def _rows(
             "similarity": pa.array(similarity),
             "distance": pa.array(np.zeros(count, np.int32) if distance is None else distance),
             "told": pa.nulls(count, pa.binary()) if told is None else told,
+            "left_name": left_name,
+            "right_name": right_name,
         }
     )
