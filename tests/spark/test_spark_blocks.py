@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from lookalike.dedup.pairs.propose import LARGEST_GROUP
 from lookalike.indexes.bands import BandedPairs, BandLayout
-from lookalike.spark import bands
-from lookalike.spark.equals import EQUALS, _merged
 from lookalike.spark.numbering import Numbering
 from lookalike.spark.packed import gathered, packed
-from lookalike.spark.position_set import _blocks
+from lookalike.spark.position_set import PositionSet, _parts, packed_positions
+from lookalike.spark.steps import bands
+from lookalike.spark.steps.equals import EQUALS, _merged
 
 LAYOUT = BandLayout(4, 2)
 
@@ -47,16 +47,11 @@ def test_positions_come_back(positions: set[int], crowded: bool) -> None:
     if crowded:
         positions |= set(range(65_530, 75_000))
     rows = pa.record_batch({"one": pa.array(sorted(positions), pa.int64())})
-    found: set[int] = set()
-    for batch in _blocks(iter([rows, rows])):
-        begin = batch["block"][0].as_py() << 16
-        bits, some = batch["bits"][0].as_py(), batch["some"][0].as_py()
-        if bits is None:
-            found |= {begin + at for at in np.frombuffer(some, np.uint16).tolist()}
-        else:
-            whole = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")
-            found |= {begin + at for at in np.flatnonzero(whole).tolist()}
-    assert found == positions
+    parts = gathered(_parts(iter([rows, rows])), np.uint8)[0].tobytes()
+    odd = packed_positions(np.array([at for at in positions if at % 2], np.int64))
+    found = PositionSet.of([parts, odd], 200_001)
+    assert set(found.positions().tolist()) == positions
+    assert len(found) == len(positions)
 
 
 @given(
@@ -70,13 +65,14 @@ def test_equal_texts_are_merged_in_any_parts(
     entries["low"] = [text for text, _ in texts]
     entries["first"] = entries["best"] = np.arange(len(texts))
     entries["value"] = entries["best_value"] = [value for _, value in texts]
-    entries["second"] = -1
+    entries["second"], entries["count"] = -1, 1
     cut = data.draw(st.integers(0, len(texts)))
     halves = [_merged(part)[0] for part in (entries[:cut], entries[cut:]) if len(part)]
     merged, _ = _merged(np.concatenate(halves[::-1]))
     for entry in merged:
         same = [at for at, (text, _) in enumerate(texts) if text == entry["low"]]
         assert entry["first"] == same[0]
+        assert entry["count"] == len(same)
         assert entry["second"] == (same[1] if len(same) > 1 else -1)
         assert entry["best"] == min(same, key=lambda at: (texts[at][1], at))
 
@@ -191,8 +187,9 @@ def proposed(
     pairs: set[tuple[int, int]] = set()
     for bucket in range(buckets):
         some = [batch for batch in [*met, *more] if batch["kind"][0].as_py() == bands.PAIRS]
-        for batch in bands.distinct_pairs(iter(in_bucket(some, bucket))):
-            found = list(zip(batch["left"].to_pylist(), batch["right"].to_pylist(), strict=True))
+        for batch in bands.distinct_pairs(buckets)(iter(in_bucket(some, bucket))):
+            records = gathered(iter([batch]), {bands.PAIRS: bands.PAIR, bands.NEEDED: np.uint8})
+            found = [tuple(pair) for pair in records.get(bands.PAIRS, np.empty(0)).tolist()]
             assert not pairs & set(found) and len(set(found)) == len(found)
             pairs |= set(found)
     return pairs

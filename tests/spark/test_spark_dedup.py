@@ -14,7 +14,7 @@ import pytest
 
 import lookalike as la
 from lookalike import spark as on_spark
-from lookalike.spark import compare
+from lookalike.spark.steps import compare
 from support.spark_corpora import assert_as_local, frame_of_texts, mixed_corpus, template
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tools.loopback_spark import LoopbackSpark
 
-from lookalike.spark.verify import Verifier
+from lookalike.spark.steps.verify import Verifier
 from support.spark_corpora import assert_as_local, frame_of_texts, mixed_corpus
 
 

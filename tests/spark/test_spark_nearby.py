@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lookalike.dedup.pairs.nearby import NearbyRows
 from lookalike.dedup.pairs.propose import LARGEST_GROUP
-from lookalike.spark import nearby
+from lookalike.spark.steps import nearby
 
 
 def signatures(draw: np.random.Generator, crowd: int) -> NDArray[np.uint8]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, SupportsIndex
@@ -19,22 +18,19 @@ from lookalike.corpora.formats.duck import limited
 from lookalike.corpora.opening import with_old_pages
 from lookalike.dedup.conclude import Outcome, conclude
 from lookalike.dedup.context import JobContext, longest_document, memory_bytes
-from lookalike.dedup.direction import best_of_equals, orders
+from lookalike.dedup.decide import decide
+from lookalike.dedup.direction import best_of_equals
 from lookalike.dedup.early import early_signatures
 from lookalike.dedup.pairs.join import join_documents
 from lookalike.dedup.pairs.propose import propose_pairs
-from lookalike.dedup.pairs.settle import settle
 from lookalike.dedup.pairs.verify import earlier_verdict, verify_pairs
 from lookalike.dedup.progress import JobProgress
 from lookalike.dedup.read import OldSignatures, Source, read_documents
 from lookalike.dedup.result import DedupResult
 from lookalike.dedup.settings import ALIASES, DEVICES, DedupSettings
 from lookalike.dedup.sign import collapse, sign_documents
-from lookalike.dedup.survivors.choose import choose_survivors, ranks
-from lookalike.dedup.survivors.cluster import cluster_documents
-from lookalike.dedup.survivors.drop_groups import drop_groups, with_named
+from lookalike.dedup.survivors.choose import ranks
 from lookalike.dedup.survivors.keep_function import GroupChoices
-from lookalike.dedup.survivors.likeness import likeness
 from lookalike.dedup.work_folder import WorkFolder, naming
 from lookalike.errors import ArgumentError, FormatError, Said
 from lookalike.pages.limits import PageLimits
@@ -143,29 +139,17 @@ def _steps(job: JobContext, source: Source, old: Source | OldSignatures | None) 
         with timed("verify"):
             verdict = verify_pairs(job, documents, signed, candidates)
     with timed("cluster"):
-        order_by = orders(job, documents, first, rank, choices, verdict.accepted)
-        verdict = settle(job, documents, signed, verdict, order_by)
-        order = order_by(verdict.accepted)
-        pairs = order.deciding(verdict.accepted)
-        clusters = cluster_documents(len(documents), first, pairs, job.settings, order.best)
-        if job.settings.keep == "none":
-            duplicate_of = drop_groups(first, documents.old, pairs)
-            clusters = replace(clusters, labels=with_named(clusters.labels, duplicate_of))
-        else:
-            duplicate_of = choose_survivors(
-                clusters.labels, first, order.rank, documents.old, pairs
-            )
-        similarity, estimated = likeness(job, documents, signed, first, duplicate_of, pairs)
+        decision = decide(job, documents, signed, first, rank, choices, verdict)
     outcome = Outcome(
         source=source,
         documents=documents,
         signed=signed,
         first=first,
-        verdict=verdict,
-        clusters=clusters,
-        duplicate_of=duplicate_of,
-        similarity=similarity,
-        estimated=estimated,
+        verdict=decision.verdict,
+        clusters=decision.clusters,
+        duplicate_of=decision.duplicate_of,
+        similarity=decision.similarity,
+        estimated=decision.estimated,
     )
     return conclude(job, outcome)
 

@@ -18,11 +18,13 @@ from lookalike.corpora.base import pa
 __all__ = [
     "PACKED",
     "Batches",
-    "arrays_of",
+    "as_columns",
     "binary",
+    "fixed_binary",
     "gathered",
     "map_arrow",
     "packed",
+    "packed_row",
     "shuffled",
     "table_of",
 ]
@@ -86,6 +88,17 @@ def packed(records: NDArray[Any], buckets: NDArray[np.integer[Any]], kind: int) 
         )
 
 
+def packed_row(kind: int, data: bytes) -> Any:
+    """Return bytes of any kind as a packed row, of the first bucket."""
+    return pa.record_batch(
+        {
+            "bucket": pa.array([0], pa.int32()),
+            "kind": pa.array([kind], pa.int32()),
+            "data": pa.array([data], pa.binary()),
+        }
+    )
+
+
 def _below(ends: NDArray[np.int64]) -> Iterator[slice]:
     """Cut rows, of which these are the ends, into batches far from the 2 GB that Arrow allows."""
     parts = ends >> 26
@@ -100,15 +113,17 @@ def _binary(records: NDArray[Any], offsets: NDArray[np.int64]) -> Any:
     return pa.Array.from_buffers(pa.binary(), len(offsets) - 1, [None, ends, data])
 
 
+def fixed_binary(rows: NDArray[Any]) -> Any:
+    """Return the rows of an array, or records, as a column of bytes."""
+    width = rows.dtype.itemsize * (rows.shape[1] if rows.ndim == 2 else 1)
+    offsets = np.arange(len(rows) + 1, dtype=np.int32) * width
+    data = pa.py_buffer(np.ascontiguousarray(rows).tobytes())
+    return pa.Array.from_buffers(pa.binary(), len(rows), [None, pa.py_buffer(offsets), data])
+
+
 def binary(array: NDArray[Any]) -> Any:
     """Return an array as the value of one row."""
     return pa.array([np.ascontiguousarray(array).tobytes()], pa.binary())
-
-
-def arrays_of(column: Any) -> Iterator[bytes]:
-    """Yield the bytes of each row of a binary column."""
-    for value in column:
-        yield value.as_py()
 
 
 def gathered(batches: Batches, dtype: Any) -> dict[int, NDArray[Any]]:
@@ -131,3 +146,24 @@ def _bytes_of(column: Any) -> bytes:
     _, offsets, data = column.buffers()
     ends = np.frombuffer(offsets, np.int32)[[column.offset, column.offset + len(column)]]
     return bytes(memoryview(data)[ends[0] : ends[1]]) if data is not None else b""
+
+
+def as_columns(dtype: Any, kind: int) -> Callable[[Batches], Iterator[Any]]:
+    """Return what makes a row of each record of a kind, and a column of each of its fields."""
+
+    def unpack(batches: Batches) -> Iterator[Any]:
+        for batch in batches:
+            found = gathered(iter([batch]), dtype).get(kind)
+            if found is not None:
+                yield pa.record_batch(
+                    {
+                        name: pa.array(
+                            np.ascontiguousarray(found[name]).view(
+                                np.int64 if found[name].dtype.itemsize == 8 else found[name].dtype
+                            )
+                        )
+                        for name in found.dtype.names or ()
+                    }
+                )
+
+    return unpack

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.corpora.base import pa
-from lookalike.spark.packed import Batches, map_arrow
+from lookalike.dedup.distinct import distinct
+from lookalike.spark.packed import PACKED, Batches, map_arrow, packed_row
 
-__all__ = ["PositionSet", "collect_positions"]
+__all__ = ["PositionSet", "collect_positions", "packed_positions", "told_rows"]
 
 _BLOCK_BITS = 16
 _BLOCK = 1 << _BLOCK_BITS
+
+_MANY = 50_000_000
+"""Documents of which what is told of all partitions is too much for the driver at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +26,31 @@ class PositionSet:
     """Positions from 0 to a bound, as bits."""
 
     bits: NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, parts: Iterable[bytes], bound: int) -> PositionSet:
+        """Return all that `packed_positions` has packed."""
+        found = np.zeros(-(-max(1, bound) // _BLOCK) * _BLOCK // 8, np.uint8)
+        for part in parts:
+            at = 0
+            while at < len(part):
+                block, count = np.frombuffer(part, np.int64, 2, at).tolist()
+                at += 16
+                begin = block * (_BLOCK // 8)
+                if count < 0:
+                    found[begin : begin + _BLOCK // 8] |= np.frombuffer(
+                        part, np.uint8, _BLOCK // 8, at
+                    )
+                    at += _BLOCK // 8
+                else:
+                    offsets = np.frombuffer(part, np.uint16, count, at).astype(np.int64)
+                    at += 2 * count
+                    bits = (1 << (offsets & 7)).astype(np.uint8)
+                    np.bitwise_or.at(found, begin + (offsets >> 3), bits)
+        return cls(found)
+
+    def __or__(self, other: PositionSet) -> PositionSet:
+        return PositionSet(self.bits | other.bits)
 
     def __len__(self) -> int:
         return int(np.bitwise_count(self.bits).sum())
@@ -43,35 +71,47 @@ def collect_positions(frame: Any, columns: list[str], bound: int) -> PositionSet
     They come to the driver as bits, or as two bytes each where a block has few, and leave it as
     bits.
     """
-    found = np.zeros(-(-max(1, bound) // _BLOCK) * _BLOCK // 8, np.uint8)
-    blocks = map_arrow(frame.select(*columns), _blocks, "block long, some binary, bits binary")
-    for row in blocks.toLocalIterator(prefetchPartitions=True):
-        begin = row.block * (_BLOCK // 8)
-        if row.bits is not None:
-            found[begin : begin + _BLOCK // 8] |= np.frombuffer(row.bits, np.uint8)
-        else:
-            offsets = np.frombuffer(row.some, np.uint16).astype(np.int64)
-            np.bitwise_or.at(found, begin + (offsets >> 3), (1 << (offsets & 7)).astype(np.uint8))
-    return PositionSet(found)
+    parts = map_arrow(frame.select(*columns), _parts, PACKED)
+    return PositionSet.of(told_rows(parts, bound).get(0, []), bound)
 
 
-def _blocks(batches: Batches) -> Iterator[Any]:
-    """Yield the positions of a partition, each once, a row for each block of them."""
+def told_rows(packed: Any, bound: int) -> dict[int, list[bytes]]:
+    """Return packed rows that are for the driver, by kind.
+
+    By one job of Spark, or of a large corpus one partition after the other.
+    """
+    told: dict[int, list[bytes]] = {}
+    rows = packed.select("kind", "data")
+    if bound > _MANY:
+        for row in rows.toLocalIterator(prefetchPartitions=True):
+            told.setdefault(row[0], []).append(bytes(row[1]))
+    else:
+        table = rows.toArrow()
+        for kind, data in zip(table[0].to_pylist(), table[1].to_pylist(), strict=True):
+            told.setdefault(kind, []).append(data)
+    return told
+
+
+def _parts(batches: Batches) -> Iterator[Any]:
     parts = [column.to_numpy() for batch in batches for column in batch.columns]
-    positions = np.unique(np.concatenate(parts)) if parts else np.empty(0, np.int64)
+    if parts:
+        yield packed_row(0, packed_positions(np.concatenate(parts)))
+
+
+def packed_positions(positions: NDArray[np.int64]) -> bytes:
+    """Return positions, each once, block by block: which it is, and how many two bytes follow, or
+    -1 for all of its bits.
+    """
+    positions = distinct(positions)
     blocks = positions >> _BLOCK_BITS
     bounds = np.flatnonzero(np.diff(blocks, prepend=-1, append=-1))
+    parts = []
     for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         offsets = (positions[begin:end] & (_BLOCK - 1)).astype(np.uint16)
-        bits = None
-        if len(offsets) * 2 > _BLOCK // 8:
+        count, content = len(offsets), offsets.tobytes()
+        if len(content) > _BLOCK // 8:
             whole = np.zeros(_BLOCK, np.uint8)
             whole[offsets] = 1
-            bits = np.packbits(whole, bitorder="little").tobytes()
-        yield pa.record_batch(
-            {
-                "block": pa.array([blocks[begin]], pa.int64()),
-                "some": pa.array([None if bits else offsets.tobytes()], pa.binary()),
-                "bits": pa.array([bits], pa.binary()),
-            }
-        )
+            count, content = -1, np.packbits(whole, bitorder="little").tobytes()
+        parts += [np.array([blocks[begin], count], np.int64).tobytes(), content]
+    return b"".join(parts)

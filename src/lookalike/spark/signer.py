@@ -15,7 +15,7 @@ from lookalike.shown import shown
 from lookalike.signatures.signer import DocumentSigner, WeightedSigner
 from lookalike.spark.columns import find_columns, frame_of
 from lookalike.spark.packed import Batches, map_arrow
-from lookalike.spark.signing import documents_of
+from lookalike.spark.steps.signing import documents_of
 
 __all__ = ["fit", "sign"]
 

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from lookalike.dedup.settings import DedupSettings
-from lookalike.spark.compare import (
+from lookalike.spark.packed import map_arrow
+from lookalike.spark.position_set import PositionSet, collect_positions
+from lookalike.spark.steps.compare import (
     estimated,
     meet,
-    needed_signatures,
     needed_texts,
     with_distances,
     with_similarities,
 )
-from lookalike.spark.packed import map_arrow
-from lookalike.spark.position_set import PositionSet, collect_positions
-from lookalike.spark.propose import SignedTable
+from lookalike.spark.steps.propose import SignedTable
+from lookalike.spark.steps.values import signature_rows
 from lookalike.spark.work import SparkWork
 
 __all__ = ["SIMILARITIES", "Verifier"]
@@ -36,14 +36,28 @@ class Verifier:
     text: str
     signed: SignedTable
 
-    def similarities(self, pairs: Any, *, all_of_them: bool = False) -> Any | None:
+    def similarities(self, pairs: Any) -> Any | None:
         """Return pairs with similarity and distance, kept: those whose signatures are near enough
-        to make a look at the documents worth while, or all. None if there are no pairs.
+        to make a look at the documents worth while. None if there are no pairs.
         """
         needed = collect_positions(pairs, ["left", "right"], self.signed.documents)
-        if not len(needed):
-            return None
-        distances = self._distances(pairs, needed, all_of_them)
+        return self.compared(self.distances(pairs, needed)) if len(needed) else None
+
+    def distances(self, pairs: Any, needed: PositionSet, *, all_of_them: bool = False) -> Any:
+        """Return pairs of these documents with the distances of their signatures: those that are
+        near enough, or all.
+        """
+        from pyspark.sql import functions as sql
+
+        rows = signature_rows(self.signed, self.work.send(needed)).select(
+            "position", sql.col("data").alias("payload")
+        )
+        pairs = pairs.select("left", "right", sql.lit(0).alias("distance"))
+        compare = with_distances(self.settings, all_of_them)
+        return meet(pairs, rows, "signature", self._places(needed), compare, _DISTANCES)
+
+    def compared(self, distances: Any) -> Any:
+        """Return pairs with distances with their similarities, too, kept."""
         if not self.settings.verify:
             return self.work.keep(map_arrow(distances, estimated(self.settings), SIMILARITIES))
         distances = self.work.keep(distances)
@@ -52,16 +66,6 @@ class Verifier:
         compare = with_similarities(self.settings)
         met = meet(distances, texts, "text", self._places(near), compare, SIMILARITIES)
         return self.work.keep(met)
-
-    def _distances(self, pairs: Any, needed: PositionSet, all_of_them: bool) -> Any:
-        """Return pairs with the distances of their signatures."""
-        from pyspark.sql import functions as sql
-
-        numbering = self.signed.numbering
-        rows = needed_signatures(self.signed.table, numbering, self.work.send(needed))
-        pairs = pairs.select("left", "right", sql.lit(0).alias("distance"))
-        compare = with_distances(self.settings, all_of_them)
-        return meet(pairs, rows, "signature", self._places(needed), compare, _DISTANCES)
 
     def _places(self, documents: PositionSet) -> int:
         return max(self.work.cores, -(-len(documents) // _DOCUMENTS_A_TASK))

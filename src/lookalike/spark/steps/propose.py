@@ -12,13 +12,17 @@ from lookalike.dedup.pairs.nearby import most_pairs
 from lookalike.dedup.pairs.propose import LARGEST_GROUP, band_warnings, crowd_warnings
 from lookalike.dedup.settings import DedupSettings
 from lookalike.indexes.bands import choose_bands
-from lookalike.spark import bands, nearby
-from lookalike.spark.packed import PACKED, map_arrow, shuffled
+from lookalike.spark.packed import PACKED, as_columns, map_arrow, shuffled
+from lookalike.spark.position_set import PositionSet, told_rows
+from lookalike.spark.steps import bands, nearby
+from lookalike.spark.steps.collapse import Collapsed
 from lookalike.spark.work import SparkWork
 
-__all__ = ["Proposed", "SignedTable", "propose_by_bands", "propose_by_radius"]
+__all__ = ["ENTRIES_A_TASK", "Proposed", "SignedTable", "propose_by_bands", "propose_by_radius"]
 
-_ENTRIES_A_TASK = 4_000_000
+ENTRIES_A_TASK = 4_000_000
+"""Keys of bands that one task puts together."""
+
 _SIGNATURES_A_BLOCK, _MOST_BLOCKS = 8192, 64
 _SIGNATURES_A_BUCKET = 1 << 20
 _PAIRS = "left long, right long"
@@ -31,14 +35,18 @@ class SignedTable:
     """Signatures, and what is needed to read them."""
 
     table: Any
-    """See `lookalike.spark.signing.SIGNED`."""
+    """See `lookalike.spark.steps.signing.SIGNED`."""
     numbering: Any
     copies: Any
     """Positions of texts that have come before."""
-    originals: Any
-    """First of equal texts; see `lookalike.spark.equals.EQUALS`."""
+    collapsed: Collapsed
     rule: str
     documents: int
+
+    @property
+    def originals(self) -> Any:
+        """Texts that have copies, as rows; see `lookalike.spark.steps.equals.EQUALS`."""
+        return self.collapsed.originals
 
     def columns(self, *names: str) -> Any:
         """Return the table without what is not needed."""
@@ -49,31 +57,55 @@ class SignedTable:
 class Proposed:
     """Pairs of positions, `left` and `right`, each once."""
 
-    pairs: Any
+    rows: Any
+    count: int
+    needed: PositionSet
+    """The documents that they are of."""
     warnings: list[str]
+
+    @classmethod
+    def of(cls, rows: Any, told: list[bytes], documents: int, warnings: list[str]) -> Proposed:
+        """Return pairs, of which rows of the kind `bands.NEEDED` have told this."""
+        count = sum(int(np.frombuffer(one, np.int64, 1)[0]) for one in told)
+        needed = PositionSet.of((one[8:] for one in told), documents)
+        return cls(rows, count, needed, warnings)
 
 
 def propose_by_bands(work: SparkWork, settings: DedupSettings, signed: SignedTable) -> Proposed:
-    """Return the pairs of MinHash signatures that share a band; see `lookalike.spark.bands`."""
+    """Return the pairs of MinHash signatures that share a band; see `bands`."""
     layout = choose_bands(settings.permutations, settings.threshold)
-    buckets = max(work.cores, -(-signed.documents * layout.bands // _ENTRIES_A_TASK))
+    buckets = max(work.cores, -(-signed.documents * layout.bands // ENTRIES_A_TASK))
     reads = layout, signed.numbering, signed.copies, signed.rule
     table = signed.columns("values", "enough", "signatures")
     entries = map_arrow(table, bands.send_bands(*reads, buckets), PACKED)
-    met = work.keep(map_arrow(shuffled(entries, buckets), bands.meet_bands(buckets), PACKED))
-    told = [
-        np.frombuffer(row.data, bands.LARGE_KEY)
-        for row in met.where(f"kind = {bands.LARGE}").select("data").toLocalIterator()
-    ]
-    pairs = met.where(f"kind = {bands.PAIRS}")
-    found = np.concatenate(told) if told else np.empty(0, bands.LARGE_KEY)
-    if len(found):
-        large = bands.LargeGroups(found)
+    met = map_arrow(shuffled(entries, buckets), bands.meet_bands(buckets), PACKED)
+    distinct = bands.distinct_pairs(buckets)
+    pairs = work.keep(map_arrow(shuffled(met, buckets), distinct, PACKED))
+    told = _told(pairs, signed)
+    found = [np.frombuffer(data, bands.LARGE_KEY) for data in told.get(bands.LARGE, [])]
+    sizes = np.concatenate(found) if found else np.empty(0, bands.LARGE_KEY)
+    if len(sizes):
+        large = bands.LargeGroups(sizes)
         rows = map_arrow(table, bands.large_rows(*reads, work.send(large)), bands.LARGE_ROWS)
-        pairs = pairs.union(_large_pairs(work, signed, layout.bands, large, rows, buckets))
-    warnings = band_warnings(settings, layout, len(found), int(found["size"].sum()))
-    distinct = map_arrow(shuffled(pairs, buckets), bands.distinct_pairs, _PAIRS)
-    return Proposed(work.keep(distinct), warnings)
+        more = _large_pairs(work, signed, layout.bands, large, rows, buckets)
+        both = pairs.where(f"kind = {bands.PAIRS}").union(more)
+        pairs = work.keep(map_arrow(shuffled(both, buckets), distinct, PACKED))
+        told = _told(pairs, signed)
+    warnings = band_warnings(settings, layout, len(sizes), int(sizes["size"].sum()))
+    return _of_packed(pairs, told, signed, warnings)
+
+
+def _of_packed(
+    packed: Any, told: dict[int, list[bytes]], signed: SignedTable, warnings: list[str]
+) -> Proposed:
+    pairs = packed.where(f"kind = {bands.PAIRS}")
+    rows = map_arrow(pairs, as_columns(bands.PAIR, bands.PAIRS), _PAIRS)
+    return Proposed.of(rows, told.get(bands.NEEDED, []), signed.documents, warnings)
+
+
+def _told(packed: Any, signed: SignedTable) -> dict[int, list[bytes]]:
+    """Return what packed rows tell the driver, by kind: all that are not pairs."""
+    return told_rows(packed.where(f"kind <> {bands.PAIRS}"), signed.documents)
 
 
 def _large_pairs(
@@ -107,7 +139,7 @@ def _large_pairs(
 
 
 def propose_by_radius(work: SparkWork, settings: DedupSettings, signed: SignedTable) -> Proposed:
-    """Return the pairs of signatures within the radius; see `lookalike.spark.nearby`."""
+    """Return the pairs of signatures within the radius; see `lookalike.spark.steps.nearby`."""
     from pyspark.sql import functions as sql
 
     radius = settings.radius or 0
@@ -140,12 +172,17 @@ def propose_by_radius(work: SparkWork, settings: DedupSettings, signed: SignedTa
     if (total.found or 0) + equal.count() <= limit:
         if total.left_out:  # all of them fit, so none is left out
             found = _matches(work, leaders, count, radius, bounds, None)
-        return Proposed(work.keep(equal.union(found.select(*pairs))), [])
+        return _of_rows(work, signed, equal.union(found.select(*pairs)), [])
     merged = map_arrow(found.repartition(_parts(work), "worse"), nearby.merge_matches, _PAIRS)
     merged = work.keep(merged)
     crowded = -(merged.where("left < 0").agg(sql.sum(sql.col("left") + 1)).first()[0] or 0)
     some = equal.union(merged.where("left >= 0"))
-    return Proposed(work.keep(some), crowd_warnings(radius, crowded))
+    return _of_rows(work, signed, some, crowd_warnings(radius, crowded))
+
+
+def _of_rows(work: SparkWork, signed: SignedTable, rows: Any, warnings: list[str]) -> Proposed:
+    pairs = work.keep(map_arrow(rows, bands.pack_pairs, PACKED))
+    return _of_packed(pairs, _told(pairs, signed), signed, warnings)
 
 
 def _parts(work: SparkWork) -> int:

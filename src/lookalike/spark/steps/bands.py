@@ -21,13 +21,15 @@ from lookalike.compare.methods import VALUE_BYTES
 from lookalike.corpora.base import pa
 from lookalike.dedup.pairs.propose import LARGEST_GROUP
 from lookalike.indexes.bands import LEADERS, BandLayout
-from lookalike.spark.packed import Batches, gathered, packed, table_of
-from lookalike.spark.signing import chunks
+from lookalike.spark.packed import Batches, gathered, packed, packed_row, table_of
+from lookalike.spark.position_set import packed_positions
+from lookalike.spark.steps.signing import chunks
 
 __all__ = [
     "BAND_ENTRY",
     "LARGE",
     "LARGE_ROWS",
+    "NEEDED",
     "PAIR",
     "PAIRS",
     "LargeGroups",
@@ -35,6 +37,7 @@ __all__ = [
     "large_rows",
     "meet_bands",
     "number_rows",
+    "pack_pairs",
     "pair_blocks",
     "send_bands",
     "send_blocks",
@@ -46,7 +49,7 @@ BAND_ENTRY = np.dtype([("key", "<u4"), ("band", "<u4"), ("position", "<i8")])
 PAIR = np.dtype([("left", "<i8"), ("right", "<i8")])
 LARGE_KEY = np.dtype([("band", "<u8"), ("key", "<u8"), ("size", "<i8")])
 
-PAIRS, LARGE = 0, 1
+PAIRS, LARGE, NEEDED = 0, 1, 2
 
 _DOCUMENTS_AT_A_TIME = 1 << 17
 BLOCK = 4096
@@ -184,15 +187,38 @@ def _send_pairs(one: NDArray[np.int64], two: NDArray[np.int64], buckets: int) ->
     yield from packed(pairs, (mixed % np.uint64(buckets)).astype(np.int32), PAIRS)
 
 
-def distinct_pairs(batches: Batches) -> Iterator[Any]:
-    """Yield the pairs of a bucket, each once, as rows."""
-    pairs = gathered(batches, PAIR).get(PAIRS)
-    if pairs is None:
-        return
-    order = np.lexsort((pairs["right"], pairs["left"]))
-    left, right = pairs["left"][order], pairs["right"][order]
-    new = (np.diff(left, prepend=-1) != 0) | (np.diff(right, prepend=-1) != 0)
-    yield pa.record_batch({"left": pa.array(left[new]), "right": pa.array(right[new])})
+def distinct_pairs(buckets: int) -> Callable[[Batches], Iterator[Any]]:
+    """Return what yields the pairs of a bucket, each once, and what there is to know of them; large
+    keys as they come.
+    """
+
+    def meet(batches: Batches) -> Iterator[Any]:
+        found = gathered(batches, {PAIRS: PAIR, LARGE: LARGE_KEY, NEEDED: np.uint8})
+        large = found.get(LARGE, np.empty(0, LARGE_KEY))
+        yield from packed(large, np.zeros(len(large), np.int64), LARGE)
+        pairs = found.get(PAIRS, np.empty(0, PAIR))
+        pairs = pairs[np.lexsort((pairs["right"], pairs["left"]))]
+        new = (np.diff(pairs["left"], prepend=-1) != 0) | (np.diff(pairs["right"], prepend=-1) != 0)
+        yield from told_pairs(pairs[new], buckets)
+
+    return meet
+
+
+def told_pairs(pairs: NDArray[Any], buckets: int) -> Iterator[Any]:
+    """Yield pairs as packed rows, how many there are, and which documents they need."""
+    if len(pairs):
+        yield from _send_pairs(pairs["left"], pairs["right"], buckets)
+        needed = packed_positions(np.concatenate([pairs["left"], pairs["right"]]))
+        yield packed_row(NEEDED, np.int64(len(pairs)).tobytes() + needed)
+
+
+def pack_pairs(batches: Batches) -> Iterator[Any]:
+    """Yield rows of `left` and `right` as `told_pairs` does."""
+    table = table_of(batches)
+    if table is not None:
+        pairs = np.empty(len(table), PAIR)
+        pairs["left"], pairs["right"] = table["left"].to_numpy(), table["right"].to_numpy()
+        yield from told_pairs(pairs, 1)
 
 
 # Large groups.

@@ -25,7 +25,7 @@ from lookalike.dedup.pairs.nearby import of_crowds
 from lookalike.dedup.pairs.propose import LARGEST_GROUP
 from lookalike.signatures.random import random_words
 from lookalike.spark.packed import Batches, table_of
-from lookalike.spark.signing import chunks
+from lookalike.spark.steps.signing import chunks
 
 __all__ = [
     "MATCHES",

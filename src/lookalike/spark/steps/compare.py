@@ -20,9 +20,16 @@ from lookalike.features import unrounded
 from lookalike.spark.numbering import KEY, Numbering, numbered_columns, pieces_of
 from lookalike.spark.packed import Batches, map_arrow, table_of
 from lookalike.spark.position_set import PositionSet
-from lookalike.spark.signing import chunks, documents_of
+from lookalike.spark.steps.signing import documents_of
 
-__all__ = ["meet", "needed_signatures", "needed_texts", "with_distances", "with_similarities"]
+__all__ = [
+    "joined_rows",
+    "meet",
+    "needed_texts",
+    "needed_values",
+    "with_distances",
+    "with_similarities",
+]
 
 FEW = 1_000_000
 """Texts; what says which they are is 16 bytes each, in the memory of every worker."""
@@ -30,45 +37,33 @@ FEW = 1_000_000
 _PAYLOAD = {"signature": "binary", "text": "string"}
 
 
-def needed_signatures(table: Any, numbering: Any, needed: Any) -> Any:
-    """Return `position, payload`: the signatures of the needed documents."""
-
-    def select(batches: Batches) -> Iterator[Any]:
-        wanted: PositionSet = needed.value
-        for chunk in chunks(batches, numbering.value, "first"):
-            which = np.flatnonzero(wanted.has(chunk.positions))
-            if len(which):
-                rows = chunk.array("signatures", np.uint8)[which]
-                offsets = np.arange(len(rows) + 1, dtype=np.int32) * rows.shape[1]
-                buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(rows))]
-                yield pa.record_batch(
-                    {
-                        "position": pa.array(chunk.positions[which]),
-                        "payload": pa.Array.from_buffers(pa.binary(), len(rows), buffers),
-                    }
-                )
-
-    columns = ("file", "start", "partition", "row", "count", "signatures")
-    return map_arrow(table.select(*columns), select, "position long, payload binary")
-
-
 def needed_texts(frame: Any, text: str, numbering: Any, needed: Any) -> Any:
-    """Return `position, payload`: the texts of the needed documents.
-
-    If these are few, Spark joins them where the texts are, and no other text leaves Java.
-    """
+    """Return `position, payload`: the texts of the needed documents."""
     from pyspark.sql import functions as sql
 
-    column = f"`{text}`"
+    return needed_values(frame, sql.col(f"`{text}`"), numbering, needed)
+
+
+def needed_values(frame: Any, column: Any, numbering: Any, needed: Any) -> Any:
+    """Return `position, payload`: what a column of text has of the needed documents.
+
+    If these are few, Spark joins them where they are, and no other value leaves Java.
+    """
+
     if len(needed.value) > FEW:
         return select_rows(frame, [column], numbering, needed, "payload string")
-    positions = needed.value.positions()
-    keys = numbering.value.keys_of(positions)
+    return joined_rows(frame, [column.alias("payload")], numbering.value, needed.value)
+
+
+def joined_rows(frame: Any, columns: list[Any], numbering: Numbering, needed: PositionSet) -> Any:
+    """Return `position` and columns of needed rows, which are few, joined where they are."""
+    from pyspark.sql import functions as sql
+
+    positions = needed.positions()
+    keys = numbering.keys_of(positions)
     wanted = frame.sparkSession.createDataFrame(pa.table({KEY: keys, "position": positions}))
-    rows = frame.select(
-        sql.monotonically_increasing_id().alias(KEY), sql.col(column).alias("payload")
-    )
-    return rows.join(sql.broadcast(wanted), KEY).select("position", "payload")
+    rows = frame.select(sql.monotonically_increasing_id().alias(KEY), *columns)
+    return rows.join(sql.broadcast(wanted), KEY).drop(KEY)
 
 
 def select_rows(

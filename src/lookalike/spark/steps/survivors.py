@@ -1,5 +1,5 @@
-"""Steps 5 to 7, settle, cluster and choose: whatever pairs connect comes to one task, where the
-functions of the local job decide.
+"""Steps 5 to 7, settle, cluster and choose, of components that are too large to be compared by one
+task: their verified pairs come to one, where the functions of the local job decide.
 
 They are given a corpus of the documents that have pairs; the others do not matter to them. Of
 equal texts it has the first, the second and the one that stays before the others.
@@ -24,6 +24,7 @@ from lookalike.dedup.survivors.cluster import cluster_documents, stars
 from lookalike.dedup.survivors.drop_groups import drop_groups, with_named
 from lookalike.dedup.survivors.likeness import known_similarities
 from lookalike.spark.packed import Batches, map_arrow, table_of
+from lookalike.spark.steps.resolve import arrange
 
 __all__ = ["GROUP", "GROUPS", "SPLIT", "UNMET", "choose", "chosen_frame", "together"]
 
@@ -100,19 +101,8 @@ class _Corpus:
         position, value, second, best, best_value = (
             documents[name].to_numpy() for name in ("left", "right", "second", "best", "best_value")
         )
-        has_copies = second >= 0
-        positions = np.unique(np.concatenate([position, best, second[has_copies]]))
-        own = np.searchsorted(positions, position)
-        first = np.arange(len(positions))
-        values = np.full(len(positions), np.iinfo(np.int64).max)
-        for copy, what in ((second, None), (best, best_value)):
-            at = np.searchsorted(positions, copy[has_copies])
-            first[at] = own[has_copies]
-            if what is not None:
-                values[at] = what[has_copies]
-        values[own] = value
-        rank = np.empty(len(positions), np.int64)
-        rank[np.lexsort((positions, values))] = np.arange(len(positions))
+        arranged = arrange(position, value, second, best, best_value)
+        positions = arranged.positions
         left, right = (
             np.searchsorted(positions, pairs[side].to_numpy()) for side in ("left", "right")
         )
@@ -123,7 +113,7 @@ class _Corpus:
             pairs["similarity"].to_numpy()[order],
             np.zeros(len(order), np.int32),
         )
-        return cls(positions, first, rank, found, np.sort(own))
+        return cls(positions, arranged.first, arranged.rank, found, np.sort(arranged.own))
 
 
 def _unmet(corpus: _Corpus) -> Any:

@@ -1,0 +1,194 @@
+"""Steps 5 to 7, on Spark: from proposed pairs to who stays.
+
+Few documents are compared and decided about by one task. Of more, signatures are compared by all
+workers; then whatever pairs connect is dealt out to tasks, each with all that it needs, and each
+text is sent once. Only what is too large for a task takes rounds of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from lookalike.corpora.columns import Columns
+from lookalike.dedup.settings import DedupSettings
+from lookalike.spark.packed import map_arrow
+from lookalike.spark.position_set import PositionSet, collect_positions
+from lookalike.spark.rounds import Decided, Rounds
+from lookalike.spark.steps.collapse import Collapsed
+from lookalike.spark.steps.compare import joined_rows, needed_texts
+from lookalike.spark.steps.components import connected
+from lookalike.spark.steps.propose import Proposed, SignedTable
+from lookalike.spark.steps.resolve import (
+    EQUAL,
+    FOUND,
+    GROUP,
+    PAIRS,
+    RESOLVED,
+    SAME,
+    SIGNATURE,
+    TEXT,
+    TOLD,
+    ResolvedFacts,
+    resolve,
+)
+from lookalike.spark.steps.values import signature_rows
+from lookalike.spark.steps.verify import SIMILARITIES, Verifier
+from lookalike.spark.work import SparkWork
+
+__all__ = ["Decider"]
+
+DOCUMENTS_A_TASK = 20_000
+"""That one task compares: their texts, and features, which are four times as large."""
+
+_GROUPS = "first long, cluster long, survivor long, centre long, similarity double"
+
+
+@dataclass(frozen=True, eq=False)
+class Decider:
+    """Decides who stays."""
+
+    work: SparkWork
+    settings: DedupSettings
+    frame: Any
+    columns: Columns
+    signed: SignedTable
+    collapsed: Collapsed
+
+    def decide(self, proposed: Proposed, gathered: Any | None) -> Decided:
+        """Return who stays of the documents of these pairs. `gathered` is all that is needed of
+        them but for the texts, if that is known.
+        """
+        from pyspark.sql import functions as sql
+
+        named = proposed.needed | self.collapsed.copies | self.collapsed.firsts
+        if gathered is not None and len(named) <= DOCUMENTS_A_TASK:
+            return self._named(gathered, proposed.needed, named)
+        if not proposed.count:
+            empty = self.work.spark.createDataFrame
+            return Decided(empty([], _GROUPS), empty([], SIMILARITIES), ResolvedFacts())
+        if len(proposed.needed) <= DOCUMENTS_A_TASK:
+            pairs = proposed.rows.withColumn("place", sql.lit(0))
+            return self._resolve(pairs, proposed.needed, None, 1)
+        return self._by_components(proposed)
+
+    def _by_components(self, proposed: Proposed) -> Decided:
+        from pyspark.sql import functions as sql
+
+        work, documents = self.work, self.signed.documents
+        verifier = Verifier(work, self.settings, self.frame, self.columns.text, self.signed)
+        near = work.keep(verifier.distances(proposed.rows, proposed.needed))
+        labels = work.keep(connected(near, work.keep))
+        sizes = labels.groupBy("label").count().where(f"count > {DOCUMENTS_A_TASK}")
+        large = [row.label for row in sizes.collect()]
+        rounds = Rounds(work, self.settings, self.signed, self.collapsed, verifier)
+        if large:
+            chosen = sql.broadcast(
+                work.spark.createDataFrame([(one,) for one in large], "label long")
+            )
+            in_large = labels.join(chosen, "label", "left_semi")
+            labels = labels.join(chosen, "label", "left_anti")
+            of_large = near.join(in_large, near["left"] == in_large["position"], "left_semi")
+            of_large = rounds.decide(work.keep(of_large))
+        needed = collect_positions(labels, ["position"], documents)
+        places = max(work.cores, -(-len(needed) // DOCUMENTS_A_TASK))
+        place = sql.pmod(sql.xxhash64("label"), sql.lit(places)).cast("int").alias("place")
+        wanted = work.keep(labels.select("position", place))
+        pairs = near.join(wanted, near["left"] == wanted["position"])
+        others = self._resolve(pairs.select("left", "right", "place"), needed, wanted, places)
+        if not large:
+            return others
+        return Decided(
+            others.groups.union(of_large.groups),
+            others.verified.union(of_large.verified),
+            others.facts + of_large.facts,
+        )
+
+    def _resolve(self, pairs: Any, needed: PositionSet, wanted: Any, places: int) -> Decided:
+        """Return who stays, each place by itself. `wanted` says where documents go; None if there
+        is one place.
+        """
+        from pyspark.sql import functions as sql
+
+        sent = self.work.send(needed)
+        none = {
+            "value": sql.lit(None).cast("long"),
+            "data": sql.lit(None).cast("binary"),
+            "text": sql.lit(None).cast("string"),
+            "name": sql.lit(None).cast("string"),
+        }
+
+        def rows(kind: int, frame: Any, **named: str) -> Any:
+            if "place" not in frame.columns:
+                frame = (
+                    frame.withColumn("place", sql.lit(0))
+                    if wanted is None
+                    else frame.join(wanted, "position")
+                )
+            columns = [
+                (sql.col(named[name]) if name in named else empty).alias(name)
+                for name, empty in none.items()
+            ]
+            position = sql.col(named.get("position", "position")).alias("position")
+            return frame.select("place", sql.lit(kind).alias("kind"), position, *columns)
+
+        parts = [
+            rows(PAIRS, pairs, position="left", value="right"),
+            rows(SIGNATURE, signature_rows(self.signed, sent), value="value", data="data"),
+        ]
+        if self.collapsed.texts:
+            parts.append(rows(EQUAL, self.collapsed.entries(sent), data="data"))
+        if self.settings.verify:
+            texts = needed_texts(self.frame, self.columns.text, self.signed.numbering, sent)
+            parts.append(rows(TEXT, texts, text="payload"))
+        gathered = parts[0]
+        for part in parts[1:]:
+            gathered = gathered.union(part)
+        return self._resolved(gathered.repartitionById(places, "place"))
+
+    def _named(self, gathered: Any, needed: PositionSet, named: PositionSet) -> Decided:
+        """Return who stays, and pairs by the names of documents, by one task."""
+        from pyspark.sql import functions as sql
+
+        column, nothing = self.columns, "cast(null as string)"
+        names = nothing if column.id is None else f"cast(`{column.id}` as string)"
+        texts = f"`{column.text}`" if self.settings.verify else nothing
+        rows = joined_rows(
+            self.frame,
+            [sql.expr(texts).alias("text"), sql.expr(names).alias("name")],
+            self.signed.numbering.value,
+            named if column.id is not None else needed,
+        )
+        rows = rows.select(
+            sql.lit(0).alias("place"),
+            sql.lit(TEXT).alias("kind"),
+            "position",
+            sql.lit(None).cast("long").alias("value"),
+            sql.lit(None).cast("binary").alias("data"),
+            "text",
+            sql.coalesce("name", sql.col("position").cast("string")).alias("name"),
+        )
+        return self._resolved(gathered.union(rows).repartition(1), named=True)
+
+    def _resolved(self, gathered: Any, *, named: bool = False) -> Decided:
+        from pyspark.sql import functions as sql
+
+        found = self.work.keep(map_arrow(gathered, resolve(self.settings), RESOLVED))
+        told = found.where(f"kind = {TOLD}").select("told").collect()
+        groups = found.where(f"kind = {GROUP}").select(
+            "first", "cluster", "survivor", "centre", "similarity"
+        )
+        verified = found.where(f"kind = {FOUND}").select(
+            sql.col("first").alias("left"),
+            sql.col("cluster").alias("right"),
+            "similarity",
+            "distance",
+        )
+        by_name = found.where(f"kind in ({FOUND}, {SAME})").select(
+            sql.col("left_name").alias("left"),
+            sql.col("right_name").alias("right"),
+            "similarity",
+            "distance",
+        )
+        facts = ResolvedFacts.of([bytes(row.told) for row in told])
+        return Decided(groups, verified, facts, by_name if named else None)

@@ -1,0 +1,183 @@
+"""Components that are too large for one task to compare: they are compared by all workers, and then
+settled in rounds, each of which is several jobs of Spark.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from lookalike.dedup.pairs.settle import ROUNDS
+from lookalike.dedup.settings import DedupSettings
+from lookalike.spark.position_set import collect_positions
+from lookalike.spark.steps.collapse import Collapsed
+from lookalike.spark.steps.components import connected
+from lookalike.spark.steps.propose import SignedTable
+from lookalike.spark.steps.resolve import ResolvedFacts
+from lookalike.spark.steps.survivors import GROUP, SPLIT, UNMET, chosen_frame, together
+from lookalike.spark.steps.values import value_rows
+from lookalike.spark.steps.verify import Verifier
+from lookalike.spark.work import SparkWork
+
+__all__ = ["Decided", "Rounds"]
+
+_DOCUMENTS_A_TASK = 200_000
+
+
+@dataclass(frozen=True, eq=False)
+class Decided:
+    """Who stays of documents that have pairs, and why."""
+
+    groups: Any
+    """`first, cluster, survivor, centre, similarity`; see `lookalike.spark.steps.resolve`."""
+    verified: Any
+    """Pairs of different texts: `left, right, similarity, distance`."""
+    facts: ResolvedFacts
+    by_name: Any | None = None
+    """The same and equal texts, by the ids of documents, where these are known already."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Settled:
+    accepted: Any
+    groups: Any
+    compared: int
+    alike: int
+    tired: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Rounds:
+    """Decides about large components."""
+
+    work: SparkWork
+    settings: DedupSettings
+    signed: SignedTable
+    collapsed: Collapsed
+    verifier: Verifier
+
+    def decide(self, near: Any) -> Decided:
+        """Return who stays of pairs with distances, all of which are to be compared."""
+        from pyspark.sql import functions as sql
+
+        work = self.work
+        found = self.verifier.compared(near)
+        is_near = sql.count(sql.when(sql.expr(self._near), 1)).alias("alike")
+        total = found.agg(sql.count("*").alias("compared"), is_near).first()
+        accepted = found.where(self._near)
+        labels = work.keep(connected(accepted, work.keep))
+        needed = work.send(collect_positions(labels, ["position"], self.signed.documents))
+        values = value_rows(self.signed, needed)
+        values = None if values is None else work.keep(values)
+        settled = self._settle(near, accepted, labels, values)
+        split = settled.groups.where(f"kind = {SPLIT}").agg(
+            sql.sum("first").alias("split"), sql.max("cluster").alias("largest")
+        )
+        split = split.first()
+        groups = self._likeness(settled.groups.where(f"kind = {GROUP}").drop("kind"))
+        facts = self._facts(groups) + ResolvedFacts(
+            compared=settled.compared + total.compared,
+            alike=settled.alike + total.alike,
+            split=split.split or 0,
+            split_largest=split.largest or 0,
+            tired=int(settled.tired),
+        )
+        return Decided(groups, settled.accepted, facts)
+
+    def _settle(self, proposed: Any, accepted: Any, labels: Any, values: Any) -> _Settled:
+        """Return who stays, with the pairs added that were found among those that would. Who was
+        proposed before is not compared again.
+        """
+        from pyspark.sql import functions as sql
+
+        work, compared, alike = self.work, 0, 0
+        done = proposed.select("left", "right")
+        for _ in range(ROUNDS):
+            joined = together(accepted, labels, self.signed.originals, values, self._places)
+            groups = work.keep(chosen_frame(joined, self.settings))
+            if self.settings.cluster != "star":
+                return _Settled(accepted, groups, 0, 0, False)
+            unmet = groups.where(f"kind = {UNMET}").select(
+                sql.col("first").alias("left"), sql.col("cluster").alias("right")
+            )
+            unmet = work.keep(unmet.join(done, ["left", "right"], "left_anti"))
+            found = self.verifier.similarities(unmet)
+            near = None if found is None else found.where(self._near)
+            more = 0 if near is None else near.count()
+            compared += 0 if found is None else found.count()
+            if not more:
+                return _Settled(accepted, groups, compared, alike, False)
+            alike += more
+            done = work.keep(done.union(unmet))
+            accepted = work.keep(accepted.union(near))
+        return _Settled(accepted, groups, compared, alike, True)
+
+    @property
+    def _near(self) -> str:
+        return f"similarity >= {float(self.settings.threshold)!r}D"
+
+    @property
+    def _places(self) -> int:
+        return max(self.work.cores, -(-self.signed.documents // _DOCUMENTS_A_TASK))
+
+    def _likeness(self, groups: Any) -> Any:
+        """Return the groups with all similarities: who is not a pair with the one that stands for
+        it, which chains have brought together, is compared now.
+        """
+        from pyspark.sql import functions as sql
+
+        if self.settings.cluster == "star":
+            return groups
+        unknown = groups.where("similarity is null")
+        left, right = sql.least("first", "centre"), sql.greatest("first", "centre")
+        pairs = self.work.keep(unknown.select(left.alias("left"), right.alias("right")).distinct())
+        needed = collect_positions(pairs, ["left", "right"], self.signed.documents)
+        if not len(needed):
+            return groups
+        distances = self.verifier.distances(pairs, needed, all_of_them=True)
+        found = self.verifier.compared(distances)
+        found = found.select("left", "right", sql.col("similarity").alias("found"))
+        sides = groups.withColumn("left", left).withColumn("right", right)
+        return self.work.keep(
+            sides.join(found, ["left", "right"], "left").select(
+                "first",
+                "cluster",
+                "survivor",
+                "centre",
+                sql.coalesce("similarity", "found").alias("similarity"),
+            )
+        )
+
+    def _facts(self, groups: Any) -> ResolvedFacts:
+        from pyspark.sql import functions as sql
+
+        counts = self.signed.originals.select("first", "count")
+        sized = groups.join(counts, "first", "left").select(
+            "cluster",
+            sql.coalesce("count", sql.lit(1)).alias("size"),
+            (sql.col("centre") != sql.col("first")).alias("other"),
+        )
+        clusters = sized.groupBy("cluster").agg(
+            sql.sum("size").alias("size"),
+            sql.count(sql.when(sql.col("size") > 1, 1)).alias("texts"),
+            sql.sum(sql.col("size") - 1).alias("copies"),
+            sql.sum(sql.when(sql.col("other"), sql.col("size") - 1)).alias("estimated"),
+        )
+        facts = clusters.agg(
+            sql.sum("texts").alias("texts"),
+            sql.sum("copies").alias("copies"),
+            sql.count(sql.when(sql.col("size") > 1, 1)).alias("clusters"),
+            sql.max("size").alias("largest"),
+            sql.sum("size").alias("documents"),
+            sql.count("*").alias("stay"),
+            sql.sum("estimated").alias("estimated"),
+        ).first()
+        none, verify = self.settings.keep == "none", self.settings.verify
+        return ResolvedFacts(
+            texts=facts.texts or 0,
+            copies=facts.copies or 0,
+            clusters=facts.clusters,
+            largest=facts.largest or 0,
+            dropped=(facts.documents or 0) - (0 if none else facts.stay),
+            estimated=0 if none or verify else facts.estimated or 0,
+        )

@@ -1,0 +1,1 @@
+"""What the workers do, one file for each step of the job."""
