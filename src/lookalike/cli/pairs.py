@@ -126,7 +126,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--recall",
         type=float,
         metavar="R",
-        help="the chance at which each pair is to be found at least (default 1: all are)",
+        help="the chance at which each pair is to be found, at least (default: all of them)",
     )
     add_cluster_options(parser)
     add_switch(parser, "--json", "print pairs as JSON Lines")
