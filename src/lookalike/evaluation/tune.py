@@ -55,8 +55,8 @@ class Tuning:
     error: float
     """How far the measure may be off for other queries of the same sort, 19 times out of 20."""
     chosen: Measurement
-    """What `build` builds; slices or groups whose measure is at least the target and the error above
-    it, or the scan, which is exact."""
+    """What `build` builds; slices or groups whose measure is at least the target and the error
+    above it, or the scan, which is exact."""
     rows: tuple[Measurement, ...]
     """Everything measured; the first row is the exhaustive scan."""
 
@@ -144,10 +144,10 @@ def tune(
     the index's own choice whose lists fit into `memory` bytes, and a `ClusterIndex` for half and
     twice its own choice of groups, and for that, if it fits. With each it reads more and more
     lists, `expand` up to 4, or groups, until the target is reached, and compares `sample`
-    signatures' neighbours with those of an exhaustive scan. The choice is the one with the shortest time for a single query, of
-    those that reach the target by more than the sample may be wrong; a scan is one of them. What is
-    measured and how good it is depends on data and seed alone; times, and with them the choice, on
-    the machine.
+    signatures' neighbours with those of an exhaustive scan. The choice is the one with the shortest
+    time for a single query, of those that reach the target by more than the sample may be wrong; a
+    scan is one of them. What is measured and how good it is depends on data and seed alone; times,
+    and with them the choice, on the machine.
 
     Costs up to ten builds, three scans of the sample, and some dozens of searches of it.
     """
