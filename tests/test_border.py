@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from lookalike import _native
 
 ROWS = np.arange(40, dtype=np.uint8).reshape(5, 8)
+DRAWS = np.arange(4, dtype=np.int32).reshape(1, 4)
 WIDE = np.zeros((2, 16), np.uint8)
 IDS = np.arange(5)
 
@@ -268,6 +269,18 @@ MISFITS: dict[str, Callable[[], Any]] = {
     "stars: offsets": lambda: _native.stars(longs(0, 1), longs(0, 0, 1), longs(), longs(0, 0)),
     "stars: neighbours": lambda: _native.stars(longs(0, 1), longs(0, 0, 1), longs(2), longs(0, 0)),
     "block_pairs: marks": lambda: _native.block_pairs(ROWS, np.zeros(4, np.uint8), 1, 9, 1),
+    "drawn_pairs: marks": lambda: _native.drawn_pairs(
+        ROWS, np.zeros(4, np.uint8), DRAWS, 2, 1, 1e9, 9, 1
+    ),
+    "drawn_pairs: keys": lambda: _native.drawn_pairs(ROWS, None, DRAWS, 5, 1, 1e9, 9, 1),
+    "drawn_pairs: no key": lambda: _native.drawn_pairs(ROWS, None, DRAWS, 0, 1, 1e9, 9, 1),
+    "drawn_pairs: bits": lambda: _native.drawn_pairs(
+        ROWS, None, DRAWS + 8 * ROWS.shape[1], 2, 1, 1e9, 9, 1
+    ),
+    "drawn_pairs: negative": lambda: _native.drawn_pairs(ROWS, None, DRAWS - 1, 2, 1, 1e9, 9, 1),
+    "drawn_pairs: width": lambda: _native.drawn_pairs(
+        ROWS, None, np.zeros((1, 65), np.int32), 2, 1, 1e9, 9, 1
+    ),
     "of_features: offsets": lambda: _native.Source.of_features(
         longs(0, 2), np.zeros(1, np.uint64), np.zeros(1)
     ),

@@ -27,6 +27,7 @@ from benchmarks.quality import (
 )
 from benchmarks.slices.enlarged import BITS, Collection, signed_collection
 from benchmarks.slices.entries import EFFORT, FEW, K, entry, hnsw, ivf, ours
+from benchmarks.slices.kept import kept
 from benchmarks.slices.peers import Built, build_clusters, build_hnsw, build_ivf, build_slices
 from lookalike.evaluation.measures import near_duplicate_recall
 
@@ -72,31 +73,39 @@ def run_clusters(
         folder, cache, COUNT // part, QUERIES, NEAR_QUERIES // part, part=part
     )
     runs: dict[str, Callable[[str], QualityResult]] = {
-        "clusters-real-1024": partial(_real, collection),
+        "clusters-real-1024": partial(_real, collection, cache),
         "clusters-near-1024": partial(_near, collection),
         "clusters-search-1024": partial(
-            _compared, collection.signatures, collection.queries, ALL, (4096 // part,)
+            _compared, collection.signatures, collection.queries, ALL, (4096 // part,), cache
         ),
     }
     for name in names:
         yield runs[name](name)
 
 
-def _real(collection: Collection, name: str) -> QualityResult:
+def _real(collection: Collection, cache: Path, name: str) -> QualityResult:
     """Search the documents that were not made up, some of them held out."""
     queries, rows = collection.real[:QUERIES], collection.real[QUERIES:]
-    return _compared(rows, queries, REAL, (512, 1024), name)
+    return _compared(rows, queries, REAL, (512, 1024), cache, name)
 
 
 def _compared(
-    rows: Signatures, queries: Signatures, targets: Targets, lists: Sequence[int], name: str
+    rows: Signatures,
+    queries: Signatures,
+    targets: Targets,
+    lists: Sequence[int],
+    cache: Path,
+    name: str,
 ) -> QualityResult:
     """Search with more and more effort, and compare the least that reaches the CDR."""
     truth = la.ScanIndex(rows).search(queries, K).distances
     judge, few = nearest_quality(truth), queries[:FEW]
     # Graphs take minutes: built with all threads, which is kind to them; then one for all.
     faiss.omp_set_num_threads(os.cpu_count() or 1)
-    graph, files = build_hnsw(rows), [build_ivf(rows, number) for number in lists]
+    graph = kept(cache, "hnsw", rows, partial(build_hnsw, rows))
+    files = [
+        kept(cache, f"ivf-{number}", rows, partial(build_ivf, rows, number)) for number in lists
+    ]
     faiss.omp_set_num_threads(1)
     groups, sliced = build_clusters(rows, 2), build_slices(rows, 18, 2)
     own = [

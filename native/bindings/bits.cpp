@@ -13,6 +13,7 @@ void bind_bits(nb::module_& module) {
     nb::class_<bits::StepCosts>(module, "StepCosts")
         .def_ro("touch", &bits::StepCosts::touch)
         .def_ro("list", &bits::StepCosts::list)
+        .def_ro("entry", &bits::StepCosts::entry)
         .def("listed", &bits::StepCosts::listed, "bytes"_a)
         .def("look_up", &bits::StepCosts::look_up)
         .def("compare", &bits::StepCosts::compare, "bytes"_a)

@@ -7,6 +7,7 @@
 #include "pairs/bands.hpp"
 #include "pairs/block_pairs.hpp"
 #include "pairs/clusters.hpp"
+#include "pairs/drawn_pairs.hpp"
 #include "pairs/equal_rows.hpp"
 
 namespace lookalike::bindings {
@@ -16,6 +17,7 @@ using namespace nb::literals;
 namespace {
 
 using RowArray = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using DrawArray = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using KeyArray = nb::ndarray<const std::uint32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 void expect_pairs(const IdArray& left, const IdArray& right, std::size_t rows) {
@@ -44,6 +46,32 @@ void bind_pairs(nb::module_& module) {
             return tuple_of(std::move(*pairs));
         },
         "rows"_a.noconvert(), "skipped"_a.noconvert().none(), "radius"_a, "limit"_a, "threads"_a);
+
+    module.def(
+        "drawn_pairs",
+        [](const SignatureArray& rows, const std::optional<ByteArray>& skipped,
+           const DrawArray& draws, std::size_t key_bits, std::uint32_t radius, double most,
+           std::size_t limit, std::size_t threads) -> nb::object {
+            expect(!skipped || skipped->size() == rows.shape(0),
+                   "marks of another number than rows");
+            expect(draws.shape(1) <= 64 && key_bits > 0 && key_bits <= 24 &&
+                       key_bits <= draws.shape(1),
+                   "keys wider than draws, or than words");
+            for (std::size_t at = 0; at < draws.size(); ++at)
+                expect(draws.data()[at] >= 0 &&
+                           static_cast<std::size_t>(draws.data()[at]) < 8 * rows.shape(1),
+                       "bits that rows do not have");
+            auto pairs = without_gil([&] {
+                return search::drawn_pairs(signatures(rows), skipped ? skipped->data() : nullptr,
+                                           {draws.data(), draws.shape(0), draws.shape(1)}, key_bits,
+                                           radius, most, limit, threads, python_signals);
+            });
+            if (!pairs)
+                return nb::none();
+            return tuple_of(std::move(*pairs));
+        },
+        "rows"_a.noconvert(), "skipped"_a.noconvert().none(), "draws"_a.noconvert(), "key_bits"_a,
+        "radius"_a, "most"_a, "limit"_a, "threads"_a);
 
     module.def(
         "equal_rows",

@@ -20,6 +20,7 @@ struct StepCosts {
     double list = 70;              // of a search within a radius, put in order and gone through
     double row = 13;               // of such a list, compared
     double sketch = 0.3;           // compared in the order they lie in
+    double entry = 8;              // of a table that is used once: made and sorted
 
     // A list or a bucket: where it begins, and what is there.
     constexpr double look_up() const { return 2 * touch; }

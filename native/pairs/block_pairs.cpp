@@ -10,6 +10,7 @@
 #include "bits/hash.hpp"
 #include "bits/kernels.hpp"
 #include "bits/pool.hpp"
+#include "pairs/found_pairs.hpp"
 #include "pairs/keyed.hpp"
 #include "pairs/word_pairs.hpp"
 
@@ -60,10 +61,6 @@ struct Blocks {
 
 constexpr std::size_t kPartBits = 8;  // of the key: parts then stay in the second-level cache
 
-struct Found {
-    std::uint32_t left, right, distance;
-};
-
 // Joins a collection with itself, one block after the other.
 class Join {
   public:
@@ -73,9 +70,8 @@ class Join {
           skipped_(skipped),
           blocks_(blocks),
           radius_(radius),
-          limit_(limit),
           kernels_(bits::kernels_for(signatures.bytes)),
-          found_(blocks.count) {}
+          found_(blocks.count, limit) {}
 
     // Finds the pairs that share this block and none before it; nothing once it is too costly.
     void join(std::size_t block) {
@@ -87,18 +83,7 @@ class Join {
             join_sorted(block);
     }
 
-    std::vector<Found> take_sorted() {
-        std::vector<Found> sorted;
-        sorted.reserve(total_);
-        for (auto& part : found_) {
-            sorted.insert(sorted.end(), part.begin(), part.end());
-            part = {};
-        }
-        std::sort(sorted.begin(), sorted.end(), [](const Found& a, const Found& b) {
-            return a.left != b.left ? a.left < b.left : a.right < b.right;
-        });
-        return sorted;
-    }
+    Pairs take_sorted() { return found_.take_sorted(); }
 
     std::atomic<bool> too_costly{false};  // more than comparing each with each
 
@@ -117,13 +102,6 @@ class Join {
         return !too_costly;
     }
 
-    void report(std::size_t block, std::uint32_t left, std::uint32_t right,
-                std::uint32_t distance) {
-        found_[block].push_back({left, right, distance});
-        if (total_.fetch_add(1, std::memory_order_relaxed) >= limit_)
-            throw TooManyResults();
-    }
-
     // 64-bit signatures: they are sorted themselves, and need not be looked up afterwards.
     void join_as_words(std::size_t block) {
         may_spend(4 * static_cast<double>(signatures_.count));
@@ -138,7 +116,7 @@ class Join {
                 for (const std::uint64_t mask : earlier)
                     if ((one.flips & mask) == 0)
                         return;
-                report(block, one.left, one.right, one.distance);
+                found_.add(block, one.left, one.right, one.distance);
             });
     }
 
@@ -214,7 +192,7 @@ class Join {
                     before = blocks_.equal(one, two, earlier);
                 // If only the hashes are equal, their own block will report them.
                 if (!before && blocks_.equal(one, two, block))
-                    report(block, group[index].row, group[other].row, hits[hit].distance);
+                    found_.add(block, group[index].row, group[other].row, hits[hit].distance);
             }
         }
     }
@@ -223,11 +201,9 @@ class Join {
     const std::uint8_t* skipped_;
     const Blocks& blocks_;
     std::uint32_t radius_;
-    std::size_t limit_;
     bits::Kernels kernels_;
-    std::vector<std::vector<Found>> found_;  // by each block
+    FoundPairs found_;  // by each block
     std::atomic<double> spent_{0};
-    std::atomic<std::size_t> total_{0};
 };
 
 }  // namespace
@@ -243,13 +219,7 @@ std::optional<Pairs> block_pairs(const Signatures& signatures, const std::uint8_
                     [&](std::size_t, std::size_t block) { join.join(block); });
     if (join.too_costly)
         return std::nullopt;
-    Pairs pairs;
-    for (const Found& one : join.take_sorted()) {
-        pairs.left.push_back(one.left);
-        pairs.right.push_back(one.right);
-        pairs.distances.push_back(static_cast<std::int32_t>(one.distance));
-    }
-    return pairs;
+    return join.take_sorted();
 }
 
 }  // namespace lookalike::search

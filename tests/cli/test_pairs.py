@@ -137,3 +137,24 @@ def test_errors_are_one_line(
     with pytest.raises(SystemExit) as stop:
         main(["pairs", signatures])
     assert stop.value.code == 2
+
+
+def test_recall_finds_most_and_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = np.random.default_rng(2).integers(0, 256, (10_000, 16), dtype=np.uint8)
+    rows[5000:, :12] = rows[:5000, :12]
+    np.save(tmp_path / "many.npy", rows)
+    command = ["pairs", str(tmp_path / "many.npy"), "--radius", "24"]
+    main([*command, "--recall", "0.9"])
+    some = capsys.readouterr()
+    assert "among 10,000 signatures, each found with a chance of 0.9 or more" in some.err
+    main(command)
+    everything = capsys.readouterr()
+    assert "chance" not in everything.err
+    lines = set(some.out.splitlines())
+    assert lines <= set(everything.out.splitlines())
+    assert len(lines) > 0.88 * len(everything.out.splitlines())
+
+
+def test_recall_is_a_share(signatures: str, capsys: pytest.CaptureFixture[str]) -> None:
+    said = refused(["pairs", signatures, "--radius", "3", "--recall", "1.1"], capsys)
+    assert said.startswith("--recall is 1.1; expected a number above 0 and at most 1")

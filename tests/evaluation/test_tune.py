@@ -13,20 +13,28 @@ from lookalike.evaluation import Tuning, cumulative_distance_ratio, recall_at_k,
 from support.clustered import clustered
 
 
-def settings(tuning: Tuning) -> list[tuple[int | None, int | None, int | None, float]]:
-    return [(row.slice_bits, row.expand, row.admit, row.cdr) for row in tuning.rows]
+def settings(tuning: Tuning) -> list[tuple[int | None, ...]]:
+    names = ("slice_bits", "expand", "admit", "clusters", "probe", "cdr")
+    return [tuple(getattr(row, name) for name in names) for row in tuning.rows]
 
 
 def target(measure: str, value: float) -> dict[str, Any]:
     return {f"target_{measure}": value}
 
 
-def cheap_lists(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if a scan took long, which it does not for so few signatures."""
-    module = import_module("lookalike.evaluation.tune")
-    measure = module.measure_scan
+MODULE = import_module("lookalike.evaluation.tune")
+
+
+def cheap_lists(monkeypatch: pytest.MonkeyPatch, *, groups: bool = False) -> None:
+    """As if a scan took long, which it does not for so few signatures; and groups, or slices."""
+    measure = MODULE.measure_scan
     monkeypatch.setattr(
-        module, "measure_scan", lambda *given: replace(measure(*given), milliseconds=1e6)
+        MODULE, "measure_scan", lambda *given: replace(measure(*given), milliseconds=1e6)
+    )
+    name = "measure_slices" if groups else "measure_clusters"
+    others = getattr(MODULE, name)
+    monkeypatch.setattr(
+        MODULE, name, lambda *given: (replace(row, milliseconds=1e5) for row in others(*given))
     )
 
 
@@ -57,16 +65,24 @@ def test_a_scan_that_is_quicker_is_what_is_built() -> None:
 
 
 @pytest.mark.parametrize("measure", ["cdr", "recall"])
+@pytest.mark.parametrize("groups", [False, True])
 def test_what_it_says_holds_for_other_queries(
-    measure: str, monkeypatch: pytest.MonkeyPatch
+    measure: str, groups: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Queries that were not measured with, within the error that is stated and their own."""
-    cheap_lists(monkeypatch)
+    cheap_lists(monkeypatch, groups=groups)
     rows = clustered(3000, 32)
     queries, held_out = rows[:100], rows[100:500]
     tuning = tune(rows[500:], queries=queries, **target(measure, 0.7))
     index: Any = tuning.build(rows[500:])
-    assert index.slice_bits == tuning.slice_bits
+    if groups:
+        assert isinstance(index, la.ClusterIndex)
+        assert index.clusters == tuning.chosen.clusters
+        assert index.clusters >= (tuning.clusters or 0) > 1
+        assert tuning.search_settings == {"probe": tuning.chosen.probe}
+    else:
+        assert index.slice_bits == tuning.slice_bits
+        assert tuning.clusters is None
     true = la.ScanIndex(rows[500:]).search(held_out, 10)
     found = index.search(held_out, 10, **tuning.search_settings)
     if measure == "cdr":
@@ -97,14 +113,41 @@ def test_the_table_marks_the_choice_and_says_why(monkeypatch: pytest.MonkeyPatch
     assert "exhaustive scan" in reason
 
 
+def test_groups_are_marked_and_told_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    cheap_lists(monkeypatch, groups=True)
+    tuning = tune(clustered(800, 16), target_cdr=0.8, sample=20)
+    (marked,) = [line for line in str(tuning).splitlines() if line.startswith("*")]
+    probe, groups = tuning.search_settings["probe"], tuning.chosen.clusters
+    assert marked.split()[1:5] == [str(probe), "of", str(groups), "groups"]
+    assert f"{groups} groups, {probe} of them read: CDR@10" in tuning.reason
+
+
+def test_more_groups_are_read_until_the_target_is_reached() -> None:
+    rows = clustered(2000, 32)
+    tuning = tune(rows, target_recall=0.9, sample=30)
+    tried: dict[int, list[int]] = {}
+    for row in tuning.rows[1:]:
+        if row.asked_clusters is not None and row.probe is not None:
+            tried.setdefault(row.asked_clusters, []).append(row.probe)
+            last = row.probe == tried[row.asked_clusters][-1]
+            assert last or row.recall - row.recall_error < 0.9
+    assert sorted(tried) == [31, 62, 124]
+    for probes in tried.values():
+        assert probes[:-1] == [1 << power for power in range(len(probes) - 1)]
+
+
 def test_a_target_out_of_reach_is_left_to_the_scan(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without expansion, signatures that are far apart are not found."""
-    monkeypatch.setattr(import_module("lookalike.evaluation.tune"), "MOST_EXPAND", 0)
+    monkeypatch.setattr(MODULE, "MOST_EXPAND", 0)
     rows = np.random.default_rng(0).integers(0, 256, (3000, 32), dtype=np.uint8)
     tuning = tune(rows, target_cdr=1, sample=10)
-    assert max(row.cdr for row in tuning.rows[1:]) < 1
+    assert max(row.cdr for row in tuning.rows[1:] if row.clusters is None) < 1
     assert tuning.chosen is tuning.rows[0]
-    assert tuning.reason.startswith("None of 7 slices reaches a CDR@10 of 1: the scan is exact")
+    reached = [row for row in tuning.rows[1:] if row.cdr == 1]
+    assert all(row.clusters == row.probe for row in reached)  # which read everything
+    why = "Nothing that surely reaches" if reached else f"None of {len(tuning.rows) - 1} settings"
+    assert tuning.reason.startswith(why)
+    assert "the scan is exact" in tuning.reason
 
 
 def test_one_target_is_enough() -> None:
@@ -120,12 +163,18 @@ def test_all_but_times_is_the_same_again() -> None:
 
 def test_lists_stay_within_memory() -> None:
     rows = clustered(3000, 32)
-    free = {row.slice_bits: row.bytes_per_signature for row in tune(rows, sample=10).rows[1:]}
+    measured = tune(rows, sample=10).rows[1:]
+    free = {row.slice_bits: row.bytes_per_signature for row in measured if row.slice_bits}
+    assert {row.asked_clusters for row in measured} == {None, 46, 93, 186}
     sizes = sorted(3000 * (per_signature - 32) for per_signature in free.values())
     limit = int(sizes[2])
     tuning = tune(rows, sample=10, memory=limit)
-    assert len({row.slice_bits for row in tuning.rows[1:]}) == 3
-    assert all(3000 * (row.bytes_per_signature - 32) <= limit for row in tuning.rows[1:])
+    assert len({row.slice_bits for row in tuning.rows[1:] if row.slice_bits}) == 3
+    room = 3000 * (32 + 12) + 93 * (32 + 8)
+    fits = tune(rows, sample=10, memory=room).rows[1:]
+    assert {row.asked_clusters for row in fits} == {46, 93}
+    slices = [row for row in tuning.rows[1:] if row.slice_bits]
+    assert all(3000 * (row.bytes_per_signature - 32) <= limit for row in slices)
     with pytest.raises(la.ArgumentError, match="memory is 1000 bytes; the lists of 3000"):
         tune(rows, memory=1000)
 

@@ -161,7 +161,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--memory",
         type=byte_count,
         metavar="SIZE",
-        help="with --tune: only slice widths whose lists fit into that, such as 2GB",
+        help="with --tune: only lists and groups that fit into that, such as 2GB",
     )
     parser.add_argument(
         "--output", type=Path, metavar="FOLDER", help="write evaluation.json and plots there"
@@ -184,7 +184,7 @@ def run(options: argparse.Namespace) -> None:
             signatures,
             queries=queries,
             memory=options.memory,
-            progress=_progress("slice widths"),
+            progress=_progress("indexes"),
             **settings,
             **{f"target_{options.target}": options.tune},
         )

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.checks import thread_count, whole_number
+from lookalike.checks import share, thread_count, whole_number
 from lookalike.cli.command import add_number, add_switch
 from lookalike.cli.finding.origin import Origin, add_origin
 from lookalike.cli.options.arguments import (
@@ -58,7 +58,9 @@ output:
   columns left and right (ids, or positions where the file has none), distance (bits that differ),
   and estimate, the similarity that the distance suggests, where the signer is known. Left comes
   before right in the file. Without -o the pairs are printed, with tabs between the columns.
-  The answer is complete: no pair within the radius is missing.
+  The answer is complete: no pair within the radius is missing. At a wide radius that takes time
+  that grows with the square of the signatures. With --recall R each pair is found with a chance of
+  at least R, whatever the signatures are: much quicker where they are hundreds of thousands.
 
 how similar:
   --threshold T finds the pairs whose estimate is at least T. With --in CORPUS, the corpus that was
@@ -120,6 +122,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         help=f"more pairs are an error (default {DEFAULT_LIMIT:,})",
     )
     add_threads(parser)
+    parser.add_argument(
+        "--recall",
+        type=float,
+        metavar="R",
+        help="the chance at which each pair is to be found, at least (default: all of them)",
+    )
     add_cluster_options(parser)
     add_switch(parser, "--json", "print pairs as JSON Lines")
     add_switch(parser, "--quiet", "no summary")
@@ -159,8 +167,9 @@ def run(options: argparse.Namespace) -> None:
         limit,
         options.collapse,
         thread_count(options.threads),
+        recall=None if options.recall is None else share("recall", options.recall),
     )
-    similarity = None
+    similarity, complete = None, pairs.exact
     if origin is not None:
         pairs, similarity = _compared(index, pairs, origin, options.threshold)
     if options.clusters:
@@ -173,10 +182,11 @@ def run(options: argparse.Namespace) -> None:
     if not options.quiet:
         where = "" if options.output is None else f": {shown(options.output)}"
         near = f"within {radius} of {index.bits} bits"
+        some = "" if complete else f", each found with a chance of {options.recall:g} or more"
         if options.threshold is not None:
             near = f"of {options.threshold:g} or more" + (" (estimated)" if origin is None else "")
         say(
-            f"{counted(len(pairs), 'pair')} {near} among {len(index):,} signatures{where}",
+            f"{counted(len(pairs), 'pair')} {near} among {len(index):,} signatures{some}{where}",
             file=sys.stderr if options.output is None else sys.stdout,
         )
 
@@ -187,7 +197,7 @@ def _check_given(options: argparse.Namespace) -> None:
         raise ArgumentError(
             f"{options.signatures} is a file of pairs; add --clusters to make clusters of them"
         )
-    for name in ("radius", "threshold", "origin", "collapse"):
+    for name in ("radius", "threshold", "origin", "collapse", "recall"):
         if getattr(options, name, None) not in (None, False):
             raise ArgumentError(
                 Said(name),

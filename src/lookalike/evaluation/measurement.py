@@ -89,6 +89,8 @@ class Measurement:
     """How many groups a `ClusterIndex` has; None for others."""
     probe: int | None = None
     """How many of them were read."""
+    asked_clusters: int | None = None
+    """How many groups were asked for; large ones are split."""
 
 
 def near_radius(bits: int) -> int:
@@ -153,9 +155,12 @@ def measure_prefixes(
 
 
 def measure_clusters(
-    questions: Questions, signatures: NDArray[np.uint8], clusters: int, probes: Sequence[int | None]
+    questions: Questions, signatures: NDArray[np.uint8], clusters: int, probes: Iterable[int | None]
 ) -> Iterator[Measurement]:
-    """Build a `ClusterIndex` and yield what it does with each number of groups that are read."""
+    """Build a `ClusterIndex` and yield what it does with each number of groups that are read.
+
+    Ends behind the first that reads all of them.
+    """
     start = time.perf_counter()
     index = ClusterIndex(signatures, clusters, threads=questions.threads)
     built = time.perf_counter() - start
@@ -166,9 +171,12 @@ def measure_clusters(
             _measurement(questions, questions.ask(search), len(index), index.bits),
             clusters=index.clusters,
             probe=min(probe, index.clusters),
+            asked_clusters=clusters,
             build_seconds=built,
             bytes_per_signature=index.memory_bytes / len(index),
         )
+        if number is not None and number >= index.clusters:
+            return
 
 
 def _with_distances(

@@ -10,11 +10,18 @@ from numpy.typing import ArrayLike
 from lookalike.checks import callback, share, thread_count, whole_number
 from lookalike.errors import ArgumentError, Said
 from lookalike.evaluation.grid import Progress, setting_pairs
-from lookalike.evaluation.measurement import Measurement, measure_scan, measure_slices
+from lookalike.evaluation.measurement import (
+    Measurement,
+    measure_clusters,
+    measure_scan,
+    measure_slices,
+)
 from lookalike.evaluation.questions import Questions
 from lookalike.evaluation.tables import measurement_table
-from lookalike.indexes import ScanIndex, SliceIndex
+from lookalike.indexes import ClusterIndex, ScanIndex, SliceIndex
+from lookalike.indexes.clusters.groups import group_count
 from lookalike.indexes.slices.width import MOST_SLICE_BITS, list_bytes, slice_width
+from lookalike.planning.clusters import cluster_bytes
 from lookalike.signatures import as_signatures
 
 __all__ = ["Tuning", "tune"]
@@ -30,6 +37,7 @@ class SearchSettings(TypedDict, total=False):
 
     expand: int
     admit: int
+    probe: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +55,26 @@ class Tuning:
     error: float
     """How far the measure may be off for other queries of the same sort, 19 times out of 20."""
     chosen: Measurement
-    """What `build` builds; slices whose measure is at least the target and the error above it, or
-    the scan, which is exact."""
+    """What `build` builds; slices or groups whose measure is at least the target and the error
+    above it, or the scan, which is exact."""
     rows: tuple[Measurement, ...]
     """Everything measured; the first row is the exhaustive scan."""
 
     @property
     def slice_bits(self) -> int | None:
-        """The chosen slice width; None if a scan was chosen."""
+        """The chosen slice width; None if a scan or groups were chosen."""
         return self.chosen.slice_bits
+
+    @property
+    def clusters(self) -> int | None:
+        """How many groups `build` asks for; None if a scan or slices were chosen."""
+        return self.chosen.asked_clusters
 
     @property
     def search_settings(self) -> SearchSettings:
         """What to pass on when searching: `index.search(queries, k, **search_settings)`."""
+        if self.chosen.probe is not None:
+            return {"probe": self.chosen.probe}
         if self.chosen.expand is None or self.chosen.admit is None:
             return {}
         return {"expand": self.chosen.expand, "admit": self.chosen.admit}
@@ -71,15 +86,17 @@ class Tuning:
         name, tried = f"{_NAMES[self.measure]}@{self.k}", len(self.rows) - 1
         if chosen is scan:
             good = [row for row in self.rows[1:] if _value(row, self.measure) >= self.target]
-            why = f"None of {tried} slices reaches a {name} of {self.target:g}"
+            why = f"None of {tried} settings reaches a {name} of {self.target:g}"
             if good:
-                why = f"No slices that surely reach a {name} of {self.target:g} are quicker"
+                why = f"Nothing that surely reaches a {name} of {self.target:g} is quicker"
             return f"{why}: the scan is exact, in {scan.milliseconds:.3f} ms a query."
         times = scan.milliseconds / chosen.milliseconds
+        what = f"{chosen.slice_bits}-bit slices, expand {chosen.expand}, admit {chosen.admit}"
+        if chosen.clusters is not None:
+            what = f"{chosen.clusters} groups, {chosen.probe} of them read"
         return (
             f"Chosen of {tried}, the quickest that reaches {self.target:g}:\n"
-            f"{chosen.slice_bits}-bit slices, expand {chosen.expand}, admit {chosen.admit}: "
-            f"{name} {_value(chosen, self.measure):.3f} ± {self.error:.3f} in "
+            f"{what}: {name} {_value(chosen, self.measure):.3f} ± {self.error:.3f} in "
             f"{chosen.milliseconds:.3f} ms a query.\nThe exhaustive scan takes "
             f"{scan.milliseconds:.3f} ms, {times:.1f} times as long."
         )
@@ -93,8 +110,12 @@ class Tuning:
         ids: ArrayLike | None = None,
         *,
         threads: SupportsIndex | None = None,
-    ) -> SliceIndex | ScanIndex:
+    ) -> SliceIndex | ClusterIndex | ScanIndex:
         """Build what was chosen."""
+        if self.clusters is not None:
+            rows = as_signatures(signatures)
+            number = min(self.clusters, max(1, len(rows)))
+            return ClusterIndex(rows, number, ids, threads=threads)
         if self.slice_bits is None:
             return ScanIndex(signatures, ids)
         return SliceIndex(signatures, self.slice_bits, ids, threads=threads)
@@ -117,17 +138,18 @@ def tune(
     seed: SupportsIndex = 0,
     progress: Progress | None = None,
 ) -> Tuning:
-    """Find the quickest slice width, `expand` and `admit` whose CDR or recall reaches the target.
+    """Find the quickest slices, or groups, and how many to read, to reach a CDR or a recall.
 
-    A CDR of 0.95 unless told, or a recall. Builds an index for each width within 3 bits of the
-    index's own choice whose lists fit into `memory` bytes. With each it reads more and more lists,
-    `expand` up to 4, until the target is reached, and compares `sample` signatures' neighbours with
-    those of an exhaustive scan. The choice is the one with the shortest time for a single query, of
-    those that reach the target by more than the sample may be wrong; a scan is one of them. What is
-    measured and how good it is depends on data and seed alone; times, and with them the choice, on
-    the machine.
+    A CDR of 0.95 unless told, or a recall. Builds a `SliceIndex` for each width within 3 bits of
+    the index's own choice whose lists fit into `memory` bytes, and a `ClusterIndex` for half and
+    twice its own choice of groups, and for that, if it fits. With each it reads more and more
+    lists, `expand` up to 4, or groups, until the target is reached, and compares `sample`
+    signatures' neighbours with those of an exhaustive scan. The choice is the one with the shortest
+    time for a single query, of those that reach the target by more than the sample may be wrong; a
+    scan is one of them. What is measured and how good it is depends on data and seed alone; times,
+    and with them the choice, on the machine.
 
-    Costs up to seven builds, three scans of the sample, and some dozens of searches of it.
+    Costs up to ten builds, three scans of the sample, and some dozens of searches of it.
     """
     rows = as_signatures(signatures)
     if target_cdr is not None and target_recall is not None:
@@ -141,11 +163,12 @@ def tune(
     budget = None if memory is None else whole_number("memory", memory, at_least=0)
     hear = callback("progress", progress)
     questions = Questions.of(rows, queries, k=k, sample=sample, seed=seed, threads=workers)
-    widths = _widths(count, bits, budget)
+    numbers = _cluster_numbers(count, bits, budget)
+    widths = _widths(count, bits, budget, or_none=bool(numbers))
     measured: list[Measurement] = []
     for done, width in enumerate(widths):
         if hear:
-            hear(done, len(widths))
+            hear(done, len(widths) + len(numbers))
         settings = setting_pairs(range(min(MOST_EXPAND, width) + 1), "all")
         enough = MOST_EXPAND
         for row in measure_slices(questions, rows, width, settings):
@@ -153,6 +176,13 @@ def tune(
             if _surely(row, measure) >= target:
                 enough = row.expand or 0
             if row.expand == row.admit == enough:  # a larger expand reads more, so takes longer
+                break
+    for done, number in enumerate(numbers, len(widths)):
+        if hear:
+            hear(done, len(widths) + len(numbers))
+        for row in measure_clusters(questions, rows, number, (1 << power for power in range(64))):
+            measured.append(row)
+            if _surely(row, measure) >= target:
                 break
     scan = measure_scan(questions, count, bits)
     good = [scan, *(row for row in measured if _surely(row, measure) >= target)]
@@ -183,10 +213,10 @@ def _surely(row: Measurement, measure: Literal["cdr", "recall"]) -> float:
     return _value(row, measure) - _error(row, measure)
 
 
-def _widths(count: int, bits: int, memory: int | None) -> list[int]:
+def _widths(count: int, bits: int, memory: int | None, *, or_none: bool) -> list[int]:
     """Return the slice widths to try: those around the index's own choice that fit in memory.
 
-    If none of them does, the one that takes least.
+    If none of them does, the one that takes least; where that does not either, an error `or_none`.
     """
     widest = min(MOST_SLICE_BITS, bits)
     usual = slice_width(count, bits)
@@ -198,6 +228,8 @@ def _widths(count: int, bits: int, memory: int | None) -> list[int]:
         return fitting
     smallest = min(range(1, widest + 1), key=lambda width: list_bytes(count, bits, width))
     least = list_bytes(count, bits, smallest)
+    if least > memory and or_none:
+        return []
     if least > memory:
         raise ArgumentError(
             Said("memory"),
@@ -206,3 +238,19 @@ def _widths(count: int, bits: int, memory: int | None) -> list[int]:
             Said("ScanIndex", "an index of --kind scan"),
         )
     return [smallest]
+
+
+def _cluster_numbers(count: int, bits: int, memory: int | None) -> list[int]:
+    """Return the numbers of groups to try: the index's own choice, half and twice of it.
+
+    Without those of an index that does not fit; it has copies of the signatures.
+    """
+    usual = group_count(count)
+    if usual < 2:
+        return []
+    fits = (
+        number
+        for number in (usual // 2, usual, 2 * usual)
+        if memory is None or cluster_bytes(count, bits // 8, number) <= memory
+    )
+    return list(fits)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
+from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsFloat, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lookalike.checks import flag, neighbor_count, thread_count, whole_number
+from lookalike.checks import flag, neighbor_count, share, thread_count, whole_number
 from lookalike.errors import ArgumentError, FormatError
 from lookalike.gpu.card import card
 from lookalike.gpu.finding import MOST_QUERIES, MOST_SIGNATURES, Queries
@@ -188,12 +188,15 @@ class GpuIndex(Index):
         limit: SupportsIndex = DEFAULT_LIMIT,
         collapse: bool = False,
         threads: SupportsIndex | None = None,
+        recall: SupportsFloat | None = None,
     ) -> Pairs:
         """Return every pair of the collection at distance `radius` or less, each once; exact.
 
-        Each is compared with each on the card; what equals another is found before, on the
-        processor. See `Index.pairs`.
+        Each is compared with each on the card, whatever the `recall`; what equals another is found
+        before, on the processor. See `Index.pairs`.
         """
+        if recall is not None:
+            share("recall", recall)
         near, most = self._radius(radius), whole_number("limit", limit, at_least=0)
         together, workers = flag("collapse", collapse), thread_count(threads)
         signatures, ids = self.living()

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.errors import ResultTooLargeError, Said
+from lookalike.indexes.drawing import cheapest_drawing, seconds_for_all
 from lookalike.indexes.results import NO_LIMIT, Pairs, as_int64
 
 __all__ = ["PairColumns", "pairs_of_rows", "too_many_pairs"]
@@ -30,12 +31,14 @@ def pairs_of_rows(
     *,
     each_with_each: bool = False,
     compare: Compare | None = None,
+    recall: float | None = None,
 ) -> Pairs:
     """Return the pairs of distinct ids within the radius, each once; see `Index.pairs`.
 
     Equal signatures form a group; one of each group is compared with those of other groups, by
-    blocks where that is cheaper than `each_with_each`, or as `compare` does it. Time beside that:
-    sorting, and the output.
+    blocks where that is cheaper than `each_with_each`, or as `compare` does it; by bits that are
+    drawn, where that is cheaper still and a `recall` will do. Time beside that: sorting, and the
+    output.
     """
     rows = np.ascontiguousarray(signatures)
     groups = _Groups.of(rows, ids)
@@ -44,10 +47,16 @@ def pairs_of_rows(
     within_groups = int(inside.sum())  # less than 2**63 for fewer than 2**32 signatures
     if within_groups > limit:
         raise too_many_pairs(limit, radius, len(ids))
-    if compare is None:
-        found = _compare(rows, groups, radius, limit, threads, each_with_each)
-    else:
-        found = compare(groups.skipped(), limit)
+    found = None
+    if recall is not None and compare is None:
+        found = _compare_drawn(rows, groups, radius, recall, limit, threads)
+    exact = found is None
+    if found is None:
+        found = (
+            _compare(rows, groups, radius, limit, threads, each_with_each)
+            if compare is None
+            else compare(groups.skipped(), limit)
+        )
     between = [found] if collapse else groups.products(found, limit - within_groups)
     if between is None or within_groups + sum(len(part[0]) for part in between) > limit:
         raise too_many_pairs(limit, radius, len(ids))
@@ -58,7 +67,7 @@ def pairs_of_rows(
     # One number for both is sorted much faster.
     small = not len(two) or int(two.max()) < 2**31
     order = np.argsort(one << 32 | two) if small else np.lexsort((two, one))
-    return Pairs(one[order], two[order], far[order].astype(np.int32), exact=True)
+    return Pairs(one[order], two[order], far[order].astype(np.int32), exact=exact)
 
 
 @dataclass(eq=False)
@@ -169,6 +178,33 @@ def _compare(
             found = _native.scan_pairs(some, kept, True, radius, min(limit, NO_LIMIT), threads)
     except _native.TooManyResults:
         raise too_many_pairs(limit, radius, len(rows)) from None
+    left, right, distances = found
+    return as_int64(left), as_int64(right), distances
+
+
+def _compare_drawn(
+    rows: NDArray[np.uint8], groups: _Groups, radius: int, recall: float, limit: int, threads: int
+) -> PairColumns | None:
+    """Return each pair with a chance of at least `recall`; None where finding all is as quick."""
+    distinct = len(rows) - len(groups.rows) + len(groups.sizes)
+    drawing = cheapest_drawing(rows, distinct, radius, recall)
+    if drawing is None:
+        return None
+    try:
+        found = _native.drawn_pairs(
+            rows,
+            groups.skipped(),
+            drawing.positions(),
+            drawing.key_bits,
+            radius,
+            1e9 * seconds_for_all(distinct, rows.shape[1]),
+            min(limit, NO_LIMIT),
+            threads,
+        )
+    except _native.TooManyResults:
+        raise too_many_pairs(limit, radius, len(rows)) from None
+    if found is None:
+        return None
     left, right, distances = found
     return as_int64(left), as_int64(right), distances
 

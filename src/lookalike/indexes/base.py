@@ -7,12 +7,12 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import copy, deepcopy
-from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
+from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsFloat, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lookalike.checks import file_path, flag, thread_count, whole_number
+from lookalike.checks import file_path, flag, share, thread_count, whole_number
 from lookalike.errors import ArgumentError, FormatError
 from lookalike.indexes.all_pairs import pairs_of_rows
 from lookalike.indexes.among import Among
@@ -125,18 +125,31 @@ class Index(ABC):
         limit: SupportsIndex = DEFAULT_LIMIT,
         collapse: bool = False,
         threads: SupportsIndex | None = None,
+        recall: SupportsFloat | None = None,
     ) -> Pairs:
         """Return every pair of the collection at distance `radius` or less, each once; exact.
 
         Equal signatures are compared with others only once. With `collapse=True` each of them is
         paired with the first of its equals and no other, which keeps a million copies linear.
         More than `limit` pairs raise `ResultTooLargeError`.
+
+        At a wide radius, time grows with the square of the collection. With a `recall`, each pair
+        is found with a chance of at least that, whatever the signatures are, and nearer ones with
+        more: only those are compared that agree in some bits, which are drawn. The answer then is
+        not `exact`, but it is where finding all is as quick.
         """
         near = min(whole_number("radius", radius, at_least=0), self.bits)
         most = whole_number("limit", limit, at_least=0)
         together, workers = flag("collapse", collapse), thread_count(threads)
+        part = None if recall is None else share("recall", recall)
         return pairs_of_rows(
-            *self.living(), near, most, together, workers, each_with_each=self._each_with_each
+            *self.living(),
+            near,
+            most,
+            together,
+            workers,
+            each_with_each=self._each_with_each,
+            recall=part,
         )
 
     def __repr__(self) -> str:

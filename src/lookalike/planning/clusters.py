@@ -11,12 +11,17 @@ from lookalike.planning.machine import MachineCosts
 from lookalike.planning.question import Option, Question
 from lookalike.planning.scan import pushes, scan_cost
 
-__all__ = ["BESIDE", "cluster_options"]
+__all__ = ["BESIDE", "cluster_bytes", "cluster_options"]
 
 _PARTS = (1 / 8, 1 / 4, 1 / 2, 1, 2, 4)
 """Of the usual number of groups that are read."""
 BESIDE = 12
 """Bytes beside each signature: its id, and how far it is from the centre."""
+
+
+def cluster_bytes(count: int, width: int, groups: int) -> int:
+    """Return what an index takes, signatures included."""
+    return count * (width + BESIDE) + groups * (width + 8)
 
 
 def cluster_options(question: Question, costs: MachineCosts) -> Iterator[Option]:
@@ -45,7 +50,7 @@ def cluster_options(question: Question, costs: MachineCosts) -> Iterator[Option]
             "clusters",
             1e-3 * min(time, scan_cost(question, costs)),
             build,
-            question.signature_bytes + BESIDE * count + groups * (width + 8),
+            cluster_bytes(count, width, groups),
             min(recall, 1 - 1e-9),
             {"clusters": made},
             {"probe": probe},

@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.dedup.work_folder import release
 from lookalike.errors import ResultTooLargeError
-from lookalike.indexes.base import DEFAULT_LIMIT, Index
-from lookalike.indexes.results import as_int64
+from lookalike.indexes.all_pairs import pairs_of_rows
+from lookalike.indexes.base import DEFAULT_LIMIT
+from lookalike.indexes.drawing import seconds_for_all
+from lookalike.indexes.results import Pairs, as_int64
 
-__all__ = ["NearbyRows", "most_pairs", "of_crowds"]
+__all__ = ["CHANCE", "NearbyRows", "most_pairs", "of_crowds"]
 
+CHANCE, PATIENCE = 0.99, 10.0
 LEADERS = 16
 NEAREST = 32
 _ROWS_AT_A_TIME = 256
@@ -36,6 +39,10 @@ class NearbyRows:
     that have more than `most` others of better rank within the radius are paired with the `LEADERS`
     best of these, and with the `NEAREST` nearest, so that there are not as many pairs as the square
     of signatures. `crowded` counts them.
+
+    Where comparing each with each would take more than some `PATIENCE` seconds of one thread, only
+    those are compared that agree in some bits, which are drawn: each pair within the radius is
+    found with a chance of `CHANCE` at least. `drawn` says whether that was so.
     """
 
     def __init__(
@@ -57,6 +64,7 @@ class NearbyRows:
         self._threads = threads
         self._device = device
         self.crowded = 0
+        self.drawn = False
 
     def pairs(self, progress: Callable[[float], None]) -> Iterator[Batch]:
         """Yield pairs of rows, the one of better rank first; `progress` hears the share done."""
@@ -64,24 +72,31 @@ class NearbyRows:
         places = np.empty(len(by_rank), np.int64)
         places[by_rank] = np.arange(len(by_rank))
         try:
-            found = self._index(places).pairs(
-                self._radius, limit=self._limit, collapse=True, threads=self._threads
-            )
+            found = self._found(places)
         except ResultTooLargeError:
             for left, right, distances in self._some_pairs(by_rank, progress):
                 yield by_rank[left], by_rank[right], distances
         else:
+            self.drawn = not found.exact
             yield by_rank[found.left], by_rank[found.right], found.distances
 
-    def _index(self, ids: NDArray[np.int64]) -> Index:
-        """Return the index that finds pairs: by slices, or each with each on a card."""
+    def _found(self, ids: NDArray[np.int64]) -> Pairs:
+        """Return pairs of these ids: each with each on a card, else in the way that is quickest."""
         if self._device == "gpu":
             from lookalike.gpu import GpuIndex
 
-            return GpuIndex(self._signatures, ids)
-        from lookalike.indexes import SliceIndex  # MinHash does without it
-
-        return SliceIndex(self._signatures, ids=ids, threads=self._threads)
+            index = GpuIndex(self._signatures, ids)
+            return index.pairs(self._radius, limit=self._limit, collapse=True)
+        takes = seconds_for_all(*self._signatures.shape)
+        return pairs_of_rows(
+            self._signatures,
+            ids,
+            self._radius,
+            self._limit,
+            True,
+            self._threads,
+            recall=CHANCE if takes > PATIENCE else None,
+        )
 
     def _some_pairs(
         self, by_rank: NDArray[np.int64], progress: Callable[[float], None]

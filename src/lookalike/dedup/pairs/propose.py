@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.compare.methods import VALUE_BYTES
 from lookalike.dedup.context import JobContext
-from lookalike.dedup.pairs.nearby import NearbyRows
+from lookalike.dedup.pairs.nearby import CHANCE, NearbyRows
 from lookalike.dedup.pairs.samples import sampled_pairs
 from lookalike.dedup.read import DocumentTable
 from lookalike.dedup.settings import DedupSettings
@@ -81,7 +81,7 @@ def propose_pairs(
     elif job.settings.method == "minhash":
         batches = _by_bands(job, signed, rank, found)
     else:
-        batches = _by_slices(job, signed, rank, found)
+        batches = _by_radius(job, signed, rank, found)
     with (
         work.writer("left") as left_file,
         work.writer("right") as right_file,
@@ -228,7 +228,7 @@ def band_warnings(
     return warnings
 
 
-def _by_slices(
+def _by_radius(
     job: JobContext, signed: Signed, rank: NDArray[np.int64], found: Candidates
 ) -> Iterator[Batch]:
     """Pairs within the radius; see `NearbyRows`."""
@@ -248,6 +248,12 @@ def _by_slices(
         new = right >= signed.first_new
         yield left[new], right[new], distances[new]
     found.warnings += crowd_warnings(radius, rows.crowded)
+    if rows.drawn:
+        found.warnings.append(
+            f"{counted(len(signed.positions), 'signature')} are too many to compare each with "
+            f"each: those within {radius} bits were proposed with a chance of {CHANCE:.0%} or "
+            f"more each, the nearer the surer{_REMEDY}"
+        )
 
 
 def crowd_warnings(radius: int, crowded: int) -> list[str]:
