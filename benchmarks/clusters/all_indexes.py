@@ -134,7 +134,7 @@ def _kept_graph(rows: Signatures, cache: Path) -> Built:
 def draw(results: Sequence[tuple[QualityResult, Lines]], path: Path) -> None:
     """Write the picture: a panel for each collection; lower and more to the right is better."""
     with rc_context({"svg.hashsalt": "lookalike", "font.size": 10}):
-        figure = Figure(figsize=(11.5, 5.2), layout="constrained")
+        figure = Figure(figsize=(2.5 + 5.2 * len(results), 5.4), layout="constrained")
         panels = figure.subplots(1, len(results), squeeze=False)[0]
         for axes, (result, lines) in zip(panels, results, strict=True):
             _draw_panel(axes, result, lines)
@@ -156,6 +156,8 @@ def _draw_panel(axes: Any, result: QualityResult, lines: Lines) -> None:
         style = line_style(number)
         if theirs:
             style |= {"linestyle": "--", "markerfacecolor": "white"}
+        if line.startswith("BlockIndex"):  # which scan here, and would hide what scans
+            style |= {"markerfacecolor": "none", "markersize": 11}
         if number == len(lines) - 1:
             style |= {"color": GREY, "marker": "*", "markersize": 9}
         points = [

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
+from lookalike.checks import thread_count
 from lookalike.features import Words
 
 __all__ = ["WordCounts", "cluster_words", "word_weights"]
@@ -94,7 +95,7 @@ def cluster_words(
 
     No more than `most`, and none that weighs nothing, but for a single cluster, which has no others
     to be compared with: its most frequent words come first. Where words are stemmed, of those with
-    one stem the first that is met stands for all. Words of equal weight are in the order of their
+    one stem the most frequent stands for all. Words of equal weight are in the order of their
     hashes.
     """
     every, totals = counts.totals()
@@ -146,24 +147,29 @@ def _sorted(vocabulary: _native.Vocabulary) -> Counts:
 def _names(
     words: Words, texts: _native.Documents, labels: NDArray[np.int64], wanted: set[int]
 ) -> dict[int, str]:
-    """Return the words behind hashes, each as it is where it is first met in a cluster."""
+    """Return the words behind hashes; of a stem, the form that is in most documents."""
     spelling = _Spelling(words)
     missing = np.array(sorted(wanted), np.uint64)
-    found: dict[int, str] = {}
+    forms: dict[int, set[str]] = {hash: set() for hash in wanted}
     for begin in range(0, len(labels), _AT_A_TIME):
         if not len(missing):
             break
         kept = begin + np.flatnonzero(labels[begin : begin + _AT_A_TIME] >= 0)
         part = texts.take(np.ascontiguousarray(kept))
-        offsets, hashes = spelling.hashes(part)
-        places = np.flatnonzero(np.isin(hashes, missing))
-        _, first = np.unique(hashes[places], return_index=True)
-        rows = np.unique(np.searchsorted(offsets, places[first], side="right") - 1)
-        for hash, word in spelling.words(part.take(rows)):
+        if words.stem is None:
+            part = part.take(spelling.first_with(part, missing))
+        for hash, word in spelling.words(part):
             if hash in wanted:
-                found.setdefault(hash, word)
-        missing = missing[[hash not in found for hash in missing.tolist()]]
-    return found
+                forms[hash].add(word)
+        if words.stem is None:  # then there is but one form
+            missing = missing[[not forms[hash] for hash in missing.tolist()]]
+    if words.stem is None:
+        return {hash: min(several) for hash, several in forms.items()}
+    counts = spelling.form_counts(texts, labels, sorted(set().union(*forms.values())))
+    return {
+        hash: min(several, key=lambda form: (-counts[form], form))
+        for hash, several in forms.items()
+    }
 
 
 class _Spelling:
@@ -171,13 +177,29 @@ class _Spelling:
 
     def __init__(self, words: Words) -> None:
         self._words = words
-        plain = {**words.settings(), "stem": None}
-        self._plain = Words(**plain)
+        self._plain = Words(**{**words.settings(), "stem": None})
 
     def hashes(self, part: _native.Documents) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
         """Return the words of texts as hashes, with where those of each text begin."""
         self._words.source(part)  # which learns the stems
         return self._words._reader.extract(part)
+
+    def first_with(self, part: _native.Documents, wanted: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Return the texts that have one of these first."""
+        offsets, hashes = self.hashes(part)
+        places = np.flatnonzero(np.isin(hashes, wanted))
+        _, first = np.unique(hashes[places], return_index=True)
+        return np.unique(np.searchsorted(offsets, places[first], side="right") - 1)
+
+    def form_counts(
+        self, texts: _native.Documents, labels: NDArray[np.int64], forms: list[str]
+    ) -> dict[str, int]:
+        """Return in how many documents of clusters each of these words is, as it is."""
+        together = np.minimum(labels, 0)
+        counted = WordCounts.of(self._plain, texts, together, 1, thread_count(None))
+        known = dict(zip(*(one.tolist() for one in counted.clusters[0]), strict=True))
+        hashes = self._plain._reader.extract(_native.Documents.from_list(forms, 0))[1]
+        return {form: known.get(hash, 0) for form, hash in zip(forms, hashes.tolist(), strict=True)}
 
     def words(self, part: _native.Documents) -> Iterator[tuple[int, str]]:
         """Yield the different words of some texts, each with its hash."""

@@ -42,12 +42,13 @@ def apart(places: NDArray[np.float64], radii: ArrayLike) -> NDArray[np.float64]:
     # Equal places have no direction: each gets one of its own.
     angles = np.arange(len(moved)) * 2.399963
     moved += 0.01 * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    across, down = moved.T
     for _ in range(_STEPS):
-        between = moved[:, None] - moved[None, :]
-        far = np.sqrt((between**2).sum(axis=2))
+        x, y = across[:, None] - across[None, :], down[:, None] - down[None, :]
+        far = np.sqrt(x * x + y * y)
         np.fill_diagonal(far, np.inf)
-        push = np.maximum(least - far, 0.0)
+        push = np.maximum(least - far, 0.0) / far
         if not push.any():
             break
-        moved += 0.25 * (between * (push / far)[:, :, None]).sum(axis=1)
-    return moved
+        across, down = across + 0.25 * (x * push).sum(axis=1), down + 0.25 * (y * push).sum(axis=1)
+    return np.stack([across, down], axis=1)
