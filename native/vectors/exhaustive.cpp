@@ -21,6 +21,7 @@ constexpr std::size_t kBlock = 256;           // queries that are compared with 
 constexpr std::size_t kTileValues = 1 << 15;  // numbers of a tile: it stays in the cache
 constexpr std::size_t kMostRows = 256;        // of a tile
 constexpr std::size_t kTilesPerTask = 16;
+constexpr float kLeastSquares = 0x1p-60f, kMostSquares = 0x1p100f;  // that a float can tell of
 constexpr std::size_t kDirect =
     kVectorGroup - 1;  // so few queries are compared with rows as they are
 
@@ -86,15 +87,6 @@ void each_near(const Rows& rows, const std::uint8_t* skip, const Queries& querie
             take(worker, query, place, cosine);
     };
     const std::size_t per_task = kTilesPerTask * tile_rows;
-    if (queries.count <= kDirect) {
-        bits::share_out_runs(rows.count, per_task, work.threads, work.checkpoint,
-                             [&](std::size_t worker, std::size_t begin, std::size_t end) {
-                                 for (std::size_t place = begin; place < end; ++place)
-                                     for (std::size_t query = 0; query < queries.count; ++query)
-                                         look_at(worker, query, place);
-                             });
-        return;
-    }
     const std::size_t groups = (queries.count + kVectorGroup - 1) / kVectorGroup;
     std::vector<float> scaled(groups * kVectorGroup * dimensions);
     for (std::size_t query = 0; query < queries.count; ++query)
@@ -103,6 +95,31 @@ void each_near(const Rows& rows, const std::uint8_t* skip, const Queries& querie
     // A sum of d products of rounded numbers is off by some (d + 2) * 2^-24 times the lengths,
     // which are 1 or a little more; four times that, to be safe, and the least normal number.
     const double margin = static_cast<double>(dimensions + 8) * 0x1p-22 + 0x1p-120;
+    if (queries.count <= kDirect) {
+        const Loops& loop = loops();
+        const auto can_be_near = [&](std::size_t worker, std::size_t query, std::size_t place) {
+            const std::uint8_t* const row = rows.row(place);
+            const float* const asked = scaled.data() + query * dimensions;
+            const RoughProducts found =
+                rows.halves ? loop.rough_of_halves(
+                                  asked, reinterpret_cast<const std::uint16_t*>(row), dimensions)
+                            : loop.rough(asked, reinterpret_cast<const float*>(row), dimensions);
+            // What is too small or too large for that, or no number, is looked at.
+            if (!(found.squares > kLeastSquares && found.squares < kMostSquares))
+                return true;
+            return !(static_cast<double>(found.both) <
+                     (cutoff(worker, query) - margin) *
+                         std::sqrt(static_cast<double>(found.squares)));
+        };
+        bits::share_out_runs(rows.count, per_task, work.threads, work.checkpoint,
+                             [&](std::size_t worker, std::size_t begin, std::size_t end) {
+                                 for (std::size_t place = begin; place < end; ++place)
+                                     for (std::size_t query = 0; query < queries.count; ++query)
+                                         if (can_be_near(worker, query, place))
+                                             look_at(worker, query, place);
+                             });
+        return;
+    }
     struct State {
         Tile tile;
         std::vector<float> sums;

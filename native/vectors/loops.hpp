@@ -15,11 +15,21 @@ struct Products {
     double squares;  // b times b
 };
 
+struct RoughProducts {
+    float both, squares;
+};
+
 struct Loops {
     Products (*products)(const float* a, const float* b, std::size_t dimensions);
 
     // The same where b has halves: IEEE 754 numbers of 16 bits, all of them finite.
     Products (*products_of_halves)(const float* a, const std::uint16_t* b, std::size_t dimensions);
+
+    // The same in single precision, which is quicker, and off by some `dimensions` * 2^-24 times
+    // the lengths of both, if squares are neither very small nor very large.
+    RoughProducts (*rough)(const float* a, const float* b, std::size_t dimensions);
+    RoughProducts (*rough_of_halves)(const float* a, const std::uint16_t* b,
+                                     std::size_t dimensions);
 
     // Halves as floats, which hold each of them.
     void (*widen)(const std::uint16_t* halves, std::size_t count, float* floats);

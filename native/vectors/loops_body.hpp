@@ -38,24 +38,27 @@ inline void load(const std::uint16_t* from, Floats& to) {
     std::memcpy(&to, &bits, sizeof to);
 }
 
+// Sums of products in two vectors of lanes, of one precision or the other.
+template <class Lanes>
 struct Sums {
-    Doubles both{}, squares{};
+    Lanes both{}, squares{};
 
     template <class Value>
     void add(const float* a, const Value* b) {
         Floats left, right;
         load(a, left);
         load(b, right);
-        const Doubles x = __builtin_convertvector(left, Doubles);
-        const Doubles y = __builtin_convertvector(right, Doubles);
+        const Lanes x = __builtin_convertvector(left, Lanes);
+        const Lanes y = __builtin_convertvector(right, Lanes);
         both += x * y;
         squares += y * y;
     }
 };
 
-inline double added(const Doubles& low, const Doubles& high) {
-    double sums[kWidth];
-    const Doubles halves = low + high;
+template <class Number, class Lanes>
+Number added(const Lanes& low, const Lanes& high) {
+    Number sums[kWidth];
+    const Lanes halves = low + high;
     std::memcpy(sums, &halves, sizeof sums);
     for (std::size_t half = kWidth / 2; half > 0; half /= 2)
         for (std::size_t lane = 0; lane < half; ++lane)
@@ -64,9 +67,9 @@ inline double added(const Doubles& low, const Doubles& high) {
 }
 
 // The product of dimension d is added to lane d modulo 16; what is missing at the end is zero.
-template <class Value>
-Products products_of(const float* a, const Value* b, std::size_t dimensions) {
-    Sums low, high;
+template <class Found, class Number, class Lanes, class Value>
+Found products_of(const float* a, const Value* b, std::size_t dimensions) {
+    Sums<Lanes> low, high;
     std::size_t at = 0;
     for (; at + kLanes <= dimensions; at += kLanes) {
         low.add(a + at, b + at);
@@ -75,20 +78,30 @@ Products products_of(const float* a, const Value* b, std::size_t dimensions) {
     if (at < dimensions) {
         float left[kLanes] = {};
         Value right[kLanes] = {};
-        std::memcpy(left, a + at, (dimensions - at) * sizeof *left);
-        std::memcpy(right, b + at, (dimensions - at) * sizeof *right);
+        for (std::size_t lane = 0; at + lane < dimensions; ++lane) {
+            left[lane] = a[at + lane];
+            right[lane] = b[at + lane];
+        }
         low.add(left, right);
         high.add(left + kWidth, right + kWidth);
     }
-    return {added(low.both, high.both), added(low.squares, high.squares)};
+    return {added<Number>(low.both, high.both), added<Number>(low.squares, high.squares)};
 }
 
 Products products(const float* a, const float* b, std::size_t dimensions) {
-    return products_of(a, b, dimensions);
+    return products_of<Products, double, Doubles>(a, b, dimensions);
 }
 
 Products products_of_halves(const float* a, const std::uint16_t* b, std::size_t dimensions) {
-    return products_of(a, b, dimensions);
+    return products_of<Products, double, Doubles>(a, b, dimensions);
+}
+
+RoughProducts rough(const float* a, const float* b, std::size_t dimensions) {
+    return products_of<RoughProducts, float, Floats>(a, b, dimensions);
+}
+
+RoughProducts rough_of_halves(const float* a, const std::uint16_t* b, std::size_t dimensions) {
+    return products_of<RoughProducts, float, Floats>(a, b, dimensions);
 }
 
 void widen(const std::uint16_t* halves, std::size_t count, float* floats) {
@@ -113,7 +126,7 @@ std::size_t count_at_least(const float* numbers, std::size_t count, float least)
     return found;
 }
 
-constexpr Loops kLoops{products, products_of_halves, widen, count_at_least};
+constexpr Loops kLoops{products, products_of_halves, rough, rough_of_halves, widen, count_at_least};
 
 }  // namespace
 }  // namespace lookalike::vectors

@@ -80,6 +80,8 @@ def run_on_vectors(options: argparse.Namespace) -> None:
         say_json({**found.to_dict(), "written": written}, file=file)
     elif not options.quiet:
         say(found.summary(), file=file)
+        if written:
+            say(file=file)
         for kind, path in written.items():
             say(f"  {kind}: {shown(path)}", file=file)
     if options.json or options.quiet:

@@ -122,7 +122,7 @@ class VectorDedupResult:
     def summary(self) -> str:
         """Return what was found in a few lines."""
         counts = self.counts
-        alike = f"cosine of {similarity_text(self.threshold)} or more"
+        alike = f"cosine of {self.threshold:g} or more"
         sure = "each compared with each" if self.recall == 1 else f"{self.recall:.1%} of such pairs"
         lines = [
             ("rows", counts.documents, f"vectors of {counts.dimensions} dimensions"),

@@ -1,0 +1,79 @@
+"""The core refuses vectors, places and answers that do not fit together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lookalike import _native
+
+ROWS = np.arange(12, dtype=np.float32).reshape(4, 3)
+NONE = ROWS[:0]
+
+
+def vectors(**arrays: Any) -> _native.Vectors:
+    return _native.Vectors(**{"first": ROWS, "added": NONE, "ids": None, **arrays})
+
+
+def answer(k: int = 2, queries: int = 1) -> dict[str, Any]:
+    return {"ids": np.zeros((queries, k), np.int64), "cosines": np.zeros((queries, k))}
+
+
+def candidates(*places: int) -> None:
+    listed = np.array([places], np.int64)
+    vectors().best_candidates(ROWS[:1], listed, 1, **answer())
+
+
+def cosines(numbers: list[int], places: list[int], out: int = 1) -> None:
+    asked, named = np.array(numbers, np.int64), np.array(places, np.int64)
+    vectors().cosines(ROWS[:2], asked, named, 1, np.zeros(out))
+
+
+MISFITS: dict[str, Any] = {
+    "no width": lambda: vectors(first=np.zeros((4, 0), "f4"), added=np.zeros((0, 0), "f4")),
+    "parts of other widths": lambda: vectors(added=np.zeros((1, 4), "f4")),
+    "too few ids": lambda: vectors(ids=np.arange(3)),
+    "wide queries": lambda: vectors().best_of_all(None, np.zeros((1, 4), "f4"), 1, **answer()),
+    "nothing wanted": lambda: vectors().best_of_all(None, ROWS[:1], 1, **answer(0)),
+    "other queries": lambda: vectors().best_of_all(None, ROWS[:1], 1, **answer(2, 2)),
+    "few marks": lambda: vectors().best_of_all(np.zeros(3, "u1"), ROWS[:1], 1, **answer()),
+    "few marks within": lambda: vectors().at_least(np.zeros(3, "u1"), ROWS[:1], 0.5, 9, 1),
+    "a place beyond": lambda: candidates(0, 4),
+    "a place below": lambda: candidates(-2),
+    "a pair's query beyond": lambda: cosines([2], [0]),
+    "a pair's query below": lambda: cosines([-1], [0]),
+    "a pair's place beyond": lambda: cosines([0], [4]),
+    "a pair's place below": lambda: cosines([0], [-1]),
+    "sides of other lengths": lambda: cosines([0, 1], [0]),
+    "room for others": lambda: cosines([0], [0], out=2),
+}
+
+
+@pytest.mark.parametrize("misfit", MISFITS)
+def test_what_does_not_fit_is_refused(misfit: str) -> None:
+    with pytest.raises(_native.BorderError, match="the core was called with"):
+        MISFITS[misfit]()
+
+
+def test_types_are_not_mixed() -> None:
+    for arrays in ({"added": NONE.astype("u2")}, {"first": ROWS.astype("f8")}):
+        with pytest.raises(TypeError):
+            vectors(**arrays)
+
+
+def test_what_fits_is_answered() -> None:
+    candidates(0, -1, 3)
+    cosines([0], [3])
+    found = answer()
+    vectors().best_of_all(None, ROWS[3:], 1, **found)
+    assert found["ids"].tolist() == [[3, 2]]
+
+
+def test_arrays_live_as_long_as_the_core_uses_them() -> None:
+    held = vectors(first=np.ones((50_000, 3), "f4"), ids=np.arange(50_000))
+    np.zeros((50_000, 3), "f4").fill(7)
+    found = answer(1)
+    held.best_of_all(None, np.ones((1, 3), "f4"), 1, **found)
+    assert (found["ids"].item(), found["cosines"].item()) == (0, 1.0)
