@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.errors import CorruptIndexError
-from lookalike.indexes.clusters.majority import ROUNDS, nearest_centres, trained_centres
+from lookalike.indexes.clusters.majority import ROUNDS, clustered
 from lookalike.indexes.rows import Rows
 from lookalike.indexes.tables.large_pages import empty_in_large_pages
 
@@ -55,9 +55,8 @@ class Groups:
             nothing = np.empty((0, signatures.shape[1]), np.uint8)
             rows = Rows(nothing, given.all_ids())
             return cls(rows, np.zeros(1, np.int64), nothing, np.empty(0, np.int32))
-        centres = trained_centres(signatures, count, seed, ROUNDS, threads)
-        labels, far = nearest_centres(signatures, centres, threads)
-        return cls.arranged(given, centres, labels, far, seed, threads)
+        found = clustered(signatures, count, seed, ROUNDS, threads)
+        return cls.arranged(given, *found, seed, threads)
 
     @classmethod
     def arranged(
@@ -178,8 +177,7 @@ def _split(
             if not far[members].any():  # all are equal
                 continue
             some = rows[members]
-            new = trained_centres(some, -(-len(some) // usual), seed, ROUNDS, threads)
-            own, distances = nearest_centres(some, new, threads)
+            new, own, distances = clustered(some, -(-len(some) // usual), seed, ROUNDS, threads)
             labels[members], far[members] = count + own, distances
             parts.append(new)
             count += len(new)
