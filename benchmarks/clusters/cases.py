@@ -158,10 +158,13 @@ def _compared(
 
 
 def _near(collection: Collection, name: str) -> QualityResult:
-    """Search for near-duplicates at the default, with queries that have some."""
+    """Search for near-duplicates at the default, with queries that have some.
+
+    Every second of them: with the others, the default was chosen.
+    """
     scan = la.ScanIndex(collection.signatures)
     held_out = collection.near_queries
-    queries = held_out[scan.search(held_out, 1).distances[:, 0] <= NEAR][:QUERIES]
+    queries = held_out[scan.search(held_out, 1).distances[:, 0] <= NEAR][1::2]
     truth = scan.search(queries, K)
     groups = build_clusters(collection.signatures, 2)
 
