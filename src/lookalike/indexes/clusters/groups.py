@@ -25,10 +25,14 @@ _LEAST = 32
 """Signatures that a group has on average, at least, where nobody said how many there are."""
 _PER_ROOT = 3
 """Groups for each unit of the root of the number of signatures."""
-_LARGE, _LARGE_ROWS = 4, 256
+_LARGE, _LARGE_ROWS = 5, 256
 """Groups so many times larger than usual are split, if they have more than so many rows."""
-_MOST_SPLITS = 8
-"""How often what came of a split is split again."""
+_MOST_SPLITS = 64
+"""How often what came of a split is split again: of hubs, each time some go elsewhere, and most have
+the new centre that is in the middle of all.
+"""
+_MOST_WORK = 4
+"""Rows that are given other centres so, as many times as there are rows."""
 
 
 def group_count(count: int) -> int:
@@ -166,7 +170,7 @@ def _split(
     """
     usual = max(1, len(rows) // len(centres))
     limit = max(_LARGE_ROWS, _LARGE * usual)
-    parts, first = [centres], 0
+    parts, first, work = [centres], 0, 0
     for _ in range(_MOST_SPLITS):
         count = sum(map(len, parts))
         sizes = np.bincount(labels, minlength=count)
@@ -174,7 +178,8 @@ def _split(
         first = count
         for group in large.tolist():
             members = np.flatnonzero(labels == group)
-            if not far[members].any():  # all are equal
+            work += len(members)
+            if not far[members].any() or work > _MOST_WORK * len(rows):  # the first: all are equal
                 continue
             some = rows[members]
             new, own, distances = clustered(some, -(-len(some) // usual), seed, ROUNDS, threads)
