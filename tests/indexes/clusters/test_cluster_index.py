@@ -14,6 +14,7 @@ import lookalike as la
 from lookalike.evaluation import recall_at_k
 from lookalike.indexes.clusters import groups as grouping
 from lookalike.indexes.clusters import index as clusters
+from lookalike.indexes.clusters import majority
 from support import cluster_oracle, oracle
 from support.clustered import clustered
 from support.strategies import distinct_ids
@@ -179,9 +180,8 @@ def test_what_cannot_be_split_is_not_tried_for_ever() -> None:
 
     def counted(some: Any, *more: Any) -> Any:
         tried.append(len(some))
-        return grouping_clustered(some, *more)
+        return majority.clustered(some, *more)
 
-    grouping_clustered = grouping.clustered
     with mock.patch.object(grouping, "clustered", counted):
         la.ClusterIndex(rows, 4)
     assert sum(tried[1:]) <= 4 * len(rows)

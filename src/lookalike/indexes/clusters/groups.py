@@ -28,8 +28,8 @@ _PER_ROOT = 3
 _LARGE, _LARGE_ROWS = 5, 256
 """Groups so many times larger than usual are split, if they have more than so many rows."""
 _MOST_SPLITS = 64
-"""How often what came of a split is split again: of hubs, each time some go elsewhere, and most have
-the new centre that is in the middle of all.
+"""How often what came of a split is split again: of hubs, each time some go elsewhere, and most
+have the new centre that is in the middle of all.
 """
 _MOST_WORK = 4
 """Rows that are given other centres so, as many times as there are rows."""

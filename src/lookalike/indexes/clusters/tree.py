@@ -103,7 +103,7 @@ def _shares(sizes: NDArray[np.int64], k: int) -> NDArray[np.int64]:
     than its size, and none is 0 unless its size is.
     """
     fair = sizes * (k / sizes.sum())
-    shares = np.minimum(sizes, np.maximum(np.floor(fair).astype(np.int64), 1))
+    shares: NDArray[np.int64] = np.minimum(sizes, np.maximum(np.floor(fair).astype(np.int64), 1))
     by_rest = np.argsort(shares - fair, kind="stable")  # who lacks most comes first
     while (left := k - int(shares.sum())) > 0:
         takers = by_rest[(shares < sizes)[by_rest]][:left]
