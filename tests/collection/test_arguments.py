@@ -83,7 +83,7 @@ def test_everything_else(docs: la.Collection, tmp_path: Path) -> None:
     lines = tmp_path / "lines.jsonl"
     lines.write_text('{"id": "q", "text": "hello"}\n')
     calls: list[tuple[Callable[..., object], dict[str, Any], tuple[str, ...]]] = [
-        (docs.pairs, {"radius": 3}, ("radius", "limit", "threads")),
+        (docs.pairs, {"radius": 3}, ("radius", "limit", "threads", "recall")),
         (docs.upsert, {"ids": ["n"], "texts": ["t"]}, ("ids", "texts", "metadata", "on_error")),
         (docs.upsert, {"ids": ["n"]}, ("signatures",)),
         (docs.get, {}, ("id",)),

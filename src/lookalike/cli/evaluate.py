@@ -133,7 +133,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--probe",
         type=_numbers,
         metavar="LIST",
-        help="with --clusters: how many groups are read, such as 8,32 (default: every 16th, 16 at "
+        help="with --clusters: how many groups are read, such as 8,32 (default: every 12th, 16 at "
         "least)",
     )
     add_number(parser, "--threads", "threads", default=1)

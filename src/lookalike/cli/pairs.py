@@ -137,6 +137,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Find the pairs, and write or print them."""
     check_cluster_options(options)
+    recall = None if options.recall is None else share("recall", options.recall)
     given = format_of(options.signatures) in _FORMATS
     if given:
         _check_given(options)
@@ -167,7 +168,7 @@ def run(options: argparse.Namespace) -> None:
         limit,
         options.collapse,
         thread_count(options.threads),
-        recall=None if options.recall is None else share("recall", options.recall),
+        recall=recall,
     )
     similarity, complete = None, pairs.exact
     if origin is not None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, SupportsIndex
+from typing import TYPE_CHECKING, Any, Literal, Self, SupportsFloat, SupportsIndex
 
 from numpy.typing import ArrayLike
 
-from lookalike.checks import file_path, whole_number
+from lookalike.checks import file_path, share, whole_number
 from lookalike.collection.answers import Answer, Pair
 from lookalike.collection.care.abandoned import remove_abandoned
 from lookalike.collection.documents import Document, as_document, as_id, is_id
@@ -326,17 +326,24 @@ class Collection:
         )  # fmt: skip
 
     def pairs(
-        self, radius: SupportsIndex, *, limit: SupportsIndex = 1_000_000, threads: int | None = None
+        self,
+        radius: SupportsIndex,
+        *,
+        limit: SupportsIndex = 1_000_000,
+        threads: int | None = None,
+        recall: SupportsFloat | None = None,
     ) -> list[Pair]:
         """Return every pair of documents within the radius, each once, by (left, right).
 
         Reads all signatures, which are compared in memory. More than `limit` raise
-        `ResultTooLargeError`.
+        `ResultTooLargeError`. With a `recall`, each pair is found with a chance of at least that,
+        as by `Index.pairs`: within a wide radius many times quicker.
         """
         near = min(whole_number("radius", radius, at_least=0), self.bits)
         most = how_many("limit", limit, at_least=0)
+        part = None if recall is None else share("recall", recall)
         return self._versions.read(
-            lambda view, state: document_pairs(view, state, near, most, threads)
+            lambda view, state: document_pairs(view, state, near, most, threads, part)
         )
 
     def _answers(self, query: Query) -> list[Answer]:

@@ -14,6 +14,7 @@ import lookalike as la
 from lookalike.evaluation import recall_at_k
 from lookalike.indexes.clusters import groups as grouping
 from lookalike.indexes.clusters import index as clusters
+from lookalike.indexes.clusters import majority
 from support import cluster_oracle, oracle
 from support.clustered import clustered
 from support.strategies import distinct_ids
@@ -150,6 +151,40 @@ def test_large_groups_are_split() -> None:
         whole = la.ClusterIndex(rows, 60)
     assert whole.clusters <= 60
     assert whole.stats()["largest_cluster"] > 3 * index.stats()["largest_cluster"]
+
+
+def hub(count: int) -> oracle.Signatures:
+    """Return signatures around one that they are nearer to than to each other, at all distances."""
+    rng = np.random.default_rng(5)
+    middle = rng.integers(0, 256, 16, dtype=np.uint8)
+    flips = rng.random((count, 128)) < rng.uniform(0.02, 0.1, (count, 1))
+    rows: oracle.Signatures = middle ^ np.packbits(flips, axis=1)
+    return rows
+
+
+def test_hubs_are_split_until_none_is_too_large() -> None:
+    """A split leaves most with the centre in the middle: one is not enough."""
+    rows = np.concatenate([hub(6_000), oracle.collection(6_000, 16, "uniform", 3)])
+    limit = grouping._LARGE * (len(rows) // 60)
+    index = la.ClusterIndex(rows, 60)
+    with mock.patch.object(grouping, "_MOST_SPLITS", 8):
+        some = la.ClusterIndex(rows, 60)
+    assert some.stats()["largest_cluster"] > limit >= index.stats()["largest_cluster"]
+    truth = la.ScanIndex(rows).search(rows[:20], 5)
+    assert (index.search(rows[:20], 5, exact=True).ids == truth.ids).all()
+
+
+def test_what_cannot_be_split_is_not_tried_for_ever() -> None:
+    rows = np.concatenate([np.zeros((3_000, 8), np.uint8), hub(40)[:, :8]])
+    tried = []
+
+    def counted(some: Any, *more: Any) -> Any:
+        tried.append(len(some))
+        return majority.clustered(some, *more)
+
+    with mock.patch.object(grouping, "clustered", counted):
+        la.ClusterIndex(rows, 4)
+    assert sum(tried[1:]) <= 4 * len(rows)
 
 
 def test_equal_signatures_stay_together() -> None:

@@ -24,7 +24,7 @@ from hypothesis.stateful import (
 )
 
 import lookalike as la
-from lookalike.indexes.clusters import state
+from lookalike.indexes.clusters import groups, state
 from lookalike.indexes.slices import segments
 from support import oracle
 from support.strategies import collections
@@ -50,6 +50,7 @@ class ClusterIndexBesideDictionary(RuleBasedStateMachine):
         self.patches = (
             mock.patch.object(state, "BUFFER", 4),
             mock.patch.object(segments, "BUFFER", 4),
+            mock.patch.multiple(groups, _LARGE=2, _LARGE_ROWS=4),  # groups grow past their split
         )
         for patch in self.patches:
             patch.start()
@@ -136,9 +137,10 @@ class ClusterIndexBesideDictionary(RuleBasedStateMachine):
         among = None
         if data.draw(st.booleans()):
             among = chosen = data.draw(st.lists(st.sampled_from(chosen), unique=True))
-        found = self.index.search(asked, k, exact=True, among=among)
-        near = self.index.within(asked, radius, among=among)
-        some = self.index.search(asked, k, probe=1, among=among, explain=True)
+        workers = data.draw(st.sampled_from([None, 1, 3]))
+        found = self.index.search(asked, k, exact=True, among=among, threads=workers)
+        near = self.index.within(asked, radius, among=among, threads=workers)
+        some = self.index.search(asked, k, probe=1, among=among, explain=True, threads=workers)
         assert found.exact
         for query, row in enumerate(asked):
             every = sorted(
@@ -150,6 +152,17 @@ class ClusterIndexBesideDictionary(RuleBasedStateMachine):
             assert set(_pairs(some, query)) <= set(every)
             if some.explanation.exact[query]:
                 assert _pairs(some, query) == every[:k]
+
+    @rule(radius=st.integers(0, 24), recall=st.sampled_from([None, 0.5]))
+    def pairs(self, radius: int, recall: float | None) -> None:
+        """All of them, for so few are compared each with each whatever the recall."""
+        found = self.index.pairs(radius, recall=recall)
+        ids = sorted(self.living)
+        rows = np.frombuffer(b"".join(self.living[one] for one in ids), np.uint8)
+        assert found.exact
+        columns = (found.left.tolist(), found.right.tolist(), found.distances.tolist())
+        expected = oracle.pairs(rows.reshape(-1, WIDTH), radius, ids)
+        assert list(zip(*columns, strict=True)) == expected
 
     @invariant()
     def same(self) -> None:

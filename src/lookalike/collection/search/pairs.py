@@ -14,14 +14,21 @@ from lookalike.indexes.all_pairs import pairs_of_rows
 
 
 def document_pairs(
-    view: View, state: State, radius: int, limit: int, threads: int | None
+    view: View,
+    state: State,
+    radius: int,
+    limit: int,
+    threads: int | None,
+    recall: float | None = None,
 ) -> list[Pair]:
-    """Return every pair, each once, by (left, right)."""
+    """Return every pair, each once, by (left, right); with a `recall`, each with that chance."""
     found = view.whole_table(state)
     numbers = found.numbers
     if not len(numbers):
         return []
-    near = pairs_of_rows(found.signatures, numbers, radius, limit, False, thread_count(threads))
+    near = pairs_of_rows(
+        found.signatures, numbers, radius, limit, False, thread_count(threads), recall=recall
+    )
     touched = np.unique(np.concatenate([near.left, near.right]))
     ids = _ids(view, state, touched if state.documents == state.signatures else numbers)
     sizes = {number: len(names) for number, names in ids.items()}

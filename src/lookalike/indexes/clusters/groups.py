@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.errors import CorruptIndexError
-from lookalike.indexes.clusters.majority import ROUNDS, nearest_centres, trained_centres
+from lookalike.indexes.clusters.majority import ROUNDS, clustered
 from lookalike.indexes.rows import Rows
 from lookalike.indexes.tables.large_pages import empty_in_large_pages
 
@@ -25,10 +25,14 @@ _LEAST = 32
 """Signatures that a group has on average, at least, where nobody said how many there are."""
 _PER_ROOT = 3
 """Groups for each unit of the root of the number of signatures."""
-_LARGE, _LARGE_ROWS = 4, 256
+_LARGE, _LARGE_ROWS = 5, 256
 """Groups so many times larger than usual are split, if they have more than so many rows."""
-_MOST_SPLITS = 8
-"""How often what came of a split is split again."""
+_MOST_SPLITS = 64
+"""How often what came of a split is split again: of hubs, each time some go elsewhere, and most
+have the new centre that is in the middle of all.
+"""
+_MOST_WORK = 4
+"""Rows that are given other centres so, as many times as there are rows."""
 
 
 def group_count(count: int) -> int:
@@ -55,9 +59,8 @@ class Groups:
             nothing = np.empty((0, signatures.shape[1]), np.uint8)
             rows = Rows(nothing, given.all_ids())
             return cls(rows, np.zeros(1, np.int64), nothing, np.empty(0, np.int32))
-        centres = trained_centres(signatures, count, seed, ROUNDS, threads)
-        labels, far = nearest_centres(signatures, centres, threads)
-        return cls.arranged(given, centres, labels, far, seed, threads)
+        found = clustered(signatures, count, seed, ROUNDS, threads)
+        return cls.arranged(given, *found, seed, threads)
 
     @classmethod
     def arranged(
@@ -167,7 +170,7 @@ def _split(
     """
     usual = max(1, len(rows) // len(centres))
     limit = max(_LARGE_ROWS, _LARGE * usual)
-    parts, first = [centres], 0
+    parts, first, work = [centres], 0, 0
     for _ in range(_MOST_SPLITS):
         count = sum(map(len, parts))
         sizes = np.bincount(labels, minlength=count)
@@ -175,11 +178,11 @@ def _split(
         first = count
         for group in large.tolist():
             members = np.flatnonzero(labels == group)
-            if not far[members].any():  # all are equal
+            work += len(members)
+            if not far[members].any() or work > _MOST_WORK * len(rows):  # the first: all are equal
                 continue
             some = rows[members]
-            new = trained_centres(some, -(-len(some) // usual), seed, ROUNDS, threads)
-            own, distances = nearest_centres(some, new, threads)
+            new, own, distances = clustered(some, -(-len(some) // usual), seed, ROUNDS, threads)
             labels[members], far[members] = count + own, distances
             parts.append(new)
             count += len(new)

@@ -213,7 +213,7 @@ class ClusterIndex(Index):
         """Return k near signatures of each query, nearest first, ties by id. `masks` are refused.
 
         They are the nearest in the `probe` groups whose centres are nearest to the query, and in as
-        many more as it takes to have k signatures. Unless told, that is every 16th group, and 16 at
+        many more as it takes to have k signatures. Unless told, that is every 12th group, and 16 at
         least; or as many as give the `recall` by `tune_probes`, which has to be called before.
 
         `exact` of the result is True if no other group can have a signature that is nearer, by the

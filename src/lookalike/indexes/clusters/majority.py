@@ -19,7 +19,17 @@ from lookalike.checks import seed_number, thread_count, whole_number
 from lookalike.signatures import as_signatures
 from lookalike.signatures.random import random_words
 
-__all__ = ["ROUNDS", "Clusters", "cluster", "nearest_centres", "trained_centres"]
+__all__ = [
+    "PER_CENTRE",
+    "ROUNDS",
+    "Clusters",
+    "cluster",
+    "clustered",
+    "improve_centres",
+    "nearest_centres",
+    "sampled",
+    "trained_centres",
+]
 
 Signatures = NDArray[np.uint8]
 
@@ -90,6 +100,9 @@ def cluster(
     rounds with 400. A centre that has none takes the place of a signature that is farthest from
     its own. The result is the same for any number of threads.
 
+    More than 8,192 centres are found in two levels: of some root of k branches, each with centres
+    of its own, a signature looks for the nearest centre in the eight that are nearest to it.
+
     Groups stay empty where there are fewer than k different signatures.
     """
     rows = as_signatures(signatures)
@@ -102,6 +115,27 @@ def cluster(
         return Clusters(nothing, np.empty(0, np.int64), np.empty(0, np.int32))
     centres = trained_centres(rows, number, drawn, improved, workers, each)
     return Clusters(centres, *nearest_centres(rows, centres, workers))
+    return Clusters(*clustered(rows, number, drawn, improved, workers))
+
+
+def clustered(
+    rows: Signatures, k: int, seed: int, rounds: int, threads: int
+) -> tuple[Signatures, NDArray[np.int64], NDArray[np.int32]]:
+    """Return k centres of at least as many rows, and which one each belongs to, how far away."""
+    from lookalike.indexes.clusters import tree  # which is made of these parts
+
+    if k > tree.LARGE:
+        found = tree.CentreTree.trained(rows, k, seed, rounds, threads)
+        return found.centres, *found.nearest(rows, threads)
+    centres = trained_centres(rows, k, seed, rounds, threads)
+    return centres, *nearest_centres(rows, centres, threads)
+
+
+def sampled(rows: Signatures, most: int, seed: int) -> Signatures:
+    """Return so many rows, drawn with the seed, in their order; or all."""
+    if most >= len(rows):
+        return rows
+    return rows[np.sort(np.argpartition(random_words(seed, len(rows)), most - 1)[:most])]
 
 
 def trained_centres(
@@ -115,11 +149,11 @@ def trained_centres(
     sample = rows
     if size < len(rows):
         sample = rows[np.sort(np.argpartition(keys, size - 1)[:size])]
+    sample = sampled(rows, PER_CENTRE * k, seed)
     for _ in range(rounds):
         before = centres.copy()
         labels, distances = nearest_centres(sample, centres, threads)
-        _native.majority_centres(sample, labels, threads, centres)
-        _give_to_empty(sample, labels, distances, centres)
+        improve_centres(sample, labels, distances, centres, threads)
         if np.array_equal(centres, before):
             break
     return centres
@@ -135,16 +169,19 @@ def nearest_centres(
     return labels[:, 0], distances[:, 0]
 
 
-def _give_to_empty(
+def improve_centres(
     sample: Signatures,
     labels: NDArray[np.int64],
     distances: NDArray[np.int32],
     centres: Signatures,
+    threads: int,
 ) -> None:
-    """Set centres that nobody is near to the rows farthest from theirs, the first of equals.
+    """Set centres to the majority of their rows, and those without any to the rows farthest from
+    theirs, the first of equals.
 
     Only to rows that are not their own centre, of which there may be too few.
     """
+    _native.majority_centres(sample, labels, threads, centres)
     empty = np.flatnonzero(np.bincount(labels, minlength=len(centres)) == 0)
     if not len(empty):
         return
