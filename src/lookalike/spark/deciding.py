@@ -16,10 +16,11 @@ from lookalike.spark.packed import map_arrow
 from lookalike.spark.position_set import PositionSet, collect_positions
 from lookalike.spark.rounds import Decided, Rounds
 from lookalike.spark.steps.collapse import Collapsed
-from lookalike.spark.steps.compare import joined_rows, needed_texts
+from lookalike.spark.steps.compare import joined_rows, needed_texts, select_rows
 from lookalike.spark.steps.components import connected
 from lookalike.spark.steps.propose import Proposed, SignedTable
 from lookalike.spark.steps.resolve import (
+    COPIED,
     EQUAL,
     FOUND,
     GROUP,
@@ -63,7 +64,9 @@ class Decider:
 
         named = proposed.needed | self.collapsed.copies | self.collapsed.firsts
         if gathered is not None and len(named) <= DOCUMENTS_A_TASK:
-            return self._named(gathered, proposed.needed, named)
+            return self._named(gathered, named)
+        if self._asks:
+            return self._by_components(proposed)
         if not proposed.count:
             empty = self.work.spark.createDataFrame
             return Decided(empty([], _GROUPS), empty([], SIMILARITIES), ResolvedFacts())
@@ -78,9 +81,15 @@ class Decider:
         work, documents = self.work, self.signed.documents
         verifier = Verifier(work, self.settings, self.frame, self.columns.text, self.signed)
         near = work.keep(verifier.distances(proposed.rows, proposed.needed))
-        labels = work.keep(connected(near, work.keep))
-        sizes = labels.groupBy("label").count().where(f"count > {DOCUMENTS_A_TASK}")
-        large = [row.label for row in sizes.collect()]
+        edges = near.select("left", "right")
+        if self._asks:  # the function is given whole groups, with every copy
+            copies = self.collapsed.copy_rows
+            edges = edges.union(copies.select("first", "position"))
+        labels = work.keep(connected(edges, work.keep))
+        large = []
+        if not self._asks:
+            sizes = labels.groupBy("label").count().where(f"count > {DOCUMENTS_A_TASK}")
+            large = [row.label for row in sizes.collect()]
         rounds = Rounds(work, self.settings, self.signed, self.collapsed, verifier)
         if large:
             chosen = sql.broadcast(
@@ -111,12 +120,7 @@ class Decider:
         from pyspark.sql import functions as sql
 
         sent = self.work.send(needed)
-        none = {
-            "value": sql.lit(None).cast("long"),
-            "data": sql.lit(None).cast("binary"),
-            "text": sql.lit(None).cast("string"),
-            "name": sql.lit(None).cast("string"),
-        }
+        none = self._nothing()
 
         def rows(kind: int, frame: Any, **named: str) -> Any:
             if "place" not in frame.columns:
@@ -136,9 +140,17 @@ class Decider:
             rows(PAIRS, pairs, position="left", value="right"),
             rows(SIGNATURE, signature_rows(self.signed, sent), value="value", data="data"),
         ]
-        if self.collapsed.texts:
+        if self._asks:
+            copies = self.collapsed.copy_rows.toDF("value", "position")
+            parts.append(rows(COPIED, copies, value="value"))
+            schema = f"row {self.frame.schema.simpleString()}, text string"
+            column = sql.col(f"`{self.columns.text}`")
+            whole = [self._row, column.alias("text")]
+            held = select_rows(self.frame, whole, self.signed.numbering, sent, schema)
+            parts.append(rows(TEXT, held, text="text", row="row"))
+        elif self.collapsed.texts:
             parts.append(rows(EQUAL, self.collapsed.entries(sent), data="data"))
-        if self.settings.verify:
+        if self.settings.verify and not self._asks:
             texts = needed_texts(self.frame, self.columns.text, self.signed.numbering, sent)
             parts.append(rows(TEXT, texts, text="payload"))
         gathered = parts[0]
@@ -146,28 +158,46 @@ class Decider:
             gathered = gathered.union(part)
         return self._resolved(gathered.repartitionById(places, "place"))
 
-    def _named(self, gathered: Any, needed: PositionSet, named: PositionSet) -> Decided:
+    @property
+    def _asks(self) -> bool:
+        """Whether a function of the user's chooses who stays."""
+        return callable(self.settings.keep)
+
+    @property
+    def _row(self) -> Any:
+        from pyspark.sql import functions as sql
+
+        return sql.struct(*(f"`{name}`" for name in self.frame.columns)).alias("row")
+
+    def _nothing(self) -> dict[str, Any]:
+        """Return the columns of rows that are gathered, all of them null."""
+        from pyspark.sql import functions as sql
+
+        kinds = {"value": "long", "data": "binary", "text": "string", "name": "string"}
+        if self._asks:
+            kinds["row"] = self.frame.schema.simpleString()
+        return {name: sql.lit(None).cast(kind).alias(name) for name, kind in kinds.items()}
+
+    def _named(self, gathered: Any, named: PositionSet) -> Decided:
         """Return who stays, and pairs by the names of documents, by one task."""
         from pyspark.sql import functions as sql
 
         column, nothing = self.columns, "cast(null as string)"
         names = nothing if column.id is None else f"cast(`{column.id}` as string)"
         texts = f"`{column.text}`" if self.settings.verify else nothing
-        rows = joined_rows(
-            self.frame,
-            [sql.expr(texts).alias("text"), sql.expr(names).alias("name")],
-            self.signed.numbering.value,
-            named if column.id is not None else needed,
-        )
-        rows = rows.select(
-            sql.lit(0).alias("place"),
-            sql.lit(TEXT).alias("kind"),
-            "position",
-            sql.lit(None).cast("long").alias("value"),
-            sql.lit(None).cast("binary").alias("data"),
-            "text",
-            sql.coalesce("name", sql.col("position").cast("string")).alias("name"),
-        )
+        wanted = [sql.expr(texts).alias("text"), sql.expr(names).alias("name")]
+        if self._asks:
+            wanted.append(self._row)
+        rows = joined_rows(self.frame, wanted, self.signed.numbering.value, named)
+        columns = self._nothing() | {
+            "text": sql.col("text"),
+            "name": sql.coalesce("name", sql.col("position").cast("string")).alias("name"),
+        }
+        if self._asks:
+            gathered = gathered.withColumn("row", columns["row"])
+            columns["row"] = sql.col("row")
+        kind, place = sql.lit(TEXT).alias("kind"), sql.lit(0).alias("place")
+        rows = rows.select(place, kind, "position", *columns.values())
         return self._resolved(gathered.union(rows).repartition(1), named=True)
 
     def _resolved(self, gathered: Any, *, named: bool = False) -> Decided:

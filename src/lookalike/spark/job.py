@@ -50,8 +50,9 @@ def dedup(
 
     `work` is a folder that all workers can reach, such as hdfs:// or s3a://, for what lasts between
     steps; without it the workers hold that, and compute it again when one of them is lost. Texts
-    are read twice, and sent only where pairs are compared. `exact`, containment and a function as
-    `keep` are refused. The result's frames are valid until `SparkDedup.close`.
+    are read twice, and sent only where pairs are compared. A function as `keep`
+    is called by workers, with the rows of a whole group at a time. `exact` and containment are
+    refused. The result's frames are valid until `SparkDedup.close`.
     """
     job = _Job.of(frame, text, id, order, work, settings)
     try:
