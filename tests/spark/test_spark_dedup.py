@@ -14,7 +14,7 @@ import pytest
 
 import lookalike as la
 from lookalike import spark as on_spark
-from lookalike.spark import deciding
+from lookalike.spark import deciding, rounds
 from lookalike.spark.steps import compare, propose
 from support.spark_corpora import assert_as_local, frame_of_texts, mixed_corpus, template
 
@@ -30,9 +30,14 @@ WAYS = {
     "bands": {"propose.ENTRIES_A_TASK": 5_000},
     "components": {"propose.ENTRIES_A_TASK": 5_000, "deciding.DOCUMENTS_A_TASK": 320},
     "rounds": {"propose.ENTRIES_A_TASK": 5_000, "deciding.DOCUMENTS_A_TASK": 30},
+    "many pairs": {
+        "propose.ENTRIES_A_TASK": 5_000,
+        "deciding.DOCUMENTS_A_TASK": 30,
+        "rounds.PAIRS_A_TASK": 0,
+    },
 }
-"""How much of a job one task does: all but signing; not the bands; only what pairs connect; and not
-even that, where it is large.
+"""How much of a job one task does: all but signing; not the bands; only what pairs connect; not
+even that, where it is large; and then only the pairs that decide.
 """
 
 
@@ -41,11 +46,13 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Lower the limits, so that a small corpus takes the way of a large one."""
     for name, limit in WAYS[request.param].items():
         module, _, constant = name.partition(".")
-        monkeypatch.setattr({"propose": propose, "deciding": deciding}[module], constant, limit)
+        monkeypatch.setattr(
+            {"propose": propose, "deciding": deciding, "rounds": rounds}[module], constant, limit
+        )
     return str(request.param)
 
 
-@pytest.mark.parametrize("way", ["one task", "components", "rounds"], indirect=True)
+@pytest.mark.parametrize("way", ["one task", "components", "many pairs"], indirect=True)
 def test_skewed_input(session: Any, way: str) -> None:
     """More than 200 share a band; half of the rows are one text; partitions are empty, rows are
     null, and one document is huge. LOOKALIKE_VARIANTS are those of one template.
@@ -74,7 +81,7 @@ CHAINS = {"cluster": "components", "max_cluster": 20, "threshold": 0.6, "keep": 
         (2, "components", CHAINS),
         (4, "rounds", CHAINS),
         (3, "rounds", {"keep": "none"}),
-        (4, "rounds", {"method": "simhash", "keep": "longest"}),
+        (4, "many pairs", {"method": "simhash", "keep": "longest"}),
         (2, "components", {"method": "topsig", "bits": 256, "verify": False}),
     ],
     indirect=["way"],
@@ -93,16 +100,16 @@ def test_settings(
 
 
 @pytest.mark.parametrize("way", ["one task", "components"], indirect=True)
-@pytest.mark.parametrize("cluster", ["star", "components"])
-def test_a_function_chooses(session: Any, way: str, cluster: str) -> None:
+@pytest.mark.parametrize("clusters", ["star", "components"])
+def test_a_function_chooses(session: Any, way: str, clusters: str) -> None:
     """It is given the rows of whole groups, with all copies: those of the local job."""
     texts = mixed_with_template(200, 230)
 
     def longest_then_last(rows: list[dict[str, Any]]) -> int:
         return max(range(len(rows)), key=lambda at: (len(rows[at]["text"]), rows[at]["id"]))
 
-    settings = {"keep": longest_then_last, "cluster": cluster, "max_cluster": 50}
-    if cluster == "star":
+    settings = {"keep": longest_then_last, "cluster": clusters, "max_cluster": 50}
+    if clusters == "star":
         del settings["max_cluster"]
     local = assert_as_local(frame_of_texts(session, texts, 3), texts, **settings)
     assert local.counts.near_duplicates > 100
