@@ -29,10 +29,15 @@ WAYS = {
     "one task": {},
     "bands": {"propose.ENTRIES_A_TASK": 5_000},
     "components": {"propose.ENTRIES_A_TASK": 5_000, "deciding.DOCUMENTS_A_TASK": 320},
-    "rounds": {"propose.ENTRIES_A_TASK": 5_000, "deciding.DOCUMENTS_A_TASK": 30},
+    "rounds": {
+        "propose.ENTRIES_A_TASK": 5_000,
+        "deciding.DOCUMENTS_A_TASK": 30,
+        "deciding.SIGNATURES_A_TASK": 100,
+    },
     "many pairs": {
         "propose.ENTRIES_A_TASK": 5_000,
         "deciding.DOCUMENTS_A_TASK": 30,
+        "deciding.PAIRS_A_TASK": 0,
         "rounds.PAIRS_A_TASK": 0,
     },
 }

@@ -15,6 +15,7 @@ from lookalike.dedup.settings import DedupSettings
 from lookalike.spark.packed import map_arrow
 from lookalike.spark.position_set import PositionSet, collect_positions
 from lookalike.spark.rounds import Decided, Rounds
+from lookalike.spark.steps import near as near_by
 from lookalike.spark.steps.collapse import Collapsed
 from lookalike.spark.steps.compare import joined_rows, needed_texts, select_rows
 from lookalike.spark.steps.components import connected
@@ -41,6 +42,12 @@ __all__ = ["Decider"]
 
 DOCUMENTS_A_TASK = 20_000
 """That one task compares: their texts, and features, which are four times as large."""
+
+SIGNATURES_A_TASK, PAIRS_A_TASK = 200_000, 4_000_000
+"""That one task compares by signatures alone."""
+
+_Near = tuple[Any, Any, list[int], PositionSet]
+"""Pairs with their distances, `position, label`, labels of large components, and documents."""
 
 _GROUPS = "first long, cluster long, survivor long, centre long, similarity double"
 
@@ -78,40 +85,69 @@ class Decider:
     def _by_components(self, proposed: Proposed) -> Decided:
         from pyspark.sql import functions as sql
 
-        work, documents = self.work, self.signed.documents
+        work = self.work
         verifier = Verifier(work, self.settings, self.frame, self.columns.text, self.signed)
-        near = work.keep(verifier.distances(proposed.rows, proposed.needed))
-        edges = near.select("left", "right")
-        if self._asks:  # the function is given whole groups, with every copy
-            copies = self.collapsed.copy_rows
-            edges = edges.union(copies.select("first", "position"))
-        labels = work.keep(connected(edges, work.keep))
-        large = []
-        if not self._asks:
-            sizes = labels.groupBy("label").count().where(f"count > {DOCUMENTS_A_TASK}")
-            large = [row.label for row in sizes.collect()]
-        rounds = Rounds(work, self.settings, self.signed, self.collapsed, verifier)
+        few = len(proposed.needed) <= SIGNATURES_A_TASK and proposed.count <= PAIRS_A_TASK
+        compare = self._by_one_task if few and not self._asks else self._by_all
+        near, labels, large, needed = compare(proposed, verifier)
+        of_large = None
         if large:
-            chosen = sql.broadcast(
-                work.spark.createDataFrame([(one,) for one in large], "label long")
-            )
+            named = work.spark.createDataFrame([(one,) for one in large], "label long")
+            chosen = sql.broadcast(named)
             in_large = labels.join(chosen, "label", "left_semi")
             labels = labels.join(chosen, "label", "left_anti")
             of_large = near.join(in_large, near["left"] == in_large["position"], "left_semi")
+            rounds = Rounds(work, self.settings, self.signed, self.collapsed, verifier)
             of_large = rounds.decide(work.keep(of_large))
-        needed = collect_positions(labels, ["position"], documents)
         places = max(work.cores, -(-len(needed) // DOCUMENTS_A_TASK))
         place = sql.pmod(sql.xxhash64("label"), sql.lit(places)).cast("int").alias("place")
         wanted = work.keep(labels.select("position", place))
-        pairs = near.join(wanted, near["left"] == wanted["position"])
-        others = self._resolve(pairs.select("left", "right", "place"), needed, wanted, places)
-        if not large:
+        if len(needed) <= SIGNATURES_A_TASK:
+            wanted = sql.broadcast(wanted)
+        sides = wanted.withColumnRenamed("position", "left")
+        pairs = near.join(sides, "left").select("left", "right", "place")
+        others = self._resolve(pairs, needed, wanted, places)
+        if of_large is None:
             return others
         return Decided(
             others.groups.union(of_large.groups),
             others.verified.union(of_large.verified),
             others.facts + of_large.facts,
         )
+
+    def _by_one_task(self, proposed: Proposed, verifier: Verifier) -> _Near:
+        from pyspark.sql import functions as sql
+
+        signatures = signature_rows(self.signed, self.work.send(proposed.needed))
+        pairs = proposed.rows.toDF("position", "value")
+        rows = pairs.select(
+            sql.lit(PAIRS).alias("kind"),
+            "position",
+            "value",
+            sql.lit(None).cast("binary").alias("data"),
+        ).union(signatures.select(sql.lit(SIGNATURE).alias("kind"), "position", "value", "data"))
+        compare = near_by.neighbours(self.settings, DOCUMENTS_A_TASK)
+        found = self.work.keep(map_arrow(rows.repartition(1), compare, near_by.NEIGHBOURS))
+        told = found.where(f"kind in ({near_by.LARGE}, {near_by.NEEDED})").collect()
+        large = [row.left for row in told if row.kind == near_by.LARGE]
+        needed = [bytes(row.data) for row in told if row.kind == near_by.NEEDED]
+        near = found.where(f"kind = {near_by.NEAR}").select("left", "right", "distance")
+        labels = found.where(f"kind = {near_by.LABEL}").select("left", "right")
+        labels = labels.toDF("position", "label")
+        return near, labels, large, PositionSet.of(needed, self.signed.documents)
+
+    def _by_all(self, proposed: Proposed, verifier: Verifier) -> _Near:
+        work = self.work
+        near = work.keep(verifier.distances(proposed.rows, proposed.needed))
+        edges = near.select("left", "right")
+        if self._asks:  # the function is given whole groups, with every copy
+            edges = edges.union(self.collapsed.copy_rows.select("first", "position"))
+        labels = work.keep(connected(edges, work.keep))
+        large = []
+        if not self._asks:
+            sizes = labels.groupBy("label").count().where(f"count > {DOCUMENTS_A_TASK}")
+            large = [row.label for row in sizes.collect()]
+        return near, labels, large, collect_positions(labels, ["position"], self.signed.documents)
 
     def _resolve(self, pairs: Any, needed: PositionSet, wanted: Any, places: int) -> Decided:
         """Return who stays, each place by itself. `wanted` says where documents go; None if there
