@@ -15,7 +15,7 @@ import pytest
 import lookalike as la
 from lookalike import spark as on_spark
 from lookalike.spark import deciding, rounds
-from lookalike.spark.steps import compare, propose
+from lookalike.spark.steps import compare, propose, values
 from support.spark_corpora import assert_as_local, frame_of_texts, mixed_corpus, template
 
 
@@ -99,7 +99,8 @@ def test_settings(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Some of them as if there were more texts than are joined where they are."""
-    monkeypatch.setattr(compare, "FEW", 0 if partitions > 3 else compare.FEW)
+    for module in (compare, values):
+        monkeypatch.setattr(module, "FEW", 0 if partitions > 3 else module.FEW)
     texts = mixed_with_template(100, 300)
     assert_as_local(frame_of_texts(session, texts, partitions), texts, **settings)
 
