@@ -38,4 +38,4 @@ def write_corpus(data: Path, folder: Path, count: int) -> Path:
 
 def _text(texts: list[str], row: int) -> str:
     run, at = divmod(row, len(texts))
-    return " ".join(f"{word}{run}" for word in texts[at].split()) if run else texts[at]
+    return " ".join(texts[at].split()).replace(" ", f"{run} ") + str(run) if run else texts[at]

@@ -16,7 +16,8 @@ _DIMENSIONS = 1 << 20
 def mllib_pairs(frame: Any, threshold: float, seconds: float) -> set[tuple[int, int]] | None:
     """Return pairs of ids whose Jaccard similarity reaches the threshold; None if it takes longer.
 
-    Words are what the local job takes for words: letters and digits, in lower case.
+    Words are what the local job takes for words: letters and digits, in lower case. Sets are cached
+    before they are joined.
     """
     from pyspark.ml.feature import HashingTF, MinHashLSH, NGram, RegexTokenizer
     from pyspark.sql import functions as sql

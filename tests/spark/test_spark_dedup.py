@@ -14,7 +14,8 @@ import pytest
 
 import lookalike as la
 from lookalike import spark as on_spark
-from lookalike.spark.steps import compare
+from lookalike.spark import deciding, rounds
+from lookalike.spark.steps import compare, propose, values
 from support.spark_corpora import assert_as_local, frame_of_texts, mixed_corpus, template
 
 
@@ -24,7 +25,40 @@ def mixed_with_template(count: int, variants: int) -> list[str | None]:
     return texts
 
 
-def test_skewed_input(session: Any) -> None:
+WAYS = {
+    "one task": {},
+    "bands": {"propose.ENTRIES_A_TASK": 5_000},
+    "components": {"propose.ENTRIES_A_TASK": 5_000, "deciding.DOCUMENTS_A_TASK": 320},
+    "rounds": {
+        "propose.ENTRIES_A_TASK": 5_000,
+        "deciding.DOCUMENTS_A_TASK": 30,
+        "deciding.SIGNATURES_A_TASK": 100,
+    },
+    "many pairs": {
+        "propose.ENTRIES_A_TASK": 5_000,
+        "deciding.DOCUMENTS_A_TASK": 30,
+        "deciding.PAIRS_A_TASK": 0,
+        "rounds.PAIRS_A_TASK": 0,
+    },
+}
+"""How much of a job one task does: all but signing; not the bands; only what pairs connect; not
+even that, where it is large; and then only the pairs that decide.
+"""
+
+
+@pytest.fixture
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Lower the limits, so that a small corpus takes the way of a large one."""
+    for name, limit in WAYS[request.param].items():
+        module, _, constant = name.partition(".")
+        monkeypatch.setattr(
+            {"propose": propose, "deciding": deciding, "rounds": rounds}[module], constant, limit
+        )
+    return str(request.param)
+
+
+@pytest.mark.parametrize("way", ["one task", "components", "many pairs"], indirect=True)
+def test_skewed_input(session: Any, way: str) -> None:
     """More than 200 share a band; half of the rows are one text; partitions are empty, rows are
     null, and one document is huge. LOOKALIKE_VARIANTS are those of one template.
     """
@@ -38,23 +72,53 @@ def test_skewed_input(session: Any) -> None:
     assert local.counts.exact_duplicates >= len(texts) // 2 - 3
 
 
+CHAINS = {"cluster": "components", "max_cluster": 20, "threshold": 0.6, "keep": "shortest"}
+
+
 @pytest.mark.parametrize(
-    ("partitions", "settings"),
+    ("partitions", "way", "settings"),
     [
-        (1, {"keep": "last", "threshold": 0.7}),
-        (9, {"keep": "none"}),
-        (4, {"cluster": "components", "max_cluster": 20, "threshold": 0.6, "keep": "shortest"}),
-        (4, {"method": "simhash", "keep": "longest"}),
-        (2, {"method": "topsig", "bits": 256, "verify": False}),
+        (1, "one task", {"keep": "last", "threshold": 0.7}),
+        (3, "one task", {"keep": "none", "verify": False}),
+        (2, "one task", CHAINS),
+        (9, "bands", {"keep": "none"}),
+        (4, "components", {"keep": "last", "verify": False}),
+        (2, "components", CHAINS),
+        (4, "rounds", CHAINS),
+        (3, "rounds", {"keep": "none"}),
+        (4, "many pairs", {"method": "simhash", "keep": "longest"}),
+        (2, "components", {"method": "topsig", "bits": 256, "verify": False}),
     ],
+    indirect=["way"],
 )
 def test_settings(
-    session: Any, partitions: int, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    session: Any,
+    partitions: int,
+    way: str,
+    settings: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Some of them as if there were more texts than are joined where they are."""
-    monkeypatch.setattr(compare, "FEW", 0 if partitions > 3 else compare.FEW)
+    for module in (compare, values):
+        monkeypatch.setattr(module, "FEW", 0 if partitions > 3 else module.FEW)
     texts = mixed_with_template(100, 300)
     assert_as_local(frame_of_texts(session, texts, partitions), texts, **settings)
+
+
+@pytest.mark.parametrize("way", ["one task", "components"], indirect=True)
+@pytest.mark.parametrize("clusters", ["star", "components"])
+def test_a_function_chooses(session: Any, way: str, clusters: str) -> None:
+    """It is given the rows of whole groups, with all copies: those of the local job."""
+    texts = mixed_with_template(200, 230)
+
+    def longest_then_last(rows: list[dict[str, Any]]) -> int:
+        return max(range(len(rows)), key=lambda at: (len(rows[at]["text"]), rows[at]["id"]))
+
+    settings = {"keep": longest_then_last, "cluster": clusters, "max_cluster": 50}
+    if clusters == "star":
+        del settings["max_cluster"]
+    local = assert_as_local(frame_of_texts(session, texts, 3), texts, **settings)
+    assert local.counts.near_duplicates > 100
 
 
 def test_order_of_files_and_what_decides(session: Any, tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from tools.loopback_spark import LoopbackSpark
 
-from lookalike.spark.steps.verify import Verifier
+from lookalike.spark import deciding
+from lookalike.spark.deciding import Decider
 from support.spark_corpora import assert_as_local, frame_of_texts, mixed_corpus
 
 
@@ -23,18 +24,18 @@ def test_a_worker_is_killed(
 ) -> None:
     texts: list[str | None] = [*mixed_corpus(300)]
     frame = frame_of_texts(session, texts, 4)
-    verify, killed = Verifier.similarities, threading.Event()
+    verify, killed = Decider.decide, threading.Event()
 
     def kill() -> None:
         cluster.kill_worker(-1)
         killed.set()
 
-    def verify_and_kill(self: Verifier, pairs: Any, **how: Any) -> Any:
-        if not killed.is_set():
-            threading.Timer(0.3, kill).start()  # while it computes
-        return verify(self, pairs, **how)
+    def verify_and_kill(self: Decider, *proposed: Any) -> Any:
+        threading.Timer(0.3, kill).start()  # while it computes
+        return verify(self, *proposed)
 
-    monkeypatch.setattr(Verifier, "similarities", verify_and_kill)
+    monkeypatch.setattr(Decider, "decide", verify_and_kill)
+    monkeypatch.setattr(deciding, "DOCUMENTS_A_TASK", 30)  # so that it takes a while
     try:
         assert_as_local(frame, texts, **({"work": tmp_path.as_uri()} if folder else {}))
         assert killed.is_set()

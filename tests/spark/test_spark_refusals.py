@@ -16,7 +16,6 @@ from support.refusals import refused
     [
         ({"exact": True}, "exact=True .* not done on Spark"),
         ({"measure": "containment"}, "measure='containment' .* not done on Spark"),
-        ({"keep": lambda rows: 0}, "keep is a function, .* not called on Spark"),
         ({"treshold": 0.5}, "'treshold' is no setting"),
         ({}, "frame is 'no frame' .* expected a DataFrame of PySpark"),
     ],

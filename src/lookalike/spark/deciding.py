@@ -15,11 +15,13 @@ from lookalike.dedup.settings import DedupSettings
 from lookalike.spark.packed import map_arrow
 from lookalike.spark.position_set import PositionSet, collect_positions
 from lookalike.spark.rounds import Decided, Rounds
+from lookalike.spark.steps import near as near_by
 from lookalike.spark.steps.collapse import Collapsed
-from lookalike.spark.steps.compare import joined_rows, needed_texts
+from lookalike.spark.steps.compare import joined_rows, needed_texts, select_rows
 from lookalike.spark.steps.components import connected
 from lookalike.spark.steps.propose import Proposed, SignedTable
 from lookalike.spark.steps.resolve import (
+    COPIED,
     EQUAL,
     FOUND,
     GROUP,
@@ -40,6 +42,12 @@ __all__ = ["Decider"]
 
 DOCUMENTS_A_TASK = 20_000
 """That one task compares: their texts, and features, which are four times as large."""
+
+SIGNATURES_A_TASK, PAIRS_A_TASK = 200_000, 4_000_000
+"""That one task compares by signatures alone."""
+
+_Near = tuple[Any, Any, list[int], PositionSet]
+"""Pairs with their distances, `position, label`, labels of large components, and documents."""
 
 _GROUPS = "first long, cluster long, survivor long, centre long, similarity double"
 
@@ -63,7 +71,9 @@ class Decider:
 
         named = proposed.needed | self.collapsed.copies | self.collapsed.firsts
         if gathered is not None and len(named) <= DOCUMENTS_A_TASK:
-            return self._named(gathered, proposed.needed, named)
+            return self._named(gathered, named)
+        if self._asks:
+            return self._by_components(proposed)
         if not proposed.count:
             empty = self.work.spark.createDataFrame
             return Decided(empty([], _GROUPS), empty([], SIMILARITIES), ResolvedFacts())
@@ -75,34 +85,69 @@ class Decider:
     def _by_components(self, proposed: Proposed) -> Decided:
         from pyspark.sql import functions as sql
 
-        work, documents = self.work, self.signed.documents
+        work = self.work
         verifier = Verifier(work, self.settings, self.frame, self.columns.text, self.signed)
-        near = work.keep(verifier.distances(proposed.rows, proposed.needed))
-        labels = work.keep(connected(near, work.keep))
-        sizes = labels.groupBy("label").count().where(f"count > {DOCUMENTS_A_TASK}")
-        large = [row.label for row in sizes.collect()]
-        rounds = Rounds(work, self.settings, self.signed, self.collapsed, verifier)
+        few = len(proposed.needed) <= SIGNATURES_A_TASK and proposed.count <= PAIRS_A_TASK
+        compare = self._by_one_task if few and not self._asks else self._by_all
+        near, labels, large, needed = compare(proposed, verifier)
+        of_large = None
         if large:
-            chosen = sql.broadcast(
-                work.spark.createDataFrame([(one,) for one in large], "label long")
-            )
+            named = work.spark.createDataFrame([(one,) for one in large], "label long")
+            chosen = sql.broadcast(named)
             in_large = labels.join(chosen, "label", "left_semi")
             labels = labels.join(chosen, "label", "left_anti")
             of_large = near.join(in_large, near["left"] == in_large["position"], "left_semi")
+            rounds = Rounds(work, self.settings, self.signed, self.collapsed, verifier)
             of_large = rounds.decide(work.keep(of_large))
-        needed = collect_positions(labels, ["position"], documents)
         places = max(work.cores, -(-len(needed) // DOCUMENTS_A_TASK))
         place = sql.pmod(sql.xxhash64("label"), sql.lit(places)).cast("int").alias("place")
         wanted = work.keep(labels.select("position", place))
-        pairs = near.join(wanted, near["left"] == wanted["position"])
-        others = self._resolve(pairs.select("left", "right", "place"), needed, wanted, places)
-        if not large:
+        if len(needed) <= SIGNATURES_A_TASK:
+            wanted = sql.broadcast(wanted)
+        sides = wanted.withColumnRenamed("position", "left")
+        pairs = near.join(sides, "left").select("left", "right", "place")
+        others = self._resolve(pairs, needed, wanted, places)
+        if of_large is None:
             return others
         return Decided(
             others.groups.union(of_large.groups),
             others.verified.union(of_large.verified),
             others.facts + of_large.facts,
         )
+
+    def _by_one_task(self, proposed: Proposed, verifier: Verifier) -> _Near:
+        from pyspark.sql import functions as sql
+
+        signatures = signature_rows(self.signed, self.work.send(proposed.needed))
+        pairs = proposed.rows.toDF("position", "value")
+        rows = pairs.select(
+            sql.lit(PAIRS).alias("kind"),
+            "position",
+            "value",
+            sql.lit(None).cast("binary").alias("data"),
+        ).union(signatures.select(sql.lit(SIGNATURE).alias("kind"), "position", "value", "data"))
+        compare = near_by.neighbours(self.settings, DOCUMENTS_A_TASK)
+        found = self.work.keep(map_arrow(rows.repartition(1), compare, near_by.NEIGHBOURS))
+        told = found.where(f"kind in ({near_by.LARGE}, {near_by.NEEDED})").collect()
+        large = [row.left for row in told if row.kind == near_by.LARGE]
+        needed = [bytes(row.data) for row in told if row.kind == near_by.NEEDED]
+        near = found.where(f"kind = {near_by.NEAR}").select("left", "right", "distance")
+        labels = found.where(f"kind = {near_by.LABEL}").select("left", "right")
+        labels = labels.toDF("position", "label")
+        return near, labels, large, PositionSet.of(needed, self.signed.documents)
+
+    def _by_all(self, proposed: Proposed, verifier: Verifier) -> _Near:
+        work = self.work
+        near = work.keep(verifier.distances(proposed.rows, proposed.needed))
+        edges = near.select("left", "right")
+        if self._asks:  # the function is given whole groups, with every copy
+            edges = edges.union(self.collapsed.copy_rows.select("first", "position"))
+        labels = work.keep(connected(edges, work.keep))
+        large = []
+        if not self._asks:
+            sizes = labels.groupBy("label").count().where(f"count > {DOCUMENTS_A_TASK}")
+            large = [row.label for row in sizes.collect()]
+        return near, labels, large, collect_positions(labels, ["position"], self.signed.documents)
 
     def _resolve(self, pairs: Any, needed: PositionSet, wanted: Any, places: int) -> Decided:
         """Return who stays, each place by itself. `wanted` says where documents go; None if there
@@ -111,12 +156,7 @@ class Decider:
         from pyspark.sql import functions as sql
 
         sent = self.work.send(needed)
-        none = {
-            "value": sql.lit(None).cast("long"),
-            "data": sql.lit(None).cast("binary"),
-            "text": sql.lit(None).cast("string"),
-            "name": sql.lit(None).cast("string"),
-        }
+        none = self._nothing()
 
         def rows(kind: int, frame: Any, **named: str) -> Any:
             if "place" not in frame.columns:
@@ -136,9 +176,17 @@ class Decider:
             rows(PAIRS, pairs, position="left", value="right"),
             rows(SIGNATURE, signature_rows(self.signed, sent), value="value", data="data"),
         ]
-        if self.collapsed.texts:
+        if self._asks:
+            copies = self.collapsed.copy_rows.toDF("value", "position")
+            parts.append(rows(COPIED, copies, value="value"))
+            schema = f"row {self.frame.schema.simpleString()}, text string"
+            column = sql.col(f"`{self.columns.text}`")
+            whole = [self._row, column.alias("text")]
+            held = select_rows(self.frame, whole, self.signed.numbering, sent, schema)
+            parts.append(rows(TEXT, held, text="text", row="row"))
+        elif self.collapsed.texts:
             parts.append(rows(EQUAL, self.collapsed.entries(sent), data="data"))
-        if self.settings.verify:
+        if self.settings.verify and not self._asks:
             texts = needed_texts(self.frame, self.columns.text, self.signed.numbering, sent)
             parts.append(rows(TEXT, texts, text="payload"))
         gathered = parts[0]
@@ -146,28 +194,46 @@ class Decider:
             gathered = gathered.union(part)
         return self._resolved(gathered.repartitionById(places, "place"))
 
-    def _named(self, gathered: Any, needed: PositionSet, named: PositionSet) -> Decided:
+    @property
+    def _asks(self) -> bool:
+        """Whether a function of the user's chooses who stays."""
+        return callable(self.settings.keep)
+
+    @property
+    def _row(self) -> Any:
+        from pyspark.sql import functions as sql
+
+        return sql.struct(*(f"`{name}`" for name in self.frame.columns)).alias("row")
+
+    def _nothing(self) -> dict[str, Any]:
+        """Return the columns of rows that are gathered, all of them null."""
+        from pyspark.sql import functions as sql
+
+        kinds = {"value": "long", "data": "binary", "text": "string", "name": "string"}
+        if self._asks:
+            kinds["row"] = self.frame.schema.simpleString()
+        return {name: sql.lit(None).cast(kind).alias(name) for name, kind in kinds.items()}
+
+    def _named(self, gathered: Any, named: PositionSet) -> Decided:
         """Return who stays, and pairs by the names of documents, by one task."""
         from pyspark.sql import functions as sql
 
         column, nothing = self.columns, "cast(null as string)"
         names = nothing if column.id is None else f"cast(`{column.id}` as string)"
         texts = f"`{column.text}`" if self.settings.verify else nothing
-        rows = joined_rows(
-            self.frame,
-            [sql.expr(texts).alias("text"), sql.expr(names).alias("name")],
-            self.signed.numbering.value,
-            named if column.id is not None else needed,
-        )
-        rows = rows.select(
-            sql.lit(0).alias("place"),
-            sql.lit(TEXT).alias("kind"),
-            "position",
-            sql.lit(None).cast("long").alias("value"),
-            sql.lit(None).cast("binary").alias("data"),
-            "text",
-            sql.coalesce("name", sql.col("position").cast("string")).alias("name"),
-        )
+        wanted = [sql.expr(texts).alias("text"), sql.expr(names).alias("name")]
+        if self._asks:
+            wanted.append(self._row)
+        rows = joined_rows(self.frame, wanted, self.signed.numbering.value, named)
+        columns = self._nothing() | {
+            "text": sql.col("text"),
+            "name": sql.coalesce("name", sql.col("position").cast("string")).alias("name"),
+        }
+        if self._asks:
+            gathered = gathered.withColumn("row", columns["row"])
+            columns["row"] = sql.col("row")
+        kind, place = sql.lit(TEXT).alias("kind"), sql.lit(0).alias("place")
+        rows = rows.select(place, kind, "position", *columns.values())
         return self._resolved(gathered.union(rows).repartition(1), named=True)
 
     def _resolved(self, gathered: Any, *, named: bool = False) -> Decided:

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from lookalike.corpora.columns import Columns
 from lookalike.dedup.job import settings_of
 from lookalike.dedup.pairs.settle import tired
@@ -50,8 +53,9 @@ def dedup(
 
     `work` is a folder that all workers can reach, such as hdfs:// or s3a://, for what lasts between
     steps; without it the workers hold that, and compute it again when one of them is lost. Texts
-    are read twice, and sent only where pairs are compared. `exact`, containment and a function as
-    `keep` are refused. The result's frames are valid until `SparkDedup.close`.
+    are read twice, and sent only where pairs are compared. A function as `keep`
+    is called by workers, with the rows of a whole group at a time. `exact` and containment are
+    refused. The result's frames are valid until `SparkDedup.close`.
     """
     job = _Job.of(frame, text, id, order, work, settings)
     try:
@@ -110,8 +114,8 @@ class _Job:
         """Take the steps, one after the other."""
         work, settings = self.work, self.settings
         with work.timed("sign"):
-            table, numbering, total, short = self._sign()
-        signed, proposed, gathered = self._propose(table, numbering, total[0])
+            table, numbering, chunk_keys, total, short = self._sign()
+        signed, proposed, gathered = self._propose(table, numbering, chunk_keys, total[0])
         collapsed = signed.collapsed
         with work.timed("verify"):
             decider = Decider(work, settings, self.frame, self.columns, signed, collapsed)
@@ -132,9 +136,9 @@ class _Job:
             _rows=rows,
         )
 
-    def _sign(self) -> tuple[Any, Any, tuple[int, int], int]:
-        """Return the table of signatures, the numbering, documents and bytes, and how many are too
-        short.
+    def _sign(self) -> tuple[Any, Any, NDArray[np.int64], tuple[int, int], int]:
+        """Return the table of signatures, the numbering, Spark's numbers of the first documents of
+        its rows, documents and bytes, and how many are too short.
         """
         from pyspark.sql import functions as sql
 
@@ -154,10 +158,11 @@ class _Job:
         numbering = Numbering.of(counts, keys)
         total = len(numbering), sum(told["bytes"].to_pylist())
         short = sum(told["short"].to_pylist())
-        return table, self.work.send(numbering), total, short
+        chunk_keys = np.sort(told["key"].to_numpy())
+        return table, self.work.send(numbering), chunk_keys, total, short
 
     def _propose(
-        self, table: Any, numbering: Any, documents: int
+        self, table: Any, numbering: Any, chunk_keys: NDArray[np.int64], documents: int
     ) -> tuple[SignedTable, Proposed, Any | None]:
         """Return signatures with what is known of equal texts, pairs, and what one task has
         gathered for comparing them, if the corpus is small.
@@ -169,12 +174,14 @@ class _Job:
             with work.timed("propose"):
                 known = survey(work, settings, table, numbering, self.rule, documents)
                 copies = work.send(known.collapsed.copies)
-            signed = SignedTable(table, numbering, copies, known.collapsed, self.rule, documents)
+            signed = SignedTable(
+                table, numbering, copies, known.collapsed, chunk_keys, self.rule, documents
+            )
             return signed, known.proposed, known.gathered
         with work.timed("collapse"):
             collapsed = collapse(work, table, numbering, self.rule, documents)
             copies = work.send(collapsed.copies)
-        signed = SignedTable(table, numbering, copies, collapsed, self.rule, documents)
+        signed = SignedTable(table, numbering, copies, collapsed, chunk_keys, self.rule, documents)
         with work.timed("propose"):
             by = propose.propose_by_bands if by_bands else propose.propose_by_radius
             return signed, by(work, settings, signed), None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lookalike.dedup.settings import DedupSettings
-from lookalike.errors import ArgumentError, Said
+from lookalike.errors import ArgumentError
 
 __all__ = ["check_settings"]
 
@@ -15,10 +15,4 @@ def check_settings(settings: DedupSettings) -> None:
             settings.said_reason,
             " compares documents by joins that need all features in one memory, and is not done "
             "on Spark; leave it out, or de-duplicate on one machine",
-        )
-    if callable(settings.keep):
-        raise ArgumentError(
-            Said("keep"),
-            " is a function, which is given whole groups of rows, and is not called on Spark; "
-            "expected a rule, such as max:COLUMN",
         )

@@ -21,6 +21,11 @@ from lookalike.spark.work import SparkWork
 
 __all__ = ["Decided", "Rounds"]
 
+PAIRS_A_TASK = 4_000_000
+"""Verified pairs of large components; if there are more, those that decide nothing are left out
+before the others come to one task.
+"""
+
 _DOCUMENTS_A_TASK = 200_000
 
 
@@ -69,7 +74,8 @@ class Rounds:
         needed = work.send(collect_positions(labels, ["position"], self.signed.documents))
         values = value_rows(self.signed, needed)
         values = None if values is None else work.keep(values)
-        settled = self._settle(near, accepted, labels, values)
+        many = total.alike > PAIRS_A_TASK
+        settled = self._settle(near, accepted, labels, values, many)
         split = settled.groups.where(f"kind = {SPLIT}").agg(
             sql.sum("first").alias("split"), sql.max("cluster").alias("largest")
         )
@@ -84,7 +90,9 @@ class Rounds:
         )
         return Decided(groups, settled.accepted, facts)
 
-    def _settle(self, proposed: Any, accepted: Any, labels: Any, values: Any) -> _Settled:
+    def _settle(
+        self, proposed: Any, accepted: Any, labels: Any, values: Any, many: bool
+    ) -> _Settled:
         """Return who stays, with the pairs added that were found among those that would. Who was
         proposed before is not compared again.
         """
@@ -93,7 +101,8 @@ class Rounds:
         work, compared, alike = self.work, 0, 0
         done = proposed.select("left", "right")
         for _ in range(ROUNDS):
-            joined = together(accepted, labels, self.signed.originals, values, self._places)
+            pairs = self._deciding(accepted, labels, values) if many else accepted
+            joined = together(pairs, labels, self.signed.originals, values, self._places)
             groups = work.keep(chosen_frame(joined, self.settings))
             if self.settings.cluster != "star":
                 return _Settled(accepted, groups, 0, 0, False)
@@ -111,6 +120,48 @@ class Rounds:
             done = work.keep(done.union(unmet))
             accepted = work.keep(accepted.union(near))
         return _Settled(accepted, groups, compared, alike, True)
+
+    def _deciding(self, accepted: Any, labels: Any, values: Any) -> Any:
+        """Return the pairs without those of two documents that surely go.
+
+        Whoever stands before all that it is a pair with stays, and these go, whatever else there
+        is; so pairs of two of them decide nothing. Of variants of one template few others are left.
+        Where all pairs count, because none stays or clusters are components, they are returned.
+        """
+        from pyspark.sql import functions as sql
+
+        if self.settings.cluster != "star" or self.settings.keep == "none":
+            return accepted
+        known = self.signed.originals.select(
+            sql.col("first").alias("position"), "best", "best_value"
+        )
+        ranked = labels.select("position").join(known, "position", "left")
+        value = sql.lit(0).cast("long")
+        if values is not None:
+            ranked, value = ranked.join(values, "position"), sql.col("value")
+        order = sql.struct(sql.coalesce("best_value", value), sql.coalesce("best", "position"))
+        ranked = self.work.keep(ranked.select("position", order.alias("rank")))
+        both = accepted.select("left", "right")
+        for side in ("left", "right"):
+            rank = ranked.select(
+                sql.col("position").alias(side), sql.col("rank").alias(f"{side}_rank")
+            )
+            both = both.join(rank, side)
+        turned = both.select("right", "left", "right_rank", "left_rank")
+        ways = self.work.keep(both.union(turned).toDF("one", "two", "rank", "other"))
+        stays = ways.groupBy("one").agg(
+            sql.min("other").alias("least"), sql.min("rank").alias("rank")
+        )
+        stays = stays.where("rank < least").select("one")
+        goes = self.work.keep(
+            ways.join(stays, "one").select(sql.col("two").alias("goes")).distinct()
+        )
+        of_two = accepted.select("left", "right")
+        for side in ("left", "right"):
+            of_two = of_two.join(goes, of_two[side] == goes["goes"], "left_semi")
+        return self.work.keep(
+            accepted.join(of_two, ["left", "right"], "left_anti").select(*accepted.columns)
+        )
 
     @property
     def _near(self) -> str:

@@ -24,7 +24,7 @@ class SparkWork:
         self.spark = spark
         self._folder = None if folder is None else f"{folder.rstrip('/')}/lookalike-{uuid.uuid4()}"
         self._tables = 0
-        self._held: list[Any] = []
+        self._held: list[tuple[Any, Any]] = []
         self._sent: list[Any] = []
         self.seconds: dict[str, float] = {}
 
@@ -45,7 +45,7 @@ class SparkWork:
 
         # Computed by whatever uses it first.
         kept = frame.localCheckpoint(False, StorageLevel.MEMORY_AND_DISK_2)
-        self._held.append(kept)
+        self._held.append((kept, frame))  # whose metrics are counted when it is computed
         return kept
 
     def send(self, value: Any) -> Any:
@@ -69,7 +69,7 @@ class SparkWork:
 
     def close(self) -> None:
         """Let go of all of it; what was returned by `keep` is of no use afterwards."""
-        for frame in self._held:
+        for frame, _ in self._held:
             frame._jdf.queryExecution().analyzed().rdd().unpersist(False)
         for value in self._sent:
             value.unpersist()

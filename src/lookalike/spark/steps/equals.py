@@ -119,6 +119,16 @@ def told_equals(entries: NDArray[Any], copies: NDArray[Any], here: NDArray[Any])
 
 def _merged(entries: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return an entry for each fingerprint, and the copies: whoever was first and no longer is."""
+    order = np.argsort(entries["high"])
+    high = entries["high"][order]
+    same = np.append(high[1:] == high[:-1], False)[: len(high)]
+    same[1:] |= same[:-1].copy()  # few: only these are looked at
+    alone, entries = entries[order[~same]], entries[order[same]]
+    merged, copies = _merged_few(entries)
+    return np.concatenate([alone, merged]) if len(merged) else alone, copies
+
+
+def _merged_few(entries: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     entries = entries[np.lexsort((entries["first"], entries["low"], entries["high"]))]
     same = (np.diff(entries["high"]) == 0) & (np.diff(entries["low"]) == 0)
     if not same.any():

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lookalike.dedup.pairs.nearby import most_pairs
 from lookalike.dedup.pairs.propose import LARGEST_GROUP, band_warnings, crowd_warnings
@@ -40,6 +41,8 @@ class SignedTable:
     copies: Any
     """Positions of texts that have come before."""
     collapsed: Collapsed
+    chunk_keys: NDArray[np.int64]
+    """Spark's numbers of the first documents of the table's rows, ascending."""
     rule: str
     documents: int
 

@@ -24,6 +24,7 @@ from lookalike.dedup.progress import JobProgress
 from lookalike.dedup.read import DocumentTable
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import Signed
+from lookalike.dedup.survivors.keep_function import GroupChoices
 from lookalike.dedup.work_folder import WorkFolder
 from lookalike.spark.packed import Batches, table_of
 from lookalike.spark.steps.equals import EQUALS
@@ -32,7 +33,9 @@ from lookalike.spark.steps.signing import documents_of
 __all__ = ["GATHERED", "RESOLVED", "ResolvedFacts", "arrange", "resolve"]
 
 GATHERED = "place int, kind int, position long, value long, data binary, text string, name string"
-"""Pairs, as `position` and `value`; of a document the signature and what decides who stays; of
+"""And `row`, a structure of all columns, where a function of the user's chooses who stays.
+
+Pairs, as `position` and `value`; of a document the signature and what decides who stays; of
 equal texts what there is to know of them; texts, and names of documents where these are wanted; and
 copies with their firsts, where all are in one place.
 """
@@ -137,6 +140,19 @@ def arrange(
     return Arranged(positions, first, rank, own)
 
 
+def _with_copies(
+    position: NDArray[np.int64], firsts: NDArray[np.int64], copies: NDArray[np.int64]
+) -> Arranged:
+    """Return documents in order, with all copies of texts, in the order of their positions."""
+    positions = distinct(np.concatenate([position, firsts, copies]))
+    own, of_firsts, of_copies = (
+        np.searchsorted(positions, some) for some in (position, firsts, copies)
+    )
+    first = np.arange(len(positions))
+    first[of_copies] = of_firsts
+    return Arranged(positions, first, np.arange(len(positions)), own)
+
+
 class _HeldTexts:
     """Texts in memory, as a job has them; of those that are not compared there is none."""
 
@@ -192,14 +208,17 @@ class _Place:
         second, best, best_value = np.full(len(position), -1), position.copy(), value.copy()
         at = np.searchsorted(position, equal["first"])
         second[at], best[at], best_value[at] = equal["second"], equal["best"], equal["best_value"]
-        arranged = arrange(position, value, second, best, best_value)
+        if callable(settings.keep):  # it is given every copy
+            arranged = _with_copies(position, *self.copied)
+        else:
+            arranged = arrange(position, value, second, best, best_value)
         self.positions, self.first, self.rank = arranged.positions, arranged.first, arranged.rank
         count = len(self.positions)
-        self.sizes = np.ones(count, np.int64)
+        self.sizes = np.bincount(self.first, minlength=count)
         self.sizes[arranged.own[at]] = equal["count"]
         rows = np.frombuffer(_joined(parts[SIGNATURE]["data"]), np.uint8)
         nobody = np.zeros(count, bool)
-        rows = rows.reshape(len(position), -1)
+        rows = rows.reshape(len(position), settings.signer().bits // 8)
         self.signed = Signed(rows, arranged.own, 0, nobody, "")
         compared = parts[TEXT].filter(pa.compute.is_in(parts[TEXT]["position"], pa.array(position)))
         texts = compared["text"].cast(pa.large_string()).combine_chunks()
@@ -208,15 +227,29 @@ class _Place:
         progress, nowhere = JobProgress(), cast(WorkFolder, None)
         self.job = JobContext(settings, False, None, 1, "cpu", progress, nowhere)
         self.pairs = [parts[PAIRS][side].to_numpy() for side in ("position", "value")]
+        self.choices: GroupChoices | None = None
+        if callable(settings.keep):
+            held = parts[TEXT].sort_by("position")
+            known = held["position"].to_numpy()
+
+            def read(documents: NDArray[np.int64]) -> list[dict[str, Any]]:
+                at = np.searchsorted(known, self.positions[documents])
+                rows: list[dict[str, Any]] = held["row"].take(pa.array(at)).to_pylist()
+                return rows
+
+            self.choices = GroupChoices(settings.keep, settings, self.first, 0, read)
 
     def resolved(self) -> Iterator[Any]:
         """Yield what becomes of the documents, the verified pairs, and what there is to tell."""
         verdict = self._verdict()
         decision = decide(
-            self.job, self.documents, self.signed, self.first, self.rank, None, verdict
+            self.job, self.documents, self.signed, self.first, self.rank, self.choices, verdict
         )
         pairs = decision.verdict.accepted
         members = distinct(np.concatenate([pairs.left, pairs.right]))
+        if self.choices is not None:  # it was asked about equal texts, too
+            several = np.flatnonzero(self.sizes > 1)
+            members = distinct(np.concatenate([members, several]))
         named = decision.duplicate_of[members]
         survivor = np.where(named < 0, members, named)
         centre = self.first[survivor]

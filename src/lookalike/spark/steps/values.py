@@ -13,12 +13,35 @@ from lookalike.spark.position_set import PositionSet
 from lookalike.spark.steps.propose import SignedTable
 from lookalike.spark.steps.signing import chunks
 
-__all__ = ["signature_rows", "value_rows"]
+__all__ = ["FEW", "signature_rows", "value_rows"]
+
+FEW = 1_000_000
+"""Documents; what says which they are is 24 bytes each, in the memory of every worker."""
 
 
 def signature_rows(signed: SignedTable, needed: Any) -> Any:
-    """Return `position, value, data`: what decides who stays, and the signature."""
-    return _rows(signed, needed, "values", "signatures")
+    """Return `position, value, data`: what decides who stays, and the signature.
+
+    If few are needed, Spark takes them out of the table, and no other leaves Java; unless what
+    decides is in the table, too.
+    """
+    from pyspark.sql import functions as sql
+
+    if len(needed.value) > FEW or signed.rule not in ("first", "last"):
+        return _rows(signed, needed, "values", "signatures")
+    positions = needed.value.positions()
+    keys = signed.numbering.value.keys_of(positions)
+    chunk = signed.chunk_keys[np.searchsorted(signed.chunk_keys, keys, side="right") - 1]
+    wanted = signed.table.sparkSession.createDataFrame(
+        pa.table({"key": chunk, "begin": keys - chunk, "position": positions})
+    )
+    rows = signed.table.select("key", "count", "signatures").join(sql.broadcast(wanted), "key")
+    width = "(length(signatures) div count)"
+    return rows.selectExpr(
+        "position",
+        f"{'0L' if signed.rule == 'first' else '-position'} as value",
+        f"substring(signatures, cast(begin * {width} + 1 as int), cast({width} as int)) as data",
+    )
 
 
 def value_rows(signed: SignedTable, needed: Any) -> Any | None:
