@@ -125,7 +125,7 @@ def test_ids_with_every_character_go_through_addresses(pages: Running) -> None:
 
 def test_queries_by_text_id_and_signature_agree(pages: Running) -> None:
     by_text = pages.good("POST", f"{BASE}/query", {"text": TEXTS["fox"], "k": 3})
-    assert [one["id"] for one in by_text["matches"]][0] == "fox"
+    assert by_text["matches"][0]["id"] == "fox"
     assert by_text["matches"][0]["similarity"] == 1.0 and by_text["exact"]
     signature = pages.good("GET", f"{BASE}/documents/fox")["signature"]
     by_hex = pages.good("POST", f"{BASE}/query", {"signature": signature, "k": 3})
@@ -257,7 +257,7 @@ def test_snapshots_are_downloaded_and_can_be_opened(pages: Running, tmp_path: Pa
     assert status == 200 and len(raw) == made["bytes"]
     assert headers["content-disposition"].startswith("attachment")
     (tmp_path / "copy.db").write_bytes(raw)
-    with la.open_collection(tmp_path / "copy.db", create=False) as docs:
+    with la.open_collection(tmp_path / "copy.db", "pages", create=False) as docs:
         assert [one.id for one in docs] == ["fox", "law", "owl"]
     assert sqlite3.connect(tmp_path / "copy.db").execute("PRAGMA integrity_check").fetchone()
     pages.good("DELETE", f"{BASE}/snapshots/{made['name']}")
