@@ -27,8 +27,9 @@ OTHERS = {
     *("Answer", "Collection", "Document", "ItemError", "Match", "Pair", "Report", "Work"),
     *("Written", "drop_collection", "list_collections", "open_collection", "restore_collection"),
     *("DedupResult", "DedupSettings", "dedup"),
+    *("RemoteCollection", "connect"),
 }
-"""What tests/collection and tests/dedup have bad input for."""
+"""What tests/collection, tests/dedup and tests/service have bad input for."""
 
 ANSWERS = {
     *("Comparison", "Evaluation", "Explanation", "FlipTuning", "Kernel", "KeyMatch", "KeyMatches"),
