@@ -111,8 +111,8 @@ def test_keys_reach_their_collections_only(served: Served) -> None:
         body = {"text": "some text"}
         scoped.refused(403, "collection_scope", "POST", "/v1/collections/secret/query", body)
         assert b'collection="secret"' not in scoped.raw("GET", "/metrics")[2]
-    body = {"name": "other", "bits": 64}
-    served.with_key("pages").refused(403, "collection_scope", "POST", "/v1/collections", body)
+    made = {"name": "other", "bits": 64}
+    served.with_key("pages").refused(403, "collection_scope", "POST", "/v1/collections", made)
     job = served.with_key("writer").good("POST", "/v1/collections/secret/pairs", {"radius": 1})
     for path in ("", "/results"):
         served.with_key("peek").refused(
@@ -198,9 +198,9 @@ def test_own_names_are_taken(served: Served) -> None:
     away = Hosts("0.0.0.0", ["docs.example"])
     for name in (b"docs.example", b"192.0.2.7:8600", b"[2001:db8::1]", b"localhost"):
         away.check(name)
-    for name in (b"evil.example", b"", None, b"x" * 300, b"\xff"):
+    for other in (b"evil.example", b"", None, b"x" * 300, b"\xff"):
         with pytest.raises(Problem):
-            away.check(name)
+            away.check(other)
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://localhost.evil", "x"])

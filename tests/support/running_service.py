@@ -133,7 +133,12 @@ def process(*arguments: str, environment: dict[str, str] | None = None) -> Itera
     command = [sys.executable, "-m", "lookalike.cli", "serve", *arguments, "--port", "0"]
     variables = {**os.environ, **(environment or {})}
     started: Any = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=variables
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=variables,
+        start_new_session=True,
     )
     try:
         said = []
