@@ -43,6 +43,8 @@ from benchmarks.planning.real import real_table, run_real
 from benchmarks.quality import quality_table
 from benchmarks.report import case_table, gate_table, machine_lines, summary_table, write_json
 from benchmarks.scan.cases import QUICK_FRACTION, Plan, plans
+from benchmarks.serve.cases import CASES as SERVE
+from benchmarks.serve.cases import run_serve
 from benchmarks.signing.cases import CASES as SIGNING
 from benchmarks.signing.cases import COUNT, run_signing
 from benchmarks.signing.documents import FILE, read_documents
@@ -92,6 +94,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         scans or signings or sliced or matched or planned or sampled or collections
         or grouped or banded or masked or deduped or paged or pictured or embedded or with_import
         or with_memory
+    served = [name for name in SERVE if options.only in name]
+    with_import, with_memory = options.only in IMPORT, options.only in MEMORY
+    if not (
+        scans or signings or sliced or matched or planned or sampled or collections
+        or grouped or banded or masked or deduped or paged or served
+        or with_import or with_memory
     ):  # fmt: skip
         print(f"no case has {options.only!r} in its name", file=sys.stderr)
         return 2
@@ -157,6 +165,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if embedded:
             results, verdicts = vectors(embedded, options.data, options.cache, quick=options.quick)
             write_json(options.output / "vectors.json", machine, results, verdicts)
+        if served:
+            results, verdicts = serve(served, quick=options.quick)
+            write_json(options.output / "serve.json", machine, results, verdicts)
             gates += verdicts
     except WrongAnswerError as error:
         print(f"\n*** WRONG ANSWER *** {error}", file=sys.stderr)
@@ -237,6 +248,15 @@ def keep(selected: Sequence[str], *, quick: bool) -> tuple[list[Result], list[Ve
     """Run the benchmark of collections in databases."""
     results: list[Result] = []
     for result in run_collections(selected, part=QUICK_FRACTION if quick else 1):
+        print(f"\n{case_table(result)}", flush=True)
+        results.append(result)
+    return results, finish(results, quick=quick, summary=False)
+
+
+def serve(selected: Sequence[str], *, quick: bool) -> tuple[list[Result], list[Verdict]]:
+    """Run the benchmark of the service under load."""
+    results: list[Result] = []
+    for result in run_serve(selected, part=QUICK_FRACTION if quick else 1):
         print(f"\n{case_table(result)}", flush=True)
         results.append(result)
     return results, finish(results, quick=quick, summary=False)

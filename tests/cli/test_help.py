@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from lookalike.corpora import Corpus, open_corpus
 from lookalike.corpora.page_files import PageFolderCorpus
 from lookalike.dedup import ALIASES, DedupSettings
 from lookalike.dedup.context import longest_document
+from lookalike.service.settings import ServeSettings
 from support import cli_corpus as corpus
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -40,6 +42,7 @@ IN_WORDS = {
     "flips if QUERIES have weights, else blocks",
     "the root of half the number of documents, at most 50",
     "signature, if there is one", "what the signatures estimate, jaccard or cosine",
+    "beside the database",
 }  # fmt: skip
 """Defaults that are no values; what they mean has tests of its own."""
 
@@ -75,6 +78,14 @@ def default_of(function: Callable[..., Any], name: str) -> str:
     return str(inspect.signature(function).parameters[name].default)
 
 
+def serve_default(name: str) -> str:
+    value = getattr(ServeSettings.read({}, {}), name)
+    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20)):
+        if isinstance(value, int) and value >= size and value % size == 0:
+            return f"{value // size}{unit}"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
 USED: dict[tuple[str, str], Callable[[], str]] = {
     ("dedup", "--ngram"): ngrams,
     ("dedup", "--bits"): lambda: by_method("bits"),
@@ -108,6 +119,10 @@ USED: dict[tuple[str, str], Callable[[], str]] = {
         else ""
     ),
     ("evaluate", "--expand"): lambda: ",".join(map(str, EXPAND)),
+    **{
+        ("serve", f"--{one.name.replace('_', '-')}"): partial(serve_default, one.name)
+        for one in fields(ServeSettings)
+    },
 }
 """What a command uses where an option is None, that is, where the parser does not know it."""
 

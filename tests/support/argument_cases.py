@@ -30,6 +30,10 @@ OTHERS = {
     *("DocumentCluster", "DocumentClusters", "cluster_documents"),
 }
 """What tests/collection, tests/dedup and tests/topics have bad input for."""
+    *("DedupResult", "DedupSettings", "dedup"),
+    *("RemoteCollection", "connect"),
+}
+"""What tests/collection, tests/dedup and tests/service have bad input for."""
 
 ANSWERS = {
     *("Comparison", "Evaluation", "Explanation", "FlipTuning", "Kernel", "KeyMatch", "KeyMatches"),

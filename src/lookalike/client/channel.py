@@ -13,6 +13,7 @@ import socket
 import ssl
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Any
@@ -57,6 +58,7 @@ class Channel:
         self._lock = threading.Lock()
         self._idle: list[tuple[float, http.client.HTTPConnection]] = []
         self._closed = False
+        weakref.finalize(self, _close_all, self._idle)  # who forgets to close it leaves nothing
 
     def read(self, method: str, path: str, body: Any = None) -> Any:
         """Ask for something; tried again where the way, and not the answer, was bad."""
@@ -109,9 +111,7 @@ class Channel:
         """Close all connections."""
         with self._lock:
             self._closed = True
-            idle, self._idle = self._idle, []
-        for _, connection in idle:
-            connection.close()
+            _close_all(self._idle)
 
     def _send(self, method: str, path: str, body: Any) -> tuple[int, Any, bytes]:
         headers = self._headers
@@ -202,6 +202,11 @@ def _as_raised(error: dict[str, Any]) -> LookalikeError:
     if isinstance(kind, type) and issubclass(kind, LookalikeError) and kind is not BatchError:
         return kind(message)
     return CollectionError(message)
+
+
+def _close_all(idle: list[tuple[float, http.client.HTTPConnection]]) -> None:
+    while idle:
+        idle.pop()[1].close()
 
 
 def _is_open(connection: http.client.HTTPConnection) -> bool:

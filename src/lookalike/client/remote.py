@@ -21,6 +21,7 @@ from lookalike.collection.answers import Answer, Pair
 from lookalike.collection.documents import Document, as_id, is_id
 from lookalike.collection.query import Query, Way, how_many, listed
 from lookalike.collection.search.filters import Where
+from lookalike.collection.signing import wanted_mask
 from lookalike.collection.writing import Written
 from lookalike.errors import ArgumentError, CollectionError, LookalikeError
 from lookalike.signatures import Signer, as_queries, signer_from_dict
@@ -232,6 +233,7 @@ class RemoteCollection:
         mask: Mask = "auto", way: Way | None = None, threads: int | None = None,
     ) -> list[Answer]:  # fmt: skip
         """Return what `search` returns for each of many queries, at one version."""
+        wanted_mask(queries, mask, whole=radius is not None)
         asked = self._asked(queries)
         checked = self._query(len(asked), radius, where, exclude, explain, text, way, threads, k=k)
         body = asked_value(checked, where, way)

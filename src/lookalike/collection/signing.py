@@ -22,6 +22,25 @@ Masks: TypeAlias = tuple[NDArray[np.uint8] | None, ...]
 """Which bits of each query count; None: all."""
 
 
+def wanted_mask(
+    queries: Sequence[str] | ArrayLike, mask: Mask, whole: bool
+) -> tuple[Mask, list[str] | None]:
+    """Return whether queries are to be masked, and the texts that they are, if they are texts."""
+    wanted: Mask = False if whole and mask == "auto" else as_mask(mask)
+    texts: list[str] | None = None
+    if isinstance(queries, Sequence) and not isinstance(queries, str):
+        texts = [one for one in queries if isinstance(one, str)]
+        texts = texts if len(texts) == len(queries) else None
+    if wanted is True and texts is None:
+        raise ArgumentError(
+            Said("mask"),
+            Said("=True", " yes"),
+            " is for texts, whose words say which bits count, and signatures were given; leave "
+            "it out",
+        )
+    return wanted, texts
+
+
 class Signing:
     """The signer that a collection was made with, read when it is first needed."""
 
@@ -119,6 +138,7 @@ class Signing:
                 " is for texts, whose words say which bits count, and signatures were given; leave "
                 "it out",
             )
+        wanted, texts = wanted_mask(queries, mask, whole)
         found = sign_masked(self.of_texts(), texts, wanted) if wanted and texts else None
         if found is None:
             rows = self.queries(queries)

@@ -15,11 +15,12 @@ from starlette.exceptions import HTTPException
 
 from lookalike import __version__
 from lookalike.service.assets import add_page
+from lookalike.service.endpoint import refusal
 from lookalike.service.formats import JSON, MESSAGEPACK, encode
 from lookalike.service.guard.gate import Gate
 from lookalike.service.guard.hosts import Hosts
 from lookalike.service.guard.keys import KeyFile
-from lookalike.service.problems import Problem
+from lookalike.service.problems import Problem, problem_of
 from lookalike.service.routes.collections import collections
 from lookalike.service.routes.compare import compare
 from lookalike.service.routes.documents import documents
@@ -84,6 +85,7 @@ def make_app(service: Service, at_end: Callable[[], None] | None = None) -> Gate
     add_page(app)
     app.add_exception_handler(RequestValidationError, _bad_parameter)
     app.add_exception_handler(HTTPException, _no_route)
+    app.add_exception_handler(Problem, _refused)
     settings = service.settings
     keys = None if settings.key_file is None else KeyFile(settings.key_file)
     hosts = Hosts(settings.host, settings.allow_host)
@@ -161,20 +163,29 @@ async def _bad_parameter(request: Request, error: Exception) -> Response:
     found = error.errors() if isinstance(error, RequestValidationError) else []
     first = found[0] if found else {"loc": ("?",), "msg": "?"}
     place = ".".join(map(str, first["loc"]))
-    raise Problem(
-        422, "bad_parameter", f"{place} is {brief(first.get('input'))}: {first['msg']}; "
-        "GET /v1/openapi.json says what is expected",
+    return await _refused(
+        request,
+        Problem(
+            422, "bad_parameter", f"{place} is {brief(first.get('input'))}: {first['msg']}; "
+            "GET /v1/openapi.json says what is expected",
+        ),
     )  # fmt: skip
 
 
 async def _no_route(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 404
-    method, path = request.method, request.url.path
+    path = brief(request.url.path)
+    problem = Problem(
+        404, "no_route", f"there is nothing at {path}; GET /v1/openapi.json lists the routes"
+    )
     if status == 405:
-        headers = error.headers if isinstance(error, HTTPException) else None
-        problem = Problem(405, "method", f"{brief(path)} has no {brief(method)}")
-        return Response(encode(problem.value(), JSON), 405, headers, JSON)
-    raise Problem(
-        status if 400 <= status < 500 else 404, "no_route",
-        f"there is nothing at {brief(path)}; GET /v1/openapi.json lists the routes",
-    )  # fmt: skip
+        problem = Problem(405, "method", f"{path} has no {brief(request.method)}")
+    answer = await _refused(request, problem)
+    allowed = (error.headers or {}).get("Allow") if isinstance(error, HTTPException) else None
+    if allowed is not None:
+        answer.headers["allow"] = allowed
+    return answer
+
+
+async def _refused(request: Request, problem: Exception) -> Response:
+    return refusal(problem_of(problem), request.app.state.service)

@@ -21,7 +21,7 @@ from lookalike.service.problems import Problem, problem_of
 from lookalike.service.service import Service
 from lookalike.shown import brief
 
-__all__ = ["Ask", "ClientGone", "Routes", "read_body"]
+__all__ = ["Ask", "ClientGone", "Routes", "read_body", "refusal"]
 
 _LARGE = 64 << 10
 """Bytes from which on a body is read, or an answer written, in a thread."""
@@ -168,7 +168,7 @@ async def _run(kind: _Kind, handler: Handler, request: Request, given: dict[str,
         problem = problem_of(error)
         if problem.status == 500:
             service.log.failed("request failed", error, id=visit.id, route=kind.path)
-        return _refusal(problem, service)
+        return refusal(problem, service)
     finally:
         service.release(held)
 
@@ -274,7 +274,8 @@ def _large(value: Any) -> bool:
     return isinstance(value, list) and len(value) > 20
 
 
-def _refusal(problem: Problem, service: Service) -> Response:
+def refusal(problem: Problem, service: Service) -> Response:
+    """Return the answer that a problem is."""
     service.metrics.refused.labels(problem.code).inc()
     headers = dict(problem.headers)
     if problem.code in ("body_too_large", "slow_request", "content_length"):

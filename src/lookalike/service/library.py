@@ -38,7 +38,6 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 """What names of collections look like."""
 
 _NAME = re.compile(NAME.strip("^$"))
-_INNER = "documents"
 T = TypeVar("T")
 
 
@@ -256,7 +255,7 @@ class FolderLibrary(Library):
         if path.is_symlink():
             raise missing(name)
         inner = list_collections(path) if path.exists() else []
-        return str(path), inner[0] if len(inner) == 1 else _INNER
+        return str(path), inner[0] if len(inner) == 1 else name
 
     def _files(self) -> dict[str, list[str]]:
         found = {}

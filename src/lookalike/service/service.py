@@ -78,6 +78,12 @@ class Service:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(writer, self.library.use, name, work)
 
+    def forget(self, name: str) -> None:
+        """Let the thread of a collection go that is no more."""
+        writer = self._writers.pop(name, None)
+        if writer is not None:
+            writer.shutdown(wait=False)
+
     async def use(self, name: str, work: Callable[[Collection], T]) -> T:
         """Do something that reads a collection."""
         return await self.read(self.library.use, name, work)

@@ -58,6 +58,7 @@ async def describe_collection(ask: Ask, name: str) -> Any:
 async def delete_collection(ask: Ask, name: str) -> Any:
     """Delete a collection with all it holds; it cannot be taken back."""
     await ask.service.slowly(ask.service.library.drop, name)
+    ask.service.forget(name)
     ask.service.log.say("warning", "collection deleted", collection=name, key=ask.key.name)
     return {"deleted": name}
 

@@ -33,18 +33,18 @@ async def compare_documents(ask: Ask, name: str) -> Any:
     longest = ask.service.settings.max_text
 
     def compared(docs: Collection) -> dict[str, Any]:
-        left, right = (_text(docs, side, longest) for side in (body.left, body.right))
+        left, right = (_text(docs, name, side, longest) for side in (body.left, body.right))
         return compare_texts(left, right, threads=1).to_dict()
 
     return await ask.service.slowly(ask.service.library.use, name, compared)
 
 
-def _text(docs: Collection, side: SideBody, longest: int) -> str:
+def _text(docs: Collection, name: str, side: SideBody, longest: int) -> str:
     text = side.text
     if side.id is not None:
         document = docs.get(side.id)
         if document is None:
-            raise no_document(side.id, docs.name)
+            raise no_document(side.id, name)
         text = document.text
         if text is None:
             raise Problem(

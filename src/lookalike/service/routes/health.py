@@ -32,17 +32,20 @@ async def ready(ask: Ask) -> Any:
 
 @health.add("GET", "/metrics", media="text/plain")
 async def metrics(ask: Ask) -> Any:
-    """Return what was counted, as Prometheus reads it."""
+    """Return what was counted, as Prometheus reads it; for keys that are for all collections."""
     service = ask.service
-    known = await service.read(_known, service, ask)
+    if "*" not in ask.key.collections:
+        raise Problem(
+            403, "collection_scope", f"the key {ask.key.name!r} is not for all collections, of "
+            "which metrics tell; use another one",
+        )  # fmt: skip
+    known = await service.read(_known, service)
     return Response(service.metrics.told(known), media_type=CONTENT_TYPE)
 
 
-def _known(service: Service, ask: Ask) -> list[tuple[str, dict[str, float]]]:
+def _known(service: Service) -> list[tuple[str, dict[str, float]]]:
     found = []
     for name, docs in service.library.opened().items():
-        if not ask.key.reaches(name):
-            continue
         stats = docs.stats()
         behind = stats["version"] - stats["native_version"] if stats["native_bytes"] else 0
         found.append(

@@ -201,7 +201,7 @@ def _like(service: Service, name: str, body: QueryBody, format: str) -> bytes:
     def found(docs: Collection) -> dict[str, Any]:
         document = docs.get(body.id or "")
         if document is None:
-            raise no_document(body.id or "", docs.name)
+            raise no_document(body.id or "", name)
         sort = _Sort.of("signature", body)
         sort = replace(sort, exclude=(*sort.exclude, document.id))
         _, (answer,) = _ask(service, name, sort, document.signature[None], docs)
@@ -237,7 +237,7 @@ def _like_all(service: Service, name: str, body: BatchQueryBody, sort: _Sort) ->
         known = docs.get_many(ids)
         for id, document in zip(ids, known, strict=True):
             if document is None:
-                raise no_document(id, docs.name)
+                raise no_document(id, name)
         rows = np.stack([one.signature for one in known if one is not None])
         most = sort.limit or min(10_000, service.settings.max_k)
         more = replace(sort, limit=most + 1) if sort.k is None else replace(sort, k=sort.k + 1)

@@ -35,6 +35,7 @@ class Job:
         self._lock = threading.Lock()
         self._told = 0.0
         self._parent = os.getppid()
+        self._look()
         threading.Thread(target=self._watch, daemon=True).start()
 
     def tell(self, step: str, share: float) -> None:
@@ -60,16 +61,18 @@ class Job:
         """End this process when that is wanted, or when the service is gone, whatever it does."""
         while True:
             time.sleep(_LOOK)
-            gone = os.getppid() != self._parent
-            if gone or (self.folder / "cancel").exists():
-                self._lock.acquire()  # for good: nobody else writes a state now
-                self._state.update(
-                    state="cancelled", ended=datetime.now(UTC).isoformat(timespec="milliseconds")
-                )
-                try:
-                    write_state(self.folder, self._state)
-                finally:
-                    os._exit(1)
+            self._look()
+
+    def _look(self) -> None:
+        gone = os.getppid() != self._parent
+        if gone or (self.folder / "cancel").exists():
+            self._lock.acquire()  # for good: nobody else writes a state now
+            ended = datetime.now(UTC).isoformat(timespec="milliseconds")
+            self._state.update(state="cancelled", ended=ended)
+            try:
+                write_state(self.folder, self._state)
+            finally:
+                os._exit(1)
 
 
 def pairs(job: Job, docs: Collection) -> Summary:

@@ -1,0 +1,133 @@
+"""What arrives together is answered together, and nobody waits for what blocks another."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import lookalike as la
+from lookalike.service.guard.watch import Limit, Watch
+from lookalike.service.problems import Problem
+from lookalike.service.work.lanes import Lanes
+from support.running_service import running
+
+
+def test_questions_that_wait_become_one_batch() -> None:
+    batches: list[list[int]] = []
+    begun, go_on = threading.Event(), threading.Event()
+
+    def answer(questions: Sequence[int]) -> list[int]:
+        batches.append(list(questions))
+        if len(batches) == 1:
+            begun.set()
+            go_on.wait(10)
+        return [10 * one for one in questions]
+
+    async def ask() -> list[int]:
+        with ThreadPoolExecutor(2) as threads:
+            lanes: Lanes[int, int] = Lanes(threads, lambda size: None)
+            first = asyncio.ensure_future(lanes.ask("a", answer, 1))
+            await asyncio.to_thread(begun.wait, 10)  # it has not waited for company
+            others = [asyncio.ensure_future(lanes.ask("a", answer, n)) for n in range(2, 9)]
+            elsewhere = await lanes.ask("b", lambda questions: [0 for _ in questions], 5)
+            others[0].cancel()  # whoever has gone is not asked for
+            await asyncio.sleep(0)
+            go_on.set()
+            found = [await first, *[await one for one in others[1:]], elsewhere]
+            assert not lanes._lanes, "nothing stays"
+            return found
+
+    assert asyncio.run(ask()) == [10, 30, 40, 50, 60, 70, 80, 0]
+    assert batches == [[1], [3, 4, 5, 6, 7, 8]]
+
+
+def test_one_bad_question_does_not_spoil_the_others() -> None:
+    def answer(questions: Sequence[int]) -> list[int]:
+        if 3 in questions:
+            raise la.ArgumentError("three is bad")
+        return list(questions)
+
+    async def ask() -> list[object]:
+        with ThreadPoolExecutor(2) as threads:
+            lanes: Lanes[int, int] = Lanes(threads, lambda size: None)
+            asked = [lanes.ask("a", answer, number) for number in range(6)]
+            return await asyncio.gather(*asked, return_exceptions=True)
+
+    found = asyncio.run(ask())
+    assert [one for one in found if isinstance(one, int)] == [0, 1, 2, 4, 5]
+    assert isinstance(found[3], la.ArgumentError)
+
+
+def test_limits_end_what_takes_too_long_and_nothing_else() -> None:
+    async def wait(seconds: float, limit: float) -> str:
+        watch = Watch()
+        try:
+            with Limit(watch, limit, lambda: Problem(408, "late", "too late")):
+                await asyncio.sleep(seconds)
+        except Problem as problem:
+            assert not watch.limits
+            await asyncio.sleep(0)  # and the task goes on
+            return problem.code
+        return "done"
+
+    async def both() -> list[str]:
+        return await asyncio.gather(wait(5, 0.1), wait(0.01, 5))
+
+    begin = time.monotonic()
+    assert asyncio.run(both()) == ["late", "done"]
+    assert time.monotonic() - begin < 4
+
+
+def test_a_locked_database_blocks_nobody_else(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    for name in ("one", "two"):
+        la.open_collection(tmp_path / "data" / f"{name}.db", name, signer=la.SimHash(64)).close()
+    with running(tmp_path / "data", tmp_path, time_limit=1.0) as service:
+        for name in ("one", "two"):
+            body = {"documents": [{"id": "a", "text": "some text"}]}
+            service.good("PUT", f"/v1/collections/{name}/documents", body)
+        lock = sqlite3.connect(tmp_path / "data" / "one.db", isolation_level=None)
+        lock.execute("BEGIN EXCLUSIVE")
+        try:
+            waiting = threading.Thread(
+                target=service.refused,
+                args=(408, "time_limit", "POST", "/v1/collections/one/query", {"text": "x"}),
+            )
+            waiting.start()
+            begin, asked = time.monotonic(), 0
+            while waiting.is_alive():
+                assert service.good("GET", "/healthz")
+                assert service.good("POST", "/v1/collections/two/query", {"text": "x"})["matches"]
+                asked += 1
+            assert asked >= 3 and time.monotonic() - begin < 20
+            waiting.join()
+        finally:
+            lock.execute("ROLLBACK")
+            lock.close()
+        assert service.good("POST", "/v1/collections/one/query", {"text": "x"})["matches"]
+
+
+@pytest.mark.parametrize("bits", [32, 96])
+def test_a_collection_that_is_made_anew_elsewhere_is_found(tmp_path: Path, bits: int) -> None:
+    path = tmp_path / "docs.db"
+    la.open_collection(path, signer=la.SimHash(64)).close()
+    with running(path, tmp_path) as service:
+        ask = "/v1/collections/documents"
+        service.good("POST", f"{ask}/query", {"text": "x"})
+        la.drop_collection(path, "documents")
+        service.refused(404, "not_found", "POST", f"{ask}/query", {"text": "x"})
+        la.open_collection(path, signer=la.SimHash(64)).close()
+        service.good("POST", f"{ask}/query", {"text": "x"})
+        la.drop_collection(path, "documents")
+        with la.open_collection(path, signer=la.SimHash(bits)) as docs:
+            docs.add(["a"], ["x"])
+        assert len(service.good("POST", f"{ask}/query", {"text": "x"})["matches"]) == 1
+        body = {"documents": [{"id": "b", "text": "y"}]}
+        assert service.good("PUT", f"{ask}/documents", body)["added"] == 1

@@ -1,0 +1,375 @@
+"""A collection of a service beside one that is here: the same answers, the same errors."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+import lookalike as la
+from support.running_service import Running, running
+
+BITS = 32
+words = st.sampled_from("alpha beta gamma delta fox owl law river bank dog".split())
+texts = st.lists(words, min_size=0, max_size=8).map(" ".join)
+ids = st.one_of(
+    st.integers(0, 12).map(lambda number: f"d'{number}"),
+    st.sampled_from(["a/b", "ü%2f", "..", "", "x" * 1001]),
+)
+metadata = st.one_of(
+    st.none(),
+    st.fixed_dictionaries({"n": st.one_of(st.integers(0, 3), st.just(2**80), st.just(0.1))}),
+    st.just({"nested": {"list": [1, None, "ß\ud7ff"]}}),
+)
+wheres = st.one_of(
+    st.none(), st.integers(0, 3).map(lambda n: {"n": {"<=": n}}), st.just({"n": {"in": (1, 2)}}),
+    st.just({"n": {"no such": 1}}),
+)  # fmt: skip
+
+
+class Both:
+    """The same call here and there must return the same, or raise the same."""
+
+    def __init__(self, here: la.Collection, there: la.RemoteCollection) -> None:
+        self.here, self.there = here, there
+
+    def call(self, name: str, *arguments: Any, **options: Any) -> Any:
+        here = outcome(lambda: getattr(self.here, name)(*arguments, **options))
+        there = outcome(lambda: getattr(self.there, name)(*arguments, **options))
+        assert there == here, (name, arguments, options)
+        return here
+
+
+def outcome(call: Callable[[], Any]) -> Any:
+    try:
+        return comparable(call())
+    except la.LookalikeError as error:
+        return type(error).__name__, str(error), [str(one) for one in getattr(error, "errors", [])]
+
+
+def comparable(value: Any) -> Any:
+    """Return what two collections must agree on: everything but the times of documents."""
+    if isinstance(value, la.Document):
+        signature = value.signature.tobytes()
+        return value.id, signature, value.metadata, value.text, value.added <= value.updated
+    if isinstance(value, la.Answer):
+        matches = [vars(one) | {"metadata": one.metadata} for one in value]
+        for one in matches:
+            one.pop("_row", None)
+            for name in ("text", "unmasked", "differing_bits", "slice_distances", "slices"):
+                one.setdefault(name, None)
+        return matches, value.exact, value.version, value.masked, value.work
+    if isinstance(value, la.Written):
+        errors = [str(one) for one in value.errors]
+        return value.added, value.updated, value.deleted, errors, value.version
+    return [comparable(one) for one in value] if isinstance(value, list) else value
+
+
+class ServiceBesideCollection(RuleBasedStateMachine):
+    service: Running
+    count = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        type(self).count += 1
+        self.folder = tempfile.TemporaryDirectory()
+        name, signer = f"c{self.count}", la.SimHash(bits=BITS)
+        here = la.open_collection(Path(self.folder.name) / "here.db", name, signer=signer,
+                                  durable=False)  # fmt: skip
+        there = la.connect(self.service.url, name, signer=signer)
+        self.both = Both(here, there)
+
+    def teardown(self) -> None:
+        self.both.here.close()
+        self.both.there.close()
+        self.service.good("DELETE", f"/v1/collections/c{self.count}")
+        self.folder.cleanup()
+
+    @rule(
+        name=st.sampled_from(["add", "upsert"]), on_error=st.sampled_from(["raise", "skip"]),
+        items=st.lists(st.tuples(ids, texts, metadata), max_size=5), signed=st.booleans(),
+        seed=st.integers(0, 99),
+    )  # fmt: skip
+    def write(self, name: str, on_error: str, items: Any, signed: bool, seed: int) -> None:
+        rows = np.random.default_rng(seed).integers(0, 256, (len(items), BITS // 8), np.uint8)
+        self.both.call(
+            name, [one[0] for one in items], None if signed and seed % 2 else [o[1] for o in items],
+            signatures=rows if signed else None, metadata=[one[2] for one in items],
+            on_error=on_error,
+        )  # fmt: skip
+
+    @rule(names=st.lists(ids, max_size=4))
+    def delete(self, names: list[str]) -> None:
+        self.both.call("delete", names)
+
+    @rule(names=st.lists(ids, max_size=4), where=wheres)
+    def read(self, names: list[str], where: Any) -> None:
+        self.both.call("get_many", names)
+        self.both.call("count", where)
+        self.both.call("scroll", names[0] if names else "", 3, where=where)
+
+    @rule(
+        query=st.one_of(texts, st.integers(0, 99)), k=st.integers(0, 6),
+        radius=st.one_of(st.none(), st.integers(0, 40)), where=wheres,
+        exclude=st.lists(ids, max_size=2), explain=st.booleans(), text=st.booleans(),
+        way=st.sampled_from([None, "native", "sql"]), mask=st.sampled_from(["auto", True, False]),
+    )  # fmt: skip
+    def search(self, query: Any, k: int, radius: int | None, mask: Any, **options: Any) -> None:
+        if isinstance(query, int):
+            query = np.random.default_rng(query).integers(0, 256, BITS // 8, np.uint8)
+        self.both.call("search", query, k, radius=radius, mask=mask, **options)
+        if radius is not None:
+            self.both.call("within", query, radius, limit=max(1, k), **options)
+
+    @rule(queries=st.lists(texts, max_size=3), radius=st.integers(0, 32), id=ids)
+    def many(self, queries: list[str], radius: int, id: str) -> None:
+        self.both.call("search_many", queries, 2)
+        self.both.call("within_many", queries, radius, limit=2)
+        self.both.call("duplicates_of", id, radius, limit=2)
+
+    @invariant()
+    def alike(self) -> None:
+        assert len(self.both.here) == len(self.both.there)
+        assert self.both.here.version == self.both.there.version
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    folder = tmp_path_factory.mktemp("client")
+    (folder / "data").mkdir()
+    with running(folder / "data", folder) as service:
+        yield service
+
+
+def test_a_service_is_as_a_collection_in_any_sequence(served: Running) -> None:
+    machine = type("OverHttp", (ServiceBesideCollection,), {"service": served})
+    run_state_machine_as_test(
+        machine,
+        settings=settings(
+            max_examples=int(os.environ.get("LOOKALIKE_STATES", 10)), stateful_step_count=15,
+            deadline=None, suppress_health_check=list(HealthCheck),
+        ),
+    )  # fmt: skip
+
+
+@pytest.fixture
+def both(served: Running, tmp_path: Path) -> Iterator[Both]:
+    signer = la.SimHash(bits=BITS)
+    here = la.open_collection(tmp_path / "here.db", "both", signer=signer)
+    there = la.connect(served.url, "both", signer=signer)
+    made = Both(here, there)
+    made.call("add", ["fox", "owl", "law"], ["quick fox", "quick fox", "a law"])
+    yield made
+    here.close()
+    there.close()
+    served.good("DELETE", "/v1/collections/both")
+
+
+def test_what_is_more_than_a_request(both: Both, tmp_path: Path) -> None:
+    both.call("pairs", 8)
+    both.call("pairs", 32, limit=1)
+    names = [f"n{number:04d}" for number in range(1_234)]
+    both.call("add", names, ["text " + name for name in names])
+    for one in (both.here, both.there):
+        assert [document.id for document in one] == sorted([*names, "fox", "owl", "law"])
+    assert [len(page) for page in both.there.pages(1_100)] == [1_100, 137]
+    assert "fox" in both.there and "none" not in both.there
+    both.there.snapshot(tmp_path / "copy.db")
+    with la.open_collection(tmp_path / "copy.db", "both", create=False) as copy:
+        assert len(copy) == 1_237
+    with pytest.raises(la.FileError, match="is there already"):
+        both.there.snapshot(tmp_path / "copy.db")
+    assert both.there.signer == both.here.signer and both.there.bits == BITS
+
+
+BAD: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+    ("add", (["a"],), {}),
+    ("add", (["a"], ["x", "y"]), {}),
+    ("add", ("ab", ["x", "y"]), {}),
+    ("add", (["a"], ["x"]), {"on_error": "ignore"}),
+    ("add", ([b"a", None, "\ud800"], ["x", "y", "z"]), {}),
+    ("add", (["a", "b", "c"], ["x", 5, "\ud800"]), {}),
+    ("add", (["a", "b"], ["x", "y"]), {"metadata": [{"n": float("nan")}, {1, 2}]}),
+    ("add", (["a"],), {"signatures": np.zeros((1, 3), np.uint8)}),
+    ("upsert", (["a", "a", "b"], ["x", "y", "z"]), {}),
+    ("delete", ([7],), {}),
+    ("delete", ("fox",), {}),
+    ("get", (7,), {}),
+    ("count", ({"n": {"no": 1}},), {}),
+    ("scroll", ("", 0), {}),
+    ("scroll", (7,), {}),
+    ("search", ("x", 0), {}),
+    ("search", ("x", "y"), {}),
+    ("search", ("x",), {"way": "fast"}),
+    ("search", ("x",), {"radius": -1}),
+    ("search", ("x",), {"explain": 1}),
+    ("search", ("x",), {"exclude": "fox"}),
+    ("search", ("x",), {"threads": 0}),
+    ("search", ("x",), {"mask": "maybe"}),
+    ("search", (np.zeros(3, np.uint8),), {}),
+    ("search", (np.zeros((2, BITS // 8), np.uint8),), {}),
+    ("search", (np.zeros(BITS // 8, np.uint8),), {"mask": True}),
+    ("search_many", ("x",), {}),
+    ("within", ("x", None), {}),
+    ("within", ("x", 5), {"limit": 0}),
+    ("duplicates_of", ("none", 5), {}),
+    ("duplicates_of", (5, 5), {}),
+    ("pairs", (-1,), {}),
+    ("pairs", (1,), {"limit": -1}),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments", "options"), BAD)
+def test_bad_input_is_told_in_the_same_words(
+    both: Both, name: str, arguments: tuple[Any, ...], options: dict[str, Any]
+) -> None:
+    both.call(name, *arguments, **options)
+
+
+def test_what_cannot_be_sent(both: Both) -> None:
+    with pytest.raises(la.ArgumentError, match="where is a function, which cannot be sent"):
+        both.there.search("x", where=lambda metadata: True)
+    with pytest.raises(la.ArgumentError, match="expected at most 10000"):
+        both.there.search("x", 10_001)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "said"),
+    [
+        ((7,), {}, "of type int; expected one such as http"),
+        (("docs.db",), {}, "expected one such as http://127.0.0.1:8600"),
+        (("ftp://x",), {}, "expected one such as http"),
+        (("http://user:pass@host",), {}, "give a key with key="),
+        (("http://host:99999",), {}, "cannot be read"),
+        (("http://127.0.0.1:1", "x"), {"timeout": 0}, "timeout is 0; expected seconds"),
+        (("http://127.0.0.1:1", "x"), {"retries": -1}, "retries is -1"),
+        (("http://127.0.0.1:1", "x"), {"key": "a\nb"}, "the key is none"),
+        (("http://127.0.0.1:1", "x"), {"signer": 5}, "signer is 5; expected one such as la"),
+        (("http://127.0.0.1:1", ""), {}, "the name of the collection is ''"),
+        (("http://127.0.0.1:1", "x"), {"keep_text": 1}, "keep_text is 1; expected True or False"),
+        (("http://127.0.0.1:1", "x"), {"bits": 3}, "bits is 3"),
+    ],
+)
+def test_bad_addresses_and_arguments(arguments: Any, options: Any, said: str) -> None:
+    with pytest.raises(la.ArgumentError) as caught:
+        la.connect(*arguments, **options)
+    assert said in str(caught.value) and "pass" not in str(caught.value).replace("password", "")
+
+
+def test_services_that_are_not_there_or_none(served: Running) -> None:
+    with pytest.raises(la.NotFoundError, match="serves 0 collections|say which one"):
+        la.connect(served.url)
+    with pytest.raises(la.NotFoundError, match="there is no collection 'none'"):
+        la.connect(served.url, "none")
+    with pytest.raises(la.CollectionError, match="cannot be reached"):
+        la.connect("http://127.0.0.1:1", "x", retries=0)
+
+
+class Talker:
+    """A server that answers each connection's requests by a list of replies."""
+
+    def __init__(self, *replies: bytes | None) -> None:
+        self.replies = list(replies)
+        self.asked: list[bytes] = []
+        self.connections = 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def run(self) -> None:
+        while self.replies:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            self.connections += 1
+            with connection:
+                while self.replies and (request := whole_request(connection)):
+                    self.asked.append(request)
+                    reply = self.replies.pop(0)
+                    if reply is None:
+                        break  # hang up without a word
+                    connection.sendall(reply)
+
+    def close(self) -> None:
+        self.listener.close()
+        self.thread.join(5)
+
+
+def whole_request(connection: socket.socket) -> bytes:
+    read = b""
+    while b"\r\n\r\n" not in read:
+        more = connection.recv(65536)
+        if not more:
+            return b""
+        read += more
+    head, _, body = read.partition(b"\r\n\r\n")
+    length = re.search(rb"content-length: (\d+)", head.lower())
+    while length and len(body) < int(length[1]):
+        body += connection.recv(65536)
+    return head + body
+
+
+def reply(value: Any, status: int = 200) -> bytes:
+    body = json.dumps(value).encode()
+    return b"HTTP/1.1 %d X\r\ncontent-length: %d\r\n\r\n%s" % (status, len(body), body)
+
+
+DESCRIBED = {"name": "x", "bits": 32, "keeps_text": True, "signer": la.SimHash(32).to_dict(),
+             "version": 1}  # fmt: skip
+BUSY = reply({"error": {"code": "busy", "kind": "CollectionBusyError", "message": "m"}}, 503)
+
+
+def test_reads_are_tried_again_and_writes_are_not() -> None:
+    talker = Talker(
+        reply(DESCRIBED), None, BUSY, reply({"count": 5}), None, reply({"count": 6}), BUSY, BUSY,
+        BUSY,
+    )  # fmt: skip
+    docs = la.connect(talker.url, "x")
+    assert docs.count() == 5, "after a hang-up and a refusal"
+    before = len(talker.asked)
+    with pytest.raises(la.CollectionError, match="the write may have been done"):
+        docs.upsert(["a"], ["text"])
+    assert len(talker.asked) == before + 1, "once"
+    assert docs.count() == 6
+    with pytest.raises(la.CollectionBusyError):
+        docs.count()
+    docs.close()
+    with pytest.raises(la.CollectionError, match="is closed; connect again"):
+        docs.count()
+    talker.close()
+
+
+def test_connections_stay_open_and_answers_are_waited_for_no_longer_than_told() -> None:
+    talker = Talker(reply(DESCRIBED), *[reply({"count": 1})] * 5, b"HTTP/1.1 200 X\r\n", None)
+    docs = la.connect(talker.url, "x", timeout=0.3, retries=0)
+    for _ in range(5):
+        docs.count()
+    assert talker.connections == 1
+    with pytest.raises(la.CollectionBusyError, match=r"did not answer within 0.3 s"):
+        docs.count()
+    docs.close()
+    talker.close()
+
+
+@pytest.mark.parametrize("answer", [b"HTTP/1.1 200 X\r\ncontent-length: 2\r\n\r\nhi",
+                                    b"HTTP/1.1 500 X\r\ncontent-length: 2\r\n\r\n[]",
+                                    b"nonsense\r\n\r\n"])  # fmt: skip
+def test_other_services_are_told_from_ours(answer: bytes) -> None:
+    talker = Talker(answer)
+    with pytest.raises(la.CollectionError):
+        la.connect(talker.url, "x", retries=0)
+    talker.close()
