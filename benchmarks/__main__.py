@@ -89,16 +89,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     pictured = [name for name in IMAGES if options.only in name]
     paged = [name for name in PAGES if options.only in name]
     embedded = [name for name in VECTORS if options.only in name]
-    with_import, with_memory = options.only in IMPORT, options.only in MEMORY
-    if not (
-        scans or signings or sliced or matched or planned or sampled or collections
-        or grouped or banded or masked or deduped or paged or pictured or embedded or with_import
-        or with_memory
     served = [name for name in SERVE if options.only in name]
     with_import, with_memory = options.only in IMPORT, options.only in MEMORY
     if not (
         scans or signings or sliced or matched or planned or sampled or collections
-        or grouped or banded or masked or deduped or paged or served
+        or grouped or banded or masked or deduped or paged or pictured or embedded or served
         or with_import or with_memory
     ):  # fmt: skip
         print(f"no case has {options.only!r} in its name", file=sys.stderr)

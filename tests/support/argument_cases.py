@@ -28,12 +28,9 @@ OTHERS = {
     *("Written", "drop_collection", "list_collections", "open_collection", "restore_collection"),
     *("DedupResult", "DedupSettings", "dedup", "VectorDedupResult", "dedup_vectors"),
     *("DocumentCluster", "DocumentClusters", "cluster_documents"),
-}
-"""What tests/collection, tests/dedup and tests/topics have bad input for."""
-    *("DedupResult", "DedupSettings", "dedup"),
     *("RemoteCollection", "connect"),
 }
-"""What tests/collection, tests/dedup and tests/service have bad input for."""
+"""What tests/collection, tests/dedup, tests/topics and tests/service have bad input for."""
 
 ANSWERS = {
     *("Comparison", "Evaluation", "Explanation", "FlipTuning", "Kernel", "KeyMatch", "KeyMatches"),

@@ -124,21 +124,9 @@ class Signing:
 
         Texts choose for themselves with "auto", unless they are to be compared as a `whole`.
         """
-        wanted: Mask = False if whole and mask == "auto" else as_mask(mask)
+        wanted, texts = wanted_mask(queries, mask, whole)
         if wanted == "auto" and isinstance(self.signer, ImageHash):
             wanted = False
-        texts: list[str] | None = None
-        if isinstance(queries, Sequence) and not isinstance(queries, str):
-            texts = [one for one in queries if isinstance(one, str)]
-            texts = texts if len(texts) == len(queries) else None
-        if wanted is True and texts is None:
-            raise ArgumentError(
-                Said("mask"),
-                Said("=True", " yes"),
-                " is for texts, whose words say which bits count, and signatures were given; leave "
-                "it out",
-            )
-        wanted, texts = wanted_mask(queries, mask, whole)
         found = sign_masked(self.of_texts(), texts, wanted) if wanted and texts else None
         if found is None:
             rows = self.queries(queries)

@@ -26,7 +26,7 @@ _BATCH = 2_000
 def fill_example(path: Path) -> int:
     """Make the collection in a new database, and return how many documents it has."""
     texts = list(_texts())
-    # What people type at first is a few words: TopSig finds by these, with the weights of rare ones.
+    # What people type first is a few words: TopSig finds by these, rare ones above all.
     signer = TopSig(bits=1024).fit([text for _, text, _ in texts])
     with open_collection(path, NAME, signer=signer, durable=False) as docs:
         for begin in range(0, len(texts), _BATCH):

@@ -113,21 +113,19 @@ def cluster(
     if not len(rows):
         nothing = np.empty((0, rows.shape[1]), np.uint8)
         return Clusters(nothing, np.empty(0, np.int64), np.empty(0, np.int32))
-    centres = trained_centres(rows, number, drawn, improved, workers, each)
-    return Clusters(centres, *nearest_centres(rows, centres, workers))
-    return Clusters(*clustered(rows, number, drawn, improved, workers))
+    return Clusters(*clustered(rows, number, drawn, improved, workers, each))
 
 
 def clustered(
-    rows: Signatures, k: int, seed: int, rounds: int, threads: int
+    rows: Signatures, k: int, seed: int, rounds: int, threads: int, each: int = PER_CENTRE
 ) -> tuple[Signatures, NDArray[np.int64], NDArray[np.int32]]:
     """Return k centres of at least as many rows, and which one each belongs to, how far away."""
     from lookalike.indexes.clusters import tree  # which is made of these parts
 
     if k > tree.LARGE:
-        found = tree.CentreTree.trained(rows, k, seed, rounds, threads)
+        found = tree.CentreTree.trained(rows, k, seed, rounds, threads, each)
         return found.centres, *found.nearest(rows, threads)
-    centres = trained_centres(rows, k, seed, rounds, threads)
+    centres = trained_centres(rows, k, seed, rounds, threads, each)
     return centres, *nearest_centres(rows, centres, threads)
 
 
@@ -145,11 +143,7 @@ def trained_centres(
     keys = random_words(seed, len(rows))  # no two are equal
     first = np.argpartition(keys, k - 1)[:k]
     centres = np.ascontiguousarray(rows[first[np.argsort(keys[first])]])
-    size = min(len(rows), each * k)
-    sample = rows
-    if size < len(rows):
-        sample = rows[np.sort(np.argpartition(keys, size - 1)[:size])]
-    sample = sampled(rows, PER_CENTRE * k, seed)
+    sample = sampled(rows, each * k, seed)
     for _ in range(rounds):
         before = centres.copy()
         labels, distances = nearest_centres(sample, centres, threads)

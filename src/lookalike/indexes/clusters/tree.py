@@ -43,17 +43,25 @@ class CentreTree:
     centres: Signatures
 
     @classmethod
-    def trained(cls, rows: Signatures, k: int, seed: int, rounds: int, threads: int) -> CentreTree:
-        """Return k centres of at least as many rows."""
-        sample = sampled(rows, PER_CENTRE * k, seed)
-        branches = trained_centres(sample, math.isqrt(k), seed, rounds, threads)
+    def trained(
+        cls,
+        rows: Signatures,
+        k: int,
+        seed: int,
+        rounds: int,
+        threads: int,
+        each: int = PER_CENTRE,
+    ) -> CentreTree:
+        """Return k centres of at least as many rows, found with so many rows for each."""
+        sample = sampled(rows, each * k, seed)
+        branches = trained_centres(sample, math.isqrt(k), seed, rounds, threads, each)
         own = _nearest(sample, branches, 1, threads)[0][:, 0]
         order = np.argsort(own, kind="stable")
         ends = np.cumsum(np.bincount(own, minlength=len(branches)))
         parts = [sample[part] for part in np.split(order, ends[:-1])]
         numbers = _shares(np.array([len(part) for part in parts]), k)
         found = [
-            trained_centres(part, number, seed, rounds, threads)
+            trained_centres(part, number, seed, rounds, threads, each)
             for part, number in zip(parts, numbers.tolist(), strict=True)
             if number
         ]
