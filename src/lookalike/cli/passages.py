@@ -104,7 +104,7 @@ def run(options: argparse.Namespace) -> None:
         if options.json:
             say_json(passage.to_dict())
         else:
-            _show(passage, query, found.query_words, options.context, options.color)
+            _show(passage, query, found.query_words, options.color)
     if not options.quiet:
         say(_summary(found, options.most), file=sys.stderr)
     warn_left_out(found.bad_rows + sum(found.left_out.values()), found.examples)
@@ -126,7 +126,7 @@ def _query(name: str) -> str:
         ) from None
 
 
-def _show(passage: Passage, query: str, of: int, context: int, color: str) -> None:
+def _show(passage: Passage, query: str, of: int, color: str) -> None:
     first, last = passage.lines
     lines = f"line {first:,}" if first == last else f"lines {first:,} to {last:,}"
     begin, end = passage.document_characters
@@ -144,7 +144,7 @@ def _show(passage: Passage, query: str, of: int, context: int, color: str) -> No
         half = _MOST_SHOWN // 2
         parts = [("found", f"{passage.text[:half]} ... {passage.text[-half:]}")]
     before = ("..." if begin > len(passage.before) else "") + passage.before
-    after = passage.after + ("..." if len(passage.after) == context else "")
+    after = passage.after + ("..." if end + len(passage.after) < passage.document_length else "")
     say_marked(
         [("equal", before), ("begin", ""), *parts, ("end", ""), ("equal", after)],
         color,
