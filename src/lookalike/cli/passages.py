@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from lookalike.checks import whole_number
 from lookalike.cli.command import add_number, add_switch
 from lookalike.cli.options.arguments import add_corpus_options, add_threads, corpus_of
 from lookalike.cli.terminal.marked import add_color, say_marked
@@ -14,7 +15,7 @@ from lookalike.cli.terminal.progress import progress_bars
 from lookalike.cli.terminal.streams import check_read_once, is_standard
 from lookalike.compare.texts import word_diff
 from lookalike.corpora.lookup import read_document
-from lookalike.errors import ArgumentError, DocumentError, FileError, Said
+from lookalike.errors import DocumentError, FileError
 from lookalike.excerpts.finding import CONTEXT, LEAST, PIECE, passages
 from lookalike.excerpts.overlapping import COMMON, GAP
 from lookalike.excerpts.results import Passage, Passages
@@ -82,8 +83,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Look for the text, and show where it is."""
-    if options.most is not None and options.most < 1:
-        raise ArgumentError(Said("most"), f" is {options.most}; expected a number of at least 1")
+    if options.most is not None:
+        whole_number("most", options.most, at_least=1)
     check_read_once([*options.input, options.query])
     query = _query(options.query)
     corpus = corpus_of(options.input, options)
