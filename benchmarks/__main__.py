@@ -36,6 +36,8 @@ from benchmarks.matching.cases import CASES as MATCHING
 from benchmarks.matching.cases import matching_table, run_matching
 from benchmarks.pages.cases import CASES as PAGES
 from benchmarks.pages.cases import page_table, run_pages
+from benchmarks.passages.cases import CASES as PASSAGES
+from benchmarks.passages.cases import run_passages
 from benchmarks.planning.predictions import CASES as PLANNING
 from benchmarks.planning.predictions import prediction_table, run_planning
 from benchmarks.planning.real import CASES as REAL
@@ -90,11 +92,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     paged = [name for name in PAGES if options.only in name]
     embedded = [name for name in VECTORS if options.only in name]
     served = [name for name in SERVE if options.only in name]
+    copied = [name for name in PASSAGES if options.only in name]
     with_import, with_memory = options.only in IMPORT, options.only in MEMORY
     if not (
         scans or signings or sliced or matched or planned or sampled or collections
         or grouped or banded or masked or deduped or paged or pictured or embedded or served
-        or with_import or with_memory
+        or copied or with_import or with_memory
     ):  # fmt: skip
         print(f"no case has {options.only!r} in its name", file=sys.stderr)
         return 2
@@ -163,6 +166,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if served:
             results, verdicts = serve(served, quick=options.quick)
             write_json(options.output / "serve.json", machine, results, verdicts)
+        if copied:
+            results, verdicts = passages(copied, options.data, quick=options.quick)
+            write_json(options.output / "passages.json", machine, results, verdicts)
             gates += verdicts
     except WrongAnswerError as error:
         print(f"\n*** WRONG ANSWER *** {error}", file=sys.stderr)
@@ -261,6 +267,17 @@ def live_bands(selected: Sequence[str], *, quick: bool) -> tuple[list[Result], l
     """Run the benchmark of live MinHash, with one thread."""
     results: list[Result] = []
     for result in run_bands(selected, part=QUICK_FRACTION if quick else 1):
+        print(f"\n{case_table(result)}", flush=True)
+        results.append(result)
+    return results, finish(results, quick=quick, summary=False)
+
+
+def passages(
+    selected: Sequence[str], folder: Path | None, *, quick: bool
+) -> tuple[list[Result], list[Verdict]]:
+    """Run the benchmark of copied passages and of parts, with all threads."""
+    results: list[Result] = []
+    for result in run_passages(selected, folder, part=QUICK_FRACTION if quick else 1):
         print(f"\n{case_table(result)}", flush=True)
         results.append(result)
     return results, finish(results, quick=quick, summary=False)

@@ -74,8 +74,14 @@ SampledWindows::SampledWindows(const WordTexts& texts, const Sampling& sampling,
     std::vector<std::vector<Window>> each(texts.size());
     bits::share_out(texts.size(), threads, checkpoint, [&](std::size_t, std::size_t number) {
         const auto hashes = window_hashes(texts.text(number), sampling.words);
-        for (const std::size_t at : sampled(hashes, sampling.window))
-            each[number].push_back({hashes[at], texts.begins[number] + at});
+        std::size_t same =
+            0;  // windows in a row; of a word that is repeated for ever, some will do
+        for (const std::size_t at : sampled(hashes, sampling.window)) {
+            auto& own = each[number];
+            same = !own.empty() && own.back().hash == hashes[at] ? same + 1 : 0;
+            if (same <= common)
+                own.push_back({hashes[at], texts.begins[number] + at});
+        }
     });
     std::vector<Window> windows;
     for (auto& own : each) {

@@ -92,7 +92,7 @@ def _make_parts(folder: Path) -> None:
 
 def _ask_parts(folder: Path) -> Any:
     """Save them again before anything is asked, so that damage cannot be passed on."""
-    found = []
+    found: list[Any] = []
     la.PartIndex.load(_path(folder)).save(folder / "again", notes={"n": 1})
     for path in (_path(folder), folder / "again"):
         parts = la.PartIndex.load(path)

@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from lookalike.checks import whole_number
 from lookalike.cli.command import add_number, add_switch
 from lookalike.cli.options.arguments import add_corpus_options, add_threads, corpus_of
 from lookalike.cli.terminal.marked import add_color, say_marked
@@ -14,7 +15,7 @@ from lookalike.cli.terminal.progress import progress_bars
 from lookalike.cli.terminal.streams import check_read_once, is_standard
 from lookalike.compare.texts import word_diff
 from lookalike.corpora.lookup import read_document
-from lookalike.errors import ArgumentError, DocumentError, FileError, Said
+from lookalike.errors import DocumentError, FileError
 from lookalike.excerpts.finding import CONTEXT, LEAST, PIECE, passages
 from lookalike.excerpts.overlapping import COMMON, GAP
 from lookalike.excerpts.results import Passage, Passages
@@ -82,8 +83,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Look for the text, and show where it is."""
-    if options.most is not None and options.most < 1:
-        raise ArgumentError(Said("most"), f" is {options.most}; expected a number of at least 1")
+    if options.most is not None:
+        whole_number("most", options.most, at_least=1)
     check_read_once([*options.input, options.query])
     query = _query(options.query)
     corpus = corpus_of(options.input, options)
@@ -104,7 +105,7 @@ def run(options: argparse.Namespace) -> None:
         if options.json:
             say_json(passage.to_dict())
         else:
-            _show(passage, query, found.query_words, options.context, options.color)
+            _show(passage, query, found.query_words, options.color)
     if not options.quiet:
         say(_summary(found, options.most), file=sys.stderr)
     warn_left_out(found.bad_rows + sum(found.left_out.values()), found.examples)
@@ -126,7 +127,7 @@ def _query(name: str) -> str:
         ) from None
 
 
-def _show(passage: Passage, query: str, of: int, context: int, color: str) -> None:
+def _show(passage: Passage, query: str, of: int, color: str) -> None:
     first, last = passage.lines
     lines = f"line {first:,}" if first == last else f"lines {first:,} to {last:,}"
     begin, end = passage.document_characters
@@ -144,7 +145,7 @@ def _show(passage: Passage, query: str, of: int, context: int, color: str) -> No
         half = _MOST_SHOWN // 2
         parts = [("found", f"{passage.text[:half]} ... {passage.text[-half:]}")]
     before = ("..." if begin > len(passage.before) else "") + passage.before
-    after = passage.after + ("..." if len(passage.after) == context else "")
+    after = passage.after + ("..." if end + len(passage.after) < passage.document_length else "")
     say_marked(
         [("equal", before), ("begin", ""), *parts, ("end", ""), ("equal", after)],
         color,

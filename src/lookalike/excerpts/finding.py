@@ -123,4 +123,5 @@ def _told(
         text=document[begin:end],
         before=document[max(0, begin - context) : begin],
         after=document[end : end + context],
+        document_length=len(document),
     )

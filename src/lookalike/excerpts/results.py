@@ -46,6 +46,8 @@ class Passage:
     """Some characters before it."""
     after: str = field(default="", repr=False)
     """Some characters behind it."""
+    document_length: int = 0
+    """Characters of the whole document."""
 
     @property
     def exact(self) -> bool:

@@ -1,0 +1,1 @@
+"""Passages that long documents share, and pieces of items of many parts."""
