@@ -88,11 +88,14 @@ def media_kind(options: argparse.Namespace) -> str | None:
         kind = kind_of(expand_paths(options.input))
     except FileError:
         return None  # whoever reads documents says the same
-    if kind == DOCUMENTS:
-        return None
-    named = options.input[0] if len(options.input) == 1 else "the input"
-    warn(f"{shown(named)} has mostly {kind}; --kind documents takes it for texts", kind="")
-    return kind
+    return None if kind == DOCUMENTS else kind
+
+
+def tell_kind(options: argparse.Namespace, kind: str) -> None:
+    """Print what the input was taken for, unless that was said."""
+    if options.kind == "auto":
+        named = options.input[0] if len(options.input) == 1 else "the input"
+        warn(f"{shown(named)} has mostly {kind}; --kind documents takes it for texts", kind="")
 
 
 def refuse_media_options(options: argparse.Namespace) -> None:
@@ -111,6 +114,7 @@ def run_on_media(options: argparse.Namespace, kind: str) -> None:
         raise ArgumentError(Said("--annotate"), " needs a file to write to: -o FILE")
     paths = expand_paths(options.input)
     _check_outputs(options, paths)
+    tell_kind(options, kind)
     settings = {
         name: value for name in known if (value := getattr(options, name, None)) is not None
     }
