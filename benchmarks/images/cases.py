@@ -25,9 +25,9 @@ __all__ = ["CASES", "recall_table", "run_images"]
 
 CASES = ("images-recall", "images-decoded", "images-files")
 
-FIRST = 100_000
-"""The number of the first scene; radii were chosen on others, those from 0 on."""
-SCENES = 360
+FIRST = 200_000
+"""The number of the first scene; radii were chosen on others, below."""
+SCENES = 300
 LONGEST = 480
 SPEED_SCENES = 48
 SPEED_LONGEST = 1600
@@ -76,7 +76,7 @@ HASHES: Mapping[str, _Hash] = {
     'ImageHash(64, "gradient")': _ours(64, "gradient"),
     "imagehash.phash": _of_imagehash(imagehash.phash, 8, 10),
     "imagehash.dhash": _of_imagehash(imagehash.dhash, 8, 10),
-    "imagehash.phash, 256 bits": _of_imagehash(imagehash.phash, 16, 48),
+    "imagehash.phash, 256 bits": _of_imagehash(imagehash.phash, 16, 56),
     "PDQ": _Hash(31, _of_pdq),
 }
 """Radii: what PDQ's makers say, and for imagehash what is commonly taken, or ours."""
@@ -126,14 +126,13 @@ def _recall(name: str, count: int) -> QualityResult:
     nothing: dict[str, Any] = dict.fromkeys(HASHES)
     result = QualityResult(name, title, [], [], count, nothing, nothing, quality)
     verdicts = []
-    for hash, spared in (("ImageHash(256)", ()), ("ImageHash(64)", ("JPEG quality 10",))):
+    for hash in ("ImageHash(256)", "ImageHash(64)"):
         easy = [
             value
             for change, value in quality[hash].items()
-            if any(word in change for word in _EASY) and change not in spared
+            if any(word in change for word in _EASY)
         ]
-        but = f" but {spared[0]}" if spared else ""
-        gate = f"{hash}: recall of resized, recompressed and brighter scenes{but}, the least"
+        gate = f"{hash}: recall of resized, recompressed and brighter scenes, the least"
         verdicts.append(at_least(f"I1. {gate}", 100 * min(easy), 99, "%"))
         positives = quality[hash]["false positives, %"]
         verdicts.append(at_most(f"I2. {hash}: false positives", positives, 0.1, "%", digits=3))

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.images.scenes import CHANGES, ROTATIONS, scene
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from PIL import Image
 
 import lookalike as la
-from benchmarks.images.scenes import CHANGES, ROTATIONS, scene
 from support.image_oracle import dct_bits, gradient_bits
 
 SIGNERS = [la.ImageHash(bits, kind) for bits in (64, 256) for kind in ("dct", "gradient")]
@@ -59,16 +59,17 @@ def test_256_bits_of_waves_are_as_they_are_defined() -> None:
 
 
 GOLDEN = {
-    "ImageHash(bits=64, kind='dct')": "0043cf8180ef09fa",
-    "ImageHash(bits=64, kind='gradient')": "9baff8e3ced992b5",
-    "ImageHash(bits=256, kind='dct')": "0043c78180ef09fa81870f073cfe194e1803cef870dfc7101e18803dd3f0a300",
-    "ImageHash(bits=256, kind='gradient')": "e3cfe79ece78fdeecee0eecedd1fdc5fdcfcf9f9fbe5f3cff39ee7bce73bee73",
+    (64, "dct"): "0043cf8180ef09fa",
+    (64, "gradient"): "9baff8e3ced992b5",
+    (256, "dct"): "0043c78180ef09fa81870f073cfe194e1803cef870dfc7101e18803dd3f0a300",
+    (256, "gradient"): "e3cfe79ece78fdeecee0eecedd1fdc5fdcfcf9f9fbe5f3cff39ee7bce73bee73",
 }
+"""These never change; if they have to, `SIGNER_VERSION` grows."""
 
 
 def test_golden() -> None:
-    found = {repr(signer): la.signatures_to_hex(signer.sign(drawn()))[0] for signer in SIGNERS}
-    assert found == GOLDEN
+    for signer in SIGNERS:
+        assert la.signatures_to_hex(signer.sign(drawn())) == [GOLDEN[signer.bits, signer.kind]]
 
 
 @pytest.mark.parametrize("signer", SIGNERS, ids=repr)
@@ -125,9 +126,14 @@ def test_exif_says_how_an_image_stands() -> None:
     signer, picture = la.ImageHash(256), scene(0, 256).resize((256, 192))
     operations = Image.Transpose
     lying = {
-        **{1: None, 2: operations.FLIP_LEFT_RIGHT, 3: operations.ROTATE_180},
-        **{4: operations.FLIP_TOP_BOTTOM, 5: operations.TRANSPOSE, 6: operations.ROTATE_90},
-        **{7: operations.TRANSVERSE, 8: operations.ROTATE_270},
+        1: None,
+        2: operations.FLIP_LEFT_RIGHT,
+        3: operations.ROTATE_180,
+        4: operations.FLIP_TOP_BOTTOM,
+        5: operations.TRANSPOSE,
+        6: operations.ROTATE_90,
+        7: operations.TRANSVERSE,
+        8: operations.ROTATE_270,
     }
     upright = signer.sign(picture)
     for number, operation in lying.items():
@@ -226,8 +232,10 @@ def test_very_long_and_very_small_images() -> None:
 def test_the_contract_of_signers(tmp_path: Path) -> None:
     for signer in SIGNERS:
         assert signer.to_dict() == {
-            **{"signer": "ImageHash", "version": 1},
-            **{"bits": signer.bits, "kind": signer.kind},
+            "signer": "ImageHash",
+            "version": 1,
+            "bits": signer.bits,
+            "kind": signer.kind,
         }
         same = la.signer_from_dict(signer.to_dict())
         assert same == signer and repr(same) == repr(signer)

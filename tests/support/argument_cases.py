@@ -210,7 +210,7 @@ def calls(folder: Path) -> dict[str, Call]:
             la.ImageHash().sign_with_quality,
             {"images": [folder / "image.png"]},
         ),
-        "dedup_media": (la.dedup_media, {"source": folder / "image.png", "bits": 64, "radius": 3}),
+        "dedup_media": (la.dedup_media, {"source": folder / "image.png"}),
         "load_hex": (la.load_hex, {"path": folder / "hashes.csv", "column": "hash", "id": "path"}),
         "signatures_from_hex": (la.signatures_from_hex, {"hashes": ["00ff00ff00ff00ff"]}),
         "signatures_to_hex": (la.signatures_to_hex, {"signatures": rows}),

@@ -29,7 +29,7 @@ LEAST_QUALITY = 16
 shade that passes into another.
 """
 
-RADIUS = {("dct", 64): 10, ("dct", 256): 48, ("gradient", 64): 11, ("gradient", 256): 44}
+RADIUS = {("dct", 64): 11, ("dct", 256): 56, ("gradient", 64): 11, ("gradient", 256): 48}
 """Most bits in which copies differ: chosen on drawn scenes other than those of docs/images.md."""
 
 _AT_A_TIME = 32
@@ -176,7 +176,7 @@ def _sources(images: Any) -> Iterable[ImageSource]:
         return [images]
     if hasattr(images, "to_pylist"):
         images = images.to_pylist()
-    if not isinstance(images, Iterable):
+    if not isinstance(images, Iterable) or (isinstance(images, np.ndarray) and not images.ndim):
         raise DocumentError(
             f"images are {brief(images)} of type {type(images).__name__}; expected paths, bytes or "
             "images of Pillow, one or many"

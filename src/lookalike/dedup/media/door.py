@@ -28,7 +28,7 @@ def dedup_media(
 
     `source` is a folder, a file, a pattern, or a list of these. `kind` is "images"; None: what more
     than half of all files are, told by what they begin with. Settings of images: `bits=256` or 64,
-    `radius` (in how many of these bits copies differ at most; 48 of 256), `hash="dct"` or
+    `radius` (in how many of these bits copies differ at most; 56 of 256), `hash="dct"` or
     "gradient", and `rotated=True` for copies that were turned by quarters or mirrored, too.
 
     Of those alike, the one of most pixels stays, then that of most bytes, then the first by path.
