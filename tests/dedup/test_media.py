@@ -136,9 +136,9 @@ def test_lists_and_copies(photos: Path, tmp_path: Path) -> None:
     assert small["duplicate_of"] == str(photos / "1.png") and small["width"] == "120"
     assert small["stays"] == "false" and int(small["distance"]) <= 56
     assert result.write_annotated(tmp_path / "all.jsonl") == 15
-    rows = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]
-    assert sum(row["stays"] for row in rows) == 9
-    alone = next(row for row in rows if row["path"].endswith("4.png"))
+    every = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]
+    assert sum(row["stays"] for row in every) == 9
+    alone = next(row for row in every if row["path"].endswith("4.png"))
     assert alone["cluster"] is alone["duplicate_of"] is alone["similarity"] is None
     assert result.write_pairs(tmp_path / "pairs.parquet") == 7
     for wrong in ("kept.png", "kept.zip", "list.lookalike"):

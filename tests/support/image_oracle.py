@@ -14,7 +14,7 @@ def averages(grey: Grey, rows: int, columns: int) -> list[list[int]]:
     """Return the mean of each of rows × columns equal parts, in 1/256, rounded half up."""
     height, width = len(grey), len(grey[0])
     down, across = _shares(height, rows), _shares(width, columns)
-    parts = []
+    parts: list[list[int]] = []
     for row in down:
         parts.append([])
         for column in across:
@@ -32,7 +32,7 @@ def _shares(size: int, parts: int) -> list[list[tuple[int, Fraction]]]:
     for part in range(parts):
         begin, end = Fraction(part * size, parts), Fraction((part + 1) * size, parts)
         pixels = range(math.floor(begin), math.ceil(end))
-        found.append([(x, min(end, x + 1) - max(begin, x)) for x in pixels])
+        found.append([(x, min(end, Fraction(x + 1)) - max(begin, Fraction(x))) for x in pixels])
     return found
 
 
