@@ -55,7 +55,7 @@ def add_hash(group: Group) -> None:
     group.add_argument(
         "--hash",
         choices=HASHES,
-        help="of images: waves, or steps of brightness (default dct; docs/images.md)",
+        help="of images: dct (waves) unless told, or gradient (steps of brightness)",
     )
 
 
