@@ -68,7 +68,7 @@ def test_copies_are_found_and_the_largest_stays(photos: Path) -> None:
     kept = {path.relative_to(photos).as_posix() for path in result.survivors()}
     assert kept == {
         *("more/0 large.png", "1.png", "2.png", "3.png", "3 turned.png", "4.png"),
-        *("5 called.txt", "white.png", "white too.png"),
+        *("5 called.txt", "more/white again.png", "white too.png"),
     }
     assert set(result.survivors()) | set(result.dropped()) == set(result.files)
     assert result.kind == "images"

@@ -114,14 +114,13 @@ def run_on_media(options: argparse.Namespace, kind: str) -> None:
         raise ArgumentError(Said("--annotate"), " needs a file to write to: -o FILE")
     paths = expand_paths(options.input)
     _check_outputs(options, paths)
-    tell_kind(options, kind)
     settings = {
         name: value for name in known if (value := getattr(options, name, None)) is not None
     }
+    chosen = medium(**settings)
+    tell_kind(options, kind)
     with progress_bars(options.quiet or options.json) as progress:
-        result = run_media_job(
-            paths, medium(**settings), threads=options.threads, progress=progress
-        )
+        result = run_media_job(paths, chosen, threads=options.threads, progress=progress)
         start = time.perf_counter()
         written = _write(options, result)
     if written:
@@ -149,10 +148,11 @@ def refuse_idle_for(
     """Refuse options that do nothing for files of this kind: all that documents have, and `more`,
     but for those `known`.
     """
-    default = {"verify": True, "device": "cpu", "engine": ("local", None)}
+    unsaid = {"verify": True, "device": "cpu", "engine": ("local", None)}
     for name in [*typed_settings(options), "hash", "rotated", *_OF_DOCUMENTS, *more]:
         value = getattr(options, name, None)
-        if name not in known and value not in (None, False, 0, default.get(name)):
+        was_said = value != unsaid[name] if name in unsaid else value not in (None, False, 0)
+        if name not in known and value is not None and was_said:
             raise ArgumentError(Said(name), f" does nothing for {kind}; leave it out")
 
 

@@ -34,8 +34,8 @@ def sign_images(options: argparse.Namespace) -> None:
         check_outside_folder(path if path.is_dir() else None, options.output)
     check_not_read("-o", options.output, [path for path in paths if not path.is_dir()])
     check_replaceable(options.output)
-    tell_kind(options, "images")
     medium = ImageMedium(bits=options.bits or _BITS, hash=options.hash or "dct")
+    tell_kind(options, "images")
     start = time.perf_counter()
     with progress_bars(options.quiet or options.json) as progress:
         tell = partial(progress, "sign") if progress is not None else lambda share: None
