@@ -25,14 +25,16 @@ __all__ = ["CASES", "recall_table", "run_images"]
 
 CASES = ("images-recall", "images-decoded", "images-files")
 
-FIRST = 100_000
-"""The number of the first scene; radii were chosen on others, those from 0 on."""
-SCENES = 360
+FIRST = 200_000
+"""The number of the first scene; radii were chosen on others, below."""
+SCENES = 300
 LONGEST = 480
 SPEED_SCENES = 48
 SPEED_LONGEST = 1600
 THREADS = 2
 EFFORT = Effort(rounds=6, seconds=6.0)
+
+_AS_CALLED = "imagehash.phash, without draft mode"
 
 _EASY = ("size", "wider", "JPEG", "brightness")
 """In the names of changes that must not matter."""
@@ -76,7 +78,7 @@ HASHES: Mapping[str, _Hash] = {
     'ImageHash(64, "gradient")': _ours(64, "gradient"),
     "imagehash.phash": _of_imagehash(imagehash.phash, 8, 10),
     "imagehash.dhash": _of_imagehash(imagehash.dhash, 8, 10),
-    "imagehash.phash, 256 bits": _of_imagehash(imagehash.phash, 16, 48),
+    "imagehash.phash, 256 bits": _of_imagehash(imagehash.phash, 16, 56),
     "PDQ": _Hash(31, _of_pdq),
 }
 """Radii: what PDQ's makers say, and for imagehash what is commonly taken, or ours."""
@@ -126,14 +128,13 @@ def _recall(name: str, count: int) -> QualityResult:
     nothing: dict[str, Any] = dict.fromkeys(HASHES)
     result = QualityResult(name, title, [], [], count, nothing, nothing, quality)
     verdicts = []
-    for hash, spared in (("ImageHash(256)", ()), ("ImageHash(64)", ("JPEG quality 10",))):
+    for hash in ("ImageHash(256)", "ImageHash(64)"):
         easy = [
             value
             for change, value in quality[hash].items()
-            if any(word in change for word in _EASY) and change not in spared
+            if any(word in change for word in _EASY)
         ]
-        but = f" but {spared[0]}" if spared else ""
-        gate = f"{hash}: recall of resized, recompressed and brighter scenes{but}, the least"
+        gate = f"{hash}: recall of resized, recompressed and brighter scenes, the least"
         verdicts.append(at_least(f"I1. {gate}", 100 * min(easy), 99, "%"))
         positives = quality[hash]["false positives, %"]
         verdicts.append(at_most(f"I2. {hash}: false positives", positives, 0.1, "%", digits=3))
@@ -184,9 +185,7 @@ def _speed(name: str, count: int, *, files: bool) -> QualityResult:
         ),
     }
     if files:
-        contenders["imagehash.phash, without draft mode"] = partial(
-            rival, lambda one: imagehash.phash(opened(one, False))
-        )
+        contenders[_AS_CALLED] = partial(rival, lambda one: imagehash.phash(opened(one, False)))
     measured = measure(
         [Contender(label, run, is_rival=False) for label, run in contenders.items()], EFFORT
     )
@@ -197,8 +196,10 @@ def _speed(name: str, count: int, *, files: bool) -> QualityResult:
     result = QualityResult(
         name, title, measured, [], count, nothing, nothing, quality, unit="image"
     )
-    gate = f"I3. {of}: imagehash.phash / {ours}"
-    verdict = ratio_verdict(gate, result.times(), "imagehash.phash", ours, 1.5)
+    # With draft mode for both, decoding is nearly all of the work, and it is the same.
+    rival_name = _AS_CALLED if files else "imagehash.phash"
+    gate = f"I3. {of}: {rival_name} / {ours}"
+    verdict = ratio_verdict(gate, result.times(), rival_name, ours, 1.5)
     return replace(result, verdicts=[verdict])
 
 

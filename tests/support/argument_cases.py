@@ -12,6 +12,7 @@ from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 import lookalike as la
 from lookalike import evaluation
@@ -26,7 +27,8 @@ Call = tuple[Callable[..., Any], dict[str, Any]]
 OTHERS = {
     *("Answer", "Collection", "Document", "ItemError", "Match", "Pair", "Report", "Work"),
     *("Written", "drop_collection", "list_collections", "open_collection", "restore_collection"),
-    *("DedupResult", "DedupSettings", "dedup", "VectorDedupResult", "dedup_vectors"),
+    *("DedupResult", "DedupSettings", "MediaResult", "dedup"),
+    *("VectorDedupResult", "dedup_vectors"),
     *("DocumentCluster", "DocumentClusters", "cluster_documents"),
     *("RemoteCollection", "connect"),
 }
@@ -46,7 +48,7 @@ INTERNAL = {
     *("Explanation.of_scan", "KeyMatches.kept", "ProbeTuning.of", "ProbeTuning.restored"),
     *("FlipTuning.of", "FlipTuning.restored", "SliceIndex.search_settings", "SliceIndex.top"),
     *("SignatureFile.reader", "from_container", "sources", "with_features"),
-    *("batch_source", "from_settings", "VectorTuning.restored"),
+    *("batch_source", "from_settings", "VectorTuning.restored", "ImageHash.each"),
 }
 """For other modules, which have checked the arguments; a bare name is that method of any class."""
 
@@ -150,6 +152,8 @@ def calls(folder: Path) -> dict[str, Call]:
     signer.save(folder / "signer")
     la.save_signatures(folder / "signatures", rows, signer)
     la.match_batch(folder / "runs", rows)
+    Image.linear_gradient("L").save(folder / "image.png")
+    (folder / "hashes.csv").write_text("path,hash\na,00ff00ff00ff00ff\n")
     measured = evaluation.evaluate(rows, sample=2, k=2, expand=[0])
     planned = la.plan(count=60, bits=64, radius=3, costs=COSTS)
     tuning = la.FlipIndex(rows)
@@ -232,6 +236,16 @@ def calls(folder: Path) -> dict[str, Call]:
         "MinHash": (la.MinHash, {}),
         "PrefixIndex": (la.PrefixIndex, {"signatures": rows, "ids": ids}),
         "Plan.build": (planned.build, {"signatures": rows, "ids": ids}),
+        "ImageHash": (la.ImageHash, {}),
+        "ImageHash.sign": (la.ImageHash().sign, {"images": [folder / "image.png"]}),
+        "ImageHash.sign_with_quality": (
+            la.ImageHash().sign_with_quality,
+            {"images": [folder / "image.png"]},
+        ),
+        "dedup_media": (la.dedup_media, {"source": folder / "image.png"}),
+        "load_hex": (la.load_hex, {"path": folder / "hashes.csv", "column": "hash", "id": "path"}),
+        "signatures_from_hex": (la.signatures_from_hex, {"hashes": ["00ff00ff00ff00ff"]}),
+        "signatures_to_hex": (la.signatures_to_hex, {"signatures": rows}),
         "Projection": (la.Projection, {"bits": 16, "dimensions": 4}),
         "Projection.sign": (la.Projection(16, 4).sign, {"vectors": weights[:, :4]}),
         "Projection.sign_with_weights": (
@@ -382,12 +396,20 @@ def calls(folder: Path) -> dict[str, Call]:
         back = on_fake_card(type(index).from_bytes)
         everything[f"{kind}.from_bytes"] = back, {"data": index.to_bytes()}
     everything["FlipIndex.within"][1]["weights"] = asked
-    for made in (signer, minhash, packed, weighted, la.TopSig(), la.Projection(16, 4)):
+    for made in (
+        signer,
+        minhash,
+        packed,
+        weighted,
+        la.TopSig(),
+        la.Projection(16, 4),
+        la.ImageHash(),
+    ):
         kind = type(made).__name__
         everything[f"{kind}.from_dict"] = type(made).from_dict, {"description": made.to_dict()}
         everything[f"{kind}.save"] = made.save, {"path": folder / kind}
         everything[f"{kind}.from_bytes"] = type(made).from_bytes, {"data": made.to_bytes()}
-        if isinstance(made, la.Projection):
+        if isinstance(made, la.Projection | la.ImageHash):
             continue
         everything[f"{kind}.sign"] = made.sign, {"documents": texts}
         everything[f"{kind}.feature_counts"] = made.feature_counts, {"documents": texts}

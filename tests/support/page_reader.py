@@ -68,11 +68,11 @@ class _Reader(HTMLParser):
 TAGS = set(
     "html head meta title style body header footer main nav section a h1 h2 h3 p div span i b em "
     "strong bdi dl dt dd ul ol li article figure figcaption table thead tbody tr th td del ins svg "
-    "rect line text circle polygon polyline script input button".split()
+    "rect line text circle polygon polyline script input button img".split()
 )
 ATTRIBUTES = set(
     "lang charset http-equiv content name id class dir style title role aria-label href viewbox x "
-    "y x1 x2 y1 y2 cx cy r width height points hidden type placeholder".split()
+    "y x1 x2 y1 y2 cx cy r width height points hidden type placeholder alt src".split()
 )
 
 
@@ -90,6 +90,8 @@ def read_page(text: str) -> Element:
         assert set(element.attributes) <= ATTRIBUTES, element
         link = element.attributes.get("href")
         assert link is None or (link[0] == "#" and link[1:] in ids)
+        source = element.attributes.get("src")
+        assert source is None or source.startswith("data:image/jpeg;base64,"), element.tag
         style = element.attributes.get("style")
         assert style is None or (style.startswith("width:") and style.endswith("%")), element
     (policy,) = (one for one in root.all("meta") if one.attributes.get("http-equiv"))

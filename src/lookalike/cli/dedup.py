@@ -80,10 +80,10 @@ output (-o):
 
 images and recordings:
   a folder of which more than half of the files are images is compared by what they show: two are
-  near-duplicates if at most --radius of the --bits of their hashes differ (48 of 256). The one of
-  most pixels stays, then that of most bytes. Nothing is deleted: -o lists the files that stay
-  (.txt, .jsonl, .csv, ...) or copies them into a new folder, --dropped lists the others, --report
-  shows them side by side. What cannot be read is left out and named (docs/images.md).
+  near-duplicates if at most --radius of the --bits of their hashes differ (default 56 of 256).
+  The one of most pixels stays, then that of most bytes. Nothing is deleted: -o lists the files
+  that stay (.txt, .jsonl, .csv, ...) or copies them into a new folder, --dropped lists the others,
+  --report shows them side by side. What cannot be read is left out and named (docs/images.md).
 
 near-duplicates:
   two documents whose exact similarity is at least the threshold: Jaccard similarity of word

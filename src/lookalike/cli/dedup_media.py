@@ -55,7 +55,7 @@ def add_hash(group: Group) -> None:
     group.add_argument(
         "--hash",
         choices=HASHES,
-        help="of images: waves, or steps of brightness (default dct; docs/images.md)",
+        help="of images: dct (waves) unless told, or gradient (steps of brightness)",
     )
 
 
@@ -88,11 +88,14 @@ def media_kind(options: argparse.Namespace) -> str | None:
         kind = kind_of(expand_paths(options.input))
     except FileError:
         return None  # whoever reads documents says the same
-    if kind == DOCUMENTS:
-        return None
-    named = options.input[0] if len(options.input) == 1 else "the input"
-    warn(f"{shown(named)} has mostly {kind}; --kind documents takes it for texts", kind="")
-    return kind
+    return None if kind == DOCUMENTS else kind
+
+
+def tell_kind(options: argparse.Namespace, kind: str) -> None:
+    """Print what the input was taken for, unless that was said."""
+    if options.kind == "auto":
+        named = options.input[0] if len(options.input) == 1 else "the input"
+        warn(f"{shown(named)} has mostly {kind}; --kind documents takes it for texts", kind="")
 
 
 def refuse_media_options(options: argparse.Namespace) -> None:
@@ -114,10 +117,10 @@ def run_on_media(options: argparse.Namespace, kind: str) -> None:
     settings = {
         name: value for name in known if (value := getattr(options, name, None)) is not None
     }
+    chosen = medium(**settings)
+    tell_kind(options, kind)
     with progress_bars(options.quiet or options.json) as progress:
-        result = run_media_job(
-            paths, medium(**settings), threads=options.threads, progress=progress
-        )
+        result = run_media_job(paths, chosen, threads=options.threads, progress=progress)
         start = time.perf_counter()
         written = _write(options, result)
     if written:
@@ -145,10 +148,11 @@ def refuse_idle_for(
     """Refuse options that do nothing for files of this kind: all that documents have, and `more`,
     but for those `known`.
     """
-    default = {"verify": True, "device": "cpu", "engine": ("local", None)}
+    unsaid = {"verify": True, "device": "cpu", "engine": ("local", None)}
     for name in [*typed_settings(options), "hash", "rotated", *_OF_DOCUMENTS, *more]:
         value = getattr(options, name, None)
-        if name not in known and value not in (None, False, 0, default.get(name)):
+        was_said = value != unsaid[name] if name in unsaid else value not in (None, False, 0)
+        if name not in known and value is not None and was_said:
             raise ArgumentError(Said(name), f" does nothing for {kind}; leave it out")
 
 

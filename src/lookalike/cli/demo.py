@@ -66,6 +66,7 @@ def run(options: argparse.Namespace) -> None:
     _show_clusters(result)
     say(f"\nClusters, similarities and differences side by side: {shown(options.report)}")
     say("Passages that files have copied from each other: lookalike overlaps DIR --format files\n")
+    say("A folder of photographs is compared by what they show: lookalike dedup photos/\n")
 
 
 def _installation() -> list[Path]:

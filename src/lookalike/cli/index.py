@@ -117,7 +117,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--column",
         metavar="NAME",
-        help="of hashes in hexadecimal, in a table with several (default: the only one)",
+        help="of hashes in hexadecimal, in a table with several such columns",
     )
     add_threads(parser)
     add_switch(parser, "--json", "print the summary as JSON")

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from lookalike.checks import thread_count
-from lookalike.cli.dedup_media import refuse_idle_for, warn_problems
+from lookalike.cli.dedup_media import refuse_idle_for, tell_kind, warn_problems
 from lookalike.cli.options.arguments import check_not_read
 from lookalike.cli.terminal.output import say, say_json
 from lookalike.cli.terminal.progress import progress_bars
@@ -35,6 +35,7 @@ def sign_images(options: argparse.Namespace) -> None:
     check_not_read("-o", options.output, [path for path in paths if not path.is_dir()])
     check_replaceable(options.output)
     medium = ImageMedium(bits=options.bits or _BITS, hash=options.hash or "dct")
+    tell_kind(options, "images")
     start = time.perf_counter()
     with progress_bars(options.quiet or options.json) as progress:
         tell = partial(progress, "sign") if progress is not None else lambda share: None

@@ -25,6 +25,7 @@ from lookalike.collection.stores.base import State, Store, View
 from lookalike.collection.versions import Versions
 from lookalike.collection.writing import Batch, Written, delete_documents, write_batch
 from lookalike.errors import NotFoundError
+from lookalike.images.decode import ImageSource
 from lookalike.signatures import Signer
 from lookalike.signatures.masking import Mask
 
@@ -215,7 +216,7 @@ class Collection:
 
     def search(
         self,
-        query: str | ArrayLike,
+        query: str | ArrayLike | ImageSource,
         k: SupportsIndex = 10,
         *,
         radius: SupportsIndex | None = None,
@@ -245,7 +246,7 @@ class Collection:
 
     def search_many(
         self,
-        queries: Sequence[str] | ArrayLike,
+        queries: Sequence[str] | Sequence[ImageSource] | ArrayLike,
         k: SupportsIndex = 10,
         *,
         radius: SupportsIndex | None = None,
@@ -267,7 +268,7 @@ class Collection:
 
     def within(
         self,
-        query: str | ArrayLike,
+        query: str | ArrayLike | ImageSource,
         radius: SupportsIndex,
         *,
         limit: SupportsIndex = _MOST_MATCHES,
@@ -290,7 +291,7 @@ class Collection:
 
     def within_many(
         self,
-        queries: Sequence[str] | ArrayLike,
+        queries: Sequence[str] | Sequence[ImageSource] | ArrayLike,
         radius: SupportsIndex,
         *,
         limit: SupportsIndex = _MOST_MATCHES,

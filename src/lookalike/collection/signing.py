@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +13,7 @@ from lookalike.checks import thread_count
 from lookalike.collection.versions import Versions
 from lookalike.errors import ArgumentError, DocumentError, Said
 from lookalike.images import ImageHash
-from lookalike.images.decode import is_one_image
+from lookalike.images.decode import ImageSource, is_one_image
 from lookalike.signatures import Signer, as_queries, signer_from_dict
 from lookalike.signatures.masking import Mask, as_mask, sign_masked
 from lookalike.signatures.signer import DocumentSigner
@@ -107,7 +107,9 @@ class Signing:
         """Return signatures of documents that the caller gives."""
         return as_queries(signatures, self._opened.bits, "signatures")
 
-    def queries(self, queries: Sequence[str] | ArrayLike) -> NDArray[np.uint8]:
+    def queries(
+        self, queries: Sequence[str] | Sequence[ImageSource] | ArrayLike
+    ) -> NDArray[np.uint8]:
         """Return the signatures of texts, or the given ones."""
         if isinstance(queries, str):
             raise ArgumentError("queries are one str; expected a list of them, or use search()")
@@ -115,10 +117,10 @@ class Signing:
             return images
         if isinstance(queries, Sequence) and all(isinstance(query, str) for query in queries):
             return self.sign([str(query) for query in queries])
-        return as_queries(queries, self._opened.bits)
+        return as_queries(cast("ArrayLike", queries), self._opened.bits)
 
     def asked(
-        self, queries: Sequence[str] | ArrayLike, mask: Mask, whole: bool
+        self, queries: Sequence[str] | Sequence[ImageSource] | ArrayLike, mask: Mask, whole: bool
     ) -> tuple[NDArray[np.uint8], Masks]:
         """Return the signatures of queries, and the masks of those that are to have one.
 
@@ -134,19 +136,19 @@ class Signing:
         masks = zip(found.masks, found.masked.tolist(), strict=True)
         return found.signatures, tuple(mask if used else None for mask, used in masks)
 
-    def one(self, query: str | ArrayLike) -> list[str] | NDArray[np.uint8]:
+    def one(self, query: str | ArrayLike | ImageSource) -> list[str] | NDArray[np.uint8]:
         """Return one query as one of many."""
         if (images := self.images(query)) is not None:
             return images
         return [query] if isinstance(query, str) else self.query(query)
 
-    def query(self, query: str | ArrayLike) -> NDArray[np.uint8]:
+    def query(self, query: str | ArrayLike | ImageSource) -> NDArray[np.uint8]:
         """Return the signature of one text, or the one that is given."""
         if (images := self.images(query)) is not None:
             query = images
         if isinstance(query, str):
             return self.sign([query])
-        rows = as_queries(query, self._opened.bits)
+        rows = as_queries(cast("ArrayLike", query), self._opened.bits)
         if len(rows) != 1:
             raise ArgumentError(
                 f"the query is {len(rows)} signatures; expected one: use search_many or within_many"

@@ -29,7 +29,7 @@ LEAST_QUALITY = 16
 shade that passes into another.
 """
 
-RADIUS = {("dct", 64): 10, ("dct", 256): 48, ("gradient", 64): 11, ("gradient", 256): 44}
+RADIUS = {("dct", 64): 11, ("dct", 256): 56, ("gradient", 64): 11, ("gradient", 256): 48}
 """Most bits in which copies differ: chosen on drawn scenes other than those of docs/images.md."""
 
 _AT_A_TIME = 32
@@ -92,9 +92,10 @@ class ImageHash(Signer):
         `DocumentError` names the first image that cannot be read; Pillow's limit against
         decompression bombs is one reason.
         """
-        found = [one.signatures for one in self._hashed(images, orientations, threads)]
-        rows = np.array(found, np.uint8).reshape(len(found), -1, self.bits // 8)
-        return rows[:, 0] if rows.shape[1] == 1 else rows
+        turns = _orientations(orientations)
+        found = [one.signatures for one in self._hashed(images, turns, threads)]
+        rows = np.array(found, np.uint8).reshape(len(found), turns, self.bits // 8)
+        return rows[:, 0] if turns == 1 else rows
 
     def sign_with_quality(
         self,
@@ -142,14 +143,11 @@ class ImageHash(Signer):
         return HashedImage(signatures, int(quality[0]), image.width, image.height, image.format)
 
     def _hashed(
-        self, images: Any, orientations: SupportsIndex, threads: SupportsIndex | None
+        self, images: Any, orientations: int, threads: SupportsIndex | None
     ) -> Iterator[HashedImage]:
-        count = whole_number("orientations", orientations, at_least=1)
-        if count not in (1, len(TURNS)):
-            raise ArgumentError(Said("orientations"), f" is {count}; expected 1 or 8")
-        sources = _sources(images)
+        workers, sources = thread_count(threads), _sources(images)
         for position, found in enumerate(
-            self.each(sources, orientations=count, threads=thread_count(threads))
+            self.each(sources, orientations=orientations, threads=workers)
         ):
             if isinstance(found, DocumentError):
                 raise DocumentError(f"image {position}", *_named(images, position), f": {found}")
@@ -165,13 +163,20 @@ class ImageHash(Signer):
         return 2 * self._grid[1] if self.kind == "dct" else 8 * self._grid[0]
 
 
+def _orientations(count: SupportsIndex) -> int:
+    turns = whole_number("orientations", count, at_least=1)
+    if turns not in (1, len(TURNS)):
+        raise ArgumentError(Said("orientations"), f" is {turns}; expected 1 or 8")
+    return turns
+
+
 def _sources(images: Any) -> Iterable[ImageSource]:
     """Return several images; columns of Arrow as what is in them."""
     if is_one_image(images):
         return [images]
     if hasattr(images, "to_pylist"):
         images = images.to_pylist()
-    if not isinstance(images, Iterable):
+    if not isinstance(images, Iterable) or (isinstance(images, np.ndarray) and not images.ndim):
         raise DocumentError(
             f"images are {brief(images)} of type {type(images).__name__}; expected paths, bytes or "
             "images of Pillow, one or many"

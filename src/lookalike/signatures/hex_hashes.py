@@ -160,11 +160,11 @@ def _id_column(
 
 
 def _named(header: list[str] | None, name: str, argument: str, path: Any) -> int:
-    if header is None or name not in header:
+    if header is None or not isinstance(name, str) or name not in header:
         there = "it has no header" if header is None else f"there are: {', '.join(header)}"
         raise ArgumentError(
             Said(argument),
             f" is {brief(name)}, and {path} has no such column; {there}"
-            f"{did_you_mean(name, header or [])}",
+            f"{did_you_mean(name, header or []) if isinstance(name, str) else ''}",
         )
     return header.index(name)

@@ -91,7 +91,7 @@ class Medium(ABC, Generic[Content]):
 
     @abstractmethod
     def criterion(self) -> str:
-        """Return in words when two are alike, such as "at most 31 of 256 bits differ"."""
+        """Return in words when two are alike, such as "at most 56 of 256 bits differ"."""
 
     @abstractmethod
     def read(self, files: Sequence[Path], *, threads: int, tell: Tell) -> Read[Content]:
