@@ -27,12 +27,12 @@ def dedup_media(
     """Find the images of a folder that show the same, or recordings that sound the same, and
     choose who of them stays.
 
-    `source` is a folder, a file, a pattern, or a list of these. `kind` is "images" or "recordings"; None:
-    what more than half of all files are, told by what they begin with. Settings of images: `bits=256` or 64,
-    `radius` (in how many of these bits copies differ at most; 48 of 256), `hash="dct"` or
-    "gradient", and `rotated=True` for copies that were turned by quarters or mirrored, too. Settings
-    of recordings: `threshold=0.8`, the share of the longer one that has to be the same, and
-    `signer=la.AudioHash()`.
+    `source` is a folder, a file, a pattern, or a list of these. `kind` is "images" or "recordings";
+    None: what more than half of all files are, told by what they begin with. Settings of images:
+    `bits=256` or 64, `radius` (in how many of these bits copies differ at most; 48 of 256),
+    `hash="dct"` or "gradient", and `rotated=True` for copies that were turned by quarters or
+    mirrored, too. Settings of recordings: `threshold=0.8`, the share of the longer one that has to
+    be the same, and `signer=la.AudioHash()`.
 
     Of images alike, the one of most pixels stays; of recordings a lossless one before a lossy one,
     then the one of most seconds and samples; then that of most bytes, then the first by path.
