@@ -18,6 +18,7 @@ from lookalike import evaluation
 from support import oracle
 from support.fake_card import FakeCard
 from support.planned import COSTS
+from support.recording_cases import recording_calls
 
 __all__ = ["INTERNAL", "calls", "public_callables"]
 
@@ -33,6 +34,7 @@ OTHERS = {
 ANSWERS = {
     *("Comparison", "Evaluation", "Explanation", "FlipTuning", "Kernel", "KeyMatch", "KeyMatches"),
     *("Clusters", "Matches", "Measurement", "ProbeTuning"),
+    *("Fingerprint", "RecordingMatch"),
     *("Neighbors", "PairClusters", "Pairs", "Plan", "SavedSignatures", "Tuning"),
 }
 """Made by the package and not by callers; only their methods are called."""
@@ -43,6 +45,7 @@ INTERNAL = {
     *("FlipTuning.of", "FlipTuning.restored", "SliceIndex.search_settings", "SliceIndex.top"),
     *("SignatureFile.reader", "from_container", "sources", "with_features"),
     *("batch_source", "from_settings"),
+    "AudioHash.read",
 }
 """For other modules, which have checked the arguments; a bare name is that method of any class."""
 
@@ -377,4 +380,5 @@ def calls(folder: Path) -> dict[str, Call]:
         everything[f"{kind}.counts"] = features.counts, {"documents": documents}
         everything[f"{kind}.source"] = features.source, {"documents": documents}
         everything[f"{kind}.is_document"] = features.is_document, {"value": documents[0]}
+    everything |= recording_calls(folder)
     return everything
