@@ -71,7 +71,7 @@ def test_search_says_recording_and_place(
     snippet, other = str(folder / "snippet.mp3"), str(folder / "other.wav")
     assert main(["audio", "search", snippet, "--index", index]) == 0
     printed = capsys.readouterr().out
-    assert printed.startswith("     00:05  0.")
+    assert printed.startswith("     00:05   0.")
     assert printed.endswith("a\\x1b[31m.flac\n")
     assert main(["audio", "search", other, snippet, "--index", index, "--json", "-k", "1"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -109,7 +109,7 @@ def test_what_is_refused(folder: Path, index: str, capsys: pytest.CaptureFixture
     assert "--min-score is 2.0" in refused([*search, "--min-score", "2"], capsys)
     assert "--threads is -1" in refused([*search, "--threads", "-1"], capsys)
     assert "none.parts" in refused([*search[:-1], str(folder / "none.parts")], capsys)
-    assert "did you mean" in refused(["audio", "index", str(folder / "im")], capsys)
+    assert "there is no such" in refused(["audio", "index", str(folder / "im")], capsys)
     empty = folder / "empty"
     empty.mkdir(exist_ok=True)
     out = ["-o", str(folder / "x.parts")]

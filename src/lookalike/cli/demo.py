@@ -64,7 +64,8 @@ def run(options: argparse.Namespace) -> None:
         result.report(options.report, command=options.command_line)
     say(result.summary())
     _show_clusters(result)
-    say(f"\nClusters, similarities and differences side by side: {shown(options.report)}\n")
+    say(f"\nClusters, similarities and differences side by side: {shown(options.report)}")
+    say("Recordings: `lookalike dedup music/`, or one by a snippet: `lookalike audio --help`\n")
 
 
 def _installation() -> list[Path]:
