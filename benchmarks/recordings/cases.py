@@ -240,12 +240,12 @@ def _hours(name: str, cache: Path, part: int) -> RecordingsResult:
     for change, asked in snippets.items():
         right = wrong = 0
         took = []
-        for number, begin, own_words in asked:
+        for number, place, own_words in asked:
             start = process_time()
             found = index.search(own_words, threads=1)
             took.append(process_time() - start)
             right += any(
-                one.recording == number and abs(one.offset - begin) <= _NEAR for one in found
+                one.recording == number and abs(one.offset - place) <= _NEAR for one in found
             )
             wrong += any(one.recording != number for one in found)
         times += took
