@@ -19,7 +19,7 @@ __all__ = ["LEAST_SCORE", "Added", "RecordingIndex", "RecordingMatch"]
 
 _RADIUS = {"bands": 2, "chromaprint": 2}
 """Bits in which a word may differ and still be taken for the same."""
-LEAST_SCORE = {"bands": 0.08, "chromaprint": 0.2}
+LEAST_SCORE = {"bands": 0.12, "chromaprint": 0.2}
 """Of the words of a snippet, at one place of a recording: fewer are chance."""
 _LEAST_VOTES = 8
 """Words of a snippet: a short one has to have more than a few."""
