@@ -43,6 +43,8 @@ from benchmarks.planning.predictions import prediction_table, run_planning
 from benchmarks.planning.real import CASES as REAL
 from benchmarks.planning.real import real_table, run_real
 from benchmarks.quality import quality_table
+from benchmarks.recordings.cases import CASES as RECORDINGS
+from benchmarks.recordings.cases import recordings_table, run_recordings
 from benchmarks.report import case_table, gate_table, machine_lines, summary_table, write_json
 from benchmarks.scan.cases import QUICK_FRACTION, Plan, plans
 from benchmarks.serve.cases import CASES as SERVE
@@ -93,11 +95,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     embedded = [name for name in VECTORS if options.only in name]
     served = [name for name in SERVE if options.only in name]
     copied = [name for name in PASSAGES if options.only in name]
+    recorded = [name for name in RECORDINGS if options.only in name]
     with_import, with_memory = options.only in IMPORT, options.only in MEMORY
     if not (
         scans or signings or sliced or matched or planned or sampled or collections
         or grouped or banded or masked or deduped or paged or pictured or embedded or served
-        or copied or with_import or with_memory
+        or copied or recorded or with_import or with_memory
     ):  # fmt: skip
         print(f"no case has {options.only!r} in its name", file=sys.stderr)
         return 2
@@ -156,6 +159,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if paged:
             results, verdicts = read_pages(paged, quick=options.quick)
             write_json(options.output / "pages.json", machine, results, verdicts)
+            gates += verdicts
+        if recorded:
+            results, verdicts = hear(recorded, options.cache, quick=options.quick)
+            write_json(options.output / "recordings.json", machine, results, verdicts)
             gates += verdicts
         if pictured:
             results, verdicts = hash_images(pictured, quick=options.quick)
@@ -349,6 +356,17 @@ def read_pages(selected: Sequence[str], *, quick: bool) -> tuple[list[Result], l
     results: list[Result] = []
     for result in run_pages(selected, part=QUICK_FRACTION if quick else 1):
         print(f"\n{page_table(result)}", flush=True)
+        results.append(result)
+    return results, finish(results, quick=quick, summary=False)
+
+
+def hear(
+    selected: Sequence[str], cache: Path, *, quick: bool
+) -> tuple[list[Result], list[Verdict]]:
+    """Run the benchmark of recordings."""
+    results: list[Result] = []
+    for result in run_recordings(selected, cache, part=QUICK_FRACTION if quick else 1):
+        print(f"\n{recordings_table(result)}", flush=True)
         results.append(result)
     return results, finish(results, quick=quick, summary=False)
 

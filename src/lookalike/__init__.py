@@ -141,8 +141,8 @@ if TYPE_CHECKING:
     from lookalike.pages import PageLimits
     from lookalike.parts import PartAnswer, PartIndex, PartMatch
     from lookalike.planning import Plan, plan
-    from lookalike.topics import DocumentCluster, DocumentClusters, cluster_documents
     from lookalike.recordings import AudioHash, Fingerprint, RecordingIndex, RecordingMatch
+    from lookalike.topics import DocumentCluster, DocumentClusters, cluster_documents
     from lookalike.vectors import (
         VectorIndex,
         VectorMatches,

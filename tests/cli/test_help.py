@@ -22,6 +22,7 @@ from lookalike.corpora import Corpus, open_corpus
 from lookalike.corpora.page_files import PageFolderCorpus
 from lookalike.dedup import ALIASES, DedupSettings
 from lookalike.dedup.context import longest_document
+from lookalike.recordings.index import LEAST_SCORE
 from lookalike.service.settings import ServeSettings
 from support import cli_corpus as corpus
 
@@ -95,6 +96,9 @@ USED: dict[tuple[str, str], Callable[[], str]] = {
     ("cluster", "--ngram"): lambda: f"{topics().ngram}; chars {topics(features='chars').ngram}",
     ("compare", "--ngram"): lambda: str(compare_texts("a b", "a c").shingles.ngram),
     ("collection create", "--seed"): lambda: str(la.SimHash().seed),
+    ("audio search", "--min-score"): lambda: ", ".join(
+        f"{kind} {score}" for kind, score in LEAST_SCORE.items()
+    ),
     ("match", "--recall"): lambda: default_of(la.match_batch, "recall"),
     ("index", "--radius"): lambda: default_of(la.BlockIndex, "radius"),
     ("index", "--orders"): lambda: default_of(la.PrefixIndex, "orders"),

@@ -61,7 +61,7 @@ def test_single_samples_are_pieces() -> None:
 
 
 def test_loudness_does_not_show() -> None:
-    np.testing.assert_array_equal(words_of(PIECE / 16)[0], words_of(PIECE)[0])
+    np.testing.assert_array_equal(words_of(PIECE / np.float32(16))[0], words_of(PIECE)[0])
     assert bits_apart(words_of(PIECE * np.float32(0.3))[0], words_of(PIECE)[0]) < 0.05
 
 

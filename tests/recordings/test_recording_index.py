@@ -47,7 +47,7 @@ def test_snippets_are_found_at_their_place(index: la.RecordingIndex, change: str
         found = index.search((snippet, RATE))
         assert [one.recording for one in found] == [f"piece {number}"]
         assert abs(found[0].offset - begin / RATE) <= 0.075
-        assert 0.08 <= found[0].score <= 1
+        assert 0.12 <= found[0].score <= 1
         assert found[0].votes == round(found[0].score * len(index.hash.sign((snippet, RATE))))
 
 
@@ -89,7 +89,8 @@ def test_speech_is_found_where_there_is_some(index: la.RecordingIndex) -> None:
     spoken = la.RecordingIndex()
     spoken.add(7, (sound, RATE))
     (found,) = spoken.search((with_noise(sound[RATE:], 25, 1)[: 6 * RATE], RATE))
-    assert (found.recording, found.offset) == (7, pytest.approx(1, abs=0.06))
+    assert found.recording == 7
+    assert found.offset == pytest.approx(1, abs=0.06)
 
 
 def test_saved_and_loaded(index: la.RecordingIndex, tmp_path: Path) -> None:

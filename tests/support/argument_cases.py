@@ -19,6 +19,7 @@ from lookalike import evaluation
 from support import oracle, part_cases
 from support.fake_card import FakeCard
 from support.planned import COSTS
+from support.recording_cases import recording_calls
 
 __all__ = ["INTERNAL", "calls", "public_callables"]
 
@@ -37,6 +38,7 @@ OTHERS = {
 ANSWERS = {
     *("Comparison", "Evaluation", "Explanation", "FlipTuning", "Kernel", "KeyMatch", "KeyMatches"),
     *("Clusters", "Matches", "Measurement", "ProbeTuning"),
+    *("Fingerprint", "RecordingMatch"),
     *("Neighbors", "PairClusters", "Pairs", "Plan", "SavedSignatures", "Tuning"),
     *part_cases.ANSWERS,
     *("VectorMatches", "VectorNeighbors", "VectorPairs", "VectorTuning"),
@@ -49,6 +51,7 @@ INTERNAL = {
     *("FlipTuning.of", "FlipTuning.restored", "SliceIndex.search_settings", "SliceIndex.top"),
     *("SignatureFile.reader", "from_container", "sources", "with_features"),
     *("batch_source", "from_settings", "VectorTuning.restored", "ImageHash.each"),
+    "AudioHash.read",
 }
 """For other modules, which have checked the arguments; a bare name is that method of any class."""
 
@@ -431,4 +434,5 @@ def calls(folder: Path) -> dict[str, Call]:
         everything[f"{kind}.counts"] = features.counts, {"documents": documents}
         everything[f"{kind}.source"] = features.source, {"documents": documents}
         everything[f"{kind}.is_document"] = features.is_document, {"value": documents[0]}
+    everything |= recording_calls(folder)
     return everything | part_cases.part_calls(folder, rows, texts)

@@ -16,7 +16,7 @@ def band_words(samples: NDArray[np.float32], rate: int) -> dict[int, tuple[int, 
     window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(1, length + 1) / (length + 1))
     scale = 2 / (length * (window**2).sum())
     edges = [300 * (2000 / 300) ** (band / 33) for band in range(34)]
-    energies = []
+    energies: list[list[float]] = []
     while round(len(energies) * rate / 20) + length <= len(samples):
         begin = round(len(energies) * rate / 20)
         frame = samples[begin : begin + length].astype(np.float64) * window

@@ -67,6 +67,7 @@ def run(options: argparse.Namespace) -> None:
     say(f"\nClusters, similarities and differences side by side: {shown(options.report)}")
     say("Passages that files have copied from each other: lookalike overlaps DIR --format files\n")
     say("A folder of photographs is compared by what they show: lookalike dedup photos/\n")
+    say("Recordings: `lookalike dedup music/`, or one by a snippet: `lookalike audio --help`\n")
 
 
 def _installation() -> list[Path]:

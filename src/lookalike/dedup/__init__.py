@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 from lookalike.lazy import names_from
 
 if TYPE_CHECKING:
-    from lookalike.dedup.media.door import dedup_media
-    from lookalike.dedup.media.result import MediaCounts, MediaResult
     from lookalike.dedup.embeddings.job import dedup_vectors
     from lookalike.dedup.embeddings.result import VectorDedupCounts, VectorDedupResult
+    from lookalike.dedup.media.door import dedup_media
+    from lookalike.dedup.media.result import MediaCounts, MediaResult
     from lookalike.dedup.pairs.verify import VerifiedPairs
     from lookalike.dedup.progress import STEPS
     from lookalike.dedup.result import DedupCounts, DedupResult

@@ -102,7 +102,7 @@ class AudioHash(Signer):
         if self.kind == "chromaprint":
             chromaprint.find_program()
 
-    def maker(self, rate: int) -> bands.BandWords | chromaprint.ChromaprintWords:
+    def _maker(self, rate: int) -> bands.BandWords | chromaprint.ChromaprintWords:
         """Return what takes in samples of that rate and gives words."""
         if self.kind == "bands":
             return bands.BandWords(rate)
@@ -114,7 +114,7 @@ class AudioHash(Signer):
         with ExitStack() as stack:
 
             def begin(rate: int) -> Callable[[Any], None]:
-                makers.append(stack.enter_context(closing(self.maker(rate))))
+                makers.append(stack.enter_context(closing(self._maker(rate))))
                 return makers[0].feed
 
             sound = decode(recording, begin)
@@ -144,7 +144,7 @@ class AudioHash(Signer):
         full = 1.0 if samples.dtype.kind == "f" else float(np.iinfo(samples.dtype).max) + 1
         columns = samples.reshape(len(samples), -1)
         at_once = max(1, _TOGETHER // columns.shape[1])
-        with closing(self.maker(rate)) as words:
+        with closing(self._maker(rate)) as words:
             for start in range(0, len(columns), at_once):
                 piece = columns[start : start + at_once] / np.float32(full)
                 try:

@@ -15,11 +15,11 @@ from lookalike.parts import PartIndex
 from lookalike.recordings.audio_hash import AudioHash, Fingerprint, Recording
 from lookalike.recordings.workers import Unreadable, read_recordings
 
-__all__ = ["Added", "RecordingIndex", "RecordingMatch"]
+__all__ = ["LEAST_SCORE", "Added", "RecordingIndex", "RecordingMatch"]
 
 _RADIUS = {"bands": 2, "chromaprint": 2}
 """Bits in which a word may differ and still be taken for the same."""
-_LEAST_SCORE = {"bands": 0.08, "chromaprint": 0.2}
+LEAST_SCORE = {"bands": 0.12, "chromaprint": 0.2}
 """Of the words of a snippet, at one place of a recording: fewer are chance."""
 _LEAST_VOTES = 8
 """Words of a snippet: a short one has to have more than a few."""
@@ -126,7 +126,7 @@ class RecordingIndex:
         words (silence; less than 0.8 s) finds nothing.
         """
         words, offsets = self._words(recording)
-        least = share("min_score", _default(min_score, _LEAST_SCORE[self.hash.kind]))
+        least = share("min_score", _default(min_score, LEAST_SCORE[self.hash.kind]))
         bits = whole_number("radius", _default(radius, _RADIUS[self.hash.kind]), at_least=0)
         most = whole_number("k", k, at_least=1)
         if len(words) == 0:

@@ -12,6 +12,7 @@ from lookalike.cli.options.arguments import add_threads
 from lookalike.cli.terminal.output import say, say_json, warn
 from lookalike.errors import FileError
 from lookalike.recordings import RecordingIndex, RecordingMatch
+from lookalike.recordings.index import LEAST_SCORE
 from lookalike.recordings.workers import Unreadable, read_recordings
 from lookalike.shown import shown
 
@@ -29,6 +30,7 @@ examples:
 def declare(actions: Subparsers) -> None:
     """Declare the action."""
     description = f"{_PURPOSE.capitalize()}."
+    least = ", ".join(f"{kind} {score}" for kind, score in LEAST_SCORE.items())
     parser = command(actions, "search", _run, _PURPOSE, description, _DETAILS)
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="snippets")
     parser.add_argument(
@@ -43,7 +45,7 @@ def declare(actions: Subparsers) -> None:
         "--min-score",
         type=float,
         metavar="S",
-        help="least share of the words, above 0 to 1 (default: 0.08 of bands, 0.2 of chromaprint)",
+        help=f"least share of the snippet's words, above 0 to 1 (default: {least})",
     )
     add_threads(parser)
     add_switch(parser, "--json", "print an object for each snippet, as JSON Lines")
@@ -57,6 +59,8 @@ def _run(options: argparse.Namespace) -> None:
     unread = 0
     found = read_recordings(options.files, index.hash, threads=threads)
     for file, one in zip(options.files, found, strict=True):
+        if isinstance(one, Unreadable) and len(options.files) == 1:
+            raise FileError(f"{file} {one.reason}")
         if isinstance(one, Unreadable):
             warn(f"{file} {one.reason}", kind="")
             unread += 1

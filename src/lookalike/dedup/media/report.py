@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from lookalike._native import __version__
 from lookalike.dedup.media.summary import count_lines
-from lookalike.dedup.report.markup import clipped, one_line, shown, table
-from lookalike.dedup.report.style import STYLE
 from lookalike.dedup.summary import size_text
+from lookalike.report.markup import clipped, one_line, shown, table
+from lookalike.report.style import STYLE
 from lookalike.shown import counted
 from lookalike.storage import whole_file
 
