@@ -142,7 +142,7 @@ def _ask_signatures(folder: Path) -> Any:
     """Save them again before anything else is read, so that damage cannot be passed on."""
     saved = la.load_signatures(_path(folder))
     la.save_signatures(folder / "again", saved.signatures, saved.signer, saved.ids)
-    found = []
+    found: list[Any] = []
     for path in (_path(folder), folder / "again"):
         saved = la.load_signatures(path)
         found.append((saved.signatures.tobytes(), list(saved.ids or ()), _signed(saved.signer)))

@@ -116,7 +116,7 @@ def check_settings(options: argparse.Namespace) -> None:
 
 
 def typed_settings(options: argparse.Namespace) -> list[str]:
-    """Return the settings that were typed, be it with their defaults, in the order of their names."""
+    """Return the settings that were typed, be it with their defaults, by name."""
     return sorted(getattr(options, _TYPED, ()))
 
 
