@@ -80,10 +80,9 @@ def open_index(path: str | os.PathLike[str], *, verify: bool = True) -> Index:
     if is_npz(path):
         rows, ids = read_npz(path)
         return ScanIndex(rows, ids=ids)
-    if path.suffix.lower() in HEX_SUFFIXES:
-        rows, names = load_hex(path)
-        return named_scan(rows, names)
     try:
+        if path.suffix.lower() in HEX_SUFFIXES:
+            return named_scan(*load_hex(path))
         container = open_container(path, verify=verify)
     except FormatError as error:
         raise FormatError(
