@@ -23,7 +23,7 @@ Masks: TypeAlias = tuple[NDArray[np.uint8] | None, ...]
 
 
 def wanted_mask(
-    queries: Sequence[str] | ArrayLike, mask: Mask, whole: bool
+    queries: Sequence[str] | Sequence[ImageSource] | ArrayLike, mask: Mask, whole: bool
 ) -> tuple[Mask, list[str] | None]:
     """Return whether queries are to be masked, and the texts that they are, if they are texts."""
     wanted: Mask = False if whole and mask == "auto" else as_mask(mask)
