@@ -121,6 +121,14 @@ def test_a_function_chooses(session: Any, way: str, clusters: str) -> None:
     assert local.counts.near_duplicates > 100
 
 
+@pytest.mark.parametrize("way", ["one task", "rounds"], indirect=True)
+def test_nothing_to_find(session: Any, way: str) -> None:
+    """No rows; rows that are too short; texts of which none is like another; copies alone."""
+    words = [" ".join(f"w{word}n{number}" for word in range(9)) for number in range(300)]
+    for texts in ([], ["a", None, ""], words, words[:9] * 2):
+        assert_as_local(frame_of_texts(session, texts, 2), texts)
+
+
 def test_order_of_files_and_what_decides(session: Any, tmp_path: Path) -> None:
     """Rows are in the order of files by name and of lines, whatever pieces Spark reads; a column
     decides, of which values are missing or equal; annotated rows are those of the local job.
