@@ -78,7 +78,7 @@ def test_limits_end_what_takes_too_long_and_nothing_else() -> None:
         return "done"
 
     async def both() -> list[str]:
-        return await asyncio.gather(wait(5, 0.1), wait(0.01, 5))
+        return list(await asyncio.gather(wait(5, 0.1), wait(0.01, 5)))
 
     begin = time.monotonic()
     assert asyncio.run(both()) == ["late", "done"]
