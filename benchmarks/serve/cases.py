@@ -27,7 +27,7 @@ __all__ = ["CASES", "run_serve"]
 
 CASES = ("serve-load",)
 COUNT, BITS, RADIUS = 1_000_000, 128, 9
-CONNECTIONS, SECONDS, ROUNDS = 32, 3.0, 3
+CONNECTIONS, SECONDS, ROUNDS = 32, 2.0, 5
 BATCH = 1_000
 PATH = "/v1/collections/documents/query"
 
@@ -90,13 +90,14 @@ class _Case:
             query["per_second"] / empty["per_second"]
             for query, empty in zip(turns["query"], turns["empty"], strict=True)
         ]
+        share = sorted(shares)[len(shares) // 2]
         best = max(turns["query"], key=lambda one: one["per_second"])
         documents = BATCH * max(one["per_second"] for one in turns["batch"])
         return [
             Verdict("requests/s, of an empty route", ">= 60%",
-                    f"{max(shares):.0%} ({', '.join(f'{one:.0%}' for one in shares)}), "
+                    f"{share:.0%} (of {', '.join(f'{one:.0%}' for one in shares)}), "
                     f"{best['per_second']:,.0f}/s, p50 {1000 * best['p50']:.1f} ms, "
-                    f"p99 {1000 * best['p99']:.1f} ms", max(shares) >= 0.6),
+                    f"p99 {1000 * best['p99']:.1f} ms", share >= 0.6),
             Verdict("queries in batches", ">= 10,000/s", f"{documents:,.0f}/s",
                     documents >= 10_000),
             Verdict("errors", "0", str(self.errors), self.errors == 0),
