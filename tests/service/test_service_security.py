@@ -503,3 +503,32 @@ def test_a_log_that_nobody_reads_holds_nobody_up() -> None:
     let_go.set()
     log.close()
     assert '"lines lost"' in stream.getvalue()
+
+
+def test_a_collection_of_images_opens_no_paths(tmp_path: Path) -> None:
+    from PIL import Image
+
+    photo = tmp_path / "secret.png"
+    Image.effect_noise((64, 64), 90).save(photo)
+    (tmp_path / "data").mkdir()
+    with la.open_collection(
+        tmp_path / "data" / "photos.db", "photos", signer=la.ImageHash(bits=64)
+    ) as docs:
+        docs.add(["own"], [str(photo)])  # whose machine it is may
+        hexes = docs.get("own").signature.tobytes().hex()
+    base = "/v1/collections/photos"
+    with running(tmp_path / "data", tmp_path) as service:
+        asked = {"documents": [{"id": "a", "text": str(photo)}]}
+        wrong = service.refused(422, "bad_argument", "PUT", f"{base}/documents", asked)
+        assert "not opened by their paths here" in wrong
+        for path in ("/query", "/query/batch"):
+            text: Any = {"text": str(photo)} if path == "/query" else {"texts": [str(photo)]}
+            assert "not opened" in service.refused(422, "bad_argument", "POST", base + path, text)
+        answer = service.good("POST", f"{base}/query", {"signature": hexes, "k": 1})
+        assert [match["id"] for match in answer["matches"]] == ["own"]
+        line = json.dumps({"id": "b", "text": str(photo)}).encode()
+        job = service.ask("POST", f"{base}/upload", line, content_type="application/octet-stream")
+        ended = service.ended(job[2]["id"])
+        assert ended["state"] == "failed" and "not opened" in ended["error"]["message"]
+        assert service.good("POST", f"{base}/documents/count") == {"count": 1}
+        assert service.good("GET", f"{base}/map")["regions"][0].get("words", []) == []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, SupportsFloat, SupportsInd
 
 from numpy.typing import ArrayLike
 
-from lookalike.checks import file_path, share, whole_number
+from lookalike.checks import file_path, flag, share, whole_number
 from lookalike.collection.answers import Answer, Pair
 from lookalike.collection.care.abandoned import remove_abandoned
 from lookalike.collection.documents import Document, as_document, as_id, is_id
@@ -70,6 +70,15 @@ class Collection:
     def signer(self) -> Signer | None:
         """How documents are signed; None if signatures are given by the caller."""
         return self._signing.signer
+
+    @property
+    def reads_files(self) -> bool:
+        """Whether a collection of images opens their paths; a service sets it to False."""
+        return self._signing.reads_files
+
+    @reads_files.setter
+    def reads_files(self, allowed: bool) -> None:
+        self._signing.reads_files = flag("reads_files", allowed)
 
     @property
     def version(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from typing import Any, TypeAlias, cast
 
@@ -48,6 +49,8 @@ class Signing:
         self._versions = versions
         self._opened = versions.opened
         self._signer: Signer | None = None
+        self.reads_files = True
+        """Whether paths of images are opened: whoever takes them from strangers says no."""
 
     @property
     def signer(self) -> Signer | None:
@@ -59,8 +62,17 @@ class Signing:
 
     def check_signs(self) -> None:
         """Say so unless texts, or the paths of images, can be signed."""
-        if not isinstance(self.signer, ImageHash):
+        if isinstance(self.signer, ImageHash):
+            self._check_reads()
+        else:
             self.of_texts()
+
+    def _check_reads(self) -> None:
+        if not self.reads_files:
+            raise ArgumentError(
+                f"the collection {self._opened.name!r} is one of images, which are not opened by "
+                "their paths here: give signatures, not texts"
+            )
 
     def of_texts(self) -> DocumentSigner:
         """Return the signer, or say that it signs no texts."""
@@ -94,6 +106,8 @@ class Signing:
         several: Sequence[Any] = [queries] if not isinstance(queries, Sequence) else queries
         if is_one_image(queries):
             several = [queries]
+        if any(isinstance(one, str | os.PathLike) for one in several):
+            self._check_reads()
         return signer.sign(several) if several and all(map(is_one_image, several)) else None
 
     def sign(self, texts: list[str]) -> NDArray[np.uint8]:

@@ -41,6 +41,16 @@ _NAME = re.compile(NAME.strip("^$"))
 T = TypeVar("T")
 
 
+def open_for_strangers(url: str, name: str) -> Collection:
+    """Open a collection that is there; paths in it, or in queries, are texts and nothing else.
+
+    Or whoever may write to a collection of images could have any file of this machine read.
+    """
+    docs = open_collection(url, name, create=False)
+    docs.reads_files = False
+    return docs
+
+
 class Library(ABC):
     """Collections by name, each opened once; safe to use from many threads."""
 
@@ -106,6 +116,7 @@ class Library(ABC):
                 )  # fmt: skip
             url, inner = self.place(name)
             made = open_collection(url, inner, signer=signer, bits=bits, keep_text=keep_text)
+            made.reads_files = False
         with self._lock:
             self._open[name] = made
         return made
@@ -211,7 +222,7 @@ class DatabaseLibrary(Library):
 
     def _opened(self, name: str) -> Collection:
         try:
-            return open_collection(self._url, name, create=False)
+            return open_for_strangers(self._url, name)
         except NotFoundError:
             raise missing(name) from None
 
@@ -274,7 +285,7 @@ class FolderLibrary(Library):
     def _opened(self, name: str) -> Collection:
         url, inner = self.place(name)
         try:
-            return open_collection(url, inner, create=False)
+            return open_for_strangers(url, inner)
         except NotFoundError:
             raise missing(name) from None
 

@@ -9,13 +9,18 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated, Any
 
+import numpy as np
 from fastapi import Query
 from fastapi.responses import Response
 
+from lookalike import _native
 from lookalike.collection import Collection
 from lookalike.collection.overview import distances, groups, map_of
+from lookalike.features import Words
+from lookalike.images import ImageHash
 from lookalike.service.endpoint import Ask, Routes
 from lookalike.service.formats import encode
+from lookalike.topics.words import WordCounts, cluster_words
 
 overview = Routes("overview")
 
@@ -28,11 +33,15 @@ _GROUPS = {
 }  # fmt: skip
 _MAP = {
     "regions": [
-        {"x": 0.1, "y": -0.3, "size": 20, "mean_distance": 31.5, "example": "fox", "text": "The"}
+        {"x": 0.1, "y": -0.3, "size": 20, "mean_distance": 31.5, "example": "fox", "text": "The",
+         "words": ["fox", "brown"]}
     ],
     "places": [{"id": "fox", "x": 0.1, "y": -0.2, "region": 0}], "signatures": 20, "version": 7,
 }  # fmt: skip
-_WORDS = 160
+_LETTERS = 160
+_WORDS = 5
+_LONGEST = 10_000
+"""Characters of a text that are looked at for words: a map is drawn while somebody waits."""
 
 
 @overview.add("GET", f"{_BASE}/groups", example=_GROUPS, errors=(404, 422))
@@ -74,9 +83,11 @@ async def map_of_collection(
     def found(docs: Collection) -> dict[str, Any]:
         drawn = asdict(map_of(docs, most=most, regions=regions))
         examples = docs.get_many([one["example"] for one in drawn["regions"]])
-        for region, document in zip(drawn["regions"], examples, strict=True):
+        words = _words(docs, drawn["places"], len(examples))
+        for region, document, told in zip(drawn["regions"], examples, words, strict=True):
             text = None if document is None else document.text
-            region["text"] = None if text is None else text[:_WORDS]
+            region["text"] = None if text is None else text[:_LETTERS]
+            region["words"] = told
         return drawn
 
     return await _soon(ask, name, ("map", most, regions), found)
@@ -105,3 +116,15 @@ async def _soon(ask: Ask, name: str, what: tuple[Any, ...], found: Any) -> Respo
         waiting = encode({"state": "computing"}, ask.format)
         return Response(waiting, 202, {"retry-after": "1"}, ask.format)
     return await service.read(encode, value, ask.format)
+
+
+def _words(docs: Collection, places: list[dict[str, Any]], regions: int) -> list[list[str]]:
+    """Return the words that tell each region of the map from the others; none without texts."""
+    found = docs.get_many([place["id"] for place in places])
+    texts = ["" if one is None or one.text is None else one.text[:_LONGEST] for one in found]
+    if not any(texts) or isinstance(docs.signer, ImageHash):
+        return [[] for _ in range(regions)]
+    labels = np.array([place["region"] for place in places], np.int64)
+    documents, kind = _native.Documents.from_list(texts, 0), Words(stopwords="english")
+    counts = WordCounts.of(kind, documents, labels, regions, 1)
+    return [[word for word, _ in told] for told in cluster_words(counts, documents, labels, _WORDS)]

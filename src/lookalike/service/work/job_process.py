@@ -12,10 +12,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from lookalike.collection import Collection, open_collection
+from lookalike.collection import Collection
 from lookalike.collection.care.transfer import import_documents
 from lookalike.dedup import cluster_pairs, dedup
 from lookalike.errors import ArgumentError, LookalikeError
+from lookalike.service.library import open_for_strangers
 from lookalike.service.problems import problem_of
 from lookalike.service.work.jobs import lines_of, read_state, write_state
 
@@ -199,7 +200,7 @@ def main(folder: str) -> int:
     """Do the job of a folder."""
     job = Job(Path(folder))
     try:
-        with open_collection(job.order["url"], job.order["name"], create=False) as docs:
+        with open_for_strangers(job.order["url"], job.order["name"]) as docs:
             summary = _KINDS[job.order["kind"]](job, docs)
     except LookalikeError as error:
         kind = problem_of(error).kind
