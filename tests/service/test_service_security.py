@@ -529,6 +529,6 @@ def test_a_collection_of_images_opens_no_paths(tmp_path: Path) -> None:
         line = json.dumps({"id": "b", "text": str(photo)}).encode()
         job = service.ask("POST", f"{base}/upload", line, content_type="application/octet-stream")
         ended = service.ended(job[2]["id"])
-        assert ended["state"] == "failed" and "not opened" in ended["error"]["message"]
+        assert ended["state"] == "failed" and "not opened" in ended["error"]
         assert service.good("POST", f"{base}/documents/count") == {"count": 1}
         assert service.good("GET", f"{base}/map")["regions"][0].get("words", []) == []
