@@ -1,0 +1,93 @@
+"""Benchmarks that run only if they are named in full."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from dataclasses import replace
+
+from benchmarks.clusters.all_indexes import NAMES as INDEXES
+from benchmarks.clusters.all_indexes import draw, run_indexes
+from benchmarks.clusters.topics import NAME as TOPICS
+from benchmarks.clusters.topics import run_topics
+from benchmarks.dedup.defaults import NAME as DEFAULTS
+from benchmarks.dedup.defaults import run_defaults
+from benchmarks.harness import WrongAnswerError
+from benchmarks.machine import describe_machine
+from benchmarks.quality import quality_table
+from benchmarks.report import gate_table, machine_lines, write_json
+from benchmarks.scan.cases import QUICK_FRACTION
+from benchmarks.spark.cases import MLLIB_SIZE, SIZES, run_spark
+from benchmarks.spark.cases import NAME as SPARK
+
+__all__ = ["BY_NAME"]
+
+
+def defaults(options: Namespace) -> int:
+    """Measure what settings of de-duplication find; no peers, no gates."""
+    if options.data is None:
+        print(f"{DEFAULTS} needs real texts: --data", file=sys.stderr)
+        return 2
+    part = QUICK_FRACTION if options.quick else 1
+    try:
+        path = run_defaults(options.data, options.cache, options.output, part=part)
+    except WrongAnswerError as error:
+        print(f"\n*** WRONG ANSWER *** {error}", file=sys.stderr)
+        return 1
+    print(f"\nwritten to {path}")
+    return 0
+
+
+def topics(options: Namespace) -> int:
+    """Measure how well clusters of documents agree with what their authors call them."""
+    if options.data is None:
+        print(f"{TOPICS} needs real texts: --data", file=sys.stderr)
+        return 2
+    print(machine_lines(describe_machine()), flush=True)
+    print(run_topics(options.data, part=QUICK_FRACTION if options.quick else 1))
+    return 0
+
+
+def all_indexes(options: Namespace) -> int:
+    """Draw every index beside faiss's: time against quality; no gates."""
+    machine = describe_machine()
+    print(machine_lines(machine), flush=True)
+    found = []
+    part = QUICK_FRACTION if options.quick else 1
+    for result, lines in run_indexes(options.only, options.data, options.cache, part=part):
+        print(f"\n{quality_table(result)}", flush=True)
+        found.append((result, lines))
+    write_json(options.output / "indexes.json", machine, [result for result, _ in found], [])
+    picture = options.output / "indexes.svg"
+    draw(found, picture)
+    print(f"\nwritten to {picture}")
+    return 0
+
+
+def on_spark(options: Namespace) -> int:
+    """Measure the job on a Spark of several processes, beside the local job and MLlib."""
+    if options.data is None:
+        print(f"{SPARK} needs real texts: --data", file=sys.stderr)
+        return 2
+    print(machine_lines(describe_machine()), flush=True)
+    sizes = tuple(size // QUICK_FRACTION for size in SIZES) if options.quick else SIZES
+    size = MLLIB_SIZE // QUICK_FRACTION if options.quick else MLLIB_SIZE
+    try:
+        verdicts = run_spark(
+            options.data, options.cache, options.output, sizes=sizes, mllib_size=size
+        )
+    except WrongAnswerError as error:
+        print(f"\n*** WRONG ANSWER *** {error}", file=sys.stderr)
+        return 1
+    if options.quick:
+        verdicts = [replace(verdict, passed=None) for verdict in verdicts]
+    print(f"\n{gate_table(verdicts)}\n\nwritten to {options.output}")
+    return 0
+
+
+BY_NAME = {
+    DEFAULTS: defaults,
+    TOPICS: topics,
+    SPARK: on_spark,
+    **dict.fromkeys(INDEXES, all_indexes),
+}
