@@ -30,6 +30,16 @@ DETAILS = (
 )
 
 
+_MORE = (
+    ("lookalike overlaps DIR --format files", "passages that files have copied"),
+    ("lookalike dedup photos/", "photographs, by what they show"),
+    ("lookalike dedup music/", "recordings, by what is heard"),
+    ("lookalike cluster DIR --report topics.html", "what documents are about"),
+    ("lookalike serve", "a service, with a page to look at"),
+)
+"""What else could be tried next."""
+
+
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument(
@@ -65,9 +75,10 @@ def run(options: argparse.Namespace) -> None:
     say(result.summary())
     _show_clusters(result)
     say(f"\nClusters, similarities and differences side by side: {shown(options.report)}")
-    say("Passages that files have copied from each other: lookalike overlaps DIR --format files\n")
-    say("A folder of photographs is compared by what they show: lookalike dedup photos/\n")
-    say("Recordings: `lookalike dedup music/`, or one by a snippet: `lookalike audio --help`\n")
+    say("\nNot only whole texts:")
+    for command, what in _MORE:
+        say(f"  {command:42} {what}")
+    say()
 
 
 def _installation() -> list[Path]:
