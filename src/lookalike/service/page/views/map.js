@@ -190,6 +190,7 @@ function wrapped(text, letters, most) {
     else if (lines.length < most && word.length <= letters) lines.push(word);
     else break;
   }
+  if (lines.length) lines.push(lines.pop().replace(/,$/, ""));
   return lines;
 }
 
