@@ -515,7 +515,8 @@ def test_a_collection_of_images_opens_no_paths(tmp_path: Path) -> None:
         tmp_path / "data" / "photos.db", "photos", signer=la.ImageHash(bits=64)
     ) as docs:
         docs.add(["own"], [str(photo)])  # whose machine it is may
-        hexes = docs.get("own").signature.tobytes().hex()
+        own = docs.get("own")
+        assert own is not None
     base = "/v1/collections/photos"
     with running(tmp_path / "data", tmp_path) as service:
         asked = {"documents": [{"id": "a", "text": str(photo)}]}
@@ -524,7 +525,9 @@ def test_a_collection_of_images_opens_no_paths(tmp_path: Path) -> None:
         for path in ("/query", "/query/batch"):
             text: Any = {"text": str(photo)} if path == "/query" else {"texts": [str(photo)]}
             assert "not opened" in service.refused(422, "bad_argument", "POST", base + path, text)
-        answer = service.good("POST", f"{base}/query", {"signature": hexes, "k": 1})
+        answer = service.good(
+            "POST", f"{base}/query", {"signature": own.signature.tobytes().hex(), "k": 1}
+        )
         assert [match["id"] for match in answer["matches"]] == ["own"]
         line = json.dumps({"id": "b", "text": str(photo)}).encode()
         job = service.ask("POST", f"{base}/upload", line, content_type="application/octet-stream")

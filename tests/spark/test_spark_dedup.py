@@ -125,7 +125,8 @@ def test_a_function_chooses(session: Any, way: str, clusters: str) -> None:
 def test_nothing_to_find(session: Any, way: str) -> None:
     """No rows; rows that are too short; texts of which none is like another; copies alone."""
     words = [" ".join(f"w{word}n{number}" for word in range(9)) for number in range(300)]
-    for texts in ([], ["a", None, ""], words, words[:9] * 2):
+    cases: list[list[str | None]] = [[], ["a", None, ""], [*words], [*words[:9], *words[:9]]]
+    for texts in cases:
         assert_as_local(frame_of_texts(session, texts, 2), texts)
 
 
