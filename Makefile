@@ -16,10 +16,11 @@ demo: $(VENV)/package
 demo-spark: $(VENV)/package $(VENV)/spark java
 	@$(BIN)/python tools/demo_spark.py
 
-# Those on Spark come last and by themselves: its workers are processes that take all cores.
+# Those in a browser and on Spark come last and by themselves: Playwright has an event loop of its own, and
+# the workers of Spark are processes that take all cores.
 test: $(VENV)/package $(VENV)/test java chromium
-	$(BIN)/python -m pytest -n auto --dist worksteal --ignore tests/spark
-	$(BIN)/python -m pytest -rs tests/spark
+	$(BIN)/python -m pytest -n auto --dist worksteal --ignore tests/spark --ignore tests/page
+	$(BIN)/python -m pytest -rs tests/page tests/spark
 
 # Kills writers, damages databases and every byte of files, lets system calls fail, uses ids again and
 # de-duplicates chains, hubs and templates, by the thousand: docs/trust.md. `make test` does a share.

@@ -11,7 +11,6 @@ import atexit
 import contextlib
 import marshal
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -111,6 +110,8 @@ def _end_all() -> None:
 
 def serve(answers_to: Callable[[Any], Iterable[Any]]) -> None:
     """Answer until standard input ends, which it does when the process that began this does."""
+    import resource  # here, since whoever asks does without
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever began this says when it ends
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -140,7 +141,7 @@ def reserved_bytes() -> int:
     They are not memory: numerical libraries reserve gigabytes of them where there are many cores.
     """
     with open("/proc/self/statm", encoding="ascii") as file:
-        return int(file.read().split()[0]) * resource.getpagesize()
+        return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _write_frame(stream: BinaryIO, value: Any) -> None:

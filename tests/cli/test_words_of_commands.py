@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 
 import lookalike as la
 from lookalike.cli import COMMANDS, full_parser, main
@@ -33,6 +34,8 @@ CALLS: dict[str, list[str]] = {
     "plan": ["--count", "1000", "--bits", "64"],
     "passages": ["corpus.jsonl", "--of", "a.txt"],
     "overlaps": ["corpus.jsonl"],
+    "audio index": ["music", "-o", "out.parts"],
+    "audio search": ["music/tune.wav", "--index", "music.parts"],
     "evaluate": ["signatures.lookalike"],
     "collection create": ["other.db"],
     "collection search": ["docs.db", "some text"],
@@ -79,6 +82,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("b.txt").write_text("another text")
     with la.open_collection("docs.db", signer=la.SimHash(bits=64)) as docs:
         docs.add(["fox"], ["The quick brown fox"])
+    Path("music").mkdir()
+    soundfile.write("music/tune.wav", np.random.default_rng(0).normal(0, 0.1, 16_000), 8_000)
+    la.RecordingIndex().save("music.parts")
     return tmp_path
 
 
@@ -199,6 +205,8 @@ JSON_CALLS = {
     "evaluate": ["signatures.lookalike", "--sample", "2", "-k", "1", "--expand", "0"],
     "passages": ["corpus.jsonl", "--of", "corpus.jsonl", "--least", "0.05"],
     "overlaps": ["corpus.jsonl", "-o", "overlaps.csv"],
+    "audio index": ["music", "-o", "out.parts"],
+    "audio search": ["music/tune.wav", "--index", "music.parts"],
     "kernels": [],
     "bench": ["--gpu", "--count", "1"],
     "collection create": ["new.db"],

@@ -29,9 +29,13 @@ def chromium() -> str | None:
     return os.environ.get("LOOKALIKE_CHROMIUM") or shutil.which("chromium")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """The browser; skipped without one, unless it was said to be needed."""
+    """The browser; skipped without one, unless it was said to be needed.
+
+    No longer than these tests last: Playwright has an event loop in this thread, beside which no
+    other can be run.
+    """
     program = chromium()
     if program is None:
         if os.environ.get("LOOKALIKE_BROWSER") == "needed":

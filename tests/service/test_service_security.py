@@ -487,15 +487,18 @@ def resident() -> int:
 
 
 def test_a_log_that_nobody_reads_holds_nobody_up() -> None:
-    let_go = threading.Event()
+    begun, let_go = threading.Event(), threading.Event()
 
     class Stuck(io.StringIO):
         def write(self, text: str) -> int:
+            begun.set()
             let_go.wait()
             return super().write(text)
 
     stream = Stuck()
     log = Log("info", stream)
+    log.say("info", "first")
+    assert begun.wait(20)
     begin = time.monotonic()
     for number in range(25_000):
         log.say("info", "x", number=number)
