@@ -121,7 +121,7 @@ def unusable(folder: Path) -> dict[str, tuple[list[str], str]]:
     file = {
         "missing.npy": "missing.npy cannot be read: No such file",
         ".": "cannot be read: Is a directory",
-        "text.txt": "is not a lookalike file",
+        "text.txt": "text.txt has no column with hashes",
         "nothing": "is not a lookalike file",
         "floats.npy": "floats.npy are float64; expected uint8 or uint64",
         "objects.npy": "objects.npy is a .npy file that cannot be used",
