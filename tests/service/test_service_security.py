@@ -515,7 +515,9 @@ def test_a_collection_of_images_opens_no_paths(tmp_path: Path) -> None:
         tmp_path / "data" / "photos.db", "photos", signer=la.ImageHash(bits=64)
     ) as docs:
         docs.add(["own"], [str(photo)])  # whose machine it is may
-        hexes = docs.get("own").signature.tobytes().hex()
+        own = docs.get("own")
+        assert own is not None
+        hexes = own.signature.tobytes().hex()
     base = "/v1/collections/photos"
     with running(tmp_path / "data", tmp_path) as service:
         asked = {"documents": [{"id": "a", "text": str(photo)}]}
