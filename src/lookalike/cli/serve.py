@@ -85,10 +85,16 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _serve(place: str, settings: ServeSettings) -> None:
+    from lookalike.collection.stores.address import parse_address
     from lookalike.service.running import serve
+
+    file = None if "://" not in place and Path(place).is_dir() else parse_address(place).path
+    new = file is not None and not file.exists()
 
     def ready(address: str) -> None:
         say(f"lookalike serves {shown(_without_password(place))} at {address}", end="\n")
+        if new:
+            say("it is not there yet, and is made with its first collection")
         say("Ctrl-C ends it")
         import sys
 

@@ -11,6 +11,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.responses import Response
 from pydantic import BaseModel
+from starlette.convertors import Convertor, register_url_convertor
 
 from lookalike.service.formats import JSON, MESSAGEPACK, decode, encode, media_type, wanted_format
 from lookalike.service.guard.gate import Visit
@@ -27,6 +28,23 @@ _LARGE = 64 << 10
 """Bytes from which on a body is read, or an answer written, in a thread."""
 
 Handler = Callable[..., Awaitable[Any]]
+
+
+class _Anything(Convertor[str]):
+    """The rest of a path, line ends and all: `path` stops at them, and leads to another id."""
+
+    regex = "(?s:.*)"
+
+    def convert(self, value: str) -> str:
+        """Return what is in a path."""
+        return value
+
+    def to_string(self, value: str) -> str:
+        """Return what comes into a path."""
+        return value
+
+
+register_url_convertor("anything", _Anything())
 
 _NAMED = {
     "name": "name",

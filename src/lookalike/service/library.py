@@ -29,13 +29,16 @@ from lookalike.errors import (
     NotFoundError,
 )
 from lookalike.service.problems import Problem
-from lookalike.shown import brief
+from lookalike.shown import brief, shown
 from lookalike.signatures import Signer
 
 __all__ = ["NAME", "DatabaseLibrary", "FolderLibrary", "Library", "open_library"]
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 """What names of collections look like."""
+
+_REPLACED = 10
+"""Times that a collection may be replaced while somebody asks it something."""
 
 _NAME = re.compile(NAME.strip("^$"))
 T = TypeVar("T")
@@ -137,15 +140,18 @@ class Library(ABC):
         If it was dropped and made anew elsewhere, with another signer, what is there now is used:
         nothing has been written by then.
         """
-        docs = self.collection(name)
-        try:
-            return work(docs)
-        except (BatchError, CollectionBusyError):
-            raise
-        except CollectionError as error:
-            if not self._replaced(name, docs):
-                raise missing(name) if self._gone(name, error) else error from None
-            return work(self.collection(name))
+        for _ in range(_REPLACED):
+            docs = self.collection(name)
+            try:
+                return work(docs)
+            except (BatchError, CollectionBusyError):
+                raise
+            except CollectionError as error:
+                if not self._replaced(name, docs):
+                    raise missing(name) if self._gone(name, error) else error from None
+        raise CollectionBusyError(
+            f"the collection {name!r} is replaced by others again and again; try later"
+        )
 
     def close(self) -> None:
         """Close all collections; their indexes are saved."""
@@ -301,7 +307,12 @@ def open_library(place: str | os.PathLike[str]) -> Library:
     text = os.fspath(place)
     if "://" not in text and os.path.isdir(text):  # noqa: PTH112  # takes every name
         return FolderLibrary(Path(text))
-    return DatabaseLibrary(parse_address(text))
+    address = parse_address(text)
+    if address.path is not None:
+        folder = Path(text) if text.endswith(os.sep) else address.path.absolute().parent
+        if not folder.is_dir():
+            raise FileError(f"there is no folder {shown(str(folder))}; make it, or name another")
+    return DatabaseLibrary(address)
 
 
 def check_name(name: str) -> str:

@@ -37,7 +37,8 @@ class Service:
 
     Nothing of a collection is done in the event loop: it may wait for a disk or another process.
     Reads have threads of their own, writes one for each collection, since writers wait for each
-    other anyway; what takes seconds has another, so that searches do not wait behind it.
+    other anyway; what takes seconds has another, so that searches do not wait behind it, and what
+    takes minutes in large collections a third.
     """
 
     def __init__(self, settings: ServeSettings, library: Library, run: Path, log: Log) -> None:
@@ -52,6 +53,7 @@ class Service:
         self.watch = Watch()
         self._readers = ThreadPoolExecutor(max(8, 2 * self.threads), "read")
         self._slow = ThreadPoolExecutor(2, "slow")
+        self._overviews = ThreadPoolExecutor(1, "overview")
         self._writers: dict[str, ThreadPoolExecutor] = {}
         self.lanes: Lanes[Any, Any] = Lanes(self._readers, self.metrics.together.observe)
         self.jobs = Jobs(run / "jobs", settings.max_jobs, log)
@@ -68,6 +70,10 @@ class Service:
     async def slowly(self, work: Callable[..., T], *arguments: Any) -> T:
         """Do something that may take long, in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self._slow, work, *arguments)
+
+    async def oversee(self, work: Callable[[], T]) -> T:
+        """Do something that reads a whole collection, one after the other, in a thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._overviews, work)
 
     async def write(self, name: str, work: Callable[[Collection], T]) -> T:
         """Do something that writes to a collection, one after the other."""
@@ -121,7 +127,7 @@ class Service:
         """End what is going on: writes that have begun are completed."""
         self.ending = True
         self.jobs.close()
-        for pool in (self._readers, self._slow, *self._writers.values()):
+        for pool in (self._readers, self._slow, self._overviews, *self._writers.values()):
             pool.shutdown(wait=False, cancel_futures=True)
         for pool in (self._readers, *self._writers.values()):
             pool.shutdown(wait=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 __all__ = [
     "BatchQueryBody",
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 Where = Annotated[
-    dict[str, Any] | None,
+    dict[str, JsonValue] | None,
     Field(
         description='Conditions on metadata: `{"lang": "en", "year": {">=": 2020}}`',
         examples=[{"lang": "en", "year": {">=": 2020}}],

@@ -65,11 +65,18 @@ async function computed(path, signal) {
 const part = encodeURIComponent;
 const at = (collection, rest = "") => `/v1/collections/${part(collection)}${rest}`;
 
+/** A document; not by its own address, of which browsers make another one if the id is "..". */
+async function document(name, id, signal) {
+  const [found] = (await ask("POST", at(name, "/documents/get"), { ids: [id] }, signal)).documents;
+  if (found === null) throw new ServiceError(404, "There is no such document", `${id} is not in ${name}, or no longer.`);
+  return found;
+}
+
 export const api = {
   collections: () => ask("GET", "/v1/collections"),
   describe: (name) => ask("GET", at(name)),
   query: (name, body, signal) => ask("POST", at(name, "/query"), body, signal),
-  document: (name, id) => ask("GET", at(name, `/documents/${part(id)}`)),
+  document,
   compare: (name, left, right) => ask("POST", at(name, "/compare"), { left, right }),
   groups: (name, options, signal) => computed(`${at(name, "/groups")}?${new URLSearchParams(options)}`, signal),
   map: (name, signal) => computed(at(name, "/map"), signal),

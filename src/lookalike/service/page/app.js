@@ -42,7 +42,7 @@ async function show(focus) {
     if (name === null && collections.length) return void location.replace(link(collections[0].name, "search"));
     frame(null, null);
     fill(main, h("h1", {}, name === null ? "No collections" : "No such collection"),
-      h("p", {}, name === null ? "There is none yet. Create one with PUT /v1/collections, or start the service on a database." : shown(name)));
+      h("p", {}, name === null ? "There is none yet. Create one with POST /v1/collections, or start the service on a database." : shown(name)));
     return;
   }
   frame(name, view);

@@ -82,9 +82,12 @@ export function problem(error) {
   return h("div", { class: "problem", role: "alert" }, h("b", {}, shown(error.title ?? "That did not work")), h("p", {}, shown(error.message)));
 }
 
-/** What is shown of an action that takes a while, or fails. */
+/** What is shown of an action that takes a while, or fails; what the action itself has shown by then stays. */
 export async function during(place, work) {
-  const wait = setTimeout(() => fill(place, h("p", { class: "soft" }, "One moment …")), 150);
+  const before = place.firstChild;
+  const wait = setTimeout(() => {
+    if (place.firstChild === before) fill(place, h("p", { class: "soft" }, "One moment …"));
+  }, 150);
   try {
     return await work();
   } catch (error) {

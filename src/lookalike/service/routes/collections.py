@@ -7,7 +7,7 @@ from typing import Any
 
 from lookalike.collection import Collection
 from lookalike.compare.methods import BITS
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, FormatError
 from lookalike.features import Chars, Combined, FeatureKind, Words
 from lookalike.service.endpoint import Ask, Routes
 from lookalike.service.guard.keys import Key
@@ -115,9 +115,11 @@ def _make(service: Service, body: CreateBody) -> dict[str, Any]:
 def _of_description(description: dict[str, Any]) -> Signer:
     try:
         return signer_from_dict(description)
+    except ArgumentError:
+        raise
+    except FormatError as error:  # of another version: what was sent is at fault, no file
+        raise ArgumentError(str(error)) from None
     except (ValueError, TypeError, LookupError, OverflowError) as error:
-        if isinstance(error, ArgumentError):
-            raise
         raise ArgumentError(
             f"the description of a signer cannot be used ({type(error).__name__}); expected what "
             "Signer.to_dict returned"

@@ -126,7 +126,7 @@ async def delete_documents(ask: Ask, name: str) -> Any:
 DocumentId = Annotated[str, Path(max_length=1000, description="The id of a document")]
 
 
-@documents.add("GET", f"{_BASE}/{{id:path}}", example=_DOCUMENT, errors=_FOUND)
+@documents.add("GET", f"{_BASE}/{{id:anything}}", example=_DOCUMENT, errors=_FOUND)
 async def get_document(ask: Ask, name: str, id: DocumentId) -> Any:
     """Return a document."""
     document = await ask.service.use(name, lambda docs: docs.get(id))
@@ -136,7 +136,7 @@ async def get_document(ask: Ask, name: str, id: DocumentId) -> Any:
 
 
 @documents.add(
-    "DELETE", f"{_BASE}/{{id:path}}", writes=True, example={"deleted": 1, "version": 8},
+    "DELETE", f"{_BASE}/{{id:anything}}", writes=True, example={"deleted": 1, "version": 8},
     errors=_FOUND,
 )  # fmt: skip
 async def delete_document(ask: Ask, name: str, id: DocumentId) -> Any:

@@ -25,9 +25,9 @@ from lookalike.service.shapes import DedupBody, PairsBody
 jobs = Routes("jobs")
 
 _JOB = {
-    "id": "0123456789abcdef01234567", "collection": "pages", "kind": "pairs", "state": "running",
-    "step": "comparing", "progress": 0.25, "started": "2026-01-01T00:00:00.000+00:00",
-    "ended": None, "summary": None, "error": None,
+    "id": "0123456789abcdef01234567", "collection": "pages", "kind": "pairs", "writes": False,
+    "state": "running", "step": "comparing", "progress": 0.25,
+    "started": "2026-01-01T00:00:00.000+00:00", "ended": None, "summary": None, "error": None,
 }  # fmt: skip
 JobId = Annotated[str, Path(pattern="^[0-9a-f]{24}$", description="The id of a job")]
 _CHUNK = 4 << 20
@@ -48,9 +48,9 @@ async def get_job(ask: Ask, id: JobId) -> Any:
 
 @jobs.add("DELETE", "/v1/jobs/{id}", example={**_JOB, "state": "cancelled"}, errors=(404, 422))
 async def cancel_job(ask: Ask, id: JobId) -> Any:
-    """Cancel a job; forget one that has ended. A key for reading may do so with `pairs`."""
+    """Cancel a job; forget one that has ended. A key for reading may do so unless it writes."""
     job = await _known(ask, id)
-    if job["kind"] != "pairs" and not ask.key.writes:
+    if job["writes"] and not ask.key.writes:
         raise Problem(
             403, "read_only", f"the key {ask.key.name!r} is for reading, and the job writes; use "
             "another one",

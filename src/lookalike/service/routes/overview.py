@@ -20,6 +20,8 @@ from lookalike.features import Words
 from lookalike.images import ImageHash
 from lookalike.service.endpoint import Ask, Routes
 from lookalike.service.formats import encode
+from lookalike.service.problems import Problem
+from lookalike.service.work.kept import TOO_MUCH
 from lookalike.topics.words import WordCounts, cluster_words
 
 overview = Routes("overview")
@@ -57,7 +59,7 @@ async def near_duplicate_groups(
     """Return the largest groups of near-duplicates; 202 while they are being looked for."""
 
     def found(docs: Collection) -> dict[str, Any]:
-        near = docs.bits // 14 if radius is None else radius
+        near = docs.bits // 14 if radius is None else min(radius, docs.bits)
         largest, version = groups(docs, near, most=most, members=members)
         shown = [
             {
@@ -68,7 +70,9 @@ async def near_duplicate_groups(
         ]
         return {"radius": near, "version": version, "groups": shown}
 
-    return await _soon(ask, name, ("groups", radius, most, members), found)
+    bits = (await ask.service.collection(name)).bits
+    near = bits // 14 if radius is None else min(radius, bits)  # what is the same is computed once
+    return await _soon(ask, name, ("groups", near, most, members), found)
 
 
 @overview.add("GET", f"{_BASE}/map", example=_MAP, errors=(404, 422))
@@ -111,7 +115,12 @@ async def _soon(ask: Ask, name: str, what: tuple[Any, ...], found: Any) -> Respo
         result: dict[str, Any] = service.library.use(name, found)
         return result
 
-    value = await service.kept.get((docs._opened.uid, *what), version, compute, service.slowly)
+    value = await service.kept.get((docs._opened.uid, *what), version, compute, service.oversee)
+    if value is TOO_MUCH:
+        raise Problem(
+            429, "too_many_overviews", "others of these are being computed; try again later",
+            retry_after=5,
+        )  # fmt: skip
     if value is None:
         waiting = encode({"state": "computing"}, ask.format)
         return Response(waiting, 202, {"retry-after": "1"}, ask.format)

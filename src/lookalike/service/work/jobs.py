@@ -35,6 +35,8 @@ __all__ = ["ENDED", "Jobs", "read_state", "write_state"]
 ENDED = ("done", "failed", "cancelled")
 _ID = re.compile("[0-9a-f]{24}")
 _MOST_KEPT = 100
+_MOST_BYTES = 4 << 30
+"""Of results that are kept: whoever may only read cannot fill the disk with them."""
 _PATIENCE = 5.0
 """Seconds that a process gets to end by itself when it is told to."""
 
@@ -65,9 +67,10 @@ class Jobs:
             folder.mkdir(mode=0o700)
             (folder / "order.json").write_text(json.dumps(order))
             state = {
-                "id": id, "collection": collection, "kind": order["kind"], "state": "running",
-                "step": "starting", "progress": 0.0, "started": _now(), "ended": None,
-                "summary": None, "error": None, "error_kind": None,
+                "id": id, "collection": collection, "kind": order["kind"],
+                "writes": order["kind"] == "import" or bool(order.get("delete")),
+                "state": "running", "step": "starting", "progress": 0.0, "started": _now(),
+                "ended": None, "summary": None, "error": None, "error_kind": None,
             }  # fmt: skip
             write_state(folder, state)
             with open(folder / "errors.txt", "wb") as errors:
@@ -157,10 +160,17 @@ class Jobs:
         return state
 
     def _forget_old(self) -> None:
-        ended = [job for job in self.all() if job["state"] in ENDED]
-        for job in ended[_MOST_KEPT:]:
-            shutil.rmtree(self._folder / job["id"], ignore_errors=True)
-            self._processes.pop(job["id"], None)
+        """Forget those jobs that ended, beyond some number of them or size of their results."""
+        size = 0
+        for place, job in enumerate(job for job in self.all() if job["state"] in ENDED):
+            folder = self._folder / job["id"]
+            size += _size(folder / "result.jsonl")
+            if place >= _MOST_KEPT or size > _MOST_BYTES:
+                shutil.rmtree(folder, ignore_errors=True)
+        for id, process in list(self._processes.items()):
+            if process.poll() is not None:
+                self._state(self._folder / id)  # which says so if it has died
+                del self._processes[id]
 
 
 def read_state(folder: Path) -> dict[str, Any] | None:
@@ -177,6 +187,13 @@ def write_state(folder: Path, state: dict[str, Any]) -> None:
     temporary = folder / f"state.{os.getpid()}.{threading.get_ident()}"
     temporary.write_text(json.dumps(state))
     temporary.replace(folder / "state.json")
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def _now() -> str:

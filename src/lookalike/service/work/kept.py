@@ -7,9 +7,13 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Any
 
-__all__ = ["Kept"]
+__all__ = ["TOO_MUCH", "Kept"]
+
+TOO_MUCH = object()
+"""Instead of a result: so much else is being computed that this was not even begun."""
 
 _MOST = 32
+_MOST_RUNNING = 8
 _PATIENCE = 2.0
 """Seconds for which somebody who asks is kept waiting."""
 
@@ -28,7 +32,7 @@ class Kept:
         compute: Callable[[], Any],
         slowly: Callable[[Callable[[], Any]], Awaitable[Any]],
     ) -> Any:
-        """Return the result, or None if it is still being computed.
+        """Return the result, None if it is still being computed, or `TOO_MUCH`.
 
         What fails is raised to whoever waits for it, and tried again by whoever asks next.
         """
@@ -37,8 +41,8 @@ class Kept:
             return known[1]
         task = self._running.get(what)
         if task is None:
-            if len(self._running) >= _MOST:
-                return None
+            if len(self._running) >= _MOST_RUNNING:
+                return TOO_MUCH
             task = asyncio.ensure_future(self._compute(what, version, compute, slowly))
             self._running[what] = task
             task.add_done_callback(lambda done: self._ended(what, done))

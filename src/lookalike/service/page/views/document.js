@@ -7,11 +7,11 @@ import { picture } from "./picture.js";
 
 export async function documentView(place, { collection, name, rest, link, signal }) {
   const id = rest.join("/");
-  const document = await api.document(name, id);
+  const document = await api.document(name, id, signal);
   const near = h("div");
   fill(place, h("h1", { class: "id" }, shown(document.id)),
     tags(document.metadata), picture(document.metadata, id),
-    document.text === null ? h("p", { class: "soft" }, "The collection keeps no texts.") : h("div", { class: "card text", tabindex: "0" }, shown(document.text)),
+    document.text === null ? h("p", { class: "soft" }, collection.keeps_text ? "This document has no text." : "The collection keeps no texts.") : h("div", { class: "card text", tabindex: "0" }, shown(document.text)),
     h("details", { class: "card" }, h("summary", {}, "What is stored"), h("dl", { class: "facts" },
       h("dt", {}, "Added"), h("dd", {}, moment(document.added)),
       h("dt", {}, "Updated"), h("dd", {}, moment(document.updated)),

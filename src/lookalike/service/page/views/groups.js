@@ -34,13 +34,14 @@ export async function groupsView(place, context) {
   await look();
 }
 
-function groupCard(group, place, { name, link }) {
+function groupCard(group, place, { collection, name, link }) {
+  const compared = collection.keeps_text;
   const [first] = group.members;
   const rest = group.members.slice(1);
   const list = h("ul", { class: "matches" });
   const more = h("button", { type: "button", class: "link" });
   const show = (most) => {
-    fill(list, rest.slice(0, most).map((one) => member(one, first, { name, link })));
+    fill(list, rest.slice(0, most).map((one) => member(one, first, { compared, name, link })));
     more.hidden = most >= rest.length;
     more.textContent = `Show ${number(rest.length - most)} more`;
   };
@@ -53,7 +54,7 @@ function groupCard(group, place, { name, link }) {
     list, more, unseen > 0 ? h("p", { class: "soft" }, `${number(unseen)} more are not shown here.`) : null);
 }
 
-function member(one, first, { name, link }) {
+function member(one, first, { compared, name, link }) {
   const place = h("div");
   const opener = h("button", { type: "button", class: "link", "aria-expanded": "false" }, "Differences");
   opener.addEventListener("click", async () => {
@@ -64,5 +65,5 @@ function member(one, first, { name, link }) {
     if (told) fill(place, diff(told, first.id, one.id));
   });
   return h("li", {}, h("a", { class: "id", href: link(name, "document", one.id) }, shown(one.id)), " ",
-    h("span", { class: "soft" }, one.distance === 0 ? "the same signature" : `${one.distance} bits`), " ", opener, place);
+    h("span", { class: "soft" }, one.distance === 0 ? "the same signature" : `${one.distance} bits`), " ", compared ? opener : null, place);
 }

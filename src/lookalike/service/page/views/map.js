@@ -25,11 +25,12 @@ export function arranged({ regions, places }) {
   const areas = regions.map((region) => ({ region, dots: [], x: region.x, y: region.y, r: 0 }));
   for (const one of places) areas[one.region].dots.push({ id: one.id, far: Math.hypot(one.x - areas[one.region].x, one.y - areas[one.region].y) });
   const full = areas.filter((area) => area.dots.length);
+  const tall = innerWidth < 720; // a phone: the longer side of the map goes down
   const unit = Math.sqrt((0.5 * WIDTH * HEIGHT) / (Math.PI * places.length));
   for (const area of full) {
     area.r = Math.max(9, unit * Math.sqrt(area.dots.length));
-    area.x *= 0.5 * WIDTH;
-    area.y *= 0.5 * HEIGHT;
+    [area.x, area.y] = [0.5 * WIDTH * area.x, 0.5 * HEIGHT * area.y];
+    if (tall) [area.x, area.y] = [area.y, area.x];
   }
   for (let round = 0; round < 300 && pushed(full); round++);
   for (const area of full) {
@@ -73,6 +74,8 @@ function atlas(areas, choose, open) {
   dots.addEventListener("click", (event) => {
     if (!dragged && event.target.dataset.id !== undefined) open(event.target.dataset.id);
   });
+  // How far dots are from each other where they are closest: they do not cover each other.
+  const between = least((area) => area.r * Math.sqrt(Math.PI / area.dots.length));
   const marks = areas.map((area, place) => mark(area, place));
   const labels = svg("g", { class: "labels", "aria-hidden": "true" });
   const drawing = svg("svg", { role: "group", "aria-label": "Regions of the collection", tabindex: "0", preserveAspectRatio: "xMidYMid meet" }, marks, dots, labels);
@@ -95,7 +98,7 @@ function atlas(areas, choose, open) {
   function letter() {
     const across = drawing.clientWidth || 800, down = drawing.clientHeight || 500;
     const scale = Math.min(across / view.w, down / view.h), size = 13 / scale;
-    dots.style.setProperty("--dot", `${Math.min(5, 2 + 0.4 * (whole.w / view.w)) / scale}px`);
+    dots.style.setProperty("--dot", `${Math.min(Math.min(5, 2 + 0.4 * (whole.w / view.w)) / scale, between / 3)}px`);
     const nodes = [];
     for (const area of areas) {
       const room = 1.9 * area.r * scale; // pixels across
@@ -190,7 +193,7 @@ function wrapped(text, letters, most) {
     else if (lines.length < most && word.length <= letters) lines.push(word);
     else break;
   }
-  if (lines.length) lines.push(lines.pop().replace(/,$/, ""));
+  if (lines.length) lines.push(lines.pop().replace(/,$/, "")); // where the next word has no room
   return lines;
 }
 

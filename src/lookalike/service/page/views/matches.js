@@ -27,13 +27,14 @@ function row(match, { name, link, bits, other }) {
     picture(match.metadata, match.id),
     match.text ? h("p", { class: "begin" }, beginning(match.text)) : null,
     tags(match.metadata),
-    h("div", { class: "actions" }, other && match.text !== null ? opener : null, h("a", { href: here }, "Neighbours")),
+    h("div", { class: "actions" }, other && typeof match.text === "string" ? opener : null, h("a", { href: here }, "Neighbours")),
     place);
 }
 
 export function likeness(match, bits) {
   const share = Math.max(0, Math.min(1, match.similarity));
-  const far = `${match.distance} of ${bits} bits differ`;
+  const far = match.unmasked === undefined ? `${match.distance} of ${bits} bits differ`
+    : `${match.distance} of the bits that the words decide differ, ${match.unmasked} of all ${bits}`;
   return h("div", { class: "likeness", title: far },
     h("div", { class: share >= 0.8 ? "bar near" : "bar", "aria-hidden": "true" }, h("i", { style: { width: `${100 * share}%` } })),
     h("span", {}, percent(share), h("span", { class: "soft" }, ` · ${match.distance} bits`)));

@@ -27,7 +27,7 @@ export async function uploadView(place, context) {
     try {
       const job = await sending.done;
       say("The file has arrived.");
-      fill(state, jobCard(job, context));
+      fill(state, jobCard(job, context, (ended) => { context.collection.documents += ended.summary?.added ?? 0; }));
     } catch (error) {
       fill(state, error.name === "AbortError" ? h("p", {}, "Stopped: nothing was added.") : problem(error));
     }

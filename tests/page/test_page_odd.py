@@ -1,0 +1,97 @@
+"""The page where things are unusual: a slow service, ids that addresses do not take, no texts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+import lookalike as la
+from page.conftest import NAME, Serve, texts
+
+OpenPage = Callable[..., Any]
+STRANGE = ["..", ".", "a\n", "a", "a\nb", "/", "%2F", "x?y#z", "\x1b[31m", "i" * 1000]
+
+
+def slowly(route: Any) -> None:
+    time.sleep(0.4)
+    route.continue_()
+
+
+def test_what_is_shown_stays_while_the_rest_is_waited_for(
+    database: Path, serve: Serve, open_page: OpenPage
+) -> None:
+    page = open_page(serve(database))
+    page.wait_for_selector("#text")
+    page.route("**/query", slowly)
+    page.route("**/groups?*", slowly)
+    page.route("**/distances", slowly)
+    here = page.url.split("#")[0]
+    page.goto(f"{here}#/{NAME}/document/{quote('a/0', safe='')}")
+    page.wait_for_selector(".match")
+    assert page.inner_text(".text") == texts()["a/0"]
+    page.goto(f"{here}#/{NAME}/groups")
+    page.wait_for_selector("section.card, main p:has-text('No two documents')")
+    assert page.locator("button:has-text('Show groups')").count() == 1
+    page.goto(f"{here}#/{NAME}/health")
+    page.wait_for_selector(".chart")
+    assert page.locator(".tile").count() == 5
+
+
+def test_ids_that_addresses_do_not_take(tmp_path: Path, serve: Serve, open_page: OpenPage) -> None:
+    path = tmp_path / "strange.db"
+    with la.open_collection(path, NAME, signer=la.SimHash(bits=64), durable=False) as docs:
+        docs.add(STRANGE, [f"the text of number {place}" for place in range(len(STRANGE))])
+    page = open_page(serve(path), viewport={"width": 360, "height": 700})
+    page.wait_for_selector("#text")
+    page.fill("#text", "the text of number")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".match")).to_have_count(len(STRANGE))
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    links = page.locator(".match .head .id").evaluate_all("all => all.map(one => one.href)")
+    seen = set()
+    for link in links:
+        page.goto(link)
+        page.wait_for_selector(".text")
+        page.wait_for_selector(".match")
+        seen.add(page.inner_text(".text"))
+    assert seen == {f"the text of number {place}" for place in range(len(STRANGE))}
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_a_collection_of_signatures_alone(
+    count: int, tmp_path: Path, serve: Serve, open_page: OpenPage
+) -> None:
+    path = tmp_path / "bare.db"
+    with la.open_collection(path, NAME, bits=64, keep_text=False, durable=False) as docs:
+        if count:
+            docs.add(
+                [f"n{place}" for place in range(count)],
+                signatures=np.array([[place // 2] * 8 for place in range(count)], np.uint8),
+            )
+    page = open_page(serve(path))
+    page.wait_for_selector("#text")
+    page.fill("#text", "00" * 8)
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector("text=none overlooked")
+    expect(page.locator(".match")).to_have_count(count)
+    assert page.locator("text=Show differences").count() == 0
+    here = page.url.split("#")[0]
+    for view, ready in (
+        ("groups", "section.card" if count > 1 else "text=no near-duplicates"),
+        ("map", ".atlas circle" if count else "text=nothing to draw"),
+        ("health", ".chart" if count > 1 else "text=too few documents"),
+    ):
+        page.goto(f"{here}#/{NAME}/{view}")
+        page.wait_for_selector(ready)
+        assert page.locator("button:has-text('Differences')").count() == 0
+    if count:
+        page.goto(f"{here}#/{NAME}/document/n0")
+        page.wait_for_selector("text=The collection keeps no texts.")
+        expect(page.locator(".match")).to_have_count(count - 1)
