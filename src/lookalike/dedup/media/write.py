@@ -173,8 +173,8 @@ def _text(file: Path) -> str:
     if text.encode() != name and os.path.lexists(text):
         # Whoever deletes what is listed must not delete that one.
         raise DocumentError(
-            f"{str(file)!r} has a name that is no UTF-8; in a table it would read {text!r}, which is "
-            "another file: rename one of them, or write a list that ends in .txt"
+            f"{str(file)!r} has a name that is no UTF-8; in a table it would read {text!r}, which "
+            "is another file: rename one of them, or write a list that ends in .txt"
         )
     return text
 
