@@ -177,6 +177,19 @@ def test_names_that_could_mislead(tmp_path: Path) -> None:
     assert not (tmp_path / "twice.csv").exists()
 
 
+def test_no_file_is_a_duplicate_of_itself(
+    photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever deletes what could go would have lost it."""
+    (tmp_path / "link").symlink_to(photos)
+    (tmp_path / "0.png").symlink_to(photos / "0.png")
+    monkeypatch.chdir(photos)
+    once = la.dedup_media(".", kind="images")
+    ways = [".", photos, tmp_path / "link", photos / "more" / "..", "more", "0.png", "./0.png"]
+    again = la.dedup_media([*ways, tmp_path / "0.png"], kind="images")
+    assert again.files == once.files and again.counts == once.counts
+
+
 def test_lists_of_files_and_empty_folders(photos: Path, tmp_path: Path) -> None:
     some = [photos / "1.png", str(photos / "1 small.png"), photos / "1.png", photos / "notes.txt"]
     result = la.dedup_media(some, kind="images")
