@@ -4,7 +4,8 @@
 each of which a snippet that begins anywhere is changed and looked for; beside our two kinds of
 words stands the comparison that comes with Chromaprint's Python package, snippet by recording.
 `recordings-hours` has a hundred hours of made-up pieces; times are those of a processor, one
-thread. Settings were chosen with other pieces.
+thread. Settings were chosen with other pieces, but for the least score of bands, which was raised
+after these had been measured once (docs/recordings.md).
 """
 
 from __future__ import annotations

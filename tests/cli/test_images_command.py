@@ -100,6 +100,8 @@ def test_json_and_settings(photos: Path, capsys: pytest.CaptureFixture[str]) -> 
         (["--no-verify"], "--no-verify does nothing for images"),
         (["--in-place"], "--in-place does nothing for images"),
         (["--work", "w"], "--work does nothing for images"),
+        (["--kind", "images", "--vectors", "v"], "--vectors does nothing for images"),
+        (["--kind", "images", "--engine", "spark"], "--engine does nothing for images"),
         (["--bits", "100"], "--bits is 100; expected 64 or 256"),
         (["--annotate"], "--annotate needs a file"),
         (["-o", "-"], "--output is -; expected the name of a file"),
@@ -112,6 +114,14 @@ def test_what_makes_no_sense(
     photos: Path, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert re.search(message, refused(["dedup", "photos", *options], capsys))
+
+
+def test_vectors_are_not_looked_for_in_images(
+    photos: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["dedup", "photos", "--vectors", "embedding"]) == 1
+    said = capsys.readouterr()
+    assert "photos has no column 'embedding'" in said.err and not said.out
 
 
 def test_options_of_images_do_nothing_for_documents(

@@ -169,6 +169,25 @@ def test_names_that_could_mislead(tmp_path: Path) -> None:
     result = la.dedup_media(tmp_path / "photos")
     result.write_dropped(tmp_path / "dropped.txt")
     assert (tmp_path / "dropped.txt").read_bytes() == os.fsencode(latin) + b"\n"
+    # Nor must bytes that are no text become the name of another file.
+    assert result.write_dropped(tmp_path / "once.csv") == 1
+    (tmp_path / "photos" / "\ufffd.png").write_text("precious")
+    with pytest.raises(la.DocumentError, match="which is another file"):
+        result.write_dropped(tmp_path / "twice.csv")
+    assert not (tmp_path / "twice.csv").exists()
+
+
+def test_no_file_is_a_duplicate_of_itself(
+    photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever deletes what could go would have lost it."""
+    (tmp_path / "link").symlink_to(photos)
+    (tmp_path / "0.png").symlink_to(photos / "0.png")
+    monkeypatch.chdir(photos)
+    once = la.dedup_media(".", kind="images")
+    ways = [".", photos, tmp_path / "link", photos / "more" / "..", "more", "0.png", "./0.png"]
+    again = la.dedup_media([*ways, tmp_path / "0.png"], kind="images")
+    assert again.files == once.files and again.counts == once.counts
 
 
 def test_lists_of_files_and_empty_folders(photos: Path, tmp_path: Path) -> None:

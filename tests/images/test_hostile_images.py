@@ -111,6 +111,14 @@ def test_errors_name_the_image(tmp_path: Path) -> None:
             signer.sign(nothing)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("size", [(0, 0), (0, 5), (5, 0)])
+def test_images_without_pixels_are_refused(size: tuple[int, int]) -> None:
+    file = b"GIF89a" + size[0].to_bytes(2, "little") + size[1].to_bytes(2, "little") + b"\0\0\0;"
+    for source in (Image.new("RGB", size), Image.new("F", size), file):
+        with pytest.raises(la.DocumentError, match=r"image 0: (has no pixels|cannot|is no image)"):
+            la.ImageHash().sign(source)
+
+
 def test_programs_are_not_run_for_an_image(tmp_path: Path) -> None:
     """Encapsulated PostScript would be given to Ghostscript by Pillow."""
     postscript = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\nshowpage\n"

@@ -144,6 +144,14 @@ def test_names_of_any_bytes(tmp_path: Path) -> None:
     index.add_files([file_name], folder=tmp_path)
     assert index.parts.items() == ["caf\\xe9.wav"]
     index.save(tmp_path / "out.parts")
+    spelled = tmp_path / "caf\\xe9.wav"  # the same name as text: the other files are added
+    spelled.write_bytes(sound.getvalue())
+    index = la.RecordingIndex()
+    both = index.add_files([file_name, spelled], folder=tmp_path)
+    assert [one.reason for one in both] == [
+        None, "is called 'caf\\\\xe9.wav', as one before it is"
+    ]  # fmt: skip
+    assert len(index) == 1
 
 
 def test_hashes_are_signers() -> None:
@@ -159,6 +167,11 @@ def test_hashes_are_signers() -> None:
     np.testing.assert_array_equal(hash.sign((stereo, RATE)), signatures)
     whole = (PIECES[0] * 32767).astype(np.int16)
     assert la.hamming(hash.sign((whole, RATE)), signatures).mean() < 0.5
+
+
+def test_no_samples_are_no_words() -> None:
+    for shape in ((0,), (0, 2)):
+        assert la.AudioHash().sign((np.zeros(shape, np.float32), RATE)).shape == (0, 4)
 
 
 def test_what_is_no_recording_is_refused() -> None:

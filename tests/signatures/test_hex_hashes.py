@@ -83,12 +83,34 @@ def test_columns_that_are_named(tmp_path: Path) -> None:
     with pytest.raises(la.ArgumentError, match=r"several columns of hashes \(phash, pdq\); say"):
         la.load_hex(path)
     rows, ids = la.load_hex(path, column="pdq")
-    assert (rows.shape == (2, 32) and ids == ["u", "v"]) or ids == ["1", "2"]
+    assert rows.shape == (2, 32) and ids == ["u", "v"]
     assert la.load_hex(path, column="phash", id="key")[1] == ["1", "2"]
     with pytest.raises(la.ArgumentError, match="column is 'phsh'.*did you mean 'phash'"):
         la.load_hex(path, column="phsh")
     with pytest.raises(la.SignatureError, match="hash 0 is 'u'"):
         la.load_hex(path, column="url")
+    path.write_text("path,word\na,8f37\nb,0001\n")  # shorter than a hash that is not named
+    rows, ids = la.load_hex(path, column="word")
+    assert la.signatures_to_hex(rows) == ["8f37", "0001"] and ids == ["a", "b"]
+    for lines, message in (
+        ("a,zz373714acfcf4d0\n", "hash 0 is 'zz373714acfcf4d0'"),
+        ("", "there are no hashes"),
+    ):
+        path.write_text(f"path,phash\n{lines}")
+        with pytest.raises(la.SignatureError, match=message):
+            la.load_hex(path, column="phash")
+
+
+def test_columns_without_names_have_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "hashes.csv"
+    path.write_text(f"a,{ONE},{TWO}\nb,{TWO},{ONE}\n")
+    with pytest.raises(la.ArgumentError, match=r"several columns of hashes \(1, 2\); say which"):
+        la.load_hex(path)
+    rows, ids = la.load_hex(path, column="2")
+    assert la.signatures_to_hex(rows) == [TWO, ONE] and ids == ["a", "b"]
+    assert la.load_hex(path, column="2", id="1")[1] == [ONE, TWO]
+    with pytest.raises(la.ArgumentError, match="it has no header, so there are: 0, 1, 2"):
+        la.load_hex(path, column="3")
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from lookalike.storage import check_replaceable, same_file
 _OF_DOCUMENTS = (
     *("text", "id", "format", "skip_bad", "max_document", "html", "page_limits", "against"),
     *("min_words", "language", "min_links", "strip_urls", "in_place", "save_signatures", "work"),
-    *("memory_limit", "device", "engine", "verify", "exact"),
+    *("memory_limit", "device", "engine", "verify", "exact", "vectors"),
 )
 _NAMED = 20
 """Files that were left out, of which the names are printed."""
@@ -82,6 +82,7 @@ def media_kind(options: argparse.Namespace) -> str | None:
         return None if options.kind == DOCUMENTS else str(options.kind)
     engine = getattr(options, "engine", ("local", None))
     told = options.format or options.text or options.html or engine[0] != "local"
+    told = told or getattr(options, "vectors", None)
     if told or any(is_standard(path) or is_address(path) for path in options.input):
         return None
     try:

@@ -137,7 +137,10 @@ def run(options: argparse.Namespace) -> None:
         sign_images(options)
         return
     if kind is not None:
-        raise ArgumentError(Said("input"), f" has {kind}, which are not signed here")
+        raise ArgumentError(
+            Said("input"),
+            f" has {kind}, which are not signed here; `lookalike audio index` takes them",
+        )
     refuse_media_options(options)
     signer = _signer(options)
     if options.bit_weights:

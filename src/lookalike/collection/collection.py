@@ -237,7 +237,8 @@ class Collection:
         way: Way | None = None,
         threads: int | None = None,
     ) -> Answer:
-        """Return the k nearest documents to a text or signature, by (distance, id); exact.
+        """Return the k nearest documents to a text or signature, by (distance, id); exact. Where
+        the signer is `la.ImageHash`, to an image; where it is `la.Projection`, to a vector.
 
         Only those within `radius`, if given, which makes the search in the database cheap; only
         those that meet `where` and are not in `exclude`. `text=True` brings their texts,

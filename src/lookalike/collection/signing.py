@@ -10,12 +10,12 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lookalike.checks import thread_count
+from lookalike.checks import as_array, thread_count
 from lookalike.collection.versions import Versions
 from lookalike.errors import ArgumentError, DocumentError, Said
 from lookalike.images import ImageHash
 from lookalike.images.decode import ImageSource, is_one_image
-from lookalike.signatures import Signer, as_queries, signer_from_dict
+from lookalike.signatures import Projection, Signer, as_queries, signer_from_dict
 from lookalike.signatures.masking import Mask, as_mask, sign_masked
 from lookalike.signatures.signer import DocumentSigner
 
@@ -131,7 +131,7 @@ class Signing:
             return images
         if isinstance(queries, Sequence) and all(isinstance(query, str) for query in queries):
             return self.sign([str(query) for query in queries])
-        return as_queries(cast("ArrayLike", queries), self._opened.bits)
+        return self._rows(cast("ArrayLike", queries))
 
     def asked(
         self, queries: Sequence[str] | Sequence[ImageSource] | ArrayLike, mask: Mask, whole: bool
@@ -162,9 +162,18 @@ class Signing:
             query = images
         if isinstance(query, str):
             return self.sign([query])
-        rows = as_queries(cast("ArrayLike", query), self._opened.bits)
+        rows = self._rows(cast("ArrayLike", query))
         if len(rows) != 1:
             raise ArgumentError(
                 f"the query is {len(rows)} signatures; expected one: use search_many or within_many"
             )
         return rows
+
+    def _rows(self, queries: ArrayLike) -> NDArray[np.uint8]:
+        """Return signatures that are given, or those of vectors, if the collection is one of
+        vectors: numbers with a fraction cannot be signatures.
+        """
+        array = as_array("queries", queries)
+        if array.dtype.kind == "f" and isinstance(self.signer, Projection):
+            return self.signer.sign(np.atleast_2d(array))
+        return as_queries(queries, self._opened.bits)

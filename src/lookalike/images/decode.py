@@ -100,6 +100,8 @@ def decoded(source: ImageSource, least: int) -> Decoded:
     """
     with opened(source) as image:
         width, height = image.size
+        if 0 in image.size:
+            raise DocumentError(f"has no pixels: it is {width} wide and {height} high")
         if image.format == "JPEG" and image is not source:
             image.draft("L", (least, least))
         turn = orientation(image)

@@ -13,7 +13,7 @@ from lookalike.errors import ArgumentError, Said, SignatureError
 from lookalike.shown import brief
 from lookalike.signatures import as_signatures
 
-__all__ = ["FARTHEST", "Item", "all_positions", "item_id", "listed", "rows_of"]
+__all__ = ["FARTHEST", "Item", "all_positions", "check_distinct", "item_id", "listed", "rows_of"]
 
 FARTHEST = 2**59
 """Positions go up to here, on both sides of 0, so that differences can be counted."""
@@ -43,6 +43,15 @@ def item_id(item: object) -> Item:
             "a whole number"
         )
     return item if type(item) in (str, int) else str(item) if isinstance(item, str) else int(item)
+
+
+def check_distinct(items: Sequence[Item], outcome: str) -> None:
+    """Refuse items of which one is there twice, and say what came of it."""
+    seen: set[Item] = set()
+    for one in items:
+        if one in seen:
+            raise ArgumentError(f"the item {brief(one)} is given more than once; {outcome}")
+        seen.add(one)
 
 
 def rows_of(signatures: ArrayLike, bits: int) -> NDArray[np.uint8]:

@@ -17,7 +17,15 @@ from numpy.typing import ArrayLike, NDArray
 from lookalike.checks import file_path, flag, thread_count, whole_number
 from lookalike.errors import ArgumentError, FormatError, NotFoundError
 from lookalike.parts.answers import PartAnswer
-from lookalike.parts.given import FARTHEST, Item, all_positions, item_id, listed, rows_of
+from lookalike.parts.given import (
+    FARTHEST,
+    Item,
+    all_positions,
+    check_distinct,
+    item_id,
+    listed,
+    rows_of,
+)
 from lookalike.parts.inner import AUTO, maker_of
 from lookalike.parts.near import Indexed, Reach, near_words
 from lookalike.parts.segment import MOST_PARTS, Segment, distinct, merged, tidied
@@ -113,8 +121,7 @@ class PartIndex:
             raise ArgumentError(f"there are {len(ids)} items and signatures of {len(rows)}")
         places = all_positions("offsets", offsets, [len(one) for one in rows])
         with self._writing:
-            if len(set(ids)) != len(ids):
-                raise ArgumentError("an item is given more than once; nothing was added")
+            check_distinct(ids, "nothing was added")
             old = [one for one in ids if one in self._known]
             if old and not anew:
                 raise ArgumentError(
@@ -139,8 +146,7 @@ class PartIndex:
         """Remove many items at once, all or none."""
         ids = [item_id(one) for one in listed("items", items)]
         with self._writing:
-            if len(set(ids)) != len(ids):
-                raise ArgumentError("an item is given more than once; nothing was removed")
+            check_distinct(ids, "nothing was removed")
             for one in ids:
                 if one not in self._known:
                     raise NotFoundError(f"the item {brief(one)} is not in the index")

@@ -142,7 +142,7 @@ class AudioHash(Signer):
                 "(samples,) or (samples, channels)"
             )
         full = 1.0 if samples.dtype.kind == "f" else float(np.iinfo(samples.dtype).max) + 1
-        columns = samples.reshape(len(samples), -1)
+        columns = samples[:, None] if samples.ndim == 1 else samples
         at_once = max(1, _TOGETHER // columns.shape[1])
         with closing(self._maker(rate)) as words:
             for start in range(0, len(columns), at_once):

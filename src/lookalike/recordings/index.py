@@ -14,6 +14,7 @@ from lookalike.errors import ArgumentError, FormatError
 from lookalike.parts import PartIndex
 from lookalike.recordings.audio_hash import AudioHash, Fingerprint, Recording
 from lookalike.recordings.workers import Unreadable, read_recordings
+from lookalike.shown import brief
 
 __all__ = ["LEAST_SCORE", "Added", "RecordingIndex", "RecordingMatch"]
 
@@ -89,19 +90,24 @@ class RecordingIndex:
         """Add files by their paths (in a folder, if one is named); say what became of each.
 
         Decoding is done by so many processes; whatever is in a file, it can do no harm but to one
-        of them, and is named as not read. Nothing is added before all is read.
+        of them, and is named as not read. Nothing is added before all is read. A file whose name
+        is that of another one, as text, is named and left out.
         """
         paths = [file_path("files", file) for file in _several(files)]
         root = None if folder is None else file_path("folder", folder)
         tell = callback("progress", progress)
-        added, names, words, offsets = [], [], [], []
+        added, words, offsets = [], [], []
+        names: dict[str, None] = {}
         found = read_recordings(paths, self.hash, threads=thread_count(threads))
         for done, (path, one) in enumerate(zip(paths, found, strict=True), 1):
+            name = _name(path, root)
             if isinstance(one, Unreadable):
                 added.append(Added(path, 0, one.reason))
+            elif name in names:  # hostile, or given twice
+                added.append(Added(path, 0, f"is called {brief(name)}, as one before it is"))
             else:
                 added.append(Added(path, len(one.words)))
-                names.append(_name(path, root))
+                names[name] = None
                 words.append(one.signatures)
                 offsets.append(one.offsets)
             if tell is not None:

@@ -68,10 +68,11 @@ def load_hex(
 
     A hash a line, or a table with commas or tabs, with a header or without. The column of hashes
     is the one that has nothing but hashes of 16 digits or more, names are in a column called id,
-    path, file, name, image or url, or else in the first other one; `column` and `id` say which.
+    path, file, name, image or url, or else in the first other one; `column` and `id` say which, by
+    their names, or by their numbers from 0 on ("1") where there is no header.
     """
     source = file_path("path", path)
-    table, header = _table(source)
+    table, header = _table(source, [one for one in (column, id) if isinstance(one, str)])
     column_at = _hash_column(table, header, column, source)
     id_at = _id_column(table, header, id, column_at, source)
     try:
@@ -90,8 +91,10 @@ def _listed(hashes: Any) -> list[Any]:
         ) from None
 
 
-def _table(path: Any) -> tuple[list[list[str]], list[str] | None]:
-    """Return the rows of a file, all of the same length, and its header, if it has one."""
+def _table(path: Any, wanted: Sequence[str]) -> tuple[list[list[str]], list[str] | None]:
+    """Return the rows of a file, all of the same length, and its header, if it has one: a first
+    line with the name of a wanted column, or without the hashes that the second one has.
+    """
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
             beginning = file.readline(_LONGEST_FIELD)
@@ -112,7 +115,8 @@ def _table(path: Any) -> tuple[list[list[str]], list[str] | None]:
             )
     if not rows:
         raise FormatError(f"{path} is empty; expected hashes in hexadecimal")
-    if len(rows) > 1 and not any(map(_is_hash, rows[0])) and any(map(_is_hash, rows[1])):
+    hashes = [any(map(_is_hash, row)) for row in rows[:2]]
+    if not set(rows[0]).isdisjoint(wanted) or hashes == [False, True]:
         return rows[1:], rows[0]
     return rows, None
 
@@ -126,7 +130,7 @@ def _hash_column(
     table: Sequence[Sequence[str]], header: list[str] | None, wanted: str | None, path: Any
 ) -> int:
     if wanted is not None:
-        return _named(header, wanted, "column", path)
+        return _named(table, header, wanted, "column", path)
     found = [at for at in range(len(table[0])) if all(_is_hash(row[at]) for row in table)]
     if len(found) == 1:
         return found[0]
@@ -149,8 +153,8 @@ def _id_column(
     path: Any,
 ) -> int | None:
     if wanted is not None:
-        return _named(header, wanted, "id", path)
-    others = [at for at in range(len(table[0])) if at != column]
+        return _named(table, header, wanted, "id", path)
+    others = [at for at in range(len(header or table[0])) if at != column]
     folded = {} if header is None else {header[at].lower(): at for at in others}
     for name in _NAMES:
         if name in folded:
@@ -159,12 +163,16 @@ def _id_column(
     return next(different, None)
 
 
-def _named(header: list[str] | None, name: str, argument: str, path: Any) -> int:
-    if header is None or not isinstance(name, str) or name not in header:
-        there = "it has no header" if header is None else f"there are: {', '.join(header)}"
+def _named(
+    table: Sequence[Sequence[str]], header: list[str] | None, name: str, argument: str, path: Any
+) -> int:
+    known = list(map(str, range(len(table[0])))) if header is None else header
+    if not isinstance(name, str) or name not in known:
+        there = f"there are: {', '.join(known)}"
         raise ArgumentError(
             Said(argument),
-            f" is {brief(name)}, and {path} has no such column; {there}"
+            f" is {brief(name)}, and {path} has no such column; "
+            f"{there if header is not None else f'it has no header, so {there}'}"
             f"{did_you_mean(name, header or []) if isinstance(name, str) else ''}",
         )
-    return header.index(name)
+    return known.index(name)

@@ -29,7 +29,8 @@ def as_vectors(
     array = _of_arrow(values, numbers) if _is_arrow(values) else as_array("vectors", values)
     if array.ndim != 2:
         raise DocumentError(
-            f"vectors have shape {array.shape}; expected (count, {dimensions or 'dimensions'})"
+            f"vectors have shape {array.shape}; expected (count, {dimensions or 'dimensions'}); "
+            "for one vector pass vector[None]"
         )
     if dimensions is not None and array.shape[1] != dimensions:
         raise DocumentError(

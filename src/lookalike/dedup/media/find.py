@@ -41,14 +41,16 @@ def find_files(paths: Sequence[Path], medium: type[Medium[Any]]) -> Found:
 
     They are known by what they begin with. Symbolic links in folders are not followed: what they
     lead to would be a duplicate of itself, and who deletes it would keep a link to nothing. A
-    file comes once, also if several arguments lead to it by the same path.
+    file comes once, also if several arguments lead to it, by whichever paths and links.
     """
     found, seen = Found(), set[Path]()
     for path in paths:
+        real = path.resolve()
         for file, problem in walk(path):
-            if file in seen:
+            itself = real / file.relative_to(path)
+            if itself in seen:
                 continue
-            seen.add(file)
+            seen.add(itself)
             if problem:
                 found.problems.append(Problem(file, problem))
             else:

@@ -162,12 +162,21 @@ def _annotated(result: MediaResult, rows: NDArray[np.int64]) -> Mapping[str, Any
 def _paths(result: MediaResult, rows: NDArray[np.int64]) -> Any:
     """Return paths as they lead to files from here; null for -1."""
     return pa.array(
-        [
-            None if row < 0 else os.fsencode(result.files[row]).decode("utf-8", "replace")
-            for row in rows.tolist()
-        ],
-        pa.string(),
+        [None if row < 0 else _text(result.files[row]) for row in rows.tolist()], pa.string()
     )
+
+
+def _text(file: Path) -> str:
+    """Return a path as text. Bytes that are none become U+FFFD, unless that is another file."""
+    name = os.fsencode(file)
+    text = name.decode("utf-8", "replace")
+    if text.encode() != name and os.path.lexists(text):
+        # Whoever deletes what is listed must not delete that one.
+        raise DocumentError(
+            f"{str(file)!r} has a name that is no UTF-8; in a table it would read {text!r}, which "
+            "is another file: rename one of them, or write a list that ends in .txt"
+        )
+    return text
 
 
 def _distances(distances: NDArray[np.int32]) -> Any:
