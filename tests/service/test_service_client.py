@@ -194,6 +194,24 @@ def test_what_is_more_than_a_request(both: Both, tmp_path: Path) -> None:
     assert both.there.signer == both.here.signer and both.there.bits == BITS
 
 
+def test_vectors_are_asked_for_as_they_are(served: Running, tmp_path: Path) -> None:
+    signer = la.Projection(BITS, 6)
+    vectors = np.random.default_rng(2).normal(size=(9, 6))
+    here = la.open_collection(tmp_path / "here.db", "vectors", signer=signer)
+    there = la.connect(served.url, "vectors", signer=signer)
+    with here, there:
+        both = Both(here, there)
+        both.call("add", list("abcdefghi"), signatures=signer.sign(vectors))
+        ((nearest, *_), *_) = both.call("search", vectors[4], 2)
+        assert nearest["id"] == "e" and nearest["distance"] == 0
+        both.call("within", vectors[4].tolist(), 12)
+        both.call("search_many", vectors, 3)
+        both.call("within_many", vectors, 9)
+        both.call("search", vectors[:2], 2)
+        both.call("search", vectors[4, :5], 2)
+    served.good("DELETE", "/v1/collections/vectors")
+
+
 BAD: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("add", (["a"],), {}),
     ("add", (["a"], ["x", "y"]), {}),

@@ -70,6 +70,24 @@ def test_damage_is_noticed(tmp_path: Path) -> None:
         la.VectorIndex.load(path)
 
 
+@pytest.mark.parametrize("value", [-2, -(2**63), 2**62])
+def test_unverified_numbers_of_vectors_are_not_believed(tmp_path: Path, value: int) -> None:
+    path = saved(tmp_path)
+    whole = path.read_bytes()
+    outcomes = set()
+    for at in range(0, len(whole) - 64, 1024):
+        path.write_bytes(
+            whole[:at] + value.to_bytes(8, "little", signed=True) * 8 + whole[at + 64 :]
+        )
+        try:
+            la.VectorIndex.load(path, verify=False).search(ROWS[:40], 3, candidates=20)
+        except la.LookalikeError as error:
+            outcomes.add("a signature belongs to the vector" in str(error))
+        else:
+            outcomes.add(None)
+    assert outcomes == {None, False, True}
+
+
 def test_unverified_damage_does_not_leave_the_index(tmp_path: Path) -> None:
     path = saved(tmp_path)
     data = bytearray(path.read_bytes())

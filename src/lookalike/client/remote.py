@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from typing import Any, Literal, Self, SupportsIndex
 from urllib.parse import quote
 
@@ -21,10 +22,10 @@ from lookalike.collection.answers import Answer, Pair
 from lookalike.collection.documents import Document, as_id, is_id
 from lookalike.collection.query import Query, Way, how_many, listed
 from lookalike.collection.search.filters import Where
-from lookalike.collection.signing import wanted_mask
+from lookalike.collection.signing import query_rows, wanted_mask
 from lookalike.collection.writing import Written
 from lookalike.errors import ArgumentError, CollectionError, LookalikeError
-from lookalike.signatures import Signer, as_queries, signer_from_dict
+from lookalike.signatures import Signer, signer_from_dict
 from lookalike.signatures.masking import Mask, as_mask
 from lookalike.storage import is_there, whole_file
 
@@ -64,7 +65,7 @@ class RemoteCollection:
         """How many bits each signature has."""
         return self._bits
 
-    @property
+    @cached_property
     def signer(self) -> Signer | None:
         """How documents are signed, unless by weights that were learnt, which stay there; None if
         signatures are given by the caller.
@@ -340,7 +341,7 @@ class RemoteCollection:
     def _one(self, query: str | ArrayLike) -> list[str] | NDArray[np.uint8]:
         if isinstance(query, str):
             return [query]
-        rows = as_queries(query, self._bits)
+        rows = query_rows(query, self._bits, self)
         if len(rows) != 1:
             raise ArgumentError(
                 f"the query is {len(rows)} signatures; expected one: use search_many or within_many"
@@ -352,7 +353,7 @@ class RemoteCollection:
             raise ArgumentError("queries are one str; expected a list of them, or use search()")
         if isinstance(queries, Sequence) and all(isinstance(query, str) for query in queries):
             return [str(query) for query in queries]
-        return as_queries(queries, self._bits)
+        return query_rows(queries, self._bits, self)
 
     def _query(
         self, count: int, radius: SupportsIndex | None, where: Where | None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,6 +40,24 @@ def wanted_mask(
             "it out",
         )
     return wanted, texts
+
+
+class HasSigner(Protocol):
+    """A collection, here or elsewhere, or what stands for it; the signer may have to be read."""
+
+    @property
+    def signer(self) -> Signer | None:
+        """How documents are signed."""
+
+
+def query_rows(queries: ArrayLike, bits: int, collection: HasSigner) -> NDArray[np.uint8]:
+    """Return signatures that are given, or those of vectors, if the collection is one of vectors:
+    numbers with a fraction cannot be signatures.
+    """
+    array = as_array("queries", queries)
+    if array.dtype.kind == "f" and isinstance(signer := collection.signer, Projection):
+        return signer.sign(np.atleast_2d(array))
+    return as_queries(queries, bits)
 
 
 class Signing:
@@ -131,7 +149,7 @@ class Signing:
             return images
         if isinstance(queries, Sequence) and all(isinstance(query, str) for query in queries):
             return self.sign([str(query) for query in queries])
-        return self._rows(cast("ArrayLike", queries))
+        return query_rows(cast("ArrayLike", queries), self._opened.bits, self)
 
     def asked(
         self, queries: Sequence[str] | Sequence[ImageSource] | ArrayLike, mask: Mask, whole: bool
@@ -162,18 +180,9 @@ class Signing:
             query = images
         if isinstance(query, str):
             return self.sign([query])
-        rows = self._rows(cast("ArrayLike", query))
+        rows = query_rows(cast("ArrayLike", query), self._opened.bits, self)
         if len(rows) != 1:
             raise ArgumentError(
                 f"the query is {len(rows)} signatures; expected one: use search_many or within_many"
             )
         return rows
-
-    def _rows(self, queries: ArrayLike) -> NDArray[np.uint8]:
-        """Return signatures that are given, or those of vectors, if the collection is one of
-        vectors: numbers with a fraction cannot be signatures.
-        """
-        array = as_array("queries", queries)
-        if array.dtype.kind == "f" and isinstance(self.signer, Projection):
-            return self.signer.sign(np.atleast_2d(array))
-        return as_queries(queries, self._opened.bits)

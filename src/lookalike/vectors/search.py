@@ -154,10 +154,11 @@ class _Places:
 
 def check_places(store: Store, places: NDArray[np.int64]) -> None:
     """Raise if signatures are of places that are not there: a file may hold what it says."""
-    if places.size and int(places.max()) >= len(store):
+    wrong = (places < -1) | (places >= len(store))  # -1: there are no more
+    if wrong.any():
         raise CorruptIndexError(
-            f"a signature belongs to the vector {int(places.max())}, and there are {len(store)}; "
-            "the file of the index is damaged"
+            f"a signature belongs to the vector {int(places[wrong][0])}, and there are "
+            f"{len(store)}; the file of the index is damaged"
         )
 
 
