@@ -115,9 +115,8 @@ def test_groups_are_the_families(page: Any) -> None:
     view(page, "Groups")
     page.get_by_label("Within (bits)").fill("30")
     page.click("text=Show groups")
-    page.wait_for_selector("section.card")
-    titles = page.locator("section.card h2").all_text_contents()
-    assert titles == ["6 documents", "4 documents", "3 documents"]
+    titles = page.locator("section.card h2")
+    expect(titles).to_have_text(["6 documents", "4 documents", "3 documents"])
     first = page.locator("section.card").first
     first.locator("button:has-text('Differences')").first.click()
     first.locator("ins").first.wait_for()

@@ -44,6 +44,32 @@ def test_what_is_shown_stays_while_the_rest_is_waited_for(
     assert page.locator(".tile").count() == 5
 
 
+def test_the_groups_are_those_of_the_last_radius(
+    database: Path, serve: Serve, open_page: OpenPage
+) -> None:
+    page = open_page(serve(database))
+    page.wait_for_selector("#text")
+    held: list[Any] = []
+
+    def hold(route: Any) -> None:
+        if "radius=30" in route.request.url:
+            route.continue_()
+        else:
+            held.append(route)
+
+    page.route("**/groups?*", hold)
+    page.goto(f"{page.url.split('#')[0]}#/{NAME}/groups")
+    page.get_by_label("Within (bits)").fill("30")
+    page.click("text=Show groups")
+    titles = page.locator("section.card h2")
+    expect(titles).to_have_text(["6 documents", "4 documents", "3 documents"])
+    assert held
+    for route in held:  # what was asked first is answered last
+        route.continue_()
+    page.wait_for_timeout(500)
+    expect(titles).to_have_text(["6 documents", "4 documents", "3 documents"])
+
+
 def test_ids_that_addresses_do_not_take(tmp_path: Path, serve: Serve, open_page: OpenPage) -> None:
     path = tmp_path / "strange.db"
     with la.open_collection(path, NAME, signer=la.SimHash(bits=64), durable=False) as docs:

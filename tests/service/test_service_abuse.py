@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -18,8 +20,9 @@ import lookalike as la
 from lookalike.service.guard.keys import make_key
 from lookalike.service.library import open_library
 from lookalike.service.logs import Log
-from lookalike.service.routes import overview
+from lookalike.service.routes import documents, overview
 from lookalike.service.work import jobs, kept
+from lookalike.service.work.aside import Aside
 from support.running_service import Running, process, running
 
 BASE = "/v1/collections/pages"
@@ -114,6 +117,47 @@ def test_overviews_without_number_keep_nobody_else_waiting(
         while reader.ask("GET", f"{BASE}/groups?radius={radius}")[0] != 200:
             time.sleep(0.01)
     assert computed.count(64) == 1
+
+
+def test_an_overview_is_not_waited_for_at_the_end() -> None:
+    program = (
+        "import threading, time\n"
+        "from lookalike.service.work.aside import Aside\n"
+        "begun, aside = threading.Event(), Aside('overview')\n"
+        "aside.submit(lambda: (begun.set(), time.sleep(1000)))\n"
+        "assert begun.wait(60)\n"
+        "aside.close()\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    aside = Aside("overview")
+    assert aside.submit(lambda: 1).result(30) == 1
+    with pytest.raises(ZeroDivisionError):
+        aside.submit(lambda: 1 // 0).result(30)
+    aside.close()
+
+
+def test_long_texts_come_in_smaller_pages(
+    served: tuple[Running, Running], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer, reader = served
+    monkeypatch.setattr(documents, "_PAGE_BYTES", 50)  # of texts of some 20 characters
+    monkeypatch.setattr(documents, "_READ_AT_ONCE", 2)
+    found, after, pages = [], "", 0
+    while after is not None:
+        page = reader.good("GET", f"{BASE}/documents?limit=10&after={quote(after)}")
+        assert len(page["documents"]) <= 4
+        found += [one["id"] for one in page["documents"]]
+        after, pages = page["next"], pages + 1
+    assert found == sorted(IDS)
+    assert pages == -(-len(IDS) // 4)
+    short = reader.good("POST", f"{BASE}/documents/scroll", {"limit": 10, "include_text": False})
+    assert [one["id"] for one in short["documents"]] == sorted(IDS)[:10]
+    assert short["next"] == sorted(IDS)[9]
+    with la.connect(reader.url, "pages", key=reader.key) as docs:
+        assert [one.id for one in docs.scroll("", 15)] == sorted(IDS)[:15]
+    done = writer.good("POST", f"{BASE}/documents/delete", {"where": {"x": {"exists": False}}})
+    assert done["deleted"] == len(IDS)
+    assert reader.good("GET", f"{BASE}/documents") == {"documents": [], "next": None}
 
 
 def test_a_key_for_reading_cancels_what_does_not_write(served: tuple[Running, Running]) -> None:

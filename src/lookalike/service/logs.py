@@ -20,6 +20,7 @@ __all__ = ["Log"]
 
 _MOST_WAITING = 20_000
 _MOST_OF_A_VALUE = 300
+_MOST_TOGETHER = 1_000
 _TOGETHER = 0.05
 """Seconds for which lines are collected."""
 
@@ -84,7 +85,7 @@ class Log:
             if not self._ending:
                 time.sleep(_TOGETHER)  # a thread that wakes up for each line takes others' time
             lines, ended = [line], False
-            while not self._lines.empty():
+            while not self._lines.empty() and len(lines) < _MOST_TOGETHER:
                 more = self._lines.get()
                 if more is None:
                     ended = True

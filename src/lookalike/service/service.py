@@ -19,6 +19,7 @@ from lookalike.service.logs import Log
 from lookalike.service.metrics import Metrics
 from lookalike.service.problems import Problem
 from lookalike.service.settings import ServeSettings
+from lookalike.service.work.aside import Aside
 from lookalike.service.work.jobs import Jobs
 from lookalike.service.work.kept import Kept
 from lookalike.service.work.lanes import Lanes
@@ -53,7 +54,7 @@ class Service:
         self.watch = Watch()
         self._readers = ThreadPoolExecutor(max(8, 2 * self.threads), "read")
         self._slow = ThreadPoolExecutor(2, "slow")
-        self._overviews = ThreadPoolExecutor(1, "overview")
+        self._overviews = Aside("overview")
         self._writers: dict[str, ThreadPoolExecutor] = {}
         self.lanes: Lanes[Any, Any] = Lanes(self._readers, self.metrics.together.observe)
         self.jobs = Jobs(run / "jobs", settings.max_jobs, log)
@@ -73,7 +74,7 @@ class Service:
 
     async def oversee(self, work: Callable[[], T]) -> T:
         """Do something that reads a whole collection, one after the other, in a thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._overviews, work)
+        return await asyncio.wrap_future(self._overviews.submit(work))
 
     async def write(self, name: str, work: Callable[[Collection], T]) -> T:
         """Do something that writes to a collection, one after the other."""
@@ -127,7 +128,8 @@ class Service:
         """End what is going on: writes that have begun are completed."""
         self.ending = True
         self.jobs.close()
-        for pool in (self._readers, self._slow, self._overviews, *self._writers.values()):
+        self._overviews.close()
+        for pool in (self._readers, self._slow, *self._writers.values()):
             pool.shutdown(wait=False, cancel_futures=True)
         for pool in (self._readers, *self._writers.values()):
             pool.shutdown(wait=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import Annotated, Any
 
 import numpy as np
@@ -39,6 +41,10 @@ _WRITTEN = {
     ],
 }  # fmt: skip
 _DELETED_AT_ONCE = 5_000
+_READ_AT_ONCE = 200
+"""Documents that are in memory together: each may have a text of a megabyte."""
+_PAGE_BYTES = 32 << 20
+"""Characters of texts after which a page ends, however many documents were asked for."""
 _FOUND = (404, 422)
 
 
@@ -65,7 +71,10 @@ async def list_documents(
     after: Annotated[str, Query(max_length=1000, description="the `next` of the page before")] = "",
     limit: Annotated[int, Query(ge=1, le=1_000_000)] = 100,
 ) -> Any:
-    """Return the next documents by id; `next` is null at the end."""
+    """Return the next documents by id; `next` is null at the end.
+
+    Where texts are long there are fewer than `limit`.
+    """
     return await _scroll(ask, name, ScrollBody(after=after, limit=limit))
 
 
@@ -74,7 +83,10 @@ async def list_documents(
     example={"documents": [_DOCUMENT], "next": None}, errors=(404,),
 )  # fmt: skip
 async def scroll_documents(ask: Ask, name: str) -> Any:
-    """Return the next documents by id that meet a condition; `next` is null at the end."""
+    """Return the next documents by id that meet a condition; `next` is null at the end.
+
+    Where texts are long there are fewer than `limit`.
+    """
     return await _scroll(ask, name, ask.body)
 
 
@@ -180,11 +192,16 @@ async def _scroll(ask: Ask, name: str, body: ScrollBody) -> Any:
         )  # fmt: skip
 
     def page(docs: Collection) -> dict[str, Any]:
-        found = docs.scroll(body.after, body.limit, where=body.where)
-        return {
-            "documents": [document_value(one, body.include_text) for one in found],
-            "next": found[-1].id if len(found) == body.limit else None,
-        }
+        found: list[dict[str, Any]] = []
+        size, after, ended = 0, body.after, False
+        while not ended and len(found) < body.limit and size < _PAGE_BYTES:
+            wanted = min(_READ_AT_ONCE, body.limit - len(found))
+            some = docs.scroll(after, wanted, where=body.where)
+            found += [document_value(one, body.include_text) for one in some]
+            if body.include_text:
+                size += sum(len(one.text or "") for one in some)
+            ended, after = len(some) < wanted, some[-1].id if some else after
+        return {"documents": found, "next": None if ended else after}
 
     return await ask.service.use(name, page)
 
@@ -193,11 +210,19 @@ def _delete(docs: Collection, body: DeleteBody) -> Written:
     if body.ids is not None:
         return docs.delete(body.ids)
     compile_where(body.where)
-    deleted, version, after = 0, docs.version, ""
-    while page := docs.scroll(after, _DELETED_AT_ONCE, where=body.where):
-        done = docs.delete([one.id for one in page])
-        deleted, version, after = deleted + done.deleted, done.version, page[-1].id
+    deleted, version, meeting = 0, docs.version, _meeting(docs, body.where)
+    while ids := list(islice(meeting, _DELETED_AT_ONCE)):
+        done = docs.delete(ids)
+        deleted, version = deleted + done.deleted, done.version
     return Written(deleted=deleted, version=version)
+
+
+def _meeting(docs: Collection, where: dict[str, Any] | None) -> Iterator[str]:
+    """Yield the ids of documents that meet a condition."""
+    after = ""
+    while some := docs.scroll(after, _READ_AT_ONCE, where=where):
+        yield from (one.id for one in some)
+        after = some[-1].id
 
 
 def _write(docs: Collection, body: WriteBody, longest: int) -> Written:

@@ -13,9 +13,13 @@ export async function groupsView(place, context) {
   const radius = h("input", { type: "number", min: 0, max: collection.bits, value: usual, required: true });
   const found = h("div");
   const jobs = h("div");
+  let asked = new AbortController();
   const look = async (event) => {
     event?.preventDefault();
-    const told = await during(found, () => api.groups(name, { radius: radius.value, most: 50, members: 100 }, signal));
+    asked.abort(); // an answer that was not waited for must not come after the one that is
+    asked = new AbortController();
+    signal.addEventListener("abort", () => asked.abort(), { once: true });
+    const told = await during(found, () => api.groups(name, { radius: radius.value, most: 50, members: 100 }, asked.signal));
     if (told === undefined) return;
     fill(found, told.groups.length ? told.groups.map((group, place) => groupCard(group, place, context))
       : h("p", {}, "No two documents are that near: there are no near-duplicates at this radius."));
