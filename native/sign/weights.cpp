@@ -37,7 +37,7 @@ void Vocabulary::observe(const Source& source, std::size_t threads,
     totals_.documents += source.size();
     for (Worker& worker : workers) {
         totals_.occurrences += worker.occurrences;
-        features_.reserve(features_.size() + worker.found.size());
+        reserve(worker.found.size());
         worker.found.each([&](std::uint64_t feature, Counts counts) { add(feature, counts); });
         worker.found.clear();
     }

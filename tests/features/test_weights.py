@@ -114,7 +114,8 @@ def test_time_grows_with_the_words_of_a_document_and_not_with_their_square() -> 
     text = " ".join(f"w{number}" for number in range(150_000))
     start = time.process_time()
     vocabulary = la.Weights("tfidf").fit([text], la.Words(), threads=1).vocabulary
-    taken = time.process_time() - start
     assert vocabulary is not None
+    vocabulary = la.Vocabulary.merge([vocabulary])
+    taken = time.process_time() - start
     assert len(vocabulary) == 150_000
     assert taken < 1.5
