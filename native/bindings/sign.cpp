@@ -145,6 +145,7 @@ void bind_vocabulary(nb::module_& module) {
                              "counts of another number than features");
                 expect_shape(occurrences, {features.size()},
                              "counts of another number than features");
+                self.reserve(features.size());
                 for (std::size_t index = 0; index < features.size(); ++index)
                     self.add(features.data()[index],
                              {documents.data()[index], occurrences.data()[index]});

@@ -37,6 +37,7 @@ void Vocabulary::observe(const Source& source, std::size_t threads,
     totals_.documents += source.size();
     for (Worker& worker : workers) {
         totals_.occurrences += worker.occurrences;
+        reserve(worker.found.size());
         worker.found.each([&](std::uint64_t feature, Counts counts) { add(feature, counts); });
         worker.found.clear();
     }
@@ -68,6 +69,7 @@ void Vocabulary::forget_rare() {
     const std::uint64_t threshold = *(first_kept - 1);
 
     text::HashMap<Counts> kept;
+    kept.reserve(most_ / 2);
     each([&](std::uint64_t feature, Counts counts) {
         if (counts.documents > threshold)
             kept[feature] = counts;

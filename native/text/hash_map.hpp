@@ -1,6 +1,7 @@
 // A map from 64-bit hashes.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -30,13 +31,21 @@ class HashMap {
     // The value of `key`, made by `Value{}` if there was none.
     Value& operator[](std::uint64_t key) {
         if (2 * size_ >= slots_.size())
-            grow();
+            grow(2 * slots_.size());
         Slot& slot = slots_[place(key)];
         if (!slot.used) {
             slot = {key, Value{}, true};
             ++size_;
         }
         return slot.value;
+    }
+
+    // Makes room for so many keys. To be called before those of another map are put in: they come
+    // in the order of places, and would lie one behind the other at the beginning of a smaller
+    // table.
+    void reserve(std::size_t count) {
+        if (2 * count >= slots_.size())
+            grow(std::bit_ceil(2 * count + 1));
     }
 
     template <class Visit>
@@ -67,8 +76,8 @@ class HashMap {
         return at;
     }
 
-    void grow() {
-        std::vector<Slot> old(slots_.empty() ? 64 : 2 * slots_.size());
+    void grow(std::size_t size) {
+        std::vector<Slot> old(std::max<std::size_t>(64, size));
         old.swap(slots_);
         for (Slot& slot : old)
             if (slot.used)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 
 import lookalike as la
 from lookalike import spark as on_spark
+from lookalike.dedup.pairs import nearby
 from lookalike.spark import deciding, rounds
 from lookalike.spark.steps import compare, propose, values
 from support.spark_corpora import assert_as_local, frame_of_texts, mixed_corpus, template
@@ -29,6 +31,7 @@ WAYS = {
     "one task": {},
     "bands": {"propose.ENTRIES_A_TASK": 5_000},
     "components": {"propose.ENTRIES_A_TASK": 5_000, "deciding.DOCUMENTS_A_TASK": 320},
+    "settled": {"propose.ENTRIES_A_TASK": 5_000, "deciding.DOCUMENTS_A_TASK": 30},
     "rounds": {
         "propose.ENTRIES_A_TASK": 5_000,
         "deciding.DOCUMENTS_A_TASK": 30,
@@ -41,8 +44,9 @@ WAYS = {
         "rounds.PAIRS_A_TASK": 0,
     },
 }
-"""How much of a job one task does: all but signing; not the bands; only what pairs connect; not
-even that, where it is large; and then only the pairs that decide.
+"""How much of a job one task does: all but signing; not the bands; only what pairs connect;
+what is large after all have compared it; not even that, but in rounds; and then only
+the pairs that decide.
 """
 
 
@@ -72,6 +76,17 @@ def test_skewed_input(session: Any, way: str) -> None:
     assert local.counts.exact_duplicates >= len(texts) // 2 - 3
 
 
+def test_what_the_local_job_may_miss_is_said(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of so many signatures that the local job proposes by chance, Spark compares all."""
+    frame = frame_of_texts(session, mixed_corpus(40), 2)
+    with on_spark.dedup(frame, method="simhash") as found:
+        assert not found.warnings
+    monkeypatch.setattr(nearby, "PATIENCE", 0.0)
+    with on_spark.dedup(frame, method="simhash") as found:
+        (warning,) = found.warnings
+    assert re.fullmatch(r"\d+ signatures were compared each with each; .* may miss .*", warning)
+
+
 CHAINS = {"cluster": "components", "max_cluster": 20, "threshold": 0.6, "keep": "shortest"}
 
 
@@ -84,6 +99,8 @@ CHAINS = {"cluster": "components", "max_cluster": 20, "threshold": 0.6, "keep": 
         (9, "bands", {"keep": "none"}),
         (4, "components", {"keep": "last", "verify": False}),
         (2, "components", CHAINS),
+        (5, "settled", CHAINS),
+        (4, "settled", {"keep": "longest", "verify": False}),
         (4, "rounds", CHAINS),
         (3, "rounds", {"keep": "none"}),
         (4, "many pairs", {"method": "simhash", "keep": "longest"}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -46,14 +47,14 @@ def template(count: int, seed: int = 1, words: int = 60) -> list[str]:
     return texts
 
 
-def frame_of_texts(session: Any, texts: list[str | None], partitions: int) -> Any:
+def frame_of_texts(session: Any, texts: Sequence[str | None], partitions: int) -> Any:
     """Return a DataFrame of texts, in their order, with ids that are strings."""
     rows = [(f"id{number}", text) for number, text in enumerate(texts)]
     spread = session.sparkContext.parallelize(rows, partitions)
     return session.createDataFrame(spread, "id string, text string")
 
 
-def assert_as_local(frame: Any, texts: list[str | None], **settings: Any) -> la.DedupResult:
+def assert_as_local(frame: Any, texts: Sequence[str | None], **settings: Any) -> la.DedupResult:
     """Compare survivors, clusters, duplicates, similarities, pairs, counts and warnings."""
     spark_only = {name: settings.pop(name) for name in ("work", "order") if name in settings}
     rows = [{"id": f"id{number}", "text": text} for number, text in enumerate(texts)]

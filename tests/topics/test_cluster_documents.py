@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.errors import ArgumentError, LookalikeError
+from lookalike.indexes.clusters import tree
 from lookalike.topics.settings import usual_clusters
 from support import topic_oracle as oracle
 
@@ -78,7 +80,9 @@ def test_small_corpora_with_copies_and_without_words(texts: list[str], data: Any
     having = sum(bool(re.search(r"\w", text)) for text in texts)
     k = data.draw(st.none() | st.integers(1, max(1, having)))
     if k is not None and k > having:
-        with pytest.raises(ArgumentError, match="the documents that have words"):
+        with pytest.raises(
+            ArgumentError, match="no document has words|the documents that have words"
+        ):
             la.cluster_documents(texts, k)
         return
     result = la.cluster_documents(texts, k, threads=data.draw(st.integers(1, 3)))
@@ -113,6 +117,19 @@ def test_fewer_clusters_where_no_more_differ() -> None:
     assert [one.size for one in result.clusters] == [5, 3]
     assert [len(one.central) for one in result.clusters] == [1, 1]
     assert "4 were asked for, and no more differ" in result.summary()
+
+
+def test_so_many_clusters_that_a_tree_finds_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tree misses some of the nearest centres; sizes are those of what belongs to each."""
+    monkeypatch.setattr(tree, "LARGE", 100)
+    chance = random.Random(1)
+    words = [f"word{number}" for number in range(3000)]
+    texts = [" ".join(chance.choices(words, k=6)) for _ in range(3000)]
+    found = la.cluster_documents(texts, k=1000)
+    sizes = [one.size for one in found.clusters]
+    assert sizes == sorted(sizes, reverse=True)
+    assert min(sizes) > 0
+    assert np.bincount(found.labels).tolist() == sizes
 
 
 def test_nothing_and_one_document() -> None:

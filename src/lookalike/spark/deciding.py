@@ -2,7 +2,8 @@
 
 Few documents are compared and decided about by one task. Of more, signatures are compared by all
 workers; then whatever pairs connect is dealt out to tasks, each with all that it needs, and each
-text is sent once. Only what is too large for a task takes rounds of its own.
+text is sent once. Of what is large, all workers compare the texts, too, and a task is given their
+similarities. Only what is too large even for that takes rounds of its own.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ DOCUMENTS_A_TASK = 20_000
 """That one task compares: their texts, and features, which are four times as large."""
 
 SIGNATURES_A_TASK, PAIRS_A_TASK = 200_000, 4_000_000
-"""That one task compares by signatures alone."""
+"""That one task compares by signatures alone; or settles, where all workers have compared the
+texts: of what pairs connect, few would stay and have to be compared then.
+"""
 
 _Near = tuple[Any, Any, list[int], PositionSet]
 """Pairs with their distances, `position, label`, labels of large components, and documents."""
@@ -90,15 +93,21 @@ class Decider:
         few = len(proposed.needed) <= SIGNATURES_A_TASK and proposed.count <= PAIRS_A_TASK
         compare = self._by_one_task if few and not self._asks else self._by_all
         near, labels, large, needed = compare(proposed, verifier)
-        of_large = None
+        of_large = known = None
         if large:
             named = work.spark.createDataFrame([(one,) for one in large], "label long")
             chosen = sql.broadcast(named)
-            in_large = labels.join(chosen, "label", "left_semi")
-            labels = labels.join(chosen, "label", "left_anti")
-            of_large = near.join(in_large, near["left"] == in_large["position"], "left_semi")
+            in_large = work.keep(labels.join(chosen, "label", "left_semi"))
+            is_large = near["left"] == in_large["position"]
             rounds = Rounds(work, self.settings, self.signed, self.collapsed, verifier)
-            of_large = rounds.decide(work.keep(of_large))
+            compared = rounds.compare(work.keep(near.join(in_large, is_large, "left_semi")))
+            near = near.join(in_large, is_large, "left_anti")
+            members = collect_positions(in_large, ["position"], self.signed.documents)
+            if len(members) <= SIGNATURES_A_TASK and compared.alike <= PAIRS_A_TASK:
+                known, needed = compared, needed | members
+            else:
+                labels = labels.join(chosen, "label", "left_anti")
+                of_large = rounds.decide(compared)
         places = max(work.cores, -(-len(needed) // DOCUMENTS_A_TASK))
         place = sql.pmod(sql.xxhash64("label"), sql.lit(places)).cast("int").alias("place")
         wanted = work.keep(labels.select("position", place))
@@ -106,7 +115,14 @@ class Decider:
             wanted = sql.broadcast(wanted)
         sides = wanted.withColumnRenamed("position", "left")
         pairs = near.join(sides, "left").select("left", "right", "place")
+        if known is not None:
+            pairs = pairs.withColumn("similarity", sql.lit(None).cast("double")).union(
+                known.accepted.join(sides, "left").select("left", "right", "place", "similarity")
+            )
         others = self._resolve(pairs, needed, wanted, places)
+        if known is not None:
+            facts = others.facts + ResolvedFacts(compared=known.count)
+            others = Decided(others.groups, others.verified, facts)
         if of_large is None:
             return others
         return Decided(
@@ -172,8 +188,9 @@ class Decider:
             position = sql.col(named.get("position", "position")).alias("position")
             return frame.select("place", sql.lit(kind).alias("kind"), position, *columns)
 
+        similarity = {"similarity": "similarity"} if "similarity" in pairs.columns else {}
         parts = [
-            rows(PAIRS, pairs, position="left", value="right"),
+            rows(PAIRS, pairs, position="left", value="right", **similarity),
             rows(SIGNATURE, signature_rows(self.signed, sent), value="value", data="data"),
         ]
         if self._asks:
@@ -210,6 +227,7 @@ class Decider:
         from pyspark.sql import functions as sql
 
         kinds = {"value": "long", "data": "binary", "text": "string", "name": "string"}
+        kinds["similarity"] = "double"
         if self._asks:
             kinds["row"] = self.frame.schema.simpleString()
         return {name: sql.lit(None).cast(kind).alias(name) for name, kind in kinds.items()}

@@ -47,9 +47,11 @@ def dedup(
 
     `text` and `id` name columns; obvious ones are found. `settings` are those of `DedupSettings`,
     with the same defaults. Survivors, pairs and clusters are those of the local job on the same
-    rows in the same order, whatever the partitions. Rows are in the order of the files they come
-    from and of the lines there, or of the partitions; `order` names a column that tells rows apart,
-    and sorts by it, which shuffles the corpus once: for a frame that has no order of its own.
+    rows in the same order, whatever the partitions; but of SimHash and TopSig signatures so many
+    that the local job proposes by chance, all are compared, as a warning says. Rows are in the
+    order of the files they come from and of the lines there, or of the partitions; `order` names a
+    column that tells rows apart, and sorts by it, which shuffles the corpus once: for a frame that
+    has no order of its own.
 
     `work` is a folder that all workers can reach, such as hdfs:// or s3a://, for what lasts between
     steps; without it the workers hold that, and compute it again when one of them is lost. Texts

@@ -43,6 +43,16 @@ class Decided:
 
 
 @dataclass(frozen=True, eq=False)
+class Compared:
+    """Pairs of which the texts were compared."""
+
+    accepted: Any
+    """Those that are alike: `left, right, similarity, distance`."""
+    count: int
+    alike: int
+
+
+@dataclass(frozen=True, eq=False)
 class _Settled:
     accepted: Any
     groups: Any
@@ -61,45 +71,46 @@ class Rounds:
     collapsed: Collapsed
     verifier: Verifier
 
-    def decide(self, near: Any) -> Decided:
-        """Return who stays of pairs with distances, all of which are to be compared."""
+    def compare(self, near: Any) -> Compared:
+        """Return which of pairs with distances are alike."""
         from pyspark.sql import functions as sql
 
-        work = self.work
         found = self.verifier.compared(near)
         is_near = sql.count(sql.when(sql.expr(self._near), 1)).alias("alike")
         total = found.agg(sql.count("*").alias("compared"), is_near).first()
-        accepted = found.where(self._near)
+        return Compared(found.where(self._near), total.compared, total.alike)
+
+    def decide(self, compared: Compared) -> Decided:
+        """Return who stays of pairs that were compared."""
+        from pyspark.sql import functions as sql
+
+        work, accepted = self.work, compared.accepted
         labels = work.keep(connected(accepted, work.keep))
         needed = work.send(collect_positions(labels, ["position"], self.signed.documents))
         values = value_rows(self.signed, needed)
         values = None if values is None else work.keep(values)
-        many = total.alike > PAIRS_A_TASK
-        settled = self._settle(near, accepted, labels, values, many)
+        many = compared.alike > PAIRS_A_TASK
+        settled = self._settle(accepted, labels, values, many)
         split = settled.groups.where(f"kind = {SPLIT}").agg(
             sql.sum("first").alias("split"), sql.max("cluster").alias("largest")
         )
         split = split.first()
         groups = self._likeness(settled.groups.where(f"kind = {GROUP}").drop("kind"))
         facts = self._facts(groups) + ResolvedFacts(
-            compared=settled.compared + total.compared,
-            alike=settled.alike + total.alike,
+            compared=settled.compared + compared.count,
+            alike=settled.alike + compared.alike,
             split=split.split or 0,
             split_largest=split.largest or 0,
             tired=int(settled.tired),
         )
         return Decided(groups, settled.accepted, facts)
 
-    def _settle(
-        self, proposed: Any, accepted: Any, labels: Any, values: Any, many: bool
-    ) -> _Settled:
-        """Return who stays, with the pairs added that were found among those that would. Who was
-        proposed before is not compared again.
-        """
+    def _settle(self, accepted: Any, labels: Any, values: Any, many: bool) -> _Settled:
+        """Return who stays, with the pairs added that were found among those that would."""
         from pyspark.sql import functions as sql
 
         work, compared, alike = self.work, 0, 0
-        done = proposed.select("left", "right")
+        done = work.spark.createDataFrame([], "left long, right long")
         for _ in range(ROUNDS):
             pairs = self._deciding(accepted, labels, values) if many else accepted
             joined = together(pairs, labels, self.signed.originals, values, self._places)
@@ -117,8 +128,8 @@ class Rounds:
             if not more:
                 return _Settled(accepted, groups, compared, alike, False)
             alike += more
-            done = work.keep(done.union(unmet))
-            accepted = work.keep(accepted.union(near))
+            done = done.union(unmet)
+            accepted = accepted.union(near)
         return _Settled(accepted, groups, compared, alike, True)
 
     def _deciding(self, accepted: Any, labels: Any, values: Any) -> Any:

@@ -116,6 +116,10 @@ def _assigned(
     threads: int,
 ) -> Assigned:
     """Put documents into clusters, the largest of which is the first."""
+    if wanted is not None and not len(rows):
+        raise ArgumentError(
+            Said("k"), f" is {wanted:,}; but no document has words, and nothing can be clustered"
+        )
     if wanted is not None and wanted > len(rows):
         raise ArgumentError(
             Said("k"),
@@ -127,22 +131,29 @@ def _assigned(
     if not number:
         return assigned
     found = cluster(rows, number, seed=settings.seed, rounds=ROUNDS, threads=threads, sample=SAMPLE)
-    used = np.flatnonzero(found.sizes)
-    order = used[np.argsort(-found.sizes[used], kind="stable")]
-    names = np.full(number + 1, -1, np.int64)  # also of -1, where there is no other cluster
+    sizes = found.sizes
+    while True:
+        # In the order in which `cluster` has them, so that of equally near ones its first is taken.
+        used = np.flatnonzero(sizes)
+        centres = ScanIndex(np.ascontiguousarray(found.centres[used]), used)
+        for begin in range(0, len(rows), _AT_A_TIME):
+            at = positions[begin : begin + _AT_A_TIME]
+            nearest = centres.search(rows[begin : begin + _AT_A_TIME], 2, threads=threads)
+            assigned.labels[at], assigned.other_labels[at] = nearest.ids.T
+            assigned.distances[at], assigned.other_distances[at] = nearest.distances.T
+        # Where `cluster` looks for centres in a tree, others may be nearer than those it has found,
+        # and one may be left with nothing, which then is nobody's other cluster either.
+        sizes = np.bincount(assigned.labels[positions], minlength=number)
+        if sizes[used].all():
+            break
+    order = used[np.argsort(-sizes[used], kind="stable")]
+    names = np.full(number + 1, -1, np.int64)  # also of -1, where there is no cluster
     names[order] = np.arange(len(order))
-    # In the order in which `cluster` has them, so that of equally near ones its first is taken.
-    centres = ScanIndex(np.ascontiguousarray(found.centres[used]), used)
-    for begin in range(0, len(rows), _AT_A_TIME):
-        at = positions[begin : begin + _AT_A_TIME]
-        nearest = centres.search(rows[begin : begin + _AT_A_TIME], 2, threads=threads)
-        assigned.labels[at], assigned.other_labels[at] = names[nearest.ids].T
-        assigned.distances[at], assigned.other_distances[at] = nearest.distances.T
     return Assigned(
         np.ascontiguousarray(found.centres[order]),
-        assigned.labels,
+        names[assigned.labels],
         assigned.distances,
-        assigned.other_labels,
+        names[assigned.other_labels],
         assigned.other_distances,
     )
 

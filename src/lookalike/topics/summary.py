@@ -34,7 +34,7 @@ def about(result: DocumentClusters) -> list[tuple[str, str, str]]:
     found = [("documents", f"{len(result.labels):,}", "")]
     note = ""
     if sizes:
-        note = f"the largest has {sizes[0]:,} documents, the smallest {sizes[-1]:,}"
+        note = f"the largest has {counted(sizes[0], 'document')}, the smallest {sizes[-1]:,}"
     if result.wanted is not None and len(sizes) < result.wanted:
         note += f"; {result.wanted:,} were asked for, and no more differ"
     found.append(("clusters", f"{len(sizes):,}", note))

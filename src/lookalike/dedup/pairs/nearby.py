@@ -15,7 +15,7 @@ from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.indexes.drawing import seconds_for_all
 from lookalike.indexes.results import Pairs, as_int64
 
-__all__ = ["CHANCE", "NearbyRows", "most_pairs", "of_crowds"]
+__all__ = ["CHANCE", "NearbyRows", "may_be_drawn", "most_pairs", "of_crowds"]
 
 CHANCE, PATIENCE = 0.99, 10.0
 LEADERS = 16
@@ -29,6 +29,11 @@ Batch = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]
 def most_pairs(signatures: int, most: int) -> int:
     """Return how many pairs there may be before those of crowds are left out."""
     return min(DEFAULT_LIMIT, most * signatures)
+
+
+def may_be_drawn(signatures: int, width: int) -> bool:
+    """Return whether so many signatures of `width` bytes may be compared by bits that are drawn."""
+    return seconds_for_all(signatures, width) > PATIENCE
 
 
 class NearbyRows:
@@ -87,7 +92,6 @@ class NearbyRows:
 
             index = GpuIndex(self._signatures, ids)
             return index.pairs(self._radius, limit=self._limit, collapse=True)
-        takes = seconds_for_all(*self._signatures.shape)
         return pairs_of_rows(
             self._signatures,
             ids,
@@ -95,7 +99,7 @@ class NearbyRows:
             self._limit,
             True,
             self._threads,
-            recall=CHANCE if takes > PATIENCE else None,
+            recall=CHANCE if may_be_drawn(*self._signatures.shape) else None,
         )
 
     def _some_pairs(

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.dedup.pairs.nearby import most_pairs
+from lookalike.dedup.pairs.nearby import may_be_drawn, most_pairs
 from lookalike.dedup.pairs.propose import LARGEST_GROUP, band_warnings, crowd_warnings
 from lookalike.dedup.settings import DedupSettings
 from lookalike.indexes.bands import choose_bands
+from lookalike.shown import counted
 from lookalike.spark.packed import PACKED, as_columns, map_arrow, shuffled
 from lookalike.spark.position_set import PositionSet, told_rows
 from lookalike.spark.steps import bands, nearby
@@ -159,13 +160,15 @@ def propose_by_radius(work: SparkWork, settings: DedupSettings, signed: SignedTa
         sql.greatest("position", "leader").alias("right"),
     )
     equal = work.keep(equal)
-    limit = most_pairs(rows.count(), LARGEST_GROUP)
+    signatures = rows.count()
+    limit = most_pairs(signatures, LARGEST_GROUP)
     count, bits = leaders.count(), settings.signer().bits
     bounds = nearby.slice_bounds(bits, radius, count)
     found = work.keep(_matches(work, leaders, count, radius, bounds, LARGEST_GROUP))
     if bounds is not None and found.where("found < 0").limit(1).count():
         bounds = None  # too many are near: whole blocks of them, and by blocks they are compared
         found = work.keep(_matches(work, leaders, count, radius, bounds, LARGEST_GROUP))
+    warnings = _more_than_local(signatures, bits // 8)
     facts = found.agg(sql.sum("found").alias("found"), sql.sum("left_out").alias("left_out"))
     total = facts.first()
     pairs = (
@@ -175,12 +178,22 @@ def propose_by_radius(work: SparkWork, settings: DedupSettings, signed: SignedTa
     if (total.found or 0) + equal.count() <= limit:
         if total.left_out:  # all of them fit, so none is left out
             found = _matches(work, leaders, count, radius, bounds, None)
-        return _of_rows(work, signed, equal.union(found.select(*pairs)), [])
+        return _of_rows(work, signed, equal.union(found.select(*pairs)), warnings)
     merged = map_arrow(found.repartition(_parts(work), "worse"), nearby.merge_matches, _PAIRS)
     merged = work.keep(merged)
     crowded = -(merged.where("left < 0").agg(sql.sum(sql.col("left") + 1)).first()[0] or 0)
     some = equal.union(merged.where("left >= 0"))
-    return _of_rows(work, signed, some, crowd_warnings(radius, crowded))
+    return _of_rows(work, signed, some, [*crowd_warnings(radius, crowded), *warnings])
+
+
+def _more_than_local(signatures: int, width: int) -> list[str]:
+    """Return what people should know who compare the result with that of one machine."""
+    if not may_be_drawn(signatures, width):
+        return []
+    return [
+        f"{counted(signatures, 'signature')} were compared each with each; so many, the job on one "
+        "machine proposes by chance, and may miss a few of these pairs"
+    ]
 
 
 def _of_rows(work: SparkWork, signed: SignedTable, rows: Any, warnings: list[str]) -> Proposed:

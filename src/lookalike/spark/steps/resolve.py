@@ -19,7 +19,7 @@ from lookalike.dedup.context import JobContext
 from lookalike.dedup.decide import Decision, decide
 from lookalike.dedup.distinct import distinct
 from lookalike.dedup.pairs.propose import distances_of_rows, promising
-from lookalike.dedup.pairs.verify import Verdict, compare_documents
+from lookalike.dedup.pairs.verify import Verdict, VerifiedPairs, compare_documents
 from lookalike.dedup.progress import JobProgress
 from lookalike.dedup.read import DocumentTable
 from lookalike.dedup.settings import DedupSettings
@@ -32,12 +32,15 @@ from lookalike.spark.steps.signing import documents_of
 
 __all__ = ["GATHERED", "RESOLVED", "ResolvedFacts", "arrange", "resolve"]
 
-GATHERED = "place int, kind int, position long, value long, data binary, text string, name string"
+GATHERED = (
+    "place int, kind int, position long, value long, data binary, text string, name string, "
+    "similarity double"
+)
 """And `row`, a structure of all columns, where a function of the user's chooses who stays.
 
-Pairs, as `position` and `value`; of a document the signature and what decides who stays; of
-equal texts what there is to know of them; texts, and names of documents where these are wanted; and
-copies with their firsts, where all are in one place.
+Pairs, as `position` and `value`, with their similarity if it is known; of a document the signature
+and what decides who stays; of equal texts what there is to know of them; texts, and names of
+documents where these are wanted; and copies with their firsts, where all are in one place.
 """
 
 PAIRS, SIGNATURE, EQUAL, TEXT, COPIED = range(5)
@@ -227,6 +230,8 @@ class _Place:
         progress, nowhere = JobProgress(), cast(WorkFolder, None)
         self.job = JobContext(settings, False, None, 1, "cpu", progress, nowhere)
         self.pairs = [parts[PAIRS][side].to_numpy() for side in ("position", "value")]
+        known = parts[PAIRS]["similarity"].fill_null(np.nan)
+        self.similarity: NDArray[np.float64] = known.to_numpy()
         self.choices: GroupChoices | None = None
         if callable(settings.keep):
             held = parts[TEXT].sort_by("position")
@@ -279,16 +284,18 @@ class _Place:
         own = self.signed.positions
         left, right = (np.searchsorted(self.positions, side) for side in self.pairs)
         order = np.lexsort((right, left))
-        left, right = left[order], right[order]
+        left, right, similarity = left[order], right[order], self.similarity[order]
         rows = np.searchsorted(own, left), np.searchsorted(own, right)
         distances = distances_of_rows(self.job, self.signed, *rows)
-        near = promising(distances, self.settings)
+        near = np.isnan(similarity) & promising(distances, self.settings)
         compared = compare_documents(
             self.job, self.documents, left[near], right[near], distances[near]
         )
-        alike = compared.similarity >= self.settings.threshold
+        similarity[near] = compared.similarity
+        found = VerifiedPairs(left, right, similarity, distances)
+        alike = similarity >= self.settings.threshold
         nothing = compared[np.empty(0, np.int64)]
-        return Verdict(compared[alike], nothing, len(left), len(compared), [])
+        return Verdict(found[alike], nothing, len(left), len(compared), [])
 
     def _facts(
         self, decision: Decision, members: NDArray[np.int64], centre: NDArray[np.int64]

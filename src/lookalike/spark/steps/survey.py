@@ -177,5 +177,6 @@ def _batch(kinds: NDArray[np.integer[Any]], position: Any, value: Any, data: Any
             "data": pa.nulls(count, pa.binary()) if data is None else data,
             "text": pa.nulls(count, pa.string()),
             "name": pa.nulls(count, pa.string()),
+            "similarity": pa.nulls(count, pa.float64()),
         }
     )
