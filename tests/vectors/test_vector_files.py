@@ -74,7 +74,7 @@ def test_damage_is_noticed(tmp_path: Path) -> None:
 def test_unverified_numbers_of_vectors_are_not_believed(tmp_path: Path, value: int) -> None:
     path = saved(tmp_path)
     whole = path.read_bytes()
-    outcomes = set()
+    outcomes: set[bool | None] = set()
     for at in range(0, len(whole) - 64, 1024):
         path.write_bytes(
             whole[:at] + value.to_bytes(8, "little", signed=True) * 8 + whole[at + 64 :]
