@@ -15,7 +15,7 @@ from lookalike.service.service import Service
 health = Routes("health")
 
 
-@health.add("GET", "/healthz", example={"status": "ok", "version": "0.1.0"})
+@health.add("GET", "/healthz", example={"status": "ok", "version": __version__})
 async def alive(ask: Ask) -> Any:
     """Say that the service lives."""
     return {"status": "ok", "version": __version__}
