@@ -111,7 +111,7 @@ if TYPE_CHECKING:
     )
     from lookalike.features.links import Links
     from lookalike.gpu import GpuIndex
-    from lookalike.images import ImageHash
+    from lookalike.images import ImageHash, thumbnail
     from lookalike.indexes import (
         BandIndex,
         BlockIndex,
@@ -282,6 +282,7 @@ __all__ = [
     "signatures_from_hex",
     "signatures_to_hex",
     "signer_from_dict",
+    "thumbnail",
     "tune",
     "weighted_jaccard",
     "weighted_jaccard_pairs",
@@ -321,7 +322,7 @@ __getattr__ = names_from(
         "lookalike.evaluation": ("Tuning", "tune"),
         "lookalike.features.links": ("Links",),
         "lookalike.gpu": ("GpuIndex",),
-        "lookalike.images": ("ImageHash",),
+        "lookalike.images": ("ImageHash", "thumbnail"),
         "lookalike.indexes": (
             "BandIndex",
             "BlockIndex",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import pickle
 from pathlib import Path
@@ -252,3 +253,21 @@ def test_the_contract_of_signers(tmp_path: Path) -> None:
             la.ImageHash(**wrong)
     with pytest.raises(la.ArgumentError, match="expected 1 or 8"):
         SIGNERS[0].sign(drawn(), orientations=4)
+
+
+def test_thumbnails_are_upright_and_small(tmp_path: Path) -> None:
+    left = Image.new("RGB", (400, 200), "white")
+    left.paste("red", (0, 0, 200, 200))
+    exif = left.getexif()
+    exif[0x0112] = 6  # to be turned by a quarter to the right
+    left.save(tmp_path / "turned.jpg", exif=exif)
+    address = la.thumbnail(tmp_path / "turned.jpg", 100)
+    kind, _, data = address.partition(",")
+    assert kind == "data:image/jpeg;base64"
+    small = Image.open(io.BytesIO(base64.b64decode(data)))
+    assert small.size == (50, 100)
+    top, bottom = (np.asarray(small)[row, 25].astype(int) for row in (10, 90))
+    assert top[0] > 200 > 60 > top[1] and bottom[1] > 200
+    (tmp_path / "broken.png").write_bytes(b"no image")
+    with pytest.raises(la.DocumentError, match=r"broken.png.* is no image in a format"):
+        la.thumbnail(tmp_path / "broken.png")

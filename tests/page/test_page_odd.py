@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import numpy as np
 import pytest
+from PIL import Image
 from playwright.sync_api import expect
 
 import lookalike as la
@@ -121,3 +122,51 @@ def test_a_collection_of_signatures_alone(
         page.goto(f"{here}#/{NAME}/document/n0")
         page.wait_for_selector("text=The collection keeps no texts.")
         expect(page.locator(".match")).to_have_count(count - 1)
+
+
+def test_a_collection_of_images_shows_them(
+    tmp_path: Path, serve: Serve, open_page: OpenPage
+) -> None:
+    paths = [tmp_path / f"{number}.png" for number in range(3)]
+    for number, path in enumerate(paths):
+        noise = np.random.default_rng(number).integers(0, 256, (90, 120), np.uint8)
+        Image.fromarray(noise).resize((240, 180)).save(path)
+    signer = la.ImageHash(bits=64)
+    with la.open_collection(tmp_path / "photos.db", NAME, signer=signer, durable=False) as docs:
+        pictures = [{"picture": la.thumbnail(path, 64)} for path in paths]
+        docs.add([path.name for path in paths], [str(path) for path in paths], metadata=pictures)
+    page = open_page(serve(tmp_path / "photos.db"))
+    page.wait_for_selector("#text")
+    assert "hexadecimal" in page.get_attribute("#text", "placeholder")
+    page.fill("#text", la.signatures_to_hex(signer.sign([paths[1]]))[0])
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector(".match")
+    assert page.locator(".match .head .id").first.inner_text() == "1.png"
+    picture = page.locator(".match img").first
+    expect(picture).to_have_js_property("complete", True)
+    assert picture.evaluate("image => [image.naturalWidth, image.naturalHeight]") == [64, 48]
+    assert page.locator("text=Show differences").count() == 0
+    assert "data:" not in page.inner_text("main")
+    page.click(".match .id >> text=1.png")
+    page.wait_for_selector(".match")
+    assert page.locator("main img").count() == 3
+    assert page.locator("text=Show differences").count() == 0
+
+
+def test_a_file_that_is_dropped_is_looked_for(
+    database: Path, serve: Serve, open_page: OpenPage
+) -> None:
+    page = open_page(serve(database))
+    page.wait_for_selector("#text")
+    carried = page.evaluate_handle(
+        "text => { const carried = new DataTransfer(); "
+        "carried.items.add(new File([text], 'note.txt')); return carried; }",
+        texts()["b/2"],
+    )
+    page.dispatch_event("form.drop", "dragenter", {"dataTransfer": carried})
+    assert page.locator("form.over").count() == 1
+    page.dispatch_event("form.drop", "drop", {"dataTransfer": carried})
+    page.wait_for_selector(".match")
+    assert page.locator("form.over").count() == 0
+    assert page.input_value("#text") == texts()["b/2"]
+    assert page.locator(".match .head .id").first.inner_text() == "b/2"

@@ -240,6 +240,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "PrefixIndex": (la.PrefixIndex, {"signatures": rows, "ids": ids}),
         "Plan.build": (planned.build, {"signatures": rows, "ids": ids}),
         "ImageHash": (la.ImageHash, {}),
+        "thumbnail": (la.thumbnail, {"image": folder / "image.png"}),
         "ImageHash.sign": (la.ImageHash().sign, {"images": [folder / "image.png"]}),
         "ImageHash.sign_with_quality": (
             la.ImageHash().sign_with_quality,

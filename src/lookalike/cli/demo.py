@@ -34,6 +34,7 @@ _MORE = (
     ("lookalike overlaps DIR --format files", "passages that files have copied"),
     ("lookalike dedup photos/", "photographs, by what they show"),
     ("lookalike dedup music/", "recordings, by what is heard"),
+    ("lookalike dedup rows.parquet --vectors NAME", "embeddings, by their cosine"),
     ("lookalike cluster DIR --report topics.html", "what documents are about"),
     ("lookalike serve", "a service, with a page to look at"),
 )
@@ -77,7 +78,7 @@ def run(options: argparse.Namespace) -> None:
     say(f"\nClusters, similarities and differences side by side: {shown(options.report)}")
     say("\nNot only whole texts:")
     for command, what in _MORE:
-        say(f"  {command:42} {what}")
+        say(f"  {command:43} {what}")
     say()
 
 

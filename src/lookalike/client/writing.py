@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 from lookalike.checks import one_of
 from lookalike.collection.documents import prepare_items
 from lookalike.collection.query import listed
-from lookalike.collection.writing import Written
-from lookalike.errors import ArgumentError, BatchError, ItemError
+from lookalike.collection.signing import no_signer_of_texts
+from lookalike.collection.writing import Written, check_numbers
+from lookalike.errors import BatchError, ItemError
 from lookalike.signatures import as_queries
 
 __all__ = ["Sent"]
@@ -52,18 +53,9 @@ class Sent:
         rows = None if signatures is None else as_queries(signatures, bits, "signatures")
         contents = None if texts is None else listed("texts", texts)
         described = None if metadata is None else listed("metadata", metadata)
-        for what, values in (("texts", contents), ("signatures", rows), ("metadata", described)):
-            if values is not None and len(values) != len(names):
-                raise ArgumentError(
-                    f"there are {len(names)} ids and {len(values)} {what}; expected one for each"
-                )
-        if contents is None and rows is None:
-            raise ArgumentError("there are neither texts nor signatures; give one of them")
+        check_numbers(len(names), texts=contents, signatures=rows, metadata=described)
         if rows is None and unsigned is not None:
-            raise ArgumentError(
-                f"the collection {name!r} has no signer of texts"
-                f"{f', but {unsigned}' if unsigned else ''}: give signatures, not texts"
-            )
+            raise no_signer_of_texts(name, unsigned)
         items, errors = prepare_items(
             names, contents, described, need_text=rows is None, keep_text=keep_text, unique=unique
         )

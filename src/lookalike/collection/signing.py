@@ -60,6 +60,14 @@ def query_rows(queries: ArrayLike, bits: int, collection: HasSigner) -> NDArray[
     return as_queries(queries, bits)
 
 
+def no_signer_of_texts(name: str, signer: str) -> ArgumentError:
+    """Return the error for texts that cannot be signed; `signer`: what there is instead, or ""."""
+    return ArgumentError(
+        f"the collection {name!r} has no signer of texts"
+        f"{f', but {signer}' if signer else ''}: give signatures, not texts"
+    )
+
+
 class Signing:
     """The signer that a collection was made with, read when it is first needed."""
 
@@ -96,10 +104,7 @@ class Signing:
         """Return the signer, or say that it signs no texts."""
         signer = self.signer
         if not isinstance(signer, DocumentSigner):
-            raise ArgumentError(
-                f"the collection {self._opened.name!r} has no signer of texts"
-                f"{f', but {type(signer).__name__}' if signer else ''}: give signatures, not texts"
-            )
+            raise no_signer_of_texts(self._opened.name, type(signer).__name__ if signer else "")
         return signer
 
     def sign_each(self, texts: list[str]) -> tuple[NDArray[np.uint8], dict[int, str]]:

@@ -7,7 +7,7 @@ row gets the next version with the counts and the digest that belong to it.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -42,6 +42,17 @@ class Written:
 _TO_REPLACE = Said("use upsert()", "add --replace to replace it")
 
 
+def check_numbers(ids: int, **given: Sized | None) -> None:
+    """Say so unless there is something for each id, and a text or a signature."""
+    for name, values in given.items():
+        if values is not None and len(values) != ids:
+            raise ArgumentError(
+                f"there are {ids} ids and {len(values)} {name}; expected one for each"
+            )
+    if given["texts"] is None and given["signatures"] is None:
+        raise ArgumentError("there are neither texts nor signatures; give one of them")
+
+
 @dataclass(frozen=True)
 class Batch:
     """Documents to be written, all of which can be, and what is wrong with the others."""
@@ -73,13 +84,7 @@ class Batch:
         rows = None if signatures is None else signing.given(signatures)
         contents = None if texts is None else listed("texts", texts)
         described = None if metadata is None else listed("metadata", metadata)
-        for name, values in (("texts", contents), ("signatures", rows), ("metadata", described)):
-            if values is not None and len(values) != len(names):
-                raise ArgumentError(
-                    f"there are {len(names)} ids and {len(values)} {name}; expected one for each"
-                )
-        if contents is None and rows is None:
-            raise ArgumentError("there are neither texts nor signatures; give one of them")
+        check_numbers(len(names), texts=contents, signatures=rows, metadata=described)
         if rows is None:
             signing.check_signs()  # says so at once if texts cannot be signed
         items, errors = prepare_items(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, overload
+from typing import Any, Generic, TypeVar, overload
 
 from lookalike.checks import flag
 from lookalike.excerpts.texts import HeldTexts
@@ -16,6 +16,27 @@ Run = tuple[int, int, int]
 
 Stretch = tuple[int, int]
 """From where, and up to before where."""
+
+T = TypeVar("T")
+
+
+class _Listed(Generic[T]):
+    """What was found, one after the other."""
+
+    found: tuple[T, ...]
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[T]: ...
+    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
+        return self.found[index]
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.found)
 
 
 @dataclass(frozen=True)
@@ -62,7 +83,7 @@ class Passage:
 
 
 @dataclass(frozen=True)
-class Passages:
+class Passages(_Listed[Passage]):
     """What was found, most words first; then as the documents come."""
 
     found: tuple[Passage, ...]
@@ -78,19 +99,6 @@ class Passages:
     """What is wrong with some of the bad rows."""
     left_out: dict[str, int] = field(default_factory=dict)
     """Pages that cannot be read, by kind."""
-
-    def __len__(self) -> int:
-        return len(self.found)
-
-    @overload
-    def __getitem__(self, index: int) -> Passage: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Passage]: ...
-    def __getitem__(self, index: int | slice) -> Passage | Sequence[Passage]:
-        return self.found[index]
-
-    def __iter__(self) -> Iterator[Passage]:
-        return iter(self.found)
 
     def __repr__(self) -> str:
         return f"Passages({len(self)} in {self.documents} documents)"
@@ -138,7 +146,7 @@ class Overlap:
 
 
 @dataclass(frozen=True)
-class Overlaps:
+class Overlaps(_Listed[Overlap]):
     """Passages that documents of a corpus have in common, in the order of the documents on the
     left, then of those on the right, then of their places.
     """
@@ -157,19 +165,6 @@ class Overlaps:
     """What is wrong with some of the bad rows."""
     left_out: dict[str, int] = field(default_factory=dict)
     """Pages that cannot be read, by kind."""
-
-    def __len__(self) -> int:
-        return len(self.found)
-
-    @overload
-    def __getitem__(self, index: int) -> Overlap: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Overlap]: ...
-    def __getitem__(self, index: int | slice) -> Overlap | Sequence[Overlap]:
-        return self.found[index]
-
-    def __iter__(self) -> Iterator[Overlap]:
-        return iter(self.found)
 
     @property
     def pairs(self) -> int:

@@ -5,5 +5,6 @@ Pillow (the extra `images`) is imported when the first image is read.
 
 from lookalike.images.formats import SUFFIXES, is_image
 from lookalike.images.image_hash import LEAST_QUALITY, HashedImage, ImageHash
+from lookalike.images.thumbnails import thumbnail
 
-__all__ = ["LEAST_QUALITY", "SUFFIXES", "HashedImage", "ImageHash", "is_image"]
+__all__ = ["LEAST_QUALITY", "SUFFIXES", "HashedImage", "ImageHash", "is_image", "thumbnail"]

@@ -161,8 +161,8 @@ class ImageMedium(Medium[HashedImages]):
 
     def shown(self, file: Path, most: int) -> str | None:
         """Return a thumbnail."""
-        from lookalike.images.thumbnails import thumbnail
+        from lookalike.images.thumbnails import shown_image
 
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", module=r"PIL\.")
-            return thumbnail(file, _THUMBNAIL, most)
+            return shown_image(file, _THUMBNAIL, most)

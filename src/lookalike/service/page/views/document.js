@@ -1,6 +1,6 @@
 // One document: its text, what belongs to it, and its neighbours.
 
-import { api } from "../api.js";
+import { api, hasWords } from "../api.js";
 import { counted, during, fill, h, moment, shown, svg } from "../dom.js";
 import { matchList, tags } from "./matches.js";
 import { picture } from "./picture.js";
@@ -20,7 +20,7 @@ export async function documentView(place, { collection, name, rest, link, signal
   const answer = await during(near, () => api.query(name, { id, k: 10, include_text: true }, signal));
   if (answer === undefined) return;
   fill(near, h("p", { class: "soft" }, `${counted(answer.matches.length, "nearest document")}${answer.exact ? ", none overlooked" : ""}`),
-    matchList(answer.matches, { name, link, bits: collection.bits, other: document.text === null ? null : { id }, signal }));
+    matchList(answer.matches, { name, link, bits: collection.bits, other: document.text === null || !hasWords(collection) ? null : { id }, signal }));
 }
 
 /** The bits as a picture: near-duplicates have nearly the same. */

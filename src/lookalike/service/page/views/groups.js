@@ -1,6 +1,6 @@
 // Groups: the largest ones of near-duplicates, each document beside the first of its group.
 
-import { api } from "../api.js";
+import { api, hasWords } from "../api.js";
 import { counted, during, fill, h, number, say, shown } from "../dom.js";
 import { diff } from "./diff.js";
 import { jobCard } from "./jobs.js";
@@ -39,7 +39,7 @@ export async function groupsView(place, context) {
 }
 
 function groupCard(group, place, { collection, name, link }) {
-  const compared = collection.keeps_text;
+  const compared = hasWords(collection);
   const [first] = group.members;
   const rest = group.members.slice(1);
   const list = h("ul", { class: "matches" });

@@ -1,6 +1,6 @@
 // Search: a text that is typed, pasted or dropped, and what is like it.
 
-import { api } from "../api.js";
+import { api, signsTexts } from "../api.js";
 import { counted, during, fill, h, number, say, shown } from "../dom.js";
 import { dropped } from "./drop.js";
 import { matchList } from "./matches.js";
@@ -11,7 +11,7 @@ const kept = new Map();
 
 export async function searchView(place, { collection, name, link, signal }) {
   const before = kept.get(name) ?? { text: "", k: "10", radius: "", where: "" };
-  const signs = collection.signer !== null;
+  const signs = signsTexts(collection);
   const text = h("textarea", { id: "text", spellcheck: "false", value: before.text, "aria-describedby": "hint",
     placeholder: signs ? "Paste a text, or drop a file here" : "A signature in hexadecimal digits" });
   const k = h("input", { type: "number", min: 1, max: 1000, value: before.k, required: true });
