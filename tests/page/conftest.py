@@ -41,8 +41,9 @@ def browser() -> Iterator[Any]:
         if os.environ.get("LOOKALIKE_BROWSER") == "needed":
             pytest.fail(HOW_TO_GET_CHROMIUM)
         pytest.skip(HOW_TO_GET_CHROMIUM)
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=30_000)  # a busy machine is slow, and what is right does not wait
     with sync_playwright() as playwright:
         # No sandbox where the tests run as root: Chromium refuses to start with one.
         arguments = ["--no-sandbox"] if os.geteuid() == 0 else []

@@ -75,8 +75,7 @@ def test_conditions_and_a_radius_narrow_a_search(page: Any) -> None:
     assert shown_ids(page) == ["a/0"]
     page.get_by_label("Only where").fill("family")
     page.click("button:has-text('Search')")
-    page.wait_for_selector(".problem")
-    assert "expected: field = value" in page.inner_text(".problem")
+    expect(page.locator(".problem")).to_contain_text("expected: field = value")
 
 
 def test_differences_are_those_of_compare(page: Any) -> None:
@@ -93,22 +92,21 @@ def test_differences_are_those_of_compare(page: Any) -> None:
         assert expected
         assert [one.strip() for one in row.locator(tag).all_text_contents()] == expected
     row.locator("text=Hide differences").click()
-    assert row.locator(".sides").count() == 0
+    expect(row.locator(".sides")).to_have_count(0)
 
 
 def test_a_document_has_its_text_and_neighbours(page: Any, database: Path) -> None:
     search(page, texts()["b/1"])
     page.click(".match .id >> text=b/1")
     page.wait_for_selector("h2:has-text('Neighbours')")
-    page.wait_for_selector(".match")
-    assert page.inner_text(".text") == texts()["b/1"]
+    expect(page.locator(".text")).to_have_text(texts()["b/1"])
     with la.open_collection(database, NAME) as docs:
         near = [match.id for match in docs.search(texts()["b/1"], 11)]
     assert near[0] == "b/1"
-    assert shown_ids(page) == near[1:]
+    expect(page.locator(".match .head .id")).to_have_text(near[1:])
     page.go_back()
-    page.wait_for_selector(".match")  # what was looked for is still there
-    assert page.input_value("#text") == texts()["b/1"]
+    expect(page.locator("#text")).to_have_value(texts()["b/1"])
+    expect(page.locator(".match .head .id").first).to_have_text("b/1")  # still there
 
 
 def test_groups_are_the_families(page: Any) -> None:
@@ -130,14 +128,13 @@ def test_a_job_lists_duplicates(page: Any) -> None:
     page.click("text=List all duplicates")
     page.wait_for_selector("summary:has-text('What was found')", timeout=60_000)
     page.click("summary:has-text('What was found')")
-    rows = page.locator("tbody tr").count()
-    assert rows == 5 + 3 + 2
+    expect(page.locator("tbody tr")).to_have_count(5 + 3 + 2)
 
 
 def test_the_map_is_zoomed_and_leads_to_documents(page: Any) -> None:
     view(page, "Map")
     dots = page.locator(".dots circle")
-    assert dots.count() == len(texts())
+    expect(dots).to_have_count(len(texts()))
     box = page.get_attribute(".atlas svg", "viewBox")
     page.focus(".atlas svg")
     page.keyboard.press("+")
@@ -152,12 +149,12 @@ def test_the_map_is_zoomed_and_leads_to_documents(page: Any) -> None:
     region = page.locator(".atlas g[role=button]").first
     region.focus()
     page.keyboard.press("Enter")
-    assert region.get_attribute("aria-pressed") == "true"
+    expect(region).to_have_attribute("aria-pressed", "true")
     page.wait_for_selector("text=The most central document")
     id = dots.first.get_attribute("data-id")
     dots.first.click(force=True)
     page.wait_for_selector("h2:has-text('Neighbours')")
-    assert texts()[id][:20] in page.inner_text("main")
+    expect(page.locator("main")).to_contain_text(texts()[id][:20])
 
 
 def test_health_counts(page: Any) -> None:
@@ -165,7 +162,7 @@ def test_health_counts(page: Any) -> None:
     tiles = page.locator(".tile b").all_text_contents()
     assert tiles[0] == str(len(texts()))
     assert tiles[3] == "128"
-    assert page.locator(".chart").count() == 2
+    expect(page.locator(".chart")).to_have_count(2)
     assert page.locator(".chart rect").count() > 4
 
 
@@ -203,7 +200,7 @@ def test_hostile_texts_are_shown_and_do_nothing(page: Any) -> None:
     assert shown_ids(page)[0] == visible
     page.click(".match .id >> nth=0")
     page.wait_for_selector("h2:has-text('Neighbours')")
-    assert page.inner_text("h1") == visible
+    expect(page.locator("h1")).to_have_text(visible)
     for name in VIEWS[1:]:
         view(page, name)
     assert page.evaluate("window.harmed") is None
@@ -233,14 +230,12 @@ def test_a_key_is_asked_for(
     view(page, "Upload")
     page.set_input_files("#file", {"name": "x.txt", "mimeType": "text/plain", "buffer": b"a text"})
     page.click("button:has-text('Upload')")
-    page.wait_for_selector(".problem")
-    assert "reading" in page.inner_text(".problem")
+    expect(page.locator(".problem")).to_contain_text("reading")
 
 
 def test_what_is_not_there_is_told(page: Any) -> None:
     page.goto(page.url.split("#")[0] + f"#/{NAME}/document/nobody")
-    page.wait_for_selector(".problem")
-    assert "nobody" in page.inner_text(".problem")
+    expect(page.locator(".problem")).to_contain_text("nobody")
     page.goto(page.url.split("#")[0] + "#/other/search")
     page.wait_for_selector("text=No such collection")
     page.route("**/query", lambda route: route.abort())
@@ -248,21 +243,20 @@ def test_what_is_not_there_is_told(page: Any) -> None:
     page.wait_for_selector("#text")
     page.fill("#text", "anything")
     page.click("button:has-text('Search')")
-    page.wait_for_selector(".problem")
-    assert "does not answer" in page.inner_text(".problem")
+    expect(page.locator(".problem")).to_contain_text("does not answer")
 
 
 def test_keys_alone_are_enough(page: Any) -> None:
     page.keyboard.press("Escape")
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("/")
-    assert page.evaluate("document.activeElement.id") == "text"
+    expect(page.locator("#text")).to_be_focused()
     page.keyboard.type(texts()["c/0"])
     page.keyboard.press("Control+Enter")
     page.wait_for_selector(".match")
     page.locator(".match .id").first.press("Enter")
     page.wait_for_selector("h2:has-text('Neighbours')")
-    assert page.evaluate("document.activeElement.id") == "main"
+    expect(page.locator("#main")).to_be_focused()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -36,13 +36,13 @@ def test_what_is_shown_stays_while_the_rest_is_waited_for(
     here = page.url.split("#")[0]
     page.goto(f"{here}#/{NAME}/document/{quote('a/0', safe='')}")
     page.wait_for_selector(".match")
-    assert page.inner_text(".text") == texts()["a/0"]
+    expect(page.locator(".text")).to_have_text(texts()["a/0"])
     page.goto(f"{here}#/{NAME}/groups")
     page.wait_for_selector("section.card, main p:has-text('No two documents')")
-    assert page.locator("button:has-text('Show groups')").count() == 1
+    expect(page.locator("button:has-text('Show groups')")).to_have_count(1)
     page.goto(f"{here}#/{NAME}/health")
     page.wait_for_selector(".chart")
-    assert page.locator(".tile").count() == 5
+    expect(page.locator(".tile")).to_have_count(5)
 
 
 def test_the_groups_are_those_of_the_last_radius(
@@ -75,6 +75,7 @@ def test_ids_that_addresses_do_not_take(tmp_path: Path, serve: Serve, open_page:
     path = tmp_path / "strange.db"
     with la.open_collection(path, NAME, signer=la.SimHash(bits=64), durable=False) as docs:
         docs.add(STRANGE, [f"the text of number {place}" for place in range(len(STRANGE))])
+        found = [match.id for match in docs.search("the text of number", len(STRANGE))]
     page = open_page(serve(path), viewport={"width": 360, "height": 700})
     page.wait_for_selector("#text")
     page.fill("#text", "the text of number")
@@ -82,13 +83,10 @@ def test_ids_that_addresses_do_not_take(tmp_path: Path, serve: Serve, open_page:
     expect(page.locator(".match")).to_have_count(len(STRANGE))
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     links = page.locator(".match .head .id").evaluate_all("all => all.map(one => one.href)")
-    seen = set()
-    for link in links:
+    for link, id in zip(links, found, strict=True):
         page.goto(link)
-        page.wait_for_selector(".text")
+        expect(page.locator(".text")).to_have_text(f"the text of number {STRANGE.index(id)}")
         page.wait_for_selector(".match")
-        seen.add(page.inner_text(".text"))
-    assert seen == {f"the text of number {place}" for place in range(len(STRANGE))}
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
@@ -148,9 +146,8 @@ def test_a_collection_of_images_shows_them(
     assert page.locator("text=Show differences").count() == 0
     assert "data:" not in page.inner_text("main")
     page.click(".match .id >> text=1.png")
-    page.wait_for_selector(".match")
-    assert page.locator("main img").count() == 3
-    assert page.locator("text=Show differences").count() == 0
+    expect(page.locator("main img")).to_have_count(3)
+    expect(page.locator("text=Show differences")).to_have_count(0)
 
 
 def test_a_file_that_is_dropped_is_looked_for(
@@ -164,9 +161,9 @@ def test_a_file_that_is_dropped_is_looked_for(
         texts()["b/2"],
     )
     page.dispatch_event("form.drop", "dragenter", {"dataTransfer": carried})
-    assert page.locator("form.over").count() == 1
+    expect(page.locator("form.over")).to_have_count(1)
     page.dispatch_event("form.drop", "drop", {"dataTransfer": carried})
     page.wait_for_selector(".match")
-    assert page.locator("form.over").count() == 0
-    assert page.input_value("#text") == texts()["b/2"]
-    assert page.locator(".match .head .id").first.inner_text() == "b/2"
+    expect(page.locator("form.over")).to_have_count(0)
+    expect(page.locator("#text")).to_have_value(texts()["b/2"])
+    expect(page.locator(".match .head .id").first).to_have_text("b/2")
