@@ -154,19 +154,16 @@ void bind_pairs(nb::module_& module) {
 
     module.def(
         "stars",
-        [](const IdArray& order, const IdArray& offsets, const IdArray& neighbours,
+        [](const IdArray& order, const IdArray& left, const IdArray& right,
            const OutputArray<std::int64_t, 1>& labels) {
             expect_shape(order, {labels.size()}, "an order of another number than labels");
             expect_below(order, labels.size(), "an order of what is not there");
-            expect_shape(offsets, {labels.size() + 1}, "neighbours of another number than labels");
-            expect_offsets(offsets, neighbours.size(), "neighbours that are not there");
-            expect_below(neighbours, labels.size(), "neighbours that are not there");
+            expect_pairs(left, right, labels.size());
             const nb::gil_scoped_release nogil;
-            search::stars(labels.size(), order.data(), offsets.data(), neighbours.data(),
+            search::stars(labels.size(), order.data(), left.data(), right.data(), left.size(),
                           labels.data());
         },
-        "order"_a.noconvert(), "offsets"_a.noconvert(), "neighbours"_a.noconvert(),
-        "labels"_a.noconvert());
+        "order"_a.noconvert(), "left"_a.noconvert(), "right"_a.noconvert(), "labels"_a.noconvert());
 }
 
 }  // namespace lookalike::bindings

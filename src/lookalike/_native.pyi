@@ -511,8 +511,8 @@ def components(
 ) -> None: ...
 def stars(
     order: NDArray[np.int64],
-    offsets: NDArray[np.int64],
-    neighbours: NDArray[np.int64],
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
     labels: NDArray[np.int64],
 ) -> None: ...
 
