@@ -17,7 +17,7 @@ import lookalike as la
 from lookalike import spark as on_spark
 from lookalike.dedup.pairs import nearby
 from lookalike.spark import deciding, rounds
-from lookalike.spark.steps import compare, propose, values
+from lookalike.spark.steps import compare, crowd, propose, values
 from support.spark_corpora import assert_as_local, frame_of_texts, mixed_corpus, template
 
 
@@ -43,10 +43,21 @@ WAYS = {
         "deciding.PAIRS_A_TASK": 0,
         "rounds.PAIRS_A_TASK": 0,
     },
+    "crowd": {
+        "deciding.CROWD_PAIRS": 0,
+        "deciding.CROWD_PARTNERS": 0,
+        "crowd.PAIRS_A_TASK": 5_000,
+    },
+    "crowd in rounds": {
+        "propose.ENTRIES_A_TASK": 5_000,
+        "deciding.CROWD_PAIRS": 0,
+        "deciding.CROWD_PARTNERS": 0,
+        "deciding.PAIRS_A_TASK": 100,
+    },
 }
 """How much of a job one task does: all but signing; not the bands; only what pairs connect;
 what is large after all have compared it; not even that, but in rounds; and then only
-the pairs that decide.
+the pairs that decide. Of crowds, all but comparing; or not even settling.
 """
 
 
@@ -56,12 +67,14 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     for name, limit in WAYS[request.param].items():
         module, _, constant = name.partition(".")
         monkeypatch.setattr(
-            {"propose": propose, "deciding": deciding, "rounds": rounds}[module], constant, limit
+            {"propose": propose, "deciding": deciding, "rounds": rounds, "crowd": crowd}[module],
+            constant,
+            limit,
         )
     return str(request.param)
 
 
-@pytest.mark.parametrize("way", ["one task", "components", "many pairs"], indirect=True)
+@pytest.mark.parametrize("way", ["one task", "components", "many pairs", "crowd"], indirect=True)
 def test_skewed_input(session: Any, way: str) -> None:
     """More than 200 share a band; half of the rows are one text; partitions are empty, rows are
     null, and one document is huge. LOOKALIKE_VARIANTS are those of one template.
@@ -105,6 +118,9 @@ CHAINS = {"cluster": "components", "max_cluster": 20, "threshold": 0.6, "keep": 
         (3, "rounds", {"keep": "none"}),
         (4, "many pairs", {"method": "simhash", "keep": "longest"}),
         (2, "components", {"method": "topsig", "bits": 256, "verify": False}),
+        (2, "crowd", {"keep": "last", "verify": False}),
+        (5, "crowd", {**CHAINS, "method": "simhash"}),
+        (3, "crowd in rounds", {"keep": "longest"}),
     ],
     indirect=["way"],
 )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 import lookalike as la
 from lookalike import spark as on_spark
@@ -61,7 +62,7 @@ def assert_as_local(frame: Any, texts: Sequence[str | None], **settings: Any) ->
     local = la.dedup(rows, **settings)
     with on_spark.dedup(frame, **settings, **spark_only) as found:
         fates = found.fates.collect()
-        pairs = sorted(map(tuple, found.pairs.collect()))
+        pairs = found.pairs.toArrow()
         survivors = [row.id for row in found.survivors.select("id").collect()]
     clusters = np.arange(len(texts))
     duplicate_of = np.full(len(texts), -1)
@@ -76,17 +77,18 @@ def assert_as_local(frame: Any, texts: Sequence[str | None], **settings: Any) ->
     np.testing.assert_array_equal(similarity, local.similarity)
     assert survivors == [f"id{row}" for row in local.survivors_rows.tolist()]
     assert len(fates) == len({row.position for row in fates})
-    expected = local.pairs
-    assert pairs == sorted(
-        (f"id{left}", f"id{right}", alike, far)
-        for left, right, alike, far in zip(
-            expected.left.tolist(),
-            expected.right.tolist(),
-            expected.similarity.tolist(),
-            expected.distance.tolist(),
-            strict=True,
-        )
+    names = pa.array([row["id"] for row in rows])
+    expected = pa.table(
+        {
+            "left": names.take(pa.array(local.pairs.left)),
+            "right": names.take(pa.array(local.pairs.right)),
+            "similarity": local.pairs.similarity,
+            "distance": local.pairs.distance,
+        }
     )
+    by_name = [("left", "ascending"), ("right", "ascending")]
+    pairs, expected = (table.sort_by(by_name).to_pydict() for table in (pairs, expected))
+    assert pairs == expected
     assert found.warnings == local.warnings
     for name, count in vars(found.counts).items():
         if name == "compared_pairs":  # there, one of a large group may come twice

@@ -61,18 +61,24 @@ class SignedTable:
 class Proposed:
     """Pairs of positions, `left` and `right`, each once."""
 
-    rows: Any
+    packed: Any
+    """By the thousand; see `bands.PAIR`."""
     count: int
     needed: PositionSet
     """The documents that they are of."""
     warnings: list[str]
 
     @classmethod
-    def of(cls, rows: Any, told: list[bytes], documents: int, warnings: list[str]) -> Proposed:
-        """Return pairs, of which rows of the kind `bands.NEEDED` have told this."""
+    def of(cls, packed: Any, told: list[bytes], documents: int, warnings: list[str]) -> Proposed:
+        """Return packed pairs, of which rows of the kind `bands.NEEDED` have told this."""
         count = sum(int(np.frombuffer(one, np.int64, 1)[0]) for one in told)
         needed = PositionSet.of((one[8:] for one in told), documents)
-        return cls(rows, count, needed, warnings)
+        return cls(packed.where(f"kind = {bands.PAIRS}"), count, needed, warnings)
+
+    @property
+    def rows(self) -> Any:
+        """Each by itself."""
+        return map_arrow(self.packed, as_columns(bands.PAIR, bands.PAIRS), _PAIRS)
 
 
 def propose_by_bands(work: SparkWork, settings: DedupSettings, signed: SignedTable) -> Proposed:
@@ -96,15 +102,7 @@ def propose_by_bands(work: SparkWork, settings: DedupSettings, signed: SignedTab
         pairs = work.keep(map_arrow(shuffled(both, buckets), distinct, PACKED))
         told = _told(pairs, signed)
     warnings = band_warnings(settings, layout, len(sizes), int(sizes["size"].sum()))
-    return _of_packed(pairs, told, signed, warnings)
-
-
-def _of_packed(
-    packed: Any, told: dict[int, list[bytes]], signed: SignedTable, warnings: list[str]
-) -> Proposed:
-    pairs = packed.where(f"kind = {bands.PAIRS}")
-    rows = map_arrow(pairs, as_columns(bands.PAIR, bands.PAIRS), _PAIRS)
-    return Proposed.of(rows, told.get(bands.NEEDED, []), signed.documents, warnings)
+    return Proposed.of(pairs, told.get(bands.NEEDED, []), signed.documents, warnings)
 
 
 def _told(packed: Any, signed: SignedTable) -> dict[int, list[bytes]]:
@@ -198,7 +196,8 @@ def _more_than_local(signatures: int, width: int) -> list[str]:
 
 def _of_rows(work: SparkWork, signed: SignedTable, rows: Any, warnings: list[str]) -> Proposed:
     pairs = work.keep(map_arrow(rows, bands.pack_pairs, PACKED))
-    return _of_packed(pairs, _told(pairs, signed), signed, warnings)
+    needed = _told(pairs, signed).get(bands.NEEDED, [])
+    return Proposed.of(pairs, needed, signed.documents, warnings)
 
 
 def _parts(work: SparkWork) -> int:
