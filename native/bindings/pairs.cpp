@@ -81,6 +81,26 @@ void bind_pairs(nb::module_& module) {
         },
         "rows"_a.noconvert());
 
+    module.attr("BAND_STEP") = search::kBandStep;
+
+    module.def(
+        "deal_bands",
+        [](const KeyArray& keys, const IdArray& positions, std::uint64_t buckets,
+           const OutputArray<std::uint64_t, 2>& entries,
+           const OutputArray<std::int64_t, 1>& begins) {
+            static_assert(sizeof(search::BandEntry) == 2 * sizeof(std::uint64_t));
+            expect(buckets > 0, "no buckets");
+            expect_shape(positions, {keys.shape(1)}, "positions of another number than rows");
+            expect_shape(entries, {keys.size(), 2}, "entries of another number than keys");
+            expect_shape(begins, {buckets + 1}, "beginnings of another number than buckets");
+            const nb::gil_scoped_release nogil;
+            search::deal_bands({keys.data(), keys.shape(1)}, keys.shape(0), positions.data(),
+                               buckets, reinterpret_cast<search::BandEntry*>(entries.data()),
+                               begins.data());
+        },
+        "keys"_a.noconvert(), "positions"_a.noconvert(), "buckets"_a, "entries"_a.noconvert(),
+        "begins"_a.noconvert());
+
     module.def(
         "band_keys",
         [](const SignatureArray& rows, std::size_t band_bytes, std::size_t first,

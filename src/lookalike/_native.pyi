@@ -33,6 +33,7 @@ class StepCosts:
 
 USUAL_COSTS: StepCosts
 BAND_LEADERS: int
+BAND_STEP: int
 
 def kernels() -> list[tuple[str, bool, bool]]: ...
 def select_kernel(name: str) -> bool: ...
@@ -498,6 +499,13 @@ def group_pairs(
     first_new: int,
     threads: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
+def deal_bands(
+    keys: NDArray[np.uint32],
+    positions: NDArray[np.int64],
+    buckets: int,
+    entries: NDArray[np.uint64],
+    begins: NDArray[np.int64],
+) -> None: ...
 def equal_values_at(
     rows: NDArray[np.uint8],
     value_bytes: int,
