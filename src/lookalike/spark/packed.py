@@ -82,6 +82,8 @@ def packed_by_bucket(
     """Yield records as packed rows: those of bucket i are records[begins[i]] to
     records[begins[i + 1]].
     """
+    if not len(records):
+        return
     most = max(1, _BYTES_A_ROW // records.dtype.itemsize)
     sizes, begins = np.diff(begins), begins[:-1]
     pieces = -(-sizes // most)
