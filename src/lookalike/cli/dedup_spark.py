@@ -19,7 +19,6 @@ _PAGES = "pages are read by the local job, or by `lookalike dedup ... -o texts.p
 _FILTERS = "documents are chosen by the local job, or by Spark itself before"
 
 _NOT_THERE = {
-    "against": "an old corpus is not read there: put both into one, and keep the first",
     "memory_limit": "Spark's own settings say how much memory its workers have",
     "max_document": "Spark's own settings say how much memory its workers have",
     "threads": "Spark's own settings say how many cores its workers have",
@@ -51,24 +50,33 @@ def run_on_spark(options: argparse.Namespace) -> None:
     """Run the job on Spark, write what was asked for, print the summary."""
     settings = settings_of(options)
     _check(options, DedupSettings(**settings))
+    from lookalike.spark.columns import find_columns
     from lookalike.spark.files import SparkCorpus, session_of
     from lookalike.spark.job import dedup
+    from lookalike.spark.old_corpus import read_old
 
     start = time.perf_counter()
     spark = session_of(options.engine[1])
     started = time.perf_counter() - start
+    order = DedupSettings(**settings).keep_column
     corpus = SparkCorpus.read(
         spark,
         options.input[0],
         format=options.format,
         text=options.text,
         id=options.id,
-        order=DedupSettings(**settings).keep_column,
+        order=order,
         whole=options.annotate,
         skip_bad=options.skip_bad,
     )
+    old, bad = None, corpus.bad
+    if options.against is not None:
+        columns = find_columns(corpus.frame, corpus.text, corpus.id, order)
+        path, skip = str(options.against), options.skip_bad
+        read = read_old(spark, path, columns, format=options.format, skip_bad=skip)
+        old, bad = read.frame, bad + read.bad
     work = None if options.work is None else _address(str(options.work))
-    found = dedup(corpus.frame, text=corpus.text, id=corpus.id, work=work, **settings)
+    found = dedup(corpus.frame, text=corpus.text, id=corpus.id, against=old, work=work, **settings)
     with found:
         written = {}
         start = time.perf_counter()
@@ -83,7 +91,7 @@ def run_on_spark(options: argparse.Namespace) -> None:
         if written:
             seconds["write"] = time.perf_counter() - start
     if options.json:
-        told = {**found.to_dict(), "written": written, "bad_rows": corpus.bad}
+        told = {**found.to_dict(), "written": written, "bad_rows": bad}
         say_json({**told, "seconds": {name: round(one, 4) for name, one in seconds.items()}})
     elif not options.quiet:
         counts = found.counts
@@ -92,6 +100,11 @@ def run_on_spark(options: argparse.Namespace) -> None:
             ("documents", counts.documents, size_text(counts.bytes)),
             ("exact duplicates", counts.exact_duplicates, "the same text, byte for byte"),
             ("kept", counts.kept, f"{share} of the documents" if counts.documents else ""),
+            *(
+                [("in the old corpus", counts.in_old, "dropped because of a document there")]
+                if old is not None
+                else []
+            ),
             ("clusters", counts.clusters, f"the largest has {counts.largest_cluster:,}"),
             ("pairs", counts.verified_pairs, criterion(found.settings, "exact")),
         ]
@@ -104,12 +117,13 @@ def run_on_spark(options: argparse.Namespace) -> None:
             say(f"  {kind}: {shown(path)}")
     for warning in found.warnings:
         warn(warning)
-    if corpus.bad:
-        warn(f"{corpus.bad:,} bad lines were left out")
+    if bad:
+        warn(f"{bad:,} bad lines were left out")
 
 
 def _check(options: argparse.Namespace, settings: DedupSettings) -> None:
     """Refuse what Spark cannot honour."""
+    from lookalike.spark.old_corpus import check_old
     from lookalike.spark.refusals import check_settings
 
     for name, instead in _NOT_THERE.items():
@@ -125,6 +139,8 @@ def _check(options: argparse.Namespace, settings: DedupSettings) -> None:
     for name in ("output", "pairs"):
         if str(getattr(options, name)) == "-":
             raise ArgumentError(Said(name), " is -; with --engine spark expected a new folder")
+    if options.against is not None:
+        check_old(str(options.against))
     check_settings(settings)
 
 

@@ -67,8 +67,11 @@ class SparkCorpus:
         order: str | None,
         whole: bool,
         skip_bad: bool,
+        old: bool = False,
     ) -> SparkCorpus:
-        """Open a corpus. `whole`: lines are not enough, all columns are needed."""
+        """Open a corpus. `whole`: lines are not enough, all columns are needed. `old`: columns of
+        these names need not be there.
+        """
         format = format or format_of(PurePosixPath(path))  # type: ignore[arg-type]
         if format not in FORMATS:
             told = "tells no format" if format is None else f"is {format}"
@@ -78,7 +81,7 @@ class SparkCorpus:
         try:
             if format == "jsonl":
                 lines = spark.read.text(path)
-                return _of_lines(lines, path, text, id, order, whole, skip_bad)
+                return _of_lines(lines, path, text, id, order, whole, skip_bad, old)
             frame = _frame(spark, path, format)
         except Exception as error:
             if type(error).__module__.startswith("pyspark"):
@@ -125,6 +128,7 @@ def _of_lines(
     order: str | None,
     whole: bool,
     skip_bad: bool,
+    old: bool,
 ) -> SparkCorpus:
     """Return a corpus of JSON Lines: each line with the fields that are needed of it."""
     from pyspark.sql import functions as sql
@@ -138,6 +142,8 @@ def _of_lines(
         except ValueError:
             continue
         names |= dict.fromkeys(found) if isinstance(found, dict) else {}
+    if old:
+        text, id = (name if name in names else None for name in (text, id))
     text = text or next((one for one in TEXT_GUESSES if one in names), None)
     if text is None and len(names) == 1:
         text = next(iter(names))

@@ -4,6 +4,8 @@ Rows are in the order of the files that they are read from, by path, and in each
 there; rows that come from no file are in the order of partitions. Spark reads pieces of files in
 any order, and tells of each row the file and the byte at which its piece begins; so each piece is
 counted once, and what comes before it is known afterwards. Nothing is shuffled for that.
+
+Where there is an old corpus, its rows come before all others.
 """
 
 from __future__ import annotations
@@ -19,7 +21,16 @@ from numpy.typing import NDArray
 
 from lookalike.errors import DocumentError
 
-__all__ = ["Numbering", "Piece", "numbered_columns", "pieces_of"]
+__all__ = [
+    "KEY",
+    "ORDER_COLUMNS",
+    "Numbering",
+    "Piece",
+    "is_old",
+    "numbered_columns",
+    "pieces_of",
+    "row_keys",
+]
 
 Piece = tuple[str, int, int]
 """File, first byte, partition."""
@@ -31,16 +42,39 @@ have another number, if it works on several frames.
 """
 
 
-def numbered_columns(frame: Any, columns: list[Any]) -> Any:
-    """Return columns of a frame, with what tells where each row comes from at their end."""
+ORDER_COLUMNS = (_FILE, _START, KEY)
+"""What a frame has that was numbered before."""
+
+_OLD = 1 << 62
+"""What is added to Spark's numbers of the rows of an old corpus."""
+
+
+def is_old(piece: Piece) -> bool:
+    """Return whether a piece is of an old corpus."""
+    return piece[2] >= _OLD >> _ROW_BITS
+
+
+def numbered_columns(frame: Any, columns: list[Any], *, old: bool = False) -> Any:
+    """Return columns of a frame, with what tells where each row comes from at their end: that which
+    the frame has, if it was numbered before. `old`: it is an old corpus.
+    """
     from pyspark.sql import functions
 
+    if KEY in frame.columns:
+        return frame.select(*columns, _FILE, _START, KEY)
     return frame.select(
         *columns,
         functions.input_file_name().alias(_FILE),
         functions.input_file_block_start().alias(_START),
-        functions.monotonically_increasing_id().alias(KEY),
+        (row_keys(frame) + _OLD if old else row_keys(frame)).alias(KEY),
     )
+
+
+def row_keys(frame: Any) -> Any:
+    """Return Spark's numbers of the rows of a frame, as a column."""
+    from pyspark.sql import functions
+
+    return functions.col(KEY) if KEY in frame.columns else functions.monotonically_increasing_id()
 
 
 def pieces_of(batches: Iterator[Any]) -> Iterator[tuple[Piece, int, Any, int]]:
@@ -76,15 +110,19 @@ class Numbering:
     counts: dict[Piece, int]
     keys: dict[Piece, int]
     """Spark's numbers of the first rows."""
+    old: int = 0
+    """Rows of an old corpus: the first ones."""
 
     @classmethod
     def of(cls, counts: dict[Piece, int], keys: dict[Piece, int]) -> Numbering:
         """Return the numbering of pieces that have so many rows."""
         firsts, total = {}, 0
-        for piece in sorted(counts, key=lambda piece: (unquote(piece[0]), *piece)):
+        order = sorted(counts, key=lambda piece: (not is_old(piece), unquote(piece[0]), *piece))
+        for piece in order:
             firsts[piece] = total
             total += counts[piece]
-        return cls(firsts, counts, keys)
+        old = sum(count for piece, count in counts.items() if is_old(piece))
+        return cls(firsts, counts, keys, old)
 
     def keys_of(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return Spark's numbers of rows."""

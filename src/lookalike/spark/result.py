@@ -30,6 +30,8 @@ class SparkCounts:
     """Of which the signatures looked alike, so that the texts were compared; each once."""
     verified_pairs: int
     bytes: int
+    in_old: int = 0
+    """Dropped because of a document of the old corpus."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,14 +62,15 @@ class SparkDedup:
     @cached_property
     def pairs(self) -> Any:
         """Verified pairs: `left`, `right`, `similarity` and `distance`. Equal texts are paired
-        with their first.
+        with their first. With an old corpus also `old`: whether left is one of it.
         """
         return self._rows.pairs()
 
     @cached_property
     def fates(self) -> Any:
         """What was found of rows that are like others, by their numbers: `position`, `cluster`,
-        `duplicate_of` (null for those that stay) and `similarity`.
+        `duplicate_of` (null for those that stay) and `similarity`; with an old corpus also
+        `matched_old`, the row of it that one is a duplicate of.
         """
         return self._rows.fates
 

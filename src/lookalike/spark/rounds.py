@@ -114,7 +114,7 @@ class Rounds:
         for _ in range(ROUNDS):
             pairs = self._deciding(accepted, labels, values) if many else accepted
             joined = together(pairs, labels, self.signed.originals, values, self._places)
-            groups = work.keep(chosen_frame(joined, self.settings))
+            groups = work.keep(chosen_frame(joined, self.settings, self.signed.old))
             if self.settings.cluster != "star":
                 return _Settled(accepted, groups, 0, 0, False)
             unmet = groups.where(f"kind = {UNMET}").select(
