@@ -7,6 +7,7 @@ import re
 import time
 
 from lookalike.cli.options.arguments import settings_of
+from lookalike.cli.options.pages import filters_of
 from lookalike.cli.terminal.output import say, say_json, warn
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.summary import criterion, share_text, size_text
@@ -15,9 +16,6 @@ from lookalike.shown import shown
 
 ENGINES = ("local", "spark")
 
-_PAGES = "pages are read by the local job, or by `lookalike dedup ... -o texts.parquet` before"
-_FILTERS = "documents are chosen by the local job, or by Spark itself before"
-
 _NOT_THERE = {
     "memory_limit": "Spark's own settings say how much memory its workers have",
     "max_document": "Spark's own settings say how much memory its workers have",
@@ -25,12 +23,6 @@ _NOT_THERE = {
     "report": "the page is made by the local job, of the documents that stay or of a sample",
     "save_signatures": "signatures are saved by `lookalike sign`",
     "in_place": "the output is a new folder",
-    "html": _PAGES,
-    "page_limits": _PAGES,
-    "min_words": _FILTERS,
-    "language": _FILTERS,
-    "min_links": _FILTERS,
-    "strip_urls": _FILTERS,
     "device": "a card is of the local job",
 }
 """Options that Spark cannot honour, and what to do instead."""
@@ -50,33 +42,39 @@ def run_on_spark(options: argparse.Namespace) -> None:
     """Run the job on Spark, write what was asked for, print the summary."""
     settings = settings_of(options)
     _check(options, DedupSettings(**settings))
-    from lookalike.spark.columns import find_columns
     from lookalike.spark.files import SparkCorpus, session_of
     from lookalike.spark.job import dedup
-    from lookalike.spark.old_corpus import read_old
+    from lookalike.spark.old_corpus import OldFiles
 
     start = time.perf_counter()
     spark = session_of(options.engine[1])
     started = time.perf_counter() - start
-    order = DedupSettings(**settings).keep_column
     corpus = SparkCorpus.read(
         spark,
         options.input[0],
         format=options.format,
         text=options.text,
         id=options.id,
-        order=order,
+        order=DedupSettings(**settings).keep_column,
         whole=options.annotate,
         skip_bad=options.skip_bad,
+        html=options.html,
     )
-    old, bad = None, corpus.bad
+    old = None
     if options.against is not None:
-        columns = find_columns(corpus.frame, corpus.text, corpus.id, order)
-        path, skip = str(options.against), options.skip_bad
-        read = read_old(spark, path, columns, format=options.format, skip_bad=skip)
-        old, bad = read.frame, bad + read.bad
-    work = None if options.work is None else _address(str(options.work))
-    found = dedup(corpus.frame, text=corpus.text, id=corpus.id, against=old, work=work, **settings)
+        old = OldFiles(str(options.against), options.format, options.skip_bad)
+    found = dedup(
+        corpus.frame,
+        text=corpus.text,
+        id=corpus.id,
+        against=old,
+        html=options.html,
+        page_limits=options.page_limits,
+        work=None if options.work is None else _address(str(options.work)),
+        **vars(filters_of(options)),
+        **settings,
+    )
+    bad = corpus.bad + (0 if old is None else old.bad)
     with found:
         written = {}
         start = time.perf_counter()
@@ -117,6 +115,8 @@ def run_on_spark(options: argparse.Namespace) -> None:
             say(f"  {kind}: {shown(path)}")
     for warning in found.warnings:
         warn(warning)
+    for kind, count in found.left_out.items():
+        warn(f"{count:,} documents were left out: {kind}")
     if bad:
         warn(f"{bad:,} bad lines were left out")
 

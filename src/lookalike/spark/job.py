@@ -11,16 +11,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike.corpora.filters import Filters
 from lookalike.dedup.job import settings_of
 from lookalike.dedup.pairs.settle import tired
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.survivors.cluster import split_warnings
+from lookalike.features import FeatureKind
 from lookalike.indexes.bands import choose_bands
-from lookalike.spark.columns import deciding_column, find_columns, frame_of, order_frame
+from lookalike.pages.limits import PageLimits
+from lookalike.spark.columns import deciding_column, frame_of, order_frame
 from lookalike.spark.deciding import Decider
 from lookalike.spark.numbering import Numbering, Piece, is_old, numbered_columns
 from lookalike.spark.old_corpus import old_frame
 from lookalike.spark.packed import map_arrow
+from lookalike.spark.preparing import Wishes
 from lookalike.spark.refusals import check_settings
 from lookalike.spark.result import SparkCounts, SparkDedup
 from lookalike.spark.rows import ResultRows
@@ -42,6 +46,12 @@ def dedup(
     id: str | None = None,
     order: str | None = None,
     against: Any = None,
+    html: str | None = None,
+    page_limits: PageLimits | None = None,
+    min_words: int = 0,
+    language: str | None = None,
+    min_links: int = 0,
+    strip_urls: bool = False,
     work: str | None = None,
     **settings: Any,
 ) -> SparkDedup:
@@ -58,17 +68,32 @@ def dedup(
     `against` is an old corpus, a DataFrame or files of it: what is already there goes, and none of
     it is among the survivors.
 
+    `html` names a column of web pages, of which the main text is compared, and `page_limits`,
+    `min_words`, `language`, `min_links` and `strip_urls` say which documents are wanted, as in
+    `la.dedup`. Then a copy of the corpus, with texts in place of pages, lies in `work`, and
+    what was left out is counted.
+
     `work` is a folder that all workers can reach, such as hdfs:// or s3a://, for what lasts between
     steps; without it the workers hold that, and compute it again when one of them is lost. Texts
     are read twice, and sent only where pairs are compared. A function as `keep`
     is called by workers, with the rows of a whole group at a time. `exact` and containment are
     refused. The result's frames are valid until `SparkDedup.close`.
     """
-    job = _Job.of(frame, text, id, order, against, work, settings)
+    chosen = settings_of(settings)
+    check_settings(chosen)
+    filters = Filters(
+        min_words=min_words, language=language, min_links=min_links, strip_urls=strip_urls
+    )
+    frame = frame_of("frame", frame)
+    wishes = Wishes(html, page_limits, filters)
+    space = SparkWork(frame.sparkSession, work)
     try:
-        return job.run()
+        named = (text, id, chosen.keep_column)
+        features = chosen.feature_kind()
+        sources = _sources(space, frame, named, order, against, wishes, features)
+        return _Job(space, sources, chosen).run()
     except BaseException:
-        job.work.close()
+        space.close()
         raise
 
 
@@ -77,9 +102,6 @@ def pairs(
     *,
     text: str | None = None,
     id: str | None = None,
-    order: str | None = None,
-    against: Any = None,
-    work: str | None = None,
     **settings: Any,
 ) -> Any:
     """Return the verified pairs of a DataFrame: `left`, `right`, `similarity`, `distance`.
@@ -87,8 +109,30 @@ def pairs(
     As `dedup`, of which they are a part: with those that were found to be alike afterwards, among
     the documents that stay.
     """
-    found = dedup(frame, text=text, id=id, order=order, against=against, work=work, **settings)
-    return found.pairs
+    return dedup(frame, text=text, id=id, **settings).pairs
+
+
+def _sources(
+    work: SparkWork,
+    frame: Any,
+    named: tuple[str | None, str | None, str | None],
+    order: str | None,
+    against: Any,
+    wishes: Wishes,
+    features: FeatureKind,
+) -> Sources:
+    """Return what is to be read."""
+    if order is not None:  # ranges are drawn anew each time it is sorted
+        frame = work.keep(order_frame(frame, order))
+    corpus = wishes.prepared(work, frame, named, features)
+    old = old_frame(frame.sparkSession, against, corpus.columns, wishes.html)
+    if old is None:
+        return Sources.of(corpus, None)
+    if order is not None and order in old.columns:
+        old = work.keep(order_frame(old, order))
+    like = (corpus.columns.text, corpus.columns.id, None)
+    wishes = wishes.for_old(old)
+    return Sources.of(corpus, wishes.prepared(work, old, like, features, optional=True))
 
 
 class _Job:
@@ -97,29 +141,6 @@ class _Job:
     def __init__(self, work: SparkWork, sources: Sources, settings: DedupSettings) -> None:
         self.work, self.sources, self.settings = work, sources, settings
         self.rule = settings.keep_rule.partition(":")[0]
-
-    @classmethod
-    def of(
-        cls,
-        frame: Any,
-        text: str | None,
-        id: str | None,
-        order: str | None,
-        against: Any,
-        work: str | None,
-        given: dict[str, Any],
-    ) -> _Job:
-        settings = settings_of(given)
-        check_settings(settings)
-        frame = frame_of("frame", frame)
-        columns = find_columns(frame, text, id, settings.keep_column)
-        old = old_frame(frame.sparkSession, against, columns)
-        space = SparkWork(frame.sparkSession, work)
-        if order is not None:  # ranges are drawn anew each time it is sorted
-            frame = space.keep(order_frame(frame, order))
-            if old is not None and order in old.columns:
-                old = space.keep(order_frame(old, order))
-        return cls(space, Sources.of(frame, columns, old), settings)
 
     def run(self) -> SparkDedup:
         """Take the steps, one after the other."""
@@ -136,7 +157,7 @@ class _Job:
                 settings,
                 sources.documents,
                 sources.compared,
-                sources.names,
+                sources.corpus.names,
                 signed,
                 collapsed,
             )
@@ -153,6 +174,7 @@ class _Job:
             counts=self._counts(total, rows),
             seconds=dict(work.seconds),
             warnings=warnings,
+            left_out=dict(sources.left_out),
             _rows=rows,
         )
 
@@ -164,7 +186,7 @@ class _Job:
 
         sources = self.sources
         text = sql.col(f"`{sources.compared.text}`").cast("string")
-        decides = deciding_column(sources.frame, self.settings, sources.columns)
+        decides = deciding_column(sources.corpus.frame, self.settings, sources.corpus.columns)
         rows = numbered_columns(sources.documents, [text, *decides])
         table = self.work.keep(map_arrow(rows, sign_rows(self.settings), SIGNED))
         names = ("file", "start", "partition", "row", "key", "count", "bytes", "short")
@@ -218,6 +240,7 @@ class _Job:
             "bytes": total.bytes,
             "without_features": total.short,
             "compared_pairs": facts.compared,
+            "left_out": sum(self.sources.left_out.values()),
         }
         if self.sources.has_old:
             return SparkCounts(**named, **rows.counted(total.documents))

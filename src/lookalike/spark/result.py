@@ -32,6 +32,10 @@ class SparkCounts:
     bytes: int
     in_old: int = 0
     """Dropped because of a document of the old corpus."""
+    left_out: int = 0
+    """Not among the documents: not wanted (`min_words`, `language`, `min_links`), or web pages that
+    cannot be read.
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +47,8 @@ class SparkDedup:
     seconds: dict[str, float]
     """Of each step."""
     warnings: list[str]
+    left_out: dict[str, int]
+    """What was left out, by kind."""
     _rows: ResultRows = field(repr=False)
 
     @cached_property

@@ -188,7 +188,7 @@ class ResultRows:
                 stays = ~gone.has(np.arange(first, first + len(batch)))
                 yield batch if stays.all() else batch.filter(pa.array(stays))
 
-        frame = self.sources.frame
+        frame = self.sources.corpus.frame
         schema = frame.select(*self._columns).schema
         return map_arrow(numbered_columns(frame, self._columns), stay, schema)
 
@@ -198,13 +198,13 @@ class ResultRows:
 
         fates = self.named_fates()
         needed = self.work.send(collect_positions(self.found, ["position"], self.count))
-        frame = self.sources.frame
+        corpus = self.sources.corpus
         schema = ", ".join(
             f"`{part.name}` {part.dataType.simpleString()}"
-            for part in frame.select(*self._columns).schema.fields
+            for part in corpus.frame.select(*self._columns).schema.fields
         )
         like, others = (
-            select_rows(frame, self._columns, self.numbering, needed, schema, others=alone)
+            select_rows(corpus.frame, self._columns, self.numbering, needed, schema, others=alone)
             for alone in (False, True)
         )
         kinds = {part.name: part.dataType for part in fates.schema.fields}
@@ -227,7 +227,7 @@ class ResultRows:
             "duplicate_of",
             "similarity",
         )
-        by_name = [self.sources.columns.id is not None, self._by_name]
+        by_name = [self.sources.corpus.columns.id is not None, self._by_name]
         for name, named in zip(("cluster", "duplicate_of"), by_name, strict=True):
             fates = (
                 self._named(fates, name, self._ids)
@@ -252,7 +252,7 @@ class ResultRows:
     @property
     def _by_name(self) -> bool:
         """Whether documents are named: of two corpora, the numbers of rows say too little."""
-        return self.sources.has_old or self.sources.columns.id is not None
+        return self.sources.has_old or self.sources.corpus.columns.id is not None
 
     @cached_property
     def _ids(self) -> Any:
@@ -283,4 +283,4 @@ class ResultRows:
 
     @property
     def _columns(self) -> list[str]:
-        return [f"`{name}`" for name in self.sources.names]
+        return [f"`{name}`" for name in self.sources.corpus.names]
