@@ -31,6 +31,7 @@ from lookalike.spark.rows import ResultRows
 from lookalike.spark.sources import Sources
 from lookalike.spark.steps import propose
 from lookalike.spark.steps.collapse import collapse
+from lookalike.spark.steps.exact import propose_by_prefixes
 from lookalike.spark.steps.propose import Proposed, SignedTable
 from lookalike.spark.steps.signing import SIGNED, sign_rows
 from lookalike.spark.steps.survey import survey
@@ -76,7 +77,7 @@ def dedup(
     `work` is a folder that all workers can reach, such as hdfs:// or s3a://, for what lasts between
     steps; without it the workers hold that, and compute it again when one of them is lost. Texts
     are read twice, and sent only where pairs are compared. A function as `keep`
-    is called by workers, with the rows of a whole group at a time. `exact` and containment are
+    is called by workers, with the rows of a whole group at a time. Containment is
     refused. The result's frames are valid until `SparkDedup.close`.
     """
     chosen = settings_of(settings)
@@ -212,7 +213,7 @@ class _Job:
         gathered for comparing them, if the corpus is small.
         """
         work, settings = self.work, self.settings
-        by_bands = settings.method == "minhash"
+        by_bands = settings.method == "minhash" and not settings.exact
         bands = choose_bands(settings.permutations, settings.threshold).bands if by_bands else 0
         if by_bands and documents * bands <= propose.ENTRIES_A_TASK:
             with work.timed("propose"):
@@ -227,6 +228,9 @@ class _Job:
             copies = work.send(collapsed.copies)
         signed = SignedTable(table, numbering, copies, collapsed, chunk_keys, self.rule, documents)
         with work.timed("propose"):
+            if settings.exact:
+                frame, text = self.sources.documents, self.sources.compared.text
+                return signed, propose_by_prefixes(work, settings, frame, text, signed), None
             by = propose.propose_by_bands if by_bands else propose.propose_by_radius
             return signed, by(work, settings, signed), None
 
@@ -252,7 +256,7 @@ class _Job:
             exact_duplicates=collapsed.count + (collapsed.texts if none else 0) - facts.estimated,
             clusters=facts.clusters + texts,
             largest_cluster=max(facts.largest, collapsed.largest, min(1, total.documents)),
-            verified_pairs=facts.alike + collapsed.count,
+            verified_pairs=rows.pair_count,
         )
 
 

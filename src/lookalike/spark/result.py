@@ -68,7 +68,8 @@ class SparkDedup:
     @cached_property
     def pairs(self) -> Any:
         """Verified pairs: `left`, `right`, `similarity` and `distance`. Equal texts are paired
-        with their first. With an old corpus also `old`: whether left is one of it.
+        with their first; with `exact`, with each other, so that every pair is there. With an old
+        corpus also `old`: whether left is one of it.
         """
         return self._rows.pairs()
 
@@ -80,10 +81,18 @@ class SparkDedup:
         """
         return self._rows.fates
 
+    @property
+    def complete(self) -> bool:
+        """Whether every pair at or above the threshold is known: with `exact`."""
+        return self.settings.exact
+
     def to_dict(self) -> dict[str, Any]:
-        """Return settings, counts, seconds and warnings, in plain values."""
+        """Return settings, whether pairs are complete, counts, seconds and warnings, in plain
+        values.
+        """
         return {
             "settings": self.settings.to_dict(),
+            "complete": self.complete,
             "counts": dict(vars(self.counts)),
             "seconds": {step: round(passed, 4) for step, passed in self.seconds.items()},
             "warnings": list(self.warnings),

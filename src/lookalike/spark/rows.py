@@ -16,7 +16,7 @@ from lookalike.spark.packed import Batches, map_arrow
 from lookalike.spark.position_set import PositionSet, collect_positions
 from lookalike.spark.rounds import Decided
 from lookalike.spark.sources import Sources
-from lookalike.spark.steps.collapse import Collapsed
+from lookalike.spark.steps.collapse import Collapsed, every_pair
 from lookalike.spark.steps.compare import needed_values, select_rows
 from lookalike.spark.work import SparkWork
 
@@ -126,7 +126,7 @@ class ResultRows:
             "clusters": clusters["count"],
             "largest_cluster": max(clusters.largest or 0, min(1, documents)),
             "exact_duplicates": equal.count_from(old),
-            "verified_pairs": self.decided.facts.alike + copies.count_from(old),
+            "verified_pairs": self.pair_count,
         }
 
     @property
@@ -156,12 +156,22 @@ class ResultRows:
         return sql.when(position < self.old, position).otherwise(position - self.old).alias(name)
 
     @property
+    def pair_count(self) -> int:
+        """How many pairs of the corpus there are."""
+        if self.settings.exact and self.collapsed.count:
+            return int(self.verified.count())
+        return self.decided.facts.alike + self.collapsed.copies.count_from(self.old)
+
+    @cached_property
     def verified(self) -> Any:
-        """Verified pairs, and equal texts with their first."""
+        """Verified pairs, and equal texts with their first; with `exact`, every pair."""
         from pyspark.sql import functions as sql
 
         if not self.collapsed.count:
             return self.decided.verified
+        if self.settings.exact:
+            members = self.collapsed.members
+            return every_pair(self.decided.verified, members).where(f"right >= {self.old}")
         return self.decided.verified.union(
             self.collapsed.copy_rows.where(f"position >= {self.old}").select(
                 sql.col("first").alias("left"),
@@ -238,8 +248,9 @@ class ResultRows:
 
     def pairs(self) -> Any:
         """Return the verified pairs by id; with an old corpus, `old` tells that left is of it."""
-        if self.sources.plain_names and self.decided.by_name is not None:
-            return self.decided.by_name
+        by_name = self.decided.by_name
+        if self.sources.plain_names and by_name is not None and not self.settings.exact:
+            return by_name
         pairs, columns = self.verified, ["left", "right", "similarity", "distance"]
         if self.sources.has_old:
             pairs = pairs.selectExpr(*columns, f"left < {self.old} as old")

@@ -79,6 +79,20 @@ class Proposed:
         needed = PositionSet.of((one[8:] for one in told), documents)
         return cls(rows, count, needed, warnings)
 
+    @classmethod
+    def of_packed(
+        cls,
+        packed: Any,
+        signed: SignedTable,
+        warnings: list[str],
+        told: dict[int, list[bytes]] | None = None,
+    ) -> Proposed:
+        """Return pairs as `bands` packs them, and what they have told, if that is known."""
+        told = _told(packed, signed) if told is None else told
+        pairs = packed.where(f"kind = {bands.PAIRS}")
+        rows = map_arrow(pairs, as_columns(bands.PAIR, bands.PAIRS), _PAIRS)
+        return cls.of(rows, told.get(bands.NEEDED, []), signed.documents, warnings)
+
 
 def propose_by_bands(work: SparkWork, settings: DedupSettings, signed: SignedTable) -> Proposed:
     """Return the pairs of MinHash signatures that share a band; see `bands`."""
@@ -104,15 +118,7 @@ def propose_by_bands(work: SparkWork, settings: DedupSettings, signed: SignedTab
         pairs = work.keep(map_arrow(shuffled(both, buckets), distinct, PACKED))
         told = _told(pairs, signed)
     warnings = band_warnings(settings, layout, len(sizes), int(sizes["size"].sum()))
-    return _of_packed(pairs, told, signed, warnings)
-
-
-def _of_packed(
-    packed: Any, told: dict[int, list[bytes]], signed: SignedTable, warnings: list[str]
-) -> Proposed:
-    pairs = packed.where(f"kind = {bands.PAIRS}")
-    rows = map_arrow(pairs, as_columns(bands.PAIR, bands.PAIRS), _PAIRS)
-    return Proposed.of(rows, told.get(bands.NEEDED, []), signed.documents, warnings)
+    return Proposed.of_packed(pairs, signed, warnings, told)
 
 
 def _told(packed: Any, signed: SignedTable) -> dict[int, list[bytes]]:
@@ -213,7 +219,7 @@ def _of_rows(work: SparkWork, signed: SignedTable, rows: Any, warnings: list[str
     if signed.old:
         rows = rows.where(f"right >= {signed.old}")
     pairs = work.keep(map_arrow(rows, bands.pack_pairs, PACKED))
-    return _of_packed(pairs, _told(pairs, signed), signed, warnings)
+    return Proposed.of_packed(pairs, signed, warnings)
 
 
 def _parts(work: SparkWork) -> int:

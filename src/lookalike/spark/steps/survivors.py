@@ -139,6 +139,7 @@ def choose(settings: DedupSettings, old: int) -> Callable[[Batches], Iterator[An
         if corpus is None:
             return
         positions, first, members = corpus.positions, corpus.first, corpus.members
+        corpus = replace(corpus, pairs=corpus.pairs[corpus.pairs.right >= corpus.old])
         best = best_of_equals(corpus.rank, first)
         clusters = cluster_documents(len(positions), first, corpus.pairs, settings, best)
         if settings.keep == "none":
@@ -162,7 +163,7 @@ def choose(settings: DedupSettings, old: int) -> Callable[[Batches], Iterator[An
             positions[centre],
             pa.array(similarity, pa.float64(), mask=unknown),
         )
-        if settings.cluster == "star":
+        if settings.cluster == "star" and not settings.exact:
             yield _unmet(corpus)
         if clusters.split:
             yield _rows(SPLIT, np.array([clusters.split]), np.array([clusters.largest]))
