@@ -345,6 +345,7 @@ MISFITS: dict[str, Callable[[], Any]] = {
     "containment: documents": lambda: pairs_of("containment", longs(0), longs(2)),
     "containment: answer": lambda: pairs_of("containment", longs(0), longs(0), 2),
     "count_distinct": lambda: _native.count_distinct(source(), 1, longs(0)),
+    "list_features": lambda: _native.list_features(source(), _native.WeightKind.tfidf, 1),
     "Samples: size": lambda: _native.Samples(0, 1, 1),
     "Samples: leaders": lambda: _native.Samples(1, 1, 0),
     "Samples: late": lambda: sampled().observe(source(), 1),

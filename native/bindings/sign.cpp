@@ -210,6 +210,22 @@ void bind_signers(nb::module_& module) {
         "source"_a, "threads"_a, "counts"_a.noconvert());
 
     module.def(
+        "list_features",
+        [](const BoundSource& source, WeightKind kind, std::size_t threads) {
+            expect(kind == WeightKind::uniform || kind == WeightKind::count,
+                   "weights that need a vocabulary");
+            sign::FeatureLists lists;
+            {
+                const nb::gil_scoped_release nogil;
+                lists = sign::list_features(*source.source, kind, work_on(threads));
+            }
+            return nb::make_tuple(to_numpy(std::move(lists.offsets)),
+                                  to_numpy(std::move(lists.features)),
+                                  to_numpy(std::move(lists.weights)));
+        },
+        "source"_a, "kind"_a, "threads"_a);
+
+    module.def(
         "simhash",
         [](const BoundSource& source, WeightKind kind, const Vocabulary* vocabulary,
            std::uint64_t seed, std::size_t threads, const OutputArray<std::uint8_t, 2>& signatures,

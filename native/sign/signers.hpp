@@ -22,6 +22,15 @@ void count_features(const Source& source, Work work, std::int64_t* counts);
 // How many different ones.
 void count_distinct(const Source& source, Work work, std::int64_t* counts);
 
+// The different features of documents, with their weights: those of document d are at offsets[d] to
+// offsets[d + 1].
+struct FeatureLists {
+    std::vector<std::int64_t> offsets;
+    std::vector<std::uint64_t> features;
+    std::vector<double> weights;
+};
+FeatureLists list_features(const Source& source, WeightKind kind, Work work);
+
 // Algorithm 1 of Sood and Loguinov: bit j is 1 where the weights of features whose hash has bit j,
 // minus those of the others, are 0 or more. Word 0 of the hash is the feature itself if `seed` is
 // 0. `signatures` has bytes = bits / 8 a row. `sums`, unless null, gets bits floats a row: those

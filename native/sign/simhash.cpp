@@ -62,6 +62,32 @@ void count_distinct(const Source& source, Work work, std::int64_t* counts) {
     });
 }
 
+FeatureLists list_features(const Source& source, WeightKind kind, Work work) {
+    struct State {
+        Reader reader;
+        Weigher weigher;
+    };
+    struct Document {
+        std::vector<std::uint64_t> features;
+        std::vector<double> weights;
+    };
+    std::vector<Document> found(source.size());
+    const State initial{{}, Weigher(kind, nullptr)};
+    per_document(source.size(), work, initial, [&](State& state, std::size_t document) {
+        Document& mine = found[document];
+        state.weigher.weigh(state.reader.read(source, document), mine.features, mine.weights);
+    });
+    FeatureLists lists{{0}, {}, {}};
+    for (Document& document : found) {
+        lists.features.insert(lists.features.end(), document.features.begin(),
+                              document.features.end());
+        lists.weights.insert(lists.weights.end(), document.weights.begin(), document.weights.end());
+        lists.offsets.push_back(static_cast<std::int64_t>(lists.features.size()));
+        document = {};
+    }
+    return lists;
+}
+
 void simhash(const Source& source, WeightKind kind, const Vocabulary* vocabulary, std::size_t bytes,
              std::uint64_t seed, Work work, std::uint8_t* signatures, float* sums) {
     struct State {

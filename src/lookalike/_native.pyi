@@ -183,6 +183,9 @@ class Vocabulary:
 
 def count_features(source: Source, threads: int, counts: NDArray[np.int64]) -> None: ...
 def count_distinct(source: Source, threads: int, counts: NDArray[np.int64]) -> None: ...
+def list_features(
+    source: Source, kind: WeightKind, threads: int
+) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.float64]]: ...
 def simhash(
     source: Source,
     kind: WeightKind,

@@ -17,7 +17,7 @@ from lookalike.indexes.bands import BandedPairs, BandLayout
 from lookalike.spark.numbering import Numbering
 from lookalike.spark.packed import gathered, packed
 from lookalike.spark.position_set import PositionSet, _parts, packed_positions
-from lookalike.spark.steps import bands
+from lookalike.spark.steps import bands, large_groups
 from lookalike.spark.steps.equals import EQUALS, _merged
 
 LAYOUT = BandLayout(4, 2)
@@ -100,13 +100,14 @@ def test_pieces_are_numbered_by_path() -> None:
 
 @pytest.mark.parametrize("block", [17, 64, 4096])
 @pytest.mark.parametrize("at_a_time", [100, 250, 5000])
+@pytest.mark.parametrize("first_new", [0, 9, 640, 1290])
 def test_bands_of_workers_propose_what_the_local_ones_do(
-    block: int, at_a_time: int, monkeypatch: pytest.MonkeyPatch
+    block: int, at_a_time: int, first_new: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With groups too large for a partition, groups too large only together, and small ones; ranks
-    in any order.
+    in any order, but for old rows, which are before the others.
     """
-    monkeypatch.setattr(bands, "BLOCK", block)
+    monkeypatch.setattr(large_groups, "BLOCK", block)
     draw = np.random.default_rng(block + at_a_time)
     count = 1300
     values = draw.integers(0, 4, (count, 8)).astype(np.uint16)
@@ -115,11 +116,12 @@ def test_bands_of_workers_propose_what_the_local_ones_do(
     values[:, 2:4] = draw.integers(0, 2, (count, 2))
     values[1000:] = draw.integers(0, 60, (300, 8))
     values = values[draw.permutation(count)]
-    rank = draw.permutation(count)
+    old, new = draw.permutation(first_new), draw.permutation(count - first_new)
+    rank = np.concatenate([old, first_new + new])
     keys = np.empty((LAYOUT.bands, count), np.uint32)
     signatures = np.ascontiguousarray(values).view(np.uint8)
     local = BandedPairs(
-        signatures, 2, LAYOUT, keys, most=LARGEST_GROUP, first_new=0, rank=rank, threads=1
+        signatures, 2, LAYOUT, keys, most=LARGEST_GROUP, first_new=first_new, rank=rank, threads=1
     )
     local.fill_keys(lambda share: None)
     expected = {
@@ -129,14 +131,14 @@ def test_bands_of_workers_propose_what_the_local_ones_do(
         for pair in zip(left.tolist(), right.tolist(), strict=True)
     }
     assert local.large_groups > 4
-    assert proposed(signatures, rank, at_a_time) == expected
+    assert proposed(signatures, rank, at_a_time, first_new) == expected
 
 
 def proposed(
-    signatures: NDArray[np.uint8], rank: NDArray[np.int64], at_a_time: int
+    signatures: NDArray[np.uint8], rank: NDArray[np.int64], at_a_time: int, old: int
 ) -> set[tuple[int, int]]:
     """Propose pairs by the functions that workers run, rows and buckets dealt out by hand."""
-    keys = bands._band_keys(signatures, LAYOUT)
+    keys = bands.band_keys(signatures, LAYOUT)
     positions = np.arange(len(signatures))
     buckets, sent = 3, []
     for begin in range(0, len(positions), at_a_time):
@@ -144,10 +146,10 @@ def proposed(
         sent += list(bands._entries([positions[part]], [keys[:, part]], buckets))
     met = [
         batch for bucket in range(buckets)
-        for batch in bands.meet_bands(buckets)(iter(in_bucket(sent, bucket)))
+        for batch in bands.meet_bands(buckets, old)(iter(in_bucket(sent, bucket)))
     ]  # fmt: skip
     told = gathered(iter(met), {bands.PAIRS: bands.PAIR, bands.LARGE: bands.LARGE_KEY})
-    large = bands.LargeGroups(told[bands.LARGE])
+    large = large_groups.LargeGroups(told[bands.LARGE])
     group, row = large.members(keys)
     order = np.lexsort((rank[row], group))
     group, row = group[order], row[order]
@@ -168,7 +170,7 @@ def proposed(
             }
         )
         halves = rows.slice(0, len(rows) // 2), rows.slice(len(rows) // 2)
-        numbered.append(pa.Table.from_batches(list(bands.number_rows(iter(halves)))))
+        numbered.append(pa.Table.from_batches(list(large_groups.number_rows(iter(halves)))))
     before: dict[tuple[int, int], int] = {}
     seen: dict[int, int] = {}
     for number, table in enumerate(numbered):
@@ -178,9 +180,10 @@ def proposed(
             before[number, int(one)] = seen.get(int(one), 0)
             seen[int(one)] = seen.get(int(one), 0) + int(many)
     assert [seen[one] for one in range(len(large))] == large.sizes.tolist()
-    place = bands.send_blocks(Sent((before, large.sizes)), buckets)
+    olds = np.bincount(group[row < old], minlength=len(large))
+    place = large_groups.send_blocks(Sent((before, large.sizes, olds)), buckets)
     placed = [batch for table in numbered for batch in place(iter(table.to_batches()))]
-    pairing = bands.pair_blocks(LAYOUT.bands, Sent(large), buckets)
+    pairing = large_groups.pair_blocks(LAYOUT.bands, Sent(large), buckets, old)
     more = [
         batch for bucket in range(buckets) for batch in pairing(iter(in_bucket(placed, bucket)))
     ]

@@ -21,7 +21,9 @@ PAGE = Path(__file__).parent.parent.parent / "docs" / "spark.md"
 def test_lines_stay_as_they_are(
     session: Any, cluster: LoopbackSpark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Survivors are the bytes that the local job writes; a bad line is refused, or left out."""
+    """Survivors are the bytes that the local job writes; a bad line is refused, or left out, and
+    short documents are.
+    """
     lines = [
         json.dumps({"name": f"n{at}", "text": text}) + " " * (at % 3)
         for at, text in enumerate(mixed_corpus(150))
@@ -30,15 +32,18 @@ def test_lines_stay_as_they_are(
     folder.mkdir()
     (folder / "a.jsonl").write_text("\n".join(lines[:40]) + "\n\n")
     (folder / "b.jsonl").write_text("\n".join([*lines[40:], '{"name": "bad']))
-    command = ["dedup", str(folder), "--id", "name", "--skip-bad", "--json"]
+    command = ["dedup", str(folder), "--id", "name", "--skip-bad", "--json", "--min-words", "25"]
     assert main([*command, "-o", str(tmp_path / "local")]) == 0
     expected = json.loads(capsys.readouterr().out)
     engine = ["--engine", f"spark={cluster.url}", "--format", "jsonl"]
     out = tmp_path / "out"
     assert main([*command, *engine, "-o", str(out), "--work", str(tmp_path / "work")]) == 0
     printed = capsys.readouterr()
-    assert json.loads(printed.out)["counts"]["kept"] == expected["counts"]["kept"]
+    counts = json.loads(printed.out)["counts"]
+    for name in ("kept", "left_out"):
+        assert counts[name] == expected["counts"][name] > 0
     assert "1 bad lines were left out" in printed.err
+    assert f"{counts['left_out']} documents were left out: too short" in printed.err
     written = "".join(path.read_text() for path in sorted(out.glob("part-*")))
     local = "".join((tmp_path / "local" / name).read_text() for name in ("a.jsonl", "b.jsonl"))
     # Spark begins with the largest pieces; the lines are the same.

@@ -16,9 +16,9 @@ import pytest
 import lookalike as la
 from lookalike import spark as on_spark
 from lookalike.dedup.pairs import nearby
-from lookalike.spark import deciding, rounds
-from lookalike.spark.steps import compare, crowd, propose, values
+from lookalike.spark.steps import compare, values
 from support.spark_corpora import assert_as_local, frame_of_texts, mixed_corpus, template
+from support.spark_ways import take_way
 
 
 def mixed_with_template(count: int, variants: int) -> list[str | None]:
@@ -27,50 +27,10 @@ def mixed_with_template(count: int, variants: int) -> list[str | None]:
     return texts
 
 
-WAYS = {
-    "one task": {},
-    "bands": {"propose.ENTRIES_A_TASK": 5_000},
-    "components": {"propose.ENTRIES_A_TASK": 5_000, "deciding.DOCUMENTS_A_TASK": 320},
-    "settled": {"propose.ENTRIES_A_TASK": 5_000, "deciding.DOCUMENTS_A_TASK": 30},
-    "rounds": {
-        "propose.ENTRIES_A_TASK": 5_000,
-        "deciding.DOCUMENTS_A_TASK": 30,
-        "deciding.SIGNATURES_A_TASK": 100,
-    },
-    "many pairs": {
-        "propose.ENTRIES_A_TASK": 5_000,
-        "deciding.DOCUMENTS_A_TASK": 30,
-        "deciding.PAIRS_A_TASK": 0,
-        "rounds.PAIRS_A_TASK": 0,
-    },
-    "crowd": {
-        "deciding.CROWD_PAIRS": 0,
-        "deciding.CROWD_PARTNERS": 0,
-        "crowd.PAIRS_A_TASK": 5_000,
-    },
-    "crowd in rounds": {
-        "propose.ENTRIES_A_TASK": 5_000,
-        "deciding.CROWD_PAIRS": 0,
-        "deciding.CROWD_PARTNERS": 0,
-        "deciding.PAIRS_A_TASK": 100,
-    },
-}
-"""How much of a job one task does: all but signing; not the bands; only what pairs connect;
-what is large after all have compared it; not even that, but in rounds; and then only
-the pairs that decide. Of crowds, all but comparing; or not even settling.
-"""
-
-
 @pytest.fixture
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Lower the limits, so that a small corpus takes the way of a large one."""
-    for name, limit in WAYS[request.param].items():
-        module, _, constant = name.partition(".")
-        monkeypatch.setattr(
-            {"propose": propose, "deciding": deciding, "rounds": rounds, "crowd": crowd}[module],
-            constant,
-            limit,
-        )
+    take_way(request.param, monkeypatch)
     return str(request.param)
 
 
@@ -149,7 +109,7 @@ def test_a_function_chooses(session: Any, way: str, clusters: str) -> None:
     def longest_then_last(rows: list[dict[str, Any]]) -> int:
         return max(range(len(rows)), key=lambda at: (len(rows[at]["text"]), rows[at]["id"]))
 
-    settings = {"keep": longest_then_last, "cluster": clusters, "max_cluster": 50}
+    settings: dict[str, Any] = {"keep": longest_then_last, "cluster": clusters, "max_cluster": 50}
     if clusters == "star":
         del settings["max_cluster"]
     local = assert_as_local(frame_of_texts(session, texts, 3), texts, **settings)

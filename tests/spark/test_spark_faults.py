@@ -37,7 +37,8 @@ def test_a_worker_is_killed(
     monkeypatch.setattr(Decider, "decide", verify_and_kill)
     monkeypatch.setattr(deciding, "DOCUMENTS_A_TASK", 30)  # so that it takes a while
     try:
-        assert_as_local(frame, texts, **({"work": tmp_path.as_uri()} if folder else {}))
+        work: dict[str, Any] = {"work": tmp_path.as_uri()} if folder else {}
+        assert_as_local(frame, texts, **work)
         assert killed.is_set()
         assert list(tmp_path.iterdir()) == []  # nothing is left there
     finally:

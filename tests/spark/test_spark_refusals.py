@@ -14,7 +14,6 @@ from support.refusals import refused
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"exact": True}, "exact=True .* not done on Spark"),
         ({"measure": "containment"}, "measure='containment' .* not done on Spark"),
         ({"treshold": 0.5}, "'treshold' is no setting"),
         ({}, "frame is 'no frame' .* expected a DataFrame of PySpark"),
@@ -29,13 +28,12 @@ def test_settings_that_are_refused(settings: dict[str, Any], told: str) -> None:
     ("arguments", "told"),
     [
         (["--threads", "3"], "--threads does nothing with --engine spark"),
-        (["--against", "old.jsonl"], "--against does nothing with --engine spark"),
+        (["--against", "old.lookalike"], "--against is old.lookalike, which has signatures alone"),
         (["--report", "page.html"], "--report does nothing with --engine spark"),
         (["--in-place"], "--in-place does nothing with --engine spark"),
         (["--memory-limit", "8GB"], "--memory-limit does nothing with --engine spark"),
         (["--save-signatures", "a.lookalike"], "--save-signatures does nothing with --engine"),
-        (["--exact"], "--exact compares documents by joins"),
-        (["--measure", "containment"], "--measure containment compares documents by joins"),
+        (["--measure", "containment"], "--measure containment looks up every feature"),
         (["more.jsonl"], "--engine spark reads one input"),
         (["--annotate"], "--annotate needs a folder to write to"),
         (["-o", "-"], "--output is -; with --engine spark expected a new folder"),

@@ -7,6 +7,7 @@ import re
 import time
 
 from lookalike.cli.options.arguments import settings_of
+from lookalike.cli.options.pages import filters_of
 from lookalike.cli.terminal.output import say, say_json, warn
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.summary import criterion, share_text, size_text
@@ -15,23 +16,13 @@ from lookalike.shown import shown
 
 ENGINES = ("local", "spark")
 
-_PAGES = "pages are read by the local job, or by `lookalike dedup ... -o texts.parquet` before"
-_FILTERS = "documents are chosen by the local job, or by Spark itself before"
-
 _NOT_THERE = {
-    "against": "an old corpus is not read there: put both into one, and keep the first",
     "memory_limit": "Spark's own settings say how much memory its workers have",
     "max_document": "Spark's own settings say how much memory its workers have",
     "threads": "Spark's own settings say how many cores its workers have",
     "report": "the page is made by the local job, of the documents that stay or of a sample",
     "save_signatures": "signatures are saved by `lookalike sign`",
     "in_place": "the output is a new folder",
-    "html": _PAGES,
-    "page_limits": _PAGES,
-    "min_words": _FILTERS,
-    "language": _FILTERS,
-    "min_links": _FILTERS,
-    "strip_urls": _FILTERS,
     "device": "a card is of the local job",
 }
 """Options that Spark cannot honour, and what to do instead."""
@@ -53,6 +44,7 @@ def run_on_spark(options: argparse.Namespace) -> None:
     _check(options, DedupSettings(**settings))
     from lookalike.spark.files import SparkCorpus, session_of
     from lookalike.spark.job import dedup
+    from lookalike.spark.old_corpus import OldFiles
 
     start = time.perf_counter()
     spark = session_of(options.engine[1])
@@ -66,9 +58,23 @@ def run_on_spark(options: argparse.Namespace) -> None:
         order=DedupSettings(**settings).keep_column,
         whole=options.annotate,
         skip_bad=options.skip_bad,
+        html=options.html,
     )
-    work = None if options.work is None else _address(str(options.work))
-    found = dedup(corpus.frame, text=corpus.text, id=corpus.id, work=work, **settings)
+    old = None
+    if options.against is not None:
+        old = OldFiles(str(options.against), options.format, options.skip_bad)
+    found = dedup(
+        corpus.frame,
+        text=corpus.text,
+        id=corpus.id,
+        against=old,
+        html=options.html,
+        page_limits=options.page_limits,
+        work=None if options.work is None else _address(str(options.work)),
+        **vars(filters_of(options)),
+        **settings,
+    )
+    bad = corpus.bad + (0 if old is None else old.bad)
     with found:
         written = {}
         start = time.perf_counter()
@@ -83,7 +89,7 @@ def run_on_spark(options: argparse.Namespace) -> None:
         if written:
             seconds["write"] = time.perf_counter() - start
     if options.json:
-        told = {**found.to_dict(), "written": written, "bad_rows": corpus.bad}
+        told = {**found.to_dict(), "written": written, "bad_rows": bad}
         say_json({**told, "seconds": {name: round(one, 4) for name, one in seconds.items()}})
     elif not options.quiet:
         counts = found.counts
@@ -92,6 +98,11 @@ def run_on_spark(options: argparse.Namespace) -> None:
             ("documents", counts.documents, size_text(counts.bytes)),
             ("exact duplicates", counts.exact_duplicates, "the same text, byte for byte"),
             ("kept", counts.kept, f"{share} of the documents" if counts.documents else ""),
+            *(
+                [("in the old corpus", counts.in_old, "dropped because of a document there")]
+                if old is not None
+                else []
+            ),
             ("clusters", counts.clusters, f"the largest has {counts.largest_cluster:,}"),
             ("pairs", counts.verified_pairs, criterion(found.settings, "exact")),
         ]
@@ -104,12 +115,15 @@ def run_on_spark(options: argparse.Namespace) -> None:
             say(f"  {kind}: {shown(path)}")
     for warning in found.warnings:
         warn(warning)
-    if corpus.bad:
-        warn(f"{corpus.bad:,} bad lines were left out")
+    for kind, count in found.left_out.items():
+        warn(f"{count:,} documents were left out: {kind}")
+    if bad:
+        warn(f"{bad:,} bad lines were left out")
 
 
 def _check(options: argparse.Namespace, settings: DedupSettings) -> None:
     """Refuse what Spark cannot honour."""
+    from lookalike.spark.old_corpus import check_old
     from lookalike.spark.refusals import check_settings
 
     for name, instead in _NOT_THERE.items():
@@ -125,6 +139,8 @@ def _check(options: argparse.Namespace, settings: DedupSettings) -> None:
     for name in ("output", "pairs"):
         if str(getattr(options, name)) == "-":
             raise ArgumentError(Said(name), " is -; with --engine spark expected a new folder")
+    if options.against is not None:
+        check_old(str(options.against))
     check_settings(settings)
 
 

@@ -68,6 +68,8 @@ class Decider:
     settings: DedupSettings
     frame: Any
     columns: Columns
+    names: list[str]
+    """Columns that a function of the user's is given."""
     signed: SignedTable
     collapsed: Collapsed
 
@@ -227,7 +229,7 @@ class Decider:
         if self._asks:
             copies = self.collapsed.copy_rows.toDF("value", "position")
             parts.append(rows(COPIED, copies, value="value"))
-            schema = f"row {self.frame.schema.simpleString()}, text string"
+            schema = f"row {self._row_type}, text string"
             column = sql.col(f"`{self.columns.text}`")
             whole = [self._row, column.alias("text")]
             held = select_rows(self.frame, whole, self.signed.numbering, sent, schema)
@@ -251,7 +253,11 @@ class Decider:
     def _row(self) -> Any:
         from pyspark.sql import functions as sql
 
-        return sql.struct(*(f"`{name}`" for name in self.frame.columns)).alias("row")
+        return sql.struct(*(f"`{name}`" for name in self.names)).alias("row")
+
+    @property
+    def _row_type(self) -> str:
+        return str(self.frame.select(*(f"`{name}`" for name in self.names)).schema.simpleString())
 
     def _nothing(self) -> dict[str, Any]:
         """Return the columns of rows that are gathered, all of them null."""
@@ -260,7 +266,7 @@ class Decider:
         kinds = {"value": "long", "data": "binary", "text": "string", "name": "string"}
         kinds["similarity"] = "double"
         if self._asks:
-            kinds["row"] = self.frame.schema.simpleString()
+            kinds["row"] = self._row_type
         return {name: sql.lit(None).cast(kind).alias(name) for name, kind in kinds.items()}
 
     def _named(self, gathered: Any, named: PositionSet) -> Decided:
@@ -288,7 +294,8 @@ class Decider:
     def _resolved(self, gathered: Any, *, named: bool = False) -> Decided:
         from pyspark.sql import functions as sql
 
-        found = self.work.keep(map_arrow(gathered, resolve(self.settings), RESOLVED))
+        decide = resolve(self.settings, self.signed.old)
+        found = self.work.keep(map_arrow(gathered, decide, RESOLVED))
         told = found.where(f"kind = {TOLD}").select("told").collect()
         groups = found.where(f"kind = {GROUP}").select(
             "first", "cluster", "survivor", "centre", "similarity"

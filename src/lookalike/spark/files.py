@@ -67,8 +67,12 @@ class SparkCorpus:
         order: str | None,
         whole: bool,
         skip_bad: bool,
+        html: str | None = None,
+        old: bool = False,
     ) -> SparkCorpus:
-        """Open a corpus. `whole`: lines are not enough, all columns are needed."""
+        """Open a corpus. `whole`: lines are not enough, all columns are needed, as they are where
+        one of them is `html`. `old`: columns of these names need not be there.
+        """
         format = format or format_of(PurePosixPath(path))  # type: ignore[arg-type]
         if format not in FORMATS:
             told = "tells no format" if format is None else f"is {format}"
@@ -78,7 +82,7 @@ class SparkCorpus:
         try:
             if format == "jsonl":
                 lines = spark.read.text(path)
-                return _of_lines(lines, path, text, id, order, whole, skip_bad)
+                return _of_lines(lines, path, text, id, order, whole, skip_bad, html, old)
             frame = _frame(spark, path, format)
         except Exception as error:
             if type(error).__module__.startswith("pyspark"):
@@ -125,6 +129,8 @@ def _of_lines(
     order: str | None,
     whole: bool,
     skip_bad: bool,
+    html: str | None,
+    old: bool,
 ) -> SparkCorpus:
     """Return a corpus of JSON Lines: each line with the fields that are needed of it."""
     from pyspark.sql import functions as sql
@@ -138,11 +144,16 @@ def _of_lines(
         except ValueError:
             continue
         names |= dict.fromkeys(found) if isinstance(found, dict) else {}
-    text = text or next((one for one in TEXT_GUESSES if one in names), None)
-    if text is None and len(names) == 1:
+    if old:
+        text, id = (name if name in names else None for name in (text, id))
+    has_pages = html is not None and html in names
+    whole = whole or has_pages
+    if not has_pages:
+        text = text or next((one for one in TEXT_GUESSES if one in names), None)
+    if text is None and len(names) == 1 and not has_pages:
         text = next(iter(names))
     id = id or next((one for one in ID_GUESSES if one in names), None)
-    if text is None:
+    if text is None and not has_pages:
         raise ArgumentError(
             f"{shown(path)} has the columns {', '.join(map(shown, names))}; say which one has the "
             "text with --text COLUMN"

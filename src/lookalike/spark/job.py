@@ -5,28 +5,34 @@ The steps are those of the local job (`lookalike.dedup.job`), and so are the set
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.corpora.columns import Columns
+from lookalike.corpora.filters import Filters
 from lookalike.dedup.job import settings_of
 from lookalike.dedup.pairs.settle import tired
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.survivors.cluster import split_warnings
+from lookalike.features import FeatureKind
 from lookalike.indexes.bands import choose_bands
-from lookalike.spark.columns import deciding_column, find_columns, frame_of, order_frame
+from lookalike.pages.limits import PageLimits
+from lookalike.spark.columns import deciding_column, frame_of, order_frame
 from lookalike.spark.deciding import Decider
-from lookalike.spark.numbering import Numbering, Piece, numbered_columns
+from lookalike.spark.numbering import Numbering, Piece, is_old, numbered_columns
+from lookalike.spark.old_corpus import old_frame
 from lookalike.spark.packed import map_arrow
+from lookalike.spark.preparing import Wishes
 from lookalike.spark.refusals import check_settings
 from lookalike.spark.result import SparkCounts, SparkDedup
 from lookalike.spark.rows import ResultRows
+from lookalike.spark.sources import Sources
 from lookalike.spark.steps import propose
-from lookalike.spark.steps.collapse import Collapsed, collapse
+from lookalike.spark.steps.collapse import collapse
+from lookalike.spark.steps.exact import propose_by_prefixes
 from lookalike.spark.steps.propose import Proposed, SignedTable
-from lookalike.spark.steps.resolve import ResolvedFacts
 from lookalike.spark.steps.signing import SIGNED, sign_rows
 from lookalike.spark.steps.survey import survey
 from lookalike.spark.work import SparkWork
@@ -40,6 +46,13 @@ def dedup(
     text: str | None = None,
     id: str | None = None,
     order: str | None = None,
+    against: Any = None,
+    html: str | None = None,
+    page_limits: PageLimits | None = None,
+    min_words: int = 0,
+    language: str | None = None,
+    min_links: int = 0,
+    strip_urls: bool = False,
     work: str | None = None,
     **settings: Any,
 ) -> SparkDedup:
@@ -53,17 +66,35 @@ def dedup(
     column that tells rows apart, and sorts by it, which shuffles the corpus once: for a frame that
     has no order of its own.
 
+    `against` is an old corpus, a DataFrame or files of it: what is already there goes, and none of
+    it is among the survivors.
+
+    `html` names a column of web pages, of which the main text is compared, and `page_limits`,
+    `min_words`, `language`, `min_links` and `strip_urls` say which documents are wanted, as in
+    `la.dedup`. Then a copy of the corpus, with texts in place of pages, lies in `work`, and
+    what was left out is counted.
+
     `work` is a folder that all workers can reach, such as hdfs:// or s3a://, for what lasts between
     steps; without it the workers hold that, and compute it again when one of them is lost. Texts
     are read twice, and sent only where pairs are compared. A function as `keep`
-    is called by workers, with the rows of a whole group at a time. `exact` and containment are
+    is called by workers, with the rows of a whole group at a time. Containment is
     refused. The result's frames are valid until `SparkDedup.close`.
     """
-    job = _Job.of(frame, text, id, order, work, settings)
+    chosen = settings_of(settings)
+    check_settings(chosen)
+    filters = Filters(
+        min_words=min_words, language=language, min_links=min_links, strip_urls=strip_urls
+    )
+    frame = frame_of("frame", frame)
+    wishes = Wishes(html, page_limits, filters)
+    space = SparkWork(frame.sparkSession, work)
     try:
-        return job.run()
+        named = (text, id, chosen.keep_column)
+        features = chosen.feature_kind()
+        sources = _sources(space, frame, named, order, against, wishes, features)
+        return _Job(space, sources, chosen).run()
     except BaseException:
-        job.work.close()
+        space.close()
         raise
 
 
@@ -72,8 +103,6 @@ def pairs(
     *,
     text: str | None = None,
     id: str | None = None,
-    order: str | None = None,
-    work: str | None = None,
     **settings: Any,
 ) -> Any:
     """Return the verified pairs of a DataFrame: `left`, `right`, `similarity`, `distance`.
@@ -81,87 +110,101 @@ def pairs(
     As `dedup`, of which they are a part: with those that were found to be alike afterwards, among
     the documents that stay.
     """
-    return dedup(frame, text=text, id=id, order=order, work=work, **settings).pairs
+    return dedup(frame, text=text, id=id, **settings).pairs
+
+
+def _sources(
+    work: SparkWork,
+    frame: Any,
+    named: tuple[str | None, str | None, str | None],
+    order: str | None,
+    against: Any,
+    wishes: Wishes,
+    features: FeatureKind,
+) -> Sources:
+    """Return what is to be read."""
+    if order is not None:  # ranges are drawn anew each time it is sorted
+        frame = work.keep(order_frame(frame, order))
+    corpus = wishes.prepared(work, frame, named, features)
+    old = old_frame(frame.sparkSession, against, corpus.columns, wishes.html)
+    if old is None:
+        return Sources.of(corpus, None)
+    if order is not None and order in old.columns:
+        old = work.keep(order_frame(old, order))
+    like = (corpus.columns.text, corpus.columns.id, None)
+    wishes = wishes.for_old(old)
+    return Sources.of(corpus, wishes.prepared(work, old, like, features, optional=True))
 
 
 class _Job:
     """A job that is being done."""
 
-    def __init__(
-        self, work: SparkWork, frame: Any, columns: Columns, settings: DedupSettings
-    ) -> None:
-        self.work, self.frame, self.columns, self.settings = work, frame, columns, settings
+    def __init__(self, work: SparkWork, sources: Sources, settings: DedupSettings) -> None:
+        self.work, self.sources, self.settings = work, sources, settings
         self.rule = settings.keep_rule.partition(":")[0]
-
-    @classmethod
-    def of(
-        cls,
-        frame: Any,
-        text: str | None,
-        id: str | None,
-        order: str | None,
-        work: str | None,
-        given: dict[str, Any],
-    ) -> _Job:
-        settings = settings_of(given)
-        check_settings(settings)
-        frame = frame_of("frame", frame)
-        columns = find_columns(frame, text, id, settings.keep_column)
-        space = SparkWork(frame.sparkSession, work)
-        if order is not None:  # ranges are drawn anew each time it is sorted
-            frame = space.keep(order_frame(frame, order))
-        return cls(space, frame, columns, settings)
 
     def run(self) -> SparkDedup:
         """Take the steps, one after the other."""
         work, settings = self.work, self.settings
+        sources = self.sources
         with work.timed("sign"):
-            table, numbering, chunk_keys, total, short = self._sign()
-        signed, proposed, gathered = self._propose(table, numbering, chunk_keys, total[0])
+            table, numbering, chunk_keys, total = self._sign()
+        documents = len(numbering.value)
+        signed, proposed, gathered = self._propose(table, numbering, chunk_keys, documents)
         collapsed = signed.collapsed
         with work.timed("verify"):
-            decider = Decider(work, settings, self.frame, self.columns, signed, collapsed)
+            decider = Decider(
+                work,
+                settings,
+                sources.documents,
+                sources.compared,
+                sources.corpus.names,
+                signed,
+                collapsed,
+            )
             decided = decider.decide(proposed, gathered)
         facts = decided.facts
         warnings = [*proposed.warnings, *([tired()] if facts.tired else [])]
         if settings.cluster == "components":
             warnings += split_warnings(facts.split, facts.split_largest, settings.max_cluster)
         rows = ResultRows(
-            work, settings, self.frame, self.columns.id, numbering, total[0], collapsed, decided,
-            proposed.needed,
-        )  # fmt: skip
+            work, settings, sources, numbering, documents, collapsed, decided, proposed.needed
+        )
         return SparkDedup(
             settings=settings,
-            counts=_counts(settings, total, short, collapsed, facts),
+            counts=self._counts(total, rows),
             seconds=dict(work.seconds),
             warnings=warnings,
+            left_out=dict(sources.left_out),
             _rows=rows,
         )
 
-    def _sign(self) -> tuple[Any, Any, NDArray[np.int64], tuple[int, int], int]:
+    def _sign(self) -> tuple[Any, Any, NDArray[np.int64], _Total]:
         """Return the table of signatures, the numbering, Spark's numbers of the first documents of
-        its rows, documents and bytes, and how many are too short.
+        its rows, and what there is of the corpus in all.
         """
         from pyspark.sql import functions as sql
 
-        text = sql.col(f"`{self.columns.text}`").cast("string")
-        columns = [text, *deciding_column(self.frame, self.settings, self.columns)]
-        rows = numbered_columns(self.frame, columns)
+        sources = self.sources
+        text = sql.col(f"`{sources.compared.text}`").cast("string")
+        decides = deciding_column(sources.corpus.frame, self.settings, sources.corpus.columns)
+        rows = numbered_columns(sources.documents, [text, *decides])
         table = self.work.keep(map_arrow(rows, sign_rows(self.settings), SIGNED))
         names = ("file", "start", "partition", "row", "key", "count", "bytes", "short")
         counts: dict[Piece, int] = {}
         keys: dict[Piece, int] = {}
         told = table.select(*names).toArrow()
+        total = _Total()
         every = zip(*told.to_pydict().values(), strict=True)
-        for file, start, partition, row, key, count, *_ in every:
+        for file, start, partition, row, key, count, bytes, short in every:
             piece = (file, start, partition)
             counts[piece] = counts.get(piece, 0) + count
             keys[piece] = key - row
+            if not is_old(piece):
+                total += _Total(count, bytes, short)
         numbering = Numbering.of(counts, keys)
-        total = len(numbering), sum(told["bytes"].to_pylist())
-        short = sum(told["short"].to_pylist())
         chunk_keys = np.sort(told["key"].to_numpy())
-        return table, self.work.send(numbering), chunk_keys, total, short
+        return table, self.work.send(numbering), chunk_keys, total
 
     def _propose(
         self, table: Any, numbering: Any, chunk_keys: NDArray[np.int64], documents: int
@@ -170,7 +213,7 @@ class _Job:
         gathered for comparing them, if the corpus is small.
         """
         work, settings = self.work, self.settings
-        by_bands = settings.method == "minhash"
+        by_bands = settings.method == "minhash" and not settings.exact
         bands = choose_bands(settings.permutations, settings.threshold).bands if by_bands else 0
         if by_bands and documents * bands <= propose.ENTRIES_A_TASK:
             with work.timed("propose"):
@@ -185,30 +228,47 @@ class _Job:
             copies = work.send(collapsed.copies)
         signed = SignedTable(table, numbering, copies, collapsed, chunk_keys, self.rule, documents)
         with work.timed("propose"):
+            if settings.exact:
+                frame, text = self.sources.documents, self.sources.compared.text
+                return signed, propose_by_prefixes(work, settings, frame, text, signed), None
             by = propose.propose_by_bands if by_bands else propose.propose_by_radius
             return signed, by(work, settings, signed), None
 
+    def _counts(self, total: _Total, rows: ResultRows) -> SparkCounts:
+        """Return how many there are of what: of documents that have pairs, and of texts that have
+        copies and no pairs.
+        """
+        facts, collapsed = rows.decided.facts, rows.collapsed
+        named: dict[str, int] = {
+            "documents": total.documents,
+            "bytes": total.bytes,
+            "without_features": total.short,
+            "compared_pairs": facts.compared,
+            "left_out": sum(self.sources.left_out.values()),
+        }
+        if self.sources.has_old:
+            return SparkCounts(**named, **rows.counted(total.documents))
+        none = self.settings.keep == "none"  # the first of equal texts goes, too
+        texts, copies = collapsed.texts - facts.texts, collapsed.count - facts.copies
+        return SparkCounts(
+            **named,
+            kept=total.documents - facts.dropped - copies - (texts if none else 0),
+            exact_duplicates=collapsed.count + (collapsed.texts if none else 0) - facts.estimated,
+            clusters=facts.clusters + texts,
+            largest_cluster=max(facts.largest, collapsed.largest, min(1, total.documents)),
+            verified_pairs=rows.pair_count,
+        )
 
-def _counts(
-    settings: DedupSettings,
-    total: tuple[int, int],
-    short: int,
-    collapsed: Collapsed,
-    facts: ResolvedFacts,
-) -> SparkCounts:
-    """Return how many there are of what: of documents that have pairs, and of texts that have
-    copies and no pairs.
-    """
-    none = settings.keep == "none"  # the first of equal texts goes, too
-    texts, copies = collapsed.texts - facts.texts, collapsed.count - facts.copies
-    return SparkCounts(
-        documents=total[0],
-        bytes=total[1],
-        without_features=short,
-        kept=total[0] - facts.dropped - copies - (texts if none else 0),
-        exact_duplicates=collapsed.count + (collapsed.texts if none else 0) - facts.estimated,
-        clusters=facts.clusters + texts,
-        largest_cluster=max(facts.largest, collapsed.largest, min(1, total[0])),
-        compared_pairs=facts.compared,
-        verified_pairs=facts.alike + collapsed.count,
-    )
+
+@dataclass(frozen=True)
+class _Total:
+    """Documents of the corpus, the bytes of their texts, and how many are too short."""
+
+    documents: int = 0
+    bytes: int = 0
+    short: int = 0
+
+    def __add__(self, other: _Total) -> _Total:
+        return _Total(
+            self.documents + other.documents, self.bytes + other.bytes, self.short + other.short
+        )

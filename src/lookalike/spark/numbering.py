@@ -4,6 +4,8 @@ Rows are in the order of the files that they are read from, by path, and in each
 there; rows that come from no file are in the order of partitions. Spark reads pieces of files in
 any order, and tells of each row the file and the byte at which its piece begins; so each piece is
 counted once, and what comes before it is known afterwards. Nothing is shuffled for that.
+
+Where there is an old corpus, its rows come before all others.
 """
 
 from __future__ import annotations
@@ -19,28 +21,68 @@ from numpy.typing import NDArray
 
 from lookalike.errors import DocumentError
 
-__all__ = ["Numbering", "Piece", "numbered_columns", "pieces_of"]
+__all__ = [
+    "FILE",
+    "KEY",
+    "ORDER_COLUMNS",
+    "ROW",
+    "ROW_BITS",
+    "START",
+    "Numbering",
+    "Piece",
+    "is_old",
+    "numbered_columns",
+    "piece_bounds",
+    "pieces_of",
+    "row_keys",
+]
 
 Piece = tuple[str, int, int]
 """File, first byte, partition."""
 
-_FILE, _START, KEY = "lookalike_file", "lookalike_start", "lookalike_key"
-_ROW_BITS = 33
+FILE, START, KEY, ROW = "lookalike_file", "lookalike_start", "lookalike_key", "lookalike_row"
+ROW_BITS = 33
 """Of Spark's numbers of rows; those above are the partition's. Of the frame, that is: a task may
 have another number, if it works on several frames.
 """
 
 
-def numbered_columns(frame: Any, columns: list[Any]) -> Any:
-    """Return columns of a frame, with what tells where each row comes from at their end."""
+ORDER_COLUMNS = (FILE, START, KEY, ROW)
+"""What a frame has that was numbered before; the last, the number of a row in its piece, only if
+pieces may be read in parts.
+"""
+
+_OLD = 1 << 62
+"""What is added to Spark's numbers of the rows of an old corpus."""
+
+
+def is_old(piece: Piece) -> bool:
+    """Return whether a piece is of an old corpus."""
+    return piece[2] >= _OLD >> ROW_BITS
+
+
+def numbered_columns(frame: Any, columns: list[Any], *, old: bool = False) -> Any:
+    """Return columns of a frame, with what tells where each row comes from at their end: that which
+    the frame has, if it was numbered before. `old`: it is an old corpus.
+    """
     from pyspark.sql import functions
 
+    key = (row_keys(frame) + _OLD if old else row_keys(frame)).alias(KEY)
+    if KEY in frame.columns:
+        return frame.select(*columns, FILE, START, key, *({ROW} & {*frame.columns}))
     return frame.select(
         *columns,
-        functions.input_file_name().alias(_FILE),
-        functions.input_file_block_start().alias(_START),
-        functions.monotonically_increasing_id().alias(KEY),
+        functions.input_file_name().alias(FILE),
+        functions.input_file_block_start().alias(START),
+        key,
     )
+
+
+def row_keys(frame: Any) -> Any:
+    """Return Spark's numbers of the rows of a frame, as a column."""
+    from pyspark.sql import functions
+
+    return functions.col(KEY) if KEY in frame.columns else functions.monotonically_increasing_id()
 
 
 def pieces_of(batches: Iterator[Any]) -> Iterator[tuple[Piece, int, Any, int]]:
@@ -51,20 +93,37 @@ def pieces_of(batches: Iterator[Any]) -> Iterator[tuple[Piece, int, Any, int]]:
     for batch in batches:
         if not len(batch):
             continue
-        files, starts = batch.column(_FILE), batch.column(_START)
-        bounds = [0, len(batch)]
-        if files[0] != files[len(batch) - 1] or starts[0] != starts[len(batch) - 1]:
-            coded = files.dictionary_encode().indices.to_numpy()
-            changes = np.diff(coded) | np.diff(starts.to_numpy())
-            bounds = [0, *(np.flatnonzero(changes) + 1).tolist(), len(batch)]
-        content = batch.drop_columns([_FILE, _START, KEY])
-        key = batch.column(KEY)[0].as_py()
+        files, starts = batch.column(FILE), batch.column(START)
+        rows = None
+        if ROW in batch.schema.names and not batch.column(ROW).null_count:
+            rows = batch.column(ROW).to_numpy()
+        bounds = piece_bounds(batch, rows)
+        content = batch.drop_columns([name for name in ORDER_COLUMNS if name in batch.schema.names])
+        keys = batch.column(KEY)
         for begin, end in pairwise(bounds):
-            here = (files[begin].as_py() or "", starts[begin].as_py(), key >> _ROW_BITS)
-            if here != piece:
-                piece, row = here, 0
-            yield here, row, content.slice(begin, end - begin), key + begin
+            key = keys[begin].as_py()
+            here = (files[begin].as_py() or "", starts[begin].as_py(), key >> ROW_BITS)
+            if rows is not None:
+                row = int(rows[begin])
+            elif here != piece:
+                row = 0
+            piece = here
+            yield here, row, content.slice(begin, end - begin), key
             row += end - begin
+
+
+def piece_bounds(batch: Any, rows: NDArray[np.int64] | None = None) -> list[int]:
+    """Return where rows of other pieces begin, or other rows than the next ones, and the end."""
+    files, starts = batch.column(FILE), batch.column(START)
+    last = len(batch) - 1
+    if rows is None and files[0] == files[last] and starts[0] == starts[last]:
+        return [0, len(batch)]
+    changes = (np.diff(files.dictionary_encode().indices.to_numpy()) != 0) | (
+        np.diff(starts.to_numpy()) != 0
+    )
+    if rows is not None:
+        changes |= (np.diff(rows) != 1) | (np.diff(batch.column(KEY).to_numpy()) != 1)
+    return [0, *(np.flatnonzero(changes) + 1).tolist(), len(batch)]
 
 
 @dataclass(frozen=True)
@@ -76,15 +135,19 @@ class Numbering:
     counts: dict[Piece, int]
     keys: dict[Piece, int]
     """Spark's numbers of the first rows."""
+    old: int = 0
+    """Rows of an old corpus: the first ones."""
 
     @classmethod
     def of(cls, counts: dict[Piece, int], keys: dict[Piece, int]) -> Numbering:
         """Return the numbering of pieces that have so many rows."""
         firsts, total = {}, 0
-        for piece in sorted(counts, key=lambda piece: (unquote(piece[0]), *piece)):
+        order = sorted(counts, key=lambda piece: (not is_old(piece), unquote(piece[0]), *piece))
+        for piece in order:
             firsts[piece] = total
             total += counts[piece]
-        return cls(firsts, counts, keys)
+        old = sum(count for piece, count in counts.items() if is_old(piece))
+        return cls(firsts, counts, keys, old)
 
     def keys_of(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return Spark's numbers of rows."""

@@ -55,6 +55,15 @@ class PositionSet:
     def __len__(self) -> int:
         return int(np.bitwise_count(self.bits).sum())
 
+    def __sub__(self, other: PositionSet) -> PositionSet:
+        return PositionSet(self.bits & ~other.bits)
+
+    def count_from(self, position: int) -> int:
+        """Return how many there are from a position on."""
+        bits = self.bits[position >> 3 :].copy()
+        bits[:1] >>= np.uint8(position & 7)
+        return int(np.bitwise_count(bits).sum())
+
     def positions(self) -> NDArray[np.int64]:
         """Return all of them, ascending."""
         return np.flatnonzero(np.unpackbits(self.bits, bitorder="little"))

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from lookalike.dedup.settings import DedupSettings
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, Said
 
 __all__ = ["check_settings"]
 
 
 def check_settings(settings: DedupSettings) -> None:
     """Refuse what is not done on Spark."""
-    if not settings.by_signatures:
+    if settings.measure == "containment":
         raise ArgumentError(
-            settings.said_reason,
-            " compares documents by joins that need all features in one memory, and is not done "
-            "on Spark; leave it out, or de-duplicate on one machine",
+            Said("measure='containment'", "--measure containment"),
+            " looks up every feature of every document, which is ten times as much to shuffle as "
+            "signatures are, and is not done on Spark; leave it out, or use one machine",
         )

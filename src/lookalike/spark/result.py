@@ -30,6 +30,12 @@ class SparkCounts:
     """Of which the signatures looked alike, so that the texts were compared; each once."""
     verified_pairs: int
     bytes: int
+    in_old: int = 0
+    """Dropped because of a document of the old corpus."""
+    left_out: int = 0
+    """Not among the documents: not wanted (`min_words`, `language`, `min_links`), or web pages that
+    cannot be read.
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +47,8 @@ class SparkDedup:
     seconds: dict[str, float]
     """Of each step."""
     warnings: list[str]
+    left_out: dict[str, int]
+    """What was left out, by kind."""
     _rows: ResultRows = field(repr=False)
 
     @cached_property
@@ -60,21 +68,31 @@ class SparkDedup:
     @cached_property
     def pairs(self) -> Any:
         """Verified pairs: `left`, `right`, `similarity` and `distance`. Equal texts are paired
-        with their first.
+        with their first; with `exact`, with each other, so that every pair is there. With an old
+        corpus also `old`: whether left is one of it.
         """
         return self._rows.pairs()
 
     @cached_property
     def fates(self) -> Any:
         """What was found of rows that are like others, by their numbers: `position`, `cluster`,
-        `duplicate_of` (null for those that stay) and `similarity`.
+        `duplicate_of` (null for those that stay) and `similarity`; with an old corpus also
+        `matched_old`, the row of it that one is a duplicate of.
         """
         return self._rows.fates
 
+    @property
+    def complete(self) -> bool:
+        """Whether every pair at or above the threshold is known: with `exact`."""
+        return self.settings.exact
+
     def to_dict(self) -> dict[str, Any]:
-        """Return settings, counts, seconds and warnings, in plain values."""
+        """Return settings, whether pairs are complete, counts, seconds and warnings, in plain
+        values.
+        """
         return {
             "settings": self.settings.to_dict(),
+            "complete": self.complete,
             "counts": dict(vars(self.counts)),
             "seconds": {step: round(passed, 4) for step, passed in self.seconds.items()},
             "warnings": list(self.warnings),

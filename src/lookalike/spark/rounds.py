@@ -105,8 +105,8 @@ class Rounds:
         for _ in range(ROUNDS):
             pairs = self._deciding(accepted, labels, values) if many else accepted
             joined = together(pairs, labels, self.signed.originals, values, self._places)
-            groups = work.keep(chosen_frame(joined, self.settings))
-            if self.settings.cluster != "star":
+            groups = work.keep(chosen_frame(joined, self.settings, self.signed.old))
+            if self.settings.cluster != "star" or self.settings.exact:
                 return _Settled(accepted, groups, 0, 0, False)
             unmet = groups.where(f"kind = {UNMET}").select(
                 sql.col("first").alias("left"), sql.col("cluster").alias("right")

@@ -4,8 +4,8 @@ The rule is that of the local job (`native/pairs/bands.hpp`): of those that shar
 pairs, unless they are more than `LARGEST_GROUP`; then each is one with the 16 of best rank and
 the 16 that follow it, if it is the first band that the two share. What goes to where a band meets
 is its key and the position, 16 bytes. Where a partition alone has more than `LARGEST_GROUP` of a
-key it sends how many: so no key is too much for one task. Large groups are known then; their rows
-are sorted by rank over all workers, cut into blocks, and paired block by block.
+key it sends how many: so no key is too much for one task. Large groups are known then; see
+`large_groups`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.compare.methods import VALUE_BYTES
-from lookalike.corpora.base import pa
 from lookalike.dedup.pairs.propose import LARGEST_GROUP
-from lookalike.indexes.bands import LEADERS, BandLayout
+from lookalike.indexes.bands import BandLayout
 from lookalike.spark.packed import (
     Batches,
     gathered,
@@ -35,19 +34,16 @@ from lookalike.spark.steps.signing import chunks
 __all__ = [
     "BAND_ENTRY",
     "LARGE",
-    "LARGE_ROWS",
     "NEEDED",
     "PAIR",
     "PAIRS",
-    "LargeGroups",
+    "band_keys",
     "distinct_pairs",
-    "large_rows",
     "meet_bands",
-    "number_rows",
     "pack_pairs",
-    "pair_blocks",
     "send_bands",
-    "send_blocks",
+    "send_pairs",
+    "told_pairs",
 ]
 
 BAND_ENTRY = np.dtype([("key", "<u4"), ("band", "<u4"), ("position", "<i8")])
@@ -59,14 +55,12 @@ LARGE_KEY = np.dtype([("band", "<u8"), ("key", "<u8"), ("size", "<i8")])
 PAIRS, LARGE, NEEDED = 0, 1, 2
 
 _DOCUMENTS_AT_A_TIME = 1 << 17
-BLOCK = 4096
-"""Rows of a large group that are paired in one go."""
-
 _LargeRows = tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.int64]]
 _NO_KEYS = np.empty(0, np.uint32), np.zeros(1, np.int64)
 
 
-def _band_keys(signatures: NDArray[np.uint8], layout: BandLayout) -> NDArray[np.uint32]:
+def band_keys(signatures: NDArray[np.uint8], layout: BandLayout) -> NDArray[np.uint32]:
+    """Return the keys of bands: that of band i of a row is at [i, row]."""
     keys = np.empty((layout.bands, len(signatures)), np.uint32)
     rows = np.ascontiguousarray(signatures)
     _native.band_keys(rows, VALUE_BYTES * layout.rows, 0, keys)
@@ -84,7 +78,7 @@ def send_bands(
         for chunk in chunks(batches, numbering.value, rule):
             compared = chunk.compared(copies.value)
             positions.append(chunk.positions[compared])
-            keys.append(_band_keys(chunk.array("signatures", np.uint8)[compared], layout))
+            keys.append(band_keys(chunk.array("signatures", np.uint8)[compared], layout))
             if sum(map(len, positions)) >= _DOCUMENTS_AT_A_TIME:
                 yield from _entries(positions, keys, buckets)
                 positions, keys = [], []
@@ -152,8 +146,10 @@ def _large_rows(keys: NDArray[np.uint32]) -> _LargeRows | None:
     return rows[members].astype(np.int64), keys[rows[offsets[large]]], sizes[large]
 
 
-def meet_bands(buckets: int) -> Callable[[Batches], Iterator[Any]]:
-    """Return what pairs the rows of groups that are not too large, and tells of those that are."""
+def meet_bands(buckets: int, old: int) -> Callable[[Batches], Iterator[Any]]:
+    """Return what pairs the rows of groups that are not too large, and tells of those that are; no
+    two of the first `old` are a pair.
+    """
 
     def meet(batches: Batches) -> Iterator[Any]:
         entries = gathered(batches, BAND_ENTRY).get(PAIRS)
@@ -165,12 +161,12 @@ def meet_bands(buckets: int) -> Callable[[Batches], Iterator[Any]]:
         bounds = np.flatnonzero(np.diff(bands[order].astype(np.int64), prepend=-1, append=-1))
         for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
             some = whole[order[begin:end]].view(BAND_ENTRY)
-            yield from _meet_band(int(some["band"][0]), some, buckets)
+            yield from _meet_band(int(some["band"][0]), some, buckets, old)
 
     return meet
 
 
-def _meet_band(band: int, entries: NDArray[Any], buckets: int) -> Iterator[Any]:
+def _meet_band(band: int, entries: NDArray[Any], buckets: int, old: int) -> Iterator[Any]:
     """Yield pairs and large keys of one band."""
     keys, positions = (np.ascontiguousarray(entries[name]) for name in ("key", "position"))
     counted = positions < 0
@@ -190,7 +186,11 @@ def _meet_band(band: int, entries: NDArray[Any], buckets: int) -> Iterator[Any]:
         rows = rows[np.repeat(~large, sizes)]
         offsets = np.concatenate([[0], np.cumsum(sizes[~large])])
     one, two = _native.group_pairs(keys[None, :], *_NO_KEYS, 0, rows, offsets, LARGEST_GROUP, 0, 1)
-    yield from _send_pairs(positions[one], positions[two], buckets)
+    one, two = positions[one], positions[two]
+    if old:
+        new = np.maximum(one, two) >= old
+        one, two = one[new], two[new]
+    yield from send_pairs(one, two, buckets)
 
 
 def _tell(band: int, keys: NDArray[np.uint32], sizes: NDArray[np.int64]) -> Iterator[Any]:
@@ -199,7 +199,7 @@ def _tell(band: int, keys: NDArray[np.uint32], sizes: NDArray[np.int64]) -> Iter
     yield from packed(told, np.zeros(len(told), np.int64), LARGE)
 
 
-def _send_pairs(one: NDArray[np.int64], two: NDArray[np.int64], buckets: int) -> Iterator[Any]:
+def send_pairs(one: NDArray[np.int64], two: NDArray[np.int64], buckets: int) -> Iterator[Any]:
     """Yield pairs, each where those of its left document meet."""
     pairs = np.empty(len(one), PAIR)
     pairs["left"], pairs["right"] = np.minimum(one, two), np.maximum(one, two)
@@ -228,7 +228,7 @@ def distinct_pairs(buckets: int) -> Callable[[Batches], Iterator[Any]]:
 def told_pairs(pairs: NDArray[Any], buckets: int) -> Iterator[Any]:
     """Yield pairs as packed rows, how many there are, and which documents they need."""
     if len(pairs):
-        yield from _send_pairs(pairs["left"], pairs["right"], buckets)
+        yield from send_pairs(pairs["left"], pairs["right"], buckets)
         needed = packed_positions(np.concatenate([pairs["left"], pairs["right"]]))
         yield packed_row(NEEDED, np.int64(len(pairs)).tobytes() + needed)
 
@@ -240,169 +240,3 @@ def pack_pairs(batches: Batches) -> Iterator[Any]:
         pairs = np.empty(len(table), PAIR)
         pairs["left"], pairs["right"] = table["left"].to_numpy(), table["right"].to_numpy()
         yield from told_pairs(pairs, 1)
-
-
-# Large groups.
-
-LARGE_ROWS = "group int, value long, best long, position long, keys binary"
-
-
-class LargeGroups:
-    """Keys of bands that more than `LARGEST_GROUP` documents have, by band and key."""
-
-    def __init__(self, told: NDArray[Any]) -> None:
-        order = np.lexsort((told["key"], told["band"]))
-        self.bands = told["band"][order].astype(np.int64)
-        self.keys = told["key"][order].astype(np.uint32)
-        self.sizes = told["size"][order]
-
-    def __len__(self) -> int:
-        return len(self.keys)
-
-    def members(self, keys: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return which group which row belongs to, of rows with these keys."""
-        groups, rows = [], []
-        for band in np.unique(self.bands).tolist():
-            begin, end = np.searchsorted(self.bands, [band, band + 1])
-            known = self.keys[begin:end]
-            at = np.minimum(np.searchsorted(known, keys[band]), len(known) - 1)
-            there = np.flatnonzero(known[at] == keys[band])
-            rows.append(there)
-            groups.append(begin + at[there])
-        return np.concatenate(groups), np.concatenate(rows)
-
-
-def large_rows(
-    layout: BandLayout, numbering: Any, copies: Any, rule: str, large: Any
-) -> Callable[[Batches], Iterator[Any]]:
-    """Return what yields the documents of large groups, with the keys of all earlier bands."""
-
-    def send(batches: Batches) -> Iterator[Any]:
-        groups: LargeGroups = large.value
-        for chunk in chunks(batches, numbering.value, rule):
-            compared = chunk.compared(copies.value)
-            keys = _band_keys(chunk.array("signatures", np.uint8)[compared], layout)
-            group, row = groups.members(keys)
-            if not len(group):
-                continue
-            before = [
-                keys[: groups.bands[one], at].tobytes()
-                for one, at in zip(group.tolist(), row.tolist(), strict=True)
-            ]
-            positions = chunk.positions[compared][row]
-            yield pa.record_batch(
-                {
-                    "group": pa.array(group.astype(np.int32)),
-                    "value": pa.array(chunk.values[compared][row]),
-                    "best": pa.array(positions),
-                    "position": pa.array(positions),
-                    "keys": pa.array(before, pa.binary()),
-                }
-            )
-
-    return send
-
-
-def number_rows(batches: Batches) -> Iterator[Any]:
-    """Yield the rows of a partition, which are sorted, with their place among those of their group
-    that are in the partition.
-    """
-    last, count = -1, 0
-    for batch in batches:
-        group = batch.column("group").to_numpy()
-        begins = np.flatnonzero(np.diff(group, prepend=-1))
-        places = np.arange(len(group)) - np.repeat(begins, np.diff(begins, append=len(group)))
-        if group[0] == last:
-            places[group == last] += count
-        last, count = int(group[-1]), int(places[-1]) + 1
-        yield pa.record_batch(
-            {
-                "partition": batch.column("partition"),
-                "group": batch.column("group"),
-                "nth": pa.array(places),
-                "position": batch.column("position"),
-                "keys": batch.column("keys"),
-            }
-        )
-
-
-def send_blocks(places: Any, buckets: int) -> Callable[[Batches], Iterator[Any]]:
-    """Return what sends rows to the blocks that they are paired in: the own one; the one before,
-    for the first of a block; all, for those that lead.
-
-    `places` has, for each partition and group, how many of the group come before; and the sizes.
-    """
-
-    def send(batches: Batches) -> Iterator[Any]:
-        before, sizes = places.value
-        for batch in batches:
-            group = batch.column("group").to_numpy()
-            parts = batch.column("partition").to_numpy()
-            place = np.array(batch.column("nth").to_numpy())
-            changes = np.diff(group, prepend=-1, append=-1) | np.diff(parts, prepend=-1, append=-1)
-            bounds = np.flatnonzero(changes)
-            for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-                place[begin:end] += before[int(parts[begin]), int(group[begin])]
-            block, last = place // BLOCK, (sizes[group] - 1) // BLOCK
-            follows = np.flatnonzero((block > 0) & (place % BLOCK < LEADERS))
-            leads = np.flatnonzero((place < LEADERS) & (last > 0))
-            again = np.repeat(leads, last[leads])
-            behind = np.arange(len(again)) - np.repeat(
-                np.cumsum(last[leads]) - last[leads], last[leads]
-            )
-            rows = np.concatenate([np.arange(len(group)), follows, again])
-            blocks = np.concatenate([block, block[follows] - 1, behind + 1])
-            bucket = (group[rows].astype(np.int64) * 31 + blocks) % buckets
-            taken = batch.take(pa.array(rows))
-            yield pa.record_batch(
-                {
-                    "bucket": pa.array(bucket.astype(np.int32)),
-                    "group": taken.column("group"),
-                    "block": pa.array(blocks.astype(np.int32)),
-                    "place": pa.array(place[rows]),
-                    "position": taken.column("position"),
-                    "keys": taken.column("keys"),
-                }
-            )
-
-    return send
-
-
-def pair_blocks(bands: int, large: Any, buckets: int) -> Callable[[Batches], Iterator[Any]]:
-    """Return what pairs the rows of blocks by the rule of the core."""
-
-    def meet(batches: Batches) -> Iterator[Any]:
-        table = table_of(batches)
-        if table is None:
-            return
-        group, block, place, position = (
-            table[name].to_numpy().astype(np.int64)
-            for name in ("group", "block", "place", "position")
-        )
-        groups: LargeGroups = large.value
-        band_of = groups.bands[group]
-        keys = np.zeros((bands, len(group)), np.uint32)
-        for row, value in enumerate(table["keys"]):
-            known = np.frombuffer(value.as_buffer(), np.uint32)
-            keys[: len(known), row] = known
-        order = np.lexsort((place, block, group, band_of))
-        ends = np.diff(group[order], append=-1) | np.diff(block[order], append=-1)
-        bounds = np.concatenate([[0], np.flatnonzero(ends) + 1])
-        band_of_block = band_of[order[bounds[:-1]]]
-        for band in np.unique(band_of_block).tolist():
-            mine = np.flatnonzero(band_of_block == band)
-            offsets = bounds[mine[0] : mine[-1] + 2]
-            one, two = _native.group_pairs(
-                keys,
-                np.empty(0, np.uint32),
-                np.zeros(band + 1, np.int64),
-                band,
-                order[offsets[0] : offsets[-1]].astype(np.uint32),
-                offsets - offsets[0],
-                0,  # a block is part of a large group, however few there are in it
-                0,
-                1,
-            )
-            yield from _send_pairs(position[one], position[two], buckets)
-
-    return meet

@@ -26,7 +26,7 @@ from lookalike.spark.steps.equals import (
 )
 from lookalike.spark.work import SparkWork
 
-__all__ = ["Collapsed", "collapse"]
+__all__ = ["Collapsed", "collapse", "every_pair"]
 
 _EQUALS = ", ".join(f"{name} long" for name in EQUALS.names or ())
 _DOCUMENTS_A_TASK = 2_000_000
@@ -86,12 +86,50 @@ class Collapsed:
         )
         return self.work.keep(resolved.union(there))
 
+    @property
+    def members(self) -> Any:
+        """All documents of texts that have copies: `first`, and `position`."""
+        from pyspark.sql import functions as sql
+
+        firsts = self.originals.select("first", sql.col("first").alias("position"))
+        return firsts.union(self.copy_rows.select("first", "position"))
+
     def entries(self, needed: Any) -> Any:
         """Return `position, data`: what there is to know of those of the needed documents that
         have copies.
         """
         rows = self.met.where(f"kind = {ENTRY}")
         return map_arrow(rows, equal_rows(needed), "position long, data binary")
+
+
+def every_pair(pairs: Any, members: Any) -> Any:
+    """Return pairs of texts as pairs of documents: each copy of the one with each of the other, and
+    the copies of each text, `members`, with each other.
+    """
+    from pyspark.sql import functions as sql
+
+    spread = pairs
+    for side in ("left", "right"):
+        copies = members.select(sql.col("first").alias(side), sql.col("position").alias("copy"))
+        spread = spread.join(copies, side, "left")
+        spread = spread.withColumn(side, sql.coalesce("copy", side)).drop("copy")
+    spread = spread.select(
+        sql.least("left", "right").alias("left"),
+        sql.greatest("left", "right").alias("right"),
+        "similarity",
+        "distance",
+    )
+    one = members.select("first", sql.col("position").alias("left"))
+    two = members.select("first", sql.col("position").alias("right"))
+    same = one.join(two, "first").where("left < right")
+    return spread.union(
+        same.select(
+            "left",
+            "right",
+            sql.lit(1.0).alias("similarity"),
+            sql.lit(0).alias("distance"),
+        )
+    )
 
 
 def collapse(work: SparkWork, table: Any, numbering: Any, rule: str, documents: int) -> Collapsed:

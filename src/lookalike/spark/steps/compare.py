@@ -17,7 +17,7 @@ from lookalike.dedup.pairs.propose import promising, row_distances
 from lookalike.dedup.pairs.verify import exact_similarities
 from lookalike.dedup.settings import DedupSettings
 from lookalike.features import unrounded
-from lookalike.spark.numbering import KEY, Numbering, numbered_columns, pieces_of
+from lookalike.spark.numbering import KEY, Numbering, numbered_columns, pieces_of, row_keys
 from lookalike.spark.packed import Batches, map_arrow, table_of
 from lookalike.spark.position_set import PositionSet
 from lookalike.spark.steps.signing import documents_of
@@ -62,7 +62,7 @@ def joined_rows(frame: Any, columns: list[Any], numbering: Numbering, needed: Po
     positions = needed.positions()
     keys = numbering.keys_of(positions)
     wanted = frame.sparkSession.createDataFrame(pa.table({KEY: keys, "position": positions}))
-    rows = frame.select(sql.monotonically_increasing_id().alias(KEY), *columns)
+    rows = frame.select(row_keys(frame).alias(KEY), *columns)
     return rows.join(sql.broadcast(wanted), KEY).drop(KEY)
 
 

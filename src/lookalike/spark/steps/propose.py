@@ -16,7 +16,7 @@ from lookalike.indexes.bands import choose_bands
 from lookalike.shown import counted
 from lookalike.spark.packed import PACKED, as_columns, map_arrow, shuffled
 from lookalike.spark.position_set import PositionSet, told_rows
-from lookalike.spark.steps import bands, nearby
+from lookalike.spark.steps import bands, large_groups, nearby
 from lookalike.spark.steps.collapse import Collapsed
 from lookalike.spark.work import SparkWork
 
@@ -52,6 +52,11 @@ class SignedTable:
         """Texts that have copies, as rows; see `lookalike.spark.steps.equals.EQUALS`."""
         return self.collapsed.originals
 
+    @property
+    def old(self) -> int:
+        """Documents of an old corpus, of which no two are compared: the first ones."""
+        return int(self.numbering.value.old)
+
     def columns(self, *names: str) -> Any:
         """Return the table without what is not needed."""
         return self.table.select("file", "start", "partition", "row", "count", *names)
@@ -80,6 +85,18 @@ class Proposed:
         """Each by itself."""
         return map_arrow(self.packed, as_columns(bands.PAIR, bands.PAIRS), _PAIRS)
 
+    @classmethod
+    def of_packed(
+        cls,
+        packed: Any,
+        signed: SignedTable,
+        warnings: list[str],
+        told: dict[int, list[bytes]] | None = None,
+    ) -> Proposed:
+        """Return pairs as `bands` packs them, and what they have told, if that is known."""
+        told = _told(packed, signed) if told is None else told
+        return cls.of(packed, told.get(bands.NEEDED, []), signed.documents, warnings)
+
 
 def propose_by_bands(work: SparkWork, settings: DedupSettings, signed: SignedTable) -> Proposed:
     """Return the pairs of MinHash signatures that share a band; see `bands`."""
@@ -88,21 +105,24 @@ def propose_by_bands(work: SparkWork, settings: DedupSettings, signed: SignedTab
     reads = layout, signed.numbering, signed.copies, signed.rule
     table = signed.columns("values", "enough", "signatures")
     entries = map_arrow(table, bands.send_bands(*reads, buckets), PACKED)
-    met = map_arrow(shuffled(entries, buckets), bands.meet_bands(buckets), PACKED)
+    meet = bands.meet_bands(buckets, signed.old)
+    met = map_arrow(shuffled(entries, buckets), meet, PACKED)
     distinct = bands.distinct_pairs(buckets)
     pairs = work.keep(map_arrow(shuffled(met, buckets), distinct, PACKED))
     told = _told(pairs, signed)
     found = [np.frombuffer(data, bands.LARGE_KEY) for data in told.get(bands.LARGE, [])]
     sizes = np.concatenate(found) if found else np.empty(0, bands.LARGE_KEY)
     if len(sizes):
-        large = bands.LargeGroups(sizes)
-        rows = map_arrow(table, bands.large_rows(*reads, work.send(large)), bands.LARGE_ROWS)
+        large = large_groups.LargeGroups(sizes)
+        rows = map_arrow(
+            table, large_groups.large_rows(*reads, work.send(large)), large_groups.LARGE_ROWS
+        )
         more = _large_pairs(work, signed, layout.bands, large, rows, buckets)
         both = pairs.where(f"kind = {bands.PAIRS}").union(more)
         pairs = work.keep(map_arrow(shuffled(both, buckets), distinct, PACKED))
         told = _told(pairs, signed)
     warnings = band_warnings(settings, layout, len(sizes), int(sizes["size"].sum()))
-    return Proposed.of(pairs, told.get(bands.NEEDED, []), signed.documents, warnings)
+    return Proposed.of_packed(pairs, signed, warnings, told)
 
 
 def _told(packed: Any, signed: SignedTable) -> dict[int, list[bytes]]:
@@ -114,7 +134,7 @@ def _large_pairs(
     work: SparkWork,
     signed: SignedTable,
     band_count: int,
-    large: bands.LargeGroups,
+    large: large_groups.LargeGroups,
     rows: Any,
     buckets: int,
 ) -> Any:
@@ -123,20 +143,25 @@ def _large_pairs(
 
     rows = _with_best(signed, rows)
     count = int(large.sizes.sum())
-    parts = max(work.cores, -(-count // (64 * bands.BLOCK)))
+    parts = max(work.cores, -(-count // (64 * large_groups.BLOCK)))
     order = ("group", "value", "best")
     by_rank = rows.repartitionByRange(parts, *order).sortWithinPartitions(*order)
     by_rank = by_rank.select(sql.spark_partition_id().alias("partition"), "*")
-    by_rank = work.keep(map_arrow(by_rank, bands.number_rows, _NUMBERED))
-    counts = by_rank.groupBy("partition", "group").count().collect()
+    by_rank = work.keep(map_arrow(by_rank, large_groups.number_rows, _NUMBERED))
+    is_old = sql.count(sql.when(sql.col("position") < signed.old, 1))
+    counted = by_rank.groupBy("partition", "group").agg(sql.count("*"), is_old)
     before: dict[tuple[int, int], int] = {}
     seen: dict[int, int] = {}
-    for row in sorted(counts):
-        before[row.partition, row.group] = seen.get(row.group, 0)
-        seen[row.group] = seen.get(row.group, 0) + row["count"]
-    places = work.send((before, large.sizes))
-    placed = map_arrow(by_rank, bands.send_blocks(places, parts), _PLACED)
-    pairing: Callable[[Any], Any] = bands.pair_blocks(band_count, work.send(large), buckets)
+    olds = np.zeros(len(large), np.int64)
+    for partition, group, rows_here, old_here in sorted(counted.collect()):
+        before[partition, group] = seen.get(group, 0)
+        seen[group] = seen.get(group, 0) + rows_here
+        olds[group] += old_here
+    places = work.send((before, large.sizes, olds))
+    placed = map_arrow(by_rank, large_groups.send_blocks(places, parts), _PLACED)
+    pairing: Callable[[Any], Any] = large_groups.pair_blocks(
+        band_count, work.send(large), buckets, signed.old
+    )
     return map_arrow(shuffled(placed, parts), pairing, PACKED)
 
 
@@ -195,9 +220,10 @@ def _more_than_local(signatures: int, width: int) -> list[str]:
 
 
 def _of_rows(work: SparkWork, signed: SignedTable, rows: Any, warnings: list[str]) -> Proposed:
+    if signed.old:
+        rows = rows.where(f"right >= {signed.old}")
     pairs = work.keep(map_arrow(rows, bands.pack_pairs, PACKED))
-    needed = _told(pairs, signed).get(bands.NEEDED, [])
-    return Proposed.of(pairs, needed, signed.documents, warnings)
+    return Proposed.of_packed(pairs, signed, warnings)
 
 
 def _parts(work: SparkWork) -> int:

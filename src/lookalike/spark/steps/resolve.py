@@ -184,13 +184,15 @@ class _Held:
         return len(self.texts)
 
 
-def resolve(settings: DedupSettings) -> Callable[[Batches], Iterator[Any]]:
-    """Return what compares the documents of a place and decides who stays; see `RESOLVED`."""
+def resolve(settings: DedupSettings, old: int = 0) -> Callable[[Batches], Iterator[Any]]:
+    """Return what compares the documents of a place and decides who stays; see `RESOLVED`. The
+    first `old` are those of an old corpus.
+    """
 
     def resolved(batches: Batches) -> Iterator[Any]:
         table = table_of(batches)
         if table is not None:
-            yield from _Place(table, settings).resolved()
+            yield from _Place(table, settings, old).resolved()
 
     return resolved
 
@@ -198,7 +200,7 @@ def resolve(settings: DedupSettings) -> Callable[[Batches], Iterator[Any]]:
 class _Place:
     """What has come to one place."""
 
-    def __init__(self, table: Any, settings: DedupSettings) -> None:
+    def __init__(self, table: Any, settings: DedupSettings, old: int) -> None:
         self.settings = settings
         kinds = table["kind"].to_numpy()
         parts = [table.filter(pa.array(kinds == kind)) for kind in range(5)]
@@ -216,7 +218,7 @@ class _Place:
         else:
             arranged = arrange(position, value, second, best, best_value)
         self.positions, self.first, self.rank = arranged.positions, arranged.first, arranged.rank
-        count = len(self.positions)
+        count, old = len(self.positions), int(np.searchsorted(self.positions, old))
         self.sizes = np.bincount(self.first, minlength=count)
         self.sizes[arranged.own[at]] = equal["count"]
         rows = np.frombuffer(_joined(parts[SIGNATURE]["data"]), np.uint8)
@@ -226,7 +228,7 @@ class _Place:
         compared = parts[TEXT].filter(pa.compute.is_in(parts[TEXT]["position"], pa.array(position)))
         texts = compared["text"].cast(pa.large_string()).combine_chunks()
         own = np.searchsorted(self.positions, compared["position"].to_numpy())
-        self.documents = cast(DocumentTable, _Held(_HeldTexts(texts, own, count)))
+        self.documents = cast(DocumentTable, _Held(_HeldTexts(texts, own, count), old))
         progress, nowhere = JobProgress(), cast(WorkFolder, None)
         self.job = JobContext(settings, False, None, 1, "cpu", progress, nowhere)
         self.pairs = [parts[PAIRS][side].to_numpy() for side in ("position", "value")]
@@ -242,7 +244,7 @@ class _Place:
                 rows: list[dict[str, Any]] = held["row"].take(pa.array(at)).to_pylist()
                 return rows
 
-            self.choices = GroupChoices(settings.keep, settings, self.first, 0, read)
+            self.choices = GroupChoices(settings.keep, settings, self.first, old, read)
 
     def resolved(self) -> Iterator[Any]:
         """Yield what becomes of the documents, the verified pairs, and what there is to tell."""

@@ -20,11 +20,11 @@ from lookalike.corpora import Corpus
 from lookalike.corpora.base import pa
 from lookalike.corpora.columns import text_strings
 from lookalike.dedup.settings import DedupSettings
-from lookalike.spark.numbering import Numbering, pieces_of
+from lookalike.spark.numbering import Numbering, is_old, pieces_of
 from lookalike.spark.packed import Batches, binary
 from lookalike.spark.position_set import PositionSet
 
-__all__ = ["FINGERPRINT", "SIGNED", "Chunk", "chunks", "documents_of", "sign_rows"]
+__all__ = ["BEFORE_NEW", "FINGERPRINT", "SIGNED", "Chunk", "chunks", "documents_of", "sign_rows"]
 
 SIGNED = (
     "file string, start long, partition int, row long, key long, count int, bytes long, "
@@ -35,10 +35,15 @@ SIGNED = (
 FINGERPRINT = np.dtype([("high", "<u8"), ("low", "<u8")])
 """BLAKE2b of a text, 128 bits: texts of the same are taken to be the same."""
 
+BEFORE_NEW = 1 << 62
+"""By how much what decides is less for old documents: they stay before all others."""
+
 _DOCUMENTS_A_ROW = 1024
 """Of which the signatures are a quarter of a megabyte: larger values have a region of Java's memory
 for themselves each, and make it collect garbage again and again.
 """
+
+_LEAST = int(np.iinfo(np.int64).min)
 
 
 def documents_of(column: Any) -> tuple[_native.Documents, NDArray[np.int64]]:
@@ -129,7 +134,8 @@ def _values(settings: DedupSettings, batch: Any, lengths: NDArray[np.int64]) -> 
         values = column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
     if rule == "max":
         values = ~values
-    return np.where(missing, np.iinfo(np.int64).max, values)
+    # The least number is that of old documents, which have no such column.
+    return np.where(missing, np.iinfo(np.int64).max, np.maximum(values, _LEAST + 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +146,7 @@ class Chunk:
     batch: Any
     row: int
     rule: str
+    old: bool
 
     def array(self, name: str, dtype: Any) -> NDArray[Any]:
         """Return what the row has of each document."""
@@ -151,7 +158,10 @@ class Chunk:
         """What decides who stays, of each document."""
         if self.rule == "first":
             return np.zeros(len(self.positions), np.int64)
-        return -self.positions if self.rule == "last" else self.array("values", np.int64)
+        if self.old and self.rule in ("min", "max"):
+            return np.full(len(self.positions), _LEAST)
+        values = -self.positions if self.rule == "last" else self.array("values", np.int64)
+        return values - BEFORE_NEW if self.old else values
 
     def compared(self, copies: PositionSet | None) -> NDArray[np.bool_]:
         """Return which documents have a part in comparisons: with enough features, and the first
@@ -168,4 +178,5 @@ def chunks(batches: Batches, numbering: Numbering, rule: str) -> Iterator[Chunk]
         for at, row in enumerate(named):
             piece = (row["file"], row["start"], row["partition"])
             first = numbering.first(piece, row["row"], row["count"])
-            yield Chunk(np.arange(first, first + row["count"]), batch, at, rule)
+            positions = np.arange(first, first + row["count"])
+            yield Chunk(positions, batch, at, rule, is_old(piece))

@@ -105,7 +105,8 @@ def survey_table(
         order = np.argsort(position)
         position, value, signatures = position[order], value[order], signatures[order]
         several = entries[entries["second"] >= 0]
-        left, right, warnings = _pairs(settings, position, value, several, signatures)
+        old = numbering.value.old
+        left, right, warnings = _pairs(settings, position, value, several, signatures, old)
         needed = distinct(np.concatenate([left, right]))
         at = np.searchsorted(position, needed)
         yield _rows(PAIRS, left, right)
@@ -126,8 +127,11 @@ def _pairs(
     value: NDArray[np.int64],
     several: NDArray[Any],
     signatures: NDArray[np.uint8],
+    old: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], list[str]]:
-    """Return pairs of positions, left before right, each once; and what people should know."""
+    """Return pairs of positions, left before right, each once; and what people should know. No two
+    of the first `old` are a pair.
+    """
     best, best_value = position.copy(), value.copy()
     at = np.searchsorted(position, several["first"])
     best[at], best_value[at] = several["best"], several["best_value"]
@@ -140,7 +144,7 @@ def _pairs(
         layout,
         np.empty((layout.bands, len(position)), np.uint32),
         most=LARGEST_GROUP,
-        first_new=0,
+        first_new=int(np.searchsorted(position, old)),
         rank=rank,
         threads=1,
     )

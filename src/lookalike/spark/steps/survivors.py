@@ -89,9 +89,11 @@ class _Corpus:
     pairs: VerifiedPairs
     members: NDArray[np.int64]
     """Those that have pairs; each is the first with its text."""
+    old: int
+    """How many are of an old corpus; they come first."""
 
     @classmethod
-    def of(cls, batches: Batches) -> _Corpus | None:
+    def of(cls, batches: Batches, old: int) -> _Corpus | None:
         """Return what is in a partition; None if there is nothing."""
         table = table_of(batches)
         if table is None:
@@ -113,7 +115,8 @@ class _Corpus:
             pairs["similarity"].to_numpy()[order],
             np.zeros(len(order), np.int32),
         )
-        return cls(positions, arranged.first, arranged.rank, found, np.sort(arranged.own))
+        own, old = np.sort(arranged.own), int(np.searchsorted(positions, old))
+        return cls(positions, arranged.first, arranged.rank, found, own, old)
 
 
 def _unmet(corpus: _Corpus) -> Any:
@@ -121,27 +124,29 @@ def _unmet(corpus: _Corpus) -> Any:
     count = len(corpus.positions)
     best = best_of_equals(corpus.rank, corpus.first)
     centres = stars(count, corpus.pairs, best)
-    left, right = np.divmod(unmet_pairs(corpus.pairs, centres, best, 0), count)
+    left, right = np.divmod(unmet_pairs(corpus.pairs, centres, best, corpus.old), count)
     return _rows(UNMET, corpus.positions[left], corpus.positions[right])
 
 
-def choose(settings: DedupSettings) -> Callable[[Batches], Iterator[Any]]:
+def choose(settings: DedupSettings, old: int) -> Callable[[Batches], Iterator[Any]]:
     """Return what puts documents into clusters and chooses who stays; see `GROUPS`. If clusters
-    are stars, it also tells who would stay and has to be compared before that is final.
+    are stars, it also tells who would stay and has to be compared before that is final. The first
+    `old` documents are those of an old corpus.
     """
 
     def chosen(batches: Batches) -> Iterator[Any]:
-        corpus = _Corpus.of(batches)
+        corpus = _Corpus.of(batches, old)
         if corpus is None:
             return
         positions, first, members = corpus.positions, corpus.first, corpus.members
+        corpus = replace(corpus, pairs=corpus.pairs[corpus.pairs.right >= corpus.old])
         best = best_of_equals(corpus.rank, first)
         clusters = cluster_documents(len(positions), first, corpus.pairs, settings, best)
         if settings.keep == "none":
-            named = drop_groups(first, 0, corpus.pairs)
+            named = drop_groups(first, corpus.old, corpus.pairs)
             clusters = replace(clusters, labels=with_named(clusters.labels, named))
         else:
-            named = choose_survivors(clusters.labels, first, corpus.rank, 0, corpus.pairs)
+            named = choose_survivors(clusters.labels, first, corpus.rank, corpus.old, corpus.pairs)
         survivor = np.where(named < 0, np.arange(len(positions)), named)[members]
         centre = first[survivor]
         lower, upper = np.minimum(members, centre), np.maximum(members, centre)
@@ -158,7 +163,7 @@ def choose(settings: DedupSettings) -> Callable[[Batches], Iterator[Any]]:
             positions[centre],
             pa.array(similarity, pa.float64(), mask=unknown),
         )
-        if settings.cluster == "star":
+        if settings.cluster == "star" and not settings.exact:
             yield _unmet(corpus)
         if clusters.split:
             yield _rows(SPLIT, np.array([clusters.split]), np.array([clusters.largest]))
@@ -186,6 +191,6 @@ def _rows(
     )
 
 
-def chosen_frame(joined: Any, settings: DedupSettings) -> Any:
+def chosen_frame(joined: Any, settings: DedupSettings, old: int) -> Any:
     """Return `choose` of all places."""
-    return map_arrow(joined, choose(settings), GROUPS)
+    return map_arrow(joined, choose(settings, old), GROUPS)

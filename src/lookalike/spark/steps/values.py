@@ -11,7 +11,7 @@ from lookalike.corpora.base import pa
 from lookalike.spark.packed import Batches, fixed_binary, map_arrow
 from lookalike.spark.position_set import PositionSet
 from lookalike.spark.steps.propose import SignedTable
-from lookalike.spark.steps.signing import chunks
+from lookalike.spark.steps.signing import BEFORE_NEW, chunks
 
 __all__ = ["FEW", "signature_rows", "value_rows"]
 
@@ -37,9 +37,10 @@ def signature_rows(signed: SignedTable, needed: Any) -> Any:
     )
     rows = signed.table.select("key", "count", "signatures").join(sql.broadcast(wanted), "key")
     width = "(length(signatures) div count)"
+    last = f"if(position < {signed.old}, -position - {BEFORE_NEW}L, -position)"
     return rows.selectExpr(
         "position",
-        f"{'0L' if signed.rule == 'first' else '-position'} as value",
+        f"{'0L' if signed.rule == 'first' else last} as value",
         f"substring(signatures, cast(begin * {width} + 1 as int), cast({width} as int)) as data",
     )
 

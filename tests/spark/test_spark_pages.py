@@ -1,0 +1,97 @@
+"""Pages, and documents that are not wanted: what is left of them is what the local job leaves."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import lookalike as la
+from lookalike import spark as on_spark
+from support.spark_corpora import mixed_corpus
+from support.web_pages import page
+
+GERMAN = "Die Katze sitzt auf dem Dach und wartet darauf, dass es endlich wieder Abend wird. " * 3
+ENGLISH = "The cat is sitting on the roof, and waits until it is evening again at long last. " * 3
+
+
+def as_rows(rows: list[dict[str, Any]]) -> list[str]:
+    return sorted(json.dumps(row, sort_keys=True, default=str) for row in rows)
+
+
+def assert_same_rows(found: on_spark.SparkDedup, local: la.DedupResult, folder: Path) -> None:
+    """Compare annotated rows and survivors, with all columns, pairs, counts and what is missing."""
+    annotated, survivors, pairs = (folder / f"{name}.parquet" for name in ("all", "kept", "pairs"))
+    local.write_annotated(annotated)
+    local.write(survivors)
+    local.write_pairs(pairs)
+    for frame, file in (
+        (found.annotated.drop("row"), annotated),
+        (found.survivors, survivors),
+        (found.pairs, pairs),
+    ):
+        rows = [row.asDict(recursive=True) for row in frame.collect()]
+        assert as_rows(rows) == as_rows(pq.read_table(file).to_pylist())
+    assert vars(found.counts).items() <= vars(local.counts).items()
+    assert found.left_out == local.documents.left_out
+
+
+def test_documents_that_are_not_wanted(session: Any, tmp_path: Path) -> None:
+    """Rows of several files, in pieces; some are too short, in another language, or differ in
+    nothing but URLs. They are numbered as if there were no others.
+    """
+    folder = tmp_path / "in"
+    folder.mkdir()
+    texts = [f"{text} https://example.org/{at}" for at, text in enumerate(mixed_corpus(60))]
+    texts += [f"{ENGLISH} {text}" for text in texts] + [f"{GERMAN} {text}" for text in texts[:20]]
+    rows = [{"text": text, "number": at} for at, text in enumerate([*texts[::2], *texts[1::2]])]
+    for file, begin in enumerate((0, 50)):
+        table = pa.Table.from_pylist(rows[begin : begin + 50] if begin == 0 else rows[begin:])
+        pq.write_table(table, folder / f"{file}.parquet", row_group_size=30)
+    wishes: dict[str, Any] = {"min_words": 30, "language": "en", "strip_urls": True}
+    local = la.dedup(str(folder), **wishes, threshold=0.6, keep="max:number")
+    assert set(local.documents.left_out) == {"too short", "other language"}
+    assert local.counts.near_duplicates > 5
+    work = (tmp_path / "work").as_uri()
+    frame = session.read.parquet(str(folder))
+    with on_spark.dedup(frame, **wishes, threshold=0.6, keep="max:number", work=work) as found:
+        assert_same_rows(found, local, tmp_path)
+
+
+def test_pages(session: Any, tmp_path: Path) -> None:
+    """Of a column of pages, one of which is too deep; the old corpus has texts."""
+    words = mixed_corpus(40)
+    links = '<a href="/one">one</a> <a href="/two">two</a>'
+    rows: list[dict[str, Any]] = [
+        {"id": f"p{at}", "url": f"https://example.org/{at}/", "title": "mine", "page": body}
+        for at, body in enumerate(
+            page(f"{ENGLISH} {text}", title=f"T{at}", links=links if at % 3 else "")
+            for at, text in enumerate(words)
+        )
+    ]
+    rows[7]["page"] = "<div>" * 2000 + "deep" + "</div>" * 2000
+    rows[8]["page"] = None
+    old = [{"uid": f"o{at}", "text": f"{ENGLISH} {text}"} for at, text in enumerate(words[:12])]
+    how: dict[str, Any] = {"html": "page", "min_links": 1, "threshold": 0.7}
+    local = la.dedup(rows, against=old, **how)
+    assert {"unreadable pages", "few links"} == set(local.documents.left_out)
+    assert local.counts.in_old and local.counts.clusters
+    frame = session.createDataFrame(rows, "id string, url string, title string, page string")
+    against = session.createDataFrame(old, "uid string, text string")
+    with on_spark.dedup(frame.coalesce(2), against=against, **how) as found:
+        assert_same_rows(found, local, tmp_path)
+
+
+def test_what_is_refused(session: Any) -> None:
+    frame = session.createDataFrame([("a", "b")], "id string, text string")
+    for how, told in (
+        ({"html": "page"}, "the DataFrame has no column 'page' for the HTML"),
+        ({"page_limits": la.PageLimits()}, "the DataFrame has no web pages"),
+        ({"language": "english"}, "language is 'english'; expected two letters"),
+    ):
+        with pytest.raises(la.ArgumentError, match=told):
+            on_spark.dedup(frame, **how)
