@@ -33,6 +33,8 @@ def old_and_new() -> tuple[list[str | None], list[str | None]]:
         ("one task", {"keep": "last"}),
         ("bands", {"keep": "none", "verify": False}),
         ("many pairs", {"cluster": "components", "max_cluster": 20, "keep": "longest"}),
+        ("crowd", {"keep": "longest"}),
+        ("crowd in rounds", {}),
     ],
 )
 def test_as_the_local_job(
