@@ -7,25 +7,37 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, SupportsFloat, SupportsIndex
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from lookalike.checks import file_path, flag, share, whole_number
 from lookalike.collection.answers import Answer, Pair
 from lookalike.collection.care.abandoned import remove_abandoned
 from lookalike.collection.documents import Document, as_document, as_id, is_id
+from lookalike.collection.part_signing import (
+    PartsAsked,
+    PartsGiven,
+    PartSigning,
+    no_single_signatures,
+    refuse_votes,
+    refuse_ways,
+)
 from lookalike.collection.query import Query, Way, how_many, listed
-from lookalike.collection.reading import document_pages, next_documents
+from lookalike.collection.reading import document_pages, document_parts, next_documents
 from lookalike.collection.search.answer import answers
 from lookalike.collection.search.filters import Where, compile_where
+from lookalike.collection.search.kept import KeptIndex
 from lookalike.collection.search.native import NativeSearch
 from lookalike.collection.search.pairs import document_pairs
 from lookalike.collection.search.sql import SqlSearch
+from lookalike.collection.search.votes import PartSearch, Votes, answers_by_votes
 from lookalike.collection.signing import Signing
 from lookalike.collection.stores.base import State, Store, View
 from lookalike.collection.versions import Versions
 from lookalike.collection.writing import Batch, Written, delete_documents, write_batch
-from lookalike.errors import NotFoundError
+from lookalike.errors import ArgumentError, NotFoundError
 from lookalike.images.decode import ImageSource
+from lookalike.parts.signer import SignedParts
 from lookalike.signatures import Signer
 from lookalike.signatures.masking import Mask
 
@@ -49,10 +61,11 @@ class Collection:
         self._name = state.name
         self._opened = state
         self._way: Way = way
-        self._native = NativeSearch(cache)
         self._sql = SqlSearch()
+        self._native: KeptIndex[Any, Any]
+        self._native = PartSearch(cache) if state.parts else NativeSearch(cache)
         self._versions = Versions(store, state, self._native)
-        self._signing = Signing(self._versions)
+        self._signing = (PartSigning if state.parts else Signing)(self._versions)
 
     # What it is
 
@@ -67,13 +80,20 @@ class Collection:
         return self._opened.bits
 
     @property
+    def parts(self) -> bool:
+        """Whether documents have many signatures, and are found by the votes of these."""
+        return self._opened.parts
+
+    @property
     def signer(self) -> Signer | None:
         """How documents are signed; None if signatures are given by the caller."""
         return self._signing.signer
 
     @property
     def reads_files(self) -> bool:
-        """Whether a collection of images opens their paths; a service sets it to False."""
+        """Whether a collection of images, or of recordings, opens their paths; a service sets it to
+        False.
+        """
         return self._signing.reads_files
 
     @reads_files.setter
@@ -97,7 +117,8 @@ class Collection:
             yield from page
 
     def __repr__(self) -> str:
-        return f"Collection({self._name!r}, {self.bits} bits, at {self._store.shown})"
+        what = f"{'parts of ' if self.parts else ''}{self.bits} bits"
+        return f"Collection({self._name!r}, {what}, at {self._store.shown})"
 
     def stats(self) -> dict[str, Any]:
         """Return what there is to know, in plain values."""
@@ -109,6 +130,7 @@ class Collection:
             "documents": state.documents,
             "signatures": state.signatures,
             "bits": state.bits,
+            "parts": state.parts,
             "slice_bits": state.slice_bits,
             "slices": state.slicing.count,
             "signer": None if self.signer is None else type(self.signer).__name__,
@@ -127,16 +149,17 @@ class Collection:
         ids: Sequence[str],
         texts: Sequence[str] | None = None,
         *,
-        signatures: ArrayLike | None = None,
+        signatures: ArrayLike | Sequence[PartsGiven] | None = None,
         metadata: Sequence[Mapping[str, Any] | None] | None = None,
         on_error: Literal["raise", "skip"] = "raise",
     ) -> Written:
         """Add documents, all of them or none; an id that is there already is an error.
 
         Give texts to be signed, or signatures, or both. Where the signer is `la.ImageHash`, texts
-        are the paths of images, and so are queries, or bytes, or images of Pillow. `BatchError`
-        names every item that cannot be written, and then none is; with `on_error="skip"` the others
-        are written, and `errors` of the result has those that were not.
+        are the paths of images, and so are queries, or bytes, or images of Pillow. Where documents
+        have many parts, signatures are (signatures, offsets) of each. `BatchError` names every item
+        that cannot be written, and then none is; with `on_error="skip"` the others are written, and
+        `errors` of the result has those that were not.
         """
         return self._write(ids, texts, signatures, metadata, on_error, replace=False)
 
@@ -145,7 +168,7 @@ class Collection:
         ids: Sequence[str],
         texts: Sequence[str] | None = None,
         *,
-        signatures: ArrayLike | None = None,
+        signatures: ArrayLike | Sequence[PartsGiven] | None = None,
         metadata: Sequence[Mapping[str, Any] | None] | None = None,
         on_error: Literal["raise", "skip"] = "raise",
     ) -> Written:
@@ -166,7 +189,7 @@ class Collection:
         self,
         ids: Sequence[str],
         texts: Sequence[str] | None,
-        signatures: ArrayLike | None,
+        signatures: ArrayLike | Sequence[PartsGiven] | None,
         metadata: Sequence[Mapping[str, Any] | None] | None,
         on_error: str,
         replace: bool,
@@ -192,6 +215,15 @@ class Collection:
         rows = self._versions.read(lambda view, state: view.documents(state, asked))
         found = {row.id: as_document(row, signature) for row, signature in rows}
         return [found.get(id) for id in wanted]
+
+    def parts_of(self, id: str) -> SignedParts:
+        """Return signatures and offsets of a document that has many."""
+        if not self.parts:
+            raise ArgumentError(
+                f"the documents of the collection {self._name!r} have one signature each: get has "
+                "it"
+            )
+        return self._versions.read(lambda view, state: document_parts(view, state, as_id(id)))
 
     def count(self, where: Where | None = None) -> int:
         """Return how many documents there are, or how many meet a condition (reads all)."""
@@ -225,7 +257,7 @@ class Collection:
 
     def search(
         self,
-        query: str | ArrayLike | ImageSource,
+        query: str | ArrayLike | ImageSource | PartsAsked,
         k: SupportsIndex = 10,
         *,
         radius: SupportsIndex | None = None,
@@ -236,6 +268,9 @@ class Collection:
         mask: Mask = "auto",
         way: Way | None = None,
         threads: int | None = None,
+        tolerance: SupportsIndex | None = None,
+        min_votes: SupportsIndex | None = None,
+        min_score: SupportsFloat | None = None,
     ) -> Answer:
         """Return the k nearest documents to a text or signature, by (distance, id); exact. Where
         the signer is `la.ImageHash`, to an image; where it is `la.Projection`, to a vector.
@@ -248,15 +283,21 @@ class Collection:
         `mask=True` compares only the bits that the text's words decide, by (distance, distance over
         all bits, id); `"auto"` does so for short texts if the signer is TopSig and there is no
         radius. `masked` of the answer says so.
+
+        Where documents have many parts, the k that most parts of the query vote for, with the place
+        in them: parts within `radius` bits vote, differences of positions within `tolerance` of
+        each other count together, and documents with fewer than `min_votes`, or less than
+        `min_score` of the parts asked, are left out. The signer says so, unless told here.
         """
         return self.search_many(
             self._signing.one(query), k, radius=radius, where=where, exclude=exclude,
             explain=explain, text=text, mask=mask, way=way, threads=threads,
+            tolerance=tolerance, min_votes=min_votes, min_score=min_score,
         )[0]  # fmt: skip
 
     def search_many(
         self,
-        queries: Sequence[str] | Sequence[ImageSource] | ArrayLike,
+        queries: Sequence[str] | Sequence[ImageSource] | Sequence[PartsAsked] | ArrayLike,
         k: SupportsIndex = 10,
         *,
         radius: SupportsIndex | None = None,
@@ -267,12 +308,30 @@ class Collection:
         mask: Mask = "auto",
         way: Way | None = None,
         threads: int | None = None,
+        tolerance: SupportsIndex | None = None,
+        min_votes: SupportsIndex | None = None,
+        min_score: SupportsFloat | None = None,
     ) -> list[Answer]:
         """Return what `search` returns for each of many queries, at one version."""
+        ways = self._way if way is None else way
+        if isinstance(self._signing, PartSigning):
+            refuse_ways(ways, mask)
+            votes = Votes.of(
+                self._signing.asked_parts(queries), self.bits, self._signing.votes, radius=radius,
+                tolerance=tolerance, min_votes=min_votes, min_score=min_score,
+            )  # fmt: skip
+            query = Query.of(
+                np.empty((0, self.bits // 8), np.uint8), None, k=k, where=where, exclude=exclude,
+                explain=explain, text=text, way=ways, threads=threads,
+            )  # fmt: skip
+            return self._versions.read(
+                lambda view, state: answers_by_votes(query, votes, view, state, self._native)
+            )
+        refuse_votes(self._name, tolerance=tolerance, min_votes=min_votes, min_score=min_score)
         signatures, masks = self._signing.asked(queries, mask, whole=radius is not None)
         query = Query.of(
             signatures, radius, k=k, where=where, exclude=exclude, explain=explain, text=text,
-            way=self._way if way is None else way, threads=threads, masks=masks,
+            way=ways, threads=threads, masks=masks,
         )  # fmt: skip
         return self._answers(query)
 
@@ -294,6 +353,7 @@ class Collection:
         At most `limit` of them, the nearest; where there are more, nothing is raised, as indexes
         do, but `exact` of the answer is False. For the rest see `search`.
         """
+        self._refuse_parts()
         return self.within_many(
             self._signing.query(query), radius, limit=limit, where=where, exclude=exclude,
             explain=explain, text=text, way=way, threads=threads,
@@ -316,6 +376,7 @@ class Collection:
 
         `limit` is for each of them.
         """
+        self._refuse_parts()
         query = Query.of(
             self._signing.queries(queries), radius, limit=limit, where=where, exclude=exclude,
             explain=explain, text=text, way=self._way if way is None else way, threads=threads,
@@ -328,6 +389,7 @@ class Collection:
         way: Way | None = None, threads: int | None = None,
     ) -> Answer:  # fmt: skip
         """Return every other document within the radius of this one; see `within`."""
+        self._refuse_parts()
         document = self.get(as_id(id))
         if document is None:
             raise NotFoundError(f"there is no document {id[:80]!r} in {self._name!r}")
@@ -350,6 +412,7 @@ class Collection:
         `ResultTooLargeError`. With a `recall`, each pair is found with a chance of at least that,
         as by `Index.pairs`: within a wide radius many times quicker.
         """
+        self._refuse_parts()
         near = min(whole_number("radius", radius, at_least=0), self.bits)
         most = how_many("limit", limit, at_least=0)
         part = None if recall is None else share("recall", recall)
@@ -361,6 +424,10 @@ class Collection:
         return self._versions.read(
             lambda view, state: answers(query, view, state, self._native, self._sql)
         )
+
+    def _refuse_parts(self) -> None:
+        if self.parts:
+            raise no_single_signatures(self._name)
 
     # Keeping it well
 

@@ -6,10 +6,15 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import starmap
 
-from lookalike.collection.documents import Document, as_document, damaged
+import numpy as np
+
+from lookalike.collection.documents import Document, as_document, check_row, damaged
 from lookalike.collection.search.filters import Predicate
 from lookalike.collection.stores.base import State, View
+from lookalike.collection.stores.rows import Numbered
 from lookalike.collection.versions import Versions
+from lookalike.errors import NotFoundError
+from lookalike.parts.signer import SignedParts
 
 _FILTERED_PAGE = 1000
 
@@ -26,6 +31,15 @@ def next_documents(
         if len(result) >= wanted:
             break
     return result[:wanted]
+
+
+def document_parts(view: View, state: State, id: str) -> SignedParts:
+    """Return the parts of a document."""
+    for row, signature in view.documents(state, [id], text=False):
+        digest = np.frombuffer(check_row(row, signature, text=False), np.uint8)
+        wanted = Numbered(np.array([row.signature]), digest[None])
+        return next(view.parts(state, wanted))[1]
+    raise NotFoundError(f"there is no document {id[:80]!r} in {state.name!r}")
 
 
 def document_pages(

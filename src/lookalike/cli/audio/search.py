@@ -12,7 +12,7 @@ from lookalike.cli.options.arguments import add_threads
 from lookalike.cli.terminal.output import say, say_json, warn
 from lookalike.errors import FileError
 from lookalike.recordings import RecordingIndex, RecordingMatch
-from lookalike.recordings.index import LEAST_SCORE
+from lookalike.recordings.audio_hash import LEAST_SCORE
 from lookalike.recordings.workers import Unreadable, read_recordings
 from lookalike.shown import shown
 
