@@ -12,7 +12,7 @@ from benchmarks.recordings.sounds import music, with_noise
 
 import lookalike as la
 from lookalike.cli import main
-from lookalike.cli.audio.search import _clock
+from lookalike.cli.audio.search import clock
 from support.refusals import refused
 
 RATE = 16000
@@ -147,4 +147,4 @@ def test_dedup_takes_a_folder_of_recordings(
     [(0, "00:00"), (65.4, "01:05"), (3600, "1:00:00"), (7322, "2:02:02"), (-4, "-00:04")],
 )
 def test_places_are_said_as_clocks_do(seconds: float, said: str) -> None:
-    assert _clock(seconds) == said
+    assert clock(seconds) == said

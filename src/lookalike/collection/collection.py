@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, SupportsFloat, SupportsIndex
 
@@ -23,7 +24,7 @@ from lookalike.collection.part_signing import (
     refuse_ways,
 )
 from lookalike.collection.query import Query, Way, how_many, listed
-from lookalike.collection.reading import document_pages, document_parts, next_documents
+from lookalike.collection.reading import document_pages, documents_with_parts, next_documents
 from lookalike.collection.search.answer import answers
 from lookalike.collection.search.filters import Where, compile_where
 from lookalike.collection.search.kept import KeptIndex
@@ -223,7 +224,10 @@ class Collection:
                 f"the documents of the collection {self._name!r} have one signature each: get has "
                 "it"
             )
-        return self._versions.read(lambda view, state: document_parts(view, state, as_id(id)))
+        found = self._versions.read(partial(documents_with_parts, ids=[as_id(id)]))
+        if not found:
+            raise NotFoundError(f"there is no document {id[:80]!r} in {self._name!r}")
+        return found[0][1]
 
     def count(self, where: Where | None = None) -> int:
         """Return how many documents there are, or how many meet a condition (reads all)."""

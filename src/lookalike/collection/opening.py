@@ -85,8 +85,13 @@ def open_collection(
 
 def list_collections(url: str | os.PathLike[str]) -> list[str]:
     """Return the names of the collections in a database."""
+    return list(collections_by_parts(url))
+
+
+def collections_by_parts(url: str | os.PathLike[str]) -> dict[str, bool]:
+    """Return the names of the collections in a database, and whether documents have many parts."""
     with closing(open_store(parse_address(url), create=False)) as store, store.reading() as view:
-        return [state.name for state in view.states()]
+        return {state.name: state.parts for state in view.states()}
 
 
 def drop_collection(url: str | os.PathLike[str], name: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike.parts.given import FARTHEST
 from lookalike.parts.signer import SignedParts
 
 __all__ = ["DIGEST_BYTES", "MOST_PARTS_BYTES", "digest_of", "packed", "unpacked"]
@@ -32,6 +33,8 @@ def unpacked(data: bytes, bits: int) -> SignedParts | None:
         return None
     end = count * _POSITION.itemsize
     offsets = np.frombuffer(data[:end], _POSITION).astype(np.int64)
+    if ((offsets < -FARTHEST) | (offsets > FARTHEST)).any():
+        return None
     return SignedParts(np.frombuffer(data[end:], np.uint8).reshape(count, width), offsets)
 
 

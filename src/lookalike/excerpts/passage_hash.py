@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from lookalike.checks import instance, whole_number
 from lookalike.errors import DocumentError, Said
 from lookalike.excerpts.signing import MOST_WORDS, check_bits, sign_passages
+from lookalike.features import FeatureKind
 from lookalike.parts.signer import PartSigner, SignedParts, VoteSettings
 from lookalike.signatures import SimHash
 from lookalike.signatures.signer import DocumentSigner
@@ -49,6 +50,11 @@ class PassageHash(PartSigner):
     def votes(self) -> VoteSettings:
         """What suits passages: words that were left out or put in move what follows a little."""
         return VoteSettings(self.bits // 10, self.step, _LEAST_VOTES)
+
+    @property
+    def features(self) -> FeatureKind:
+        """What passages are signed by."""
+        return self.by.features
 
     def sign(self, document: str, *, threads: SupportsIndex | None = None) -> NDArray[np.uint8]:
         """Return the signatures of the passages of one document, `uint8[n, bits // 8]`."""

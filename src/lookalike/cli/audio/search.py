@@ -91,10 +91,10 @@ def _show(file: Path, matches: list[RecordingMatch], *, titled: bool) -> None:
     if not matches:
         say("  no recording has it")
     for match in matches:
-        say(f"  {_clock(match.offset):>8}  {match.score:5.2f}  {shown(match.recording)}")
+        say(f"  {clock(match.offset):>8}  {match.score:5.2f}  {shown(match.recording)}")
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
     """Return minutes and seconds, hours where there are some."""
     sign, whole = "-" if seconds < 0 else "", round(abs(seconds))
     minutes, rest = divmod(whole, 60)

@@ -18,6 +18,7 @@ from lookalike.cli.collection.action import (
     opened,
     typed_text,
 )
+from lookalike.cli.collection.votes import chosen_metadata, search_parts
 from lookalike.cli.command import Subparsers, add_number, add_switch
 from lookalike.cli.finding.origin import similarity_by
 from lookalike.cli.options.arguments import add_threshold, radius_of
@@ -53,8 +54,14 @@ def declare(actions: Subparsers) -> None:
     search.add_argument(
         "--way",
         choices=("sql", "native"),
-        default="sql",
-        help="in the database, or in an index in memory, which pays for many searches",
+        help="in the database, or in an index in memory, which pays for many searches, and is the "
+        "only way for passages and recordings",
+    )
+    search.add_argument(
+        "--min-score",
+        type=float,
+        metavar="S",
+        help="of passages and recordings: least share of the parts looked for, above 0 to 1",
     )
     search.add_argument("--columns", metavar="LIST", help="of the metadata, to be shown: title,url")
     add_switch(
@@ -84,6 +91,9 @@ def _search(options: argparse.Namespace) -> None:
         )
     without_threshold(options)
     with opened(options) as docs:
+        if docs.parts:
+            search_parts(docs, options)
+            return
         exclude = []
         query: Any
         text: str | None = None
@@ -100,14 +110,17 @@ def _search(options: argparse.Namespace) -> None:
         radius = radius_of(options, docs.signer, docs.bits, proposing=options.compare)
         asked: dict[str, Any] = {
             "where": options.where, "exclude": exclude, "explain": options.explain,
-            "text": options.compare, "way": options.way,
+            "text": options.compare, "way": options.way or "sql",
         }  # fmt: skip
         if options.compare and options.threshold is not None and radius is not None:
             # The nearest signatures need not be those of the most similar documents.
             answer = docs.within(query, radius, **asked)
         else:
             mask = chosen_mask(options, whole=not isinstance(query, str))
-            answer = docs.search(query, options.k, radius=radius, mask=mask, **asked)
+            least = options.min_score  # refused there, by name
+            answer = docs.search(
+                query, options.k, radius=radius, mask=mask, min_score=least, **asked
+            )
         similar = _compared(docs, text, answer, options) if options.compare else None
     _print_answer(answer, similar, options)
     if answer.masked:
@@ -139,13 +152,6 @@ def _compared(
     return found
 
 
-def _chosen(metadata: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
-    """Return what is to be shown of the metadata; what a document does not have is null."""
-    if options.columns is None:
-        return metadata
-    return {name: metadata.get(name) for name in options.columns.split(",")}
-
-
 def _printed(
     answer: Answer, similar: Sequence[float | None] | None, options: argparse.Namespace
 ) -> list[int]:
@@ -163,7 +169,7 @@ def _print_answer(
 ) -> None:
     for place in _printed(answer, similar, options):
         match = answer[place]
-        chosen = _chosen(match.metadata, options)
+        chosen = chosen_metadata(match.metadata, options)
         if options.json:
             line = {"id": match.id, "distance": match.distance, "metadata": chosen}
             if answer.masked:
