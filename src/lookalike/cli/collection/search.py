@@ -25,6 +25,7 @@ from lookalike.cli.options.arguments import add_threshold, radius_of
 from lookalike.cli.options.masking import add_mask, chosen_mask, warn_masked, without_threshold
 from lookalike.cli.terminal.output import say, say_json
 from lookalike.collection import Answer
+from lookalike.collection.part_signing import refuse_votes
 from lookalike.errors import ArgumentError, NotFoundError, Said
 from lookalike.features import MEASURES, unrounded
 from lookalike.shown import shown, shown_json
@@ -94,6 +95,7 @@ def _search(options: argparse.Namespace) -> None:
         if docs.parts:
             search_parts(docs, options)
             return
+        refuse_votes(docs.name, min_score=options.min_score)
         exclude = []
         query: Any
         text: str | None = None
@@ -117,10 +119,7 @@ def _search(options: argparse.Namespace) -> None:
             answer = docs.within(query, radius, **asked)
         else:
             mask = chosen_mask(options, whole=not isinstance(query, str))
-            least = options.min_score  # refused there, by name
-            answer = docs.search(
-                query, options.k, radius=radius, mask=mask, min_score=least, **asked
-            )
+            answer = docs.search(query, options.k, radius=radius, mask=mask, **asked)
         similar = _compared(docs, text, answer, options) if options.compare else None
     _print_answer(answer, similar, options)
     if answer.masked:
