@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -48,7 +49,7 @@ def test_index_says_what_it_read(folder: Path, capsys: pytest.CaptureFixture[str
     assert printed.out.startswith(f"3 recordings with 770 words are in {path}, in ")
     assert "\n  1 silent, or too short to be found\n" in printed.out
     assert "\n  1 left out: could not be read\n" in printed.out
-    assert "\n  1 other files, not looked at\n" in printed.out
+    assert "\n  1 other file, not looked at\n" in printed.out
     assert printed.err == (
         f"lookalike: left out: {folder}/in/broken.mp3: is no recording: its beginning is not that "
         "of one\n"
@@ -62,6 +63,8 @@ def test_index_says_what_it_read(folder: Path, capsys: pytest.CaptureFixture[str
                       "reason": "is no recording: its beginning is not that of one"}],
     }  # fmt: skip
     assert len(la.RecordingIndex.load(path)) == 3
+    assert main(["audio", "index", str(folder / "other.wav"), "-o", str(path)]) == 0
+    assert re.match(r"1 recording with \d+ words is in ", capsys.readouterr().out)
 
 
 def test_search_says_recording_and_place(
@@ -108,7 +111,8 @@ def test_what_is_refused(folder: Path, index: str, capsys: pytest.CaptureFixture
     assert "-k is 0; expected a whole number" in refused([*search, "-k", "0"], capsys)
     assert "--min-score is 2.0" in refused([*search, "--min-score", "2"], capsys)
     assert "--threads is -1" in refused([*search, "--threads", "-1"], capsys)
-    assert "none.parts" in refused([*search[:-1], str(folder / "none.parts")], capsys)
+    none = refused([*search[:-1], str(folder / "none.parts")], capsys)
+    assert "none.parts: `lookalike audio index FOLDER` makes" in none
     assert "there is no such" in refused(["audio", "index", str(folder / "im")], capsys)
     empty = folder / "empty"
     empty.mkdir(exist_ok=True)

@@ -104,13 +104,11 @@ def _run(options: argparse.Namespace) -> None:
         f"{'is' if len(index) == 1 else 'are'} in {shown(options.output)}, in "
         f"{time.perf_counter() - started:.1f} s"
     )
+    others = "other file" if len(found.others) == 1 else "other files"
     for count, what in (
         (silent, "silent, or too short to be found"),
         (len(problems), "left out: could not be read"),
-        (
-            len(found.others),
-            f"other {'file' if len(found.others) == 1 else 'files'}, not looked at",
-        ),
+        (len(found.others), f"{others}, not looked at"),
     ):
         if count:
             say(f"  {count:,} {what}")
