@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lookalike.checks import share
 from lookalike.cli.collection.action import (
     action,
     add_text,
@@ -91,6 +92,8 @@ def _search(options: argparse.Namespace) -> None:
             "leave one of them out",
         )
     without_threshold(options)
+    if options.min_score is not None:
+        share("min_score", options.min_score)  # before a collection that has no use for it
     with opened(options) as docs:
         if docs.parts:
             search_parts(docs, options)
