@@ -303,6 +303,17 @@ def test_a_saved_index_is_used_and_a_damaged_one_is_not(tmp_path: Path) -> None:
             docs.upsert(["3"], signatures=[rows[3:43]])
 
 
+def test_few_documents_of_many_parts_are_saved(tmp_path: Path) -> None:
+    """Of 20 recordings, building the index again takes longer than reading it."""
+    rows = np.random.default_rng(1).integers(0, 2**32, (21, 300), dtype=np.uint32)
+    for count in (19, 21):
+        with opened(tmp_path / "docs.db") as docs:
+            docs.upsert([str(n) for n in range(count)], signatures=list(rows[:count]))
+            assert docs.search(rows[5, 9:50], 1).ids == ["5"]
+            docs.close()
+            assert (docs._native.file(docs._opened) is not None) == (count == 21)
+
+
 def _write(url: str, who: int) -> None:
     with opened(url) as docs:
         for turn in range(9):

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lookalike.checks import thread_count
+from lookalike.checks import one_of, thread_count
 from lookalike.collection.packing import DIGEST_BYTES, MOST_PARTS_BYTES, digest_of, packed
-from lookalike.collection.query import listed
+from lookalike.collection.query import WAYS, listed
 from lookalike.collection.signing import Signed, Signing
 from lookalike.errors import ArgumentError, DocumentError, Said, SignatureError
 from lookalike.parts.given import all_positions, rows_of
@@ -52,7 +52,7 @@ def no_single_signatures(name: str) -> ArgumentError:
 
 def refuse_ways(way: str, mask: Mask) -> None:
     """Say so where parts are to be searched as single signatures are."""
-    if way != "native":
+    if one_of("way", way, WAYS) != "native":
         raise ArgumentError(
             Said("way"),
             f" is {brief(way)}, and documents have many parts, whose votes are counted in memory "
@@ -165,7 +165,9 @@ def _is_given(query: Any) -> bool:
         return True
     if not isinstance(query, tuple) or len(query) != 2:
         return False
-    return query[1] is None or (np.ndim(query[1]) == 1 and not isinstance(query[1], str))
+    places = query[1]
+    several = hasattr(places, "__len__") and getattr(places, "ndim", 1) > 0
+    return places is None or (several and not isinstance(places, str))
 
 
 def _packed(parts: SignedParts) -> bytes:

@@ -28,7 +28,9 @@ def wanted_mask(
     queries: Sequence[str] | Sequence[ImageSource] | ArrayLike, mask: Mask, whole: bool
 ) -> tuple[Mask, list[str] | None]:
     """Return whether queries are to be masked, and the texts that they are, if they are texts."""
-    wanted: Mask = False if whole and mask == "auto" else as_mask(mask)
+    wanted: Mask = as_mask(mask)
+    if whole and wanted == "auto":
+        wanted = False
     texts: list[str] | None = None
     if isinstance(queries, Sequence) and not isinstance(queries, str):
         texts = [one for one in queries if isinstance(one, str)]

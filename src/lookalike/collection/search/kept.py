@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +27,6 @@ from lookalike.errors import CollectionError, FileError, LookalikeError
 
 CACHE_NAME = r"[0-9a-f]{32}\.lookalike"
 """What names of saved indexes look like."""
-
-LEAST_COUNT = 1 << 16
-_SAVE_AFTER = 1_000
 
 
 class _Savable(Protocol):
@@ -55,6 +52,11 @@ Asked = TypeVar("Asked")
 
 class KeptIndex(ABC, Generic[Held, Asked]):
     """The index of one collection. All methods may be called from many threads."""
+
+    save_after: ClassVar[int] = 1_000
+    """Signatures that were added or removed, from which on a file is worth its time at the end."""
+    save_between: ClassVar[int] = 1 << 16
+    """The same while the index is in use, unless that is less than a quarter of it."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
@@ -100,7 +102,7 @@ class KeptIndex(ABC, Generic[Held, Asked]):
         """
         if self._is_here():
             with self._lock:
-                self._save(_SAVE_AFTER)
+                self._save(self.save_after)
 
     def forget(self) -> None:
         """Drop the index and its file."""
@@ -184,7 +186,7 @@ class KeptIndex(ABC, Generic[Held, Asked]):
         self._digest, self._uid, self._version = state.digest, state.uid, state.version
         self._last = state.next_signature - 1
         self._changes = state.signatures
-        self._save(_SAVE_AFTER)
+        self._save(self.save_after)
 
     def _catch_up(self, view: View, state: State) -> None:
         if self._version < state.removals_from:
@@ -208,7 +210,7 @@ class KeptIndex(ABC, Generic[Held, Asked]):
             return
         self._digest, self._version, self._last = value, state.version, state.next_signature - 1
         self._changes += changes
-        self._save(max(LEAST_COUNT, len(index) // 4))
+        self._save(max(self.save_between, len(index) // 4))
 
     def _save(self, after: int) -> None:
         path = self._path(self._uid) if self._uid else None

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.collection.answers import Work
-from lookalike.collection.search.kept import LEAST_COUNT, KeptIndex
+from lookalike.collection.search.kept import KeptIndex
 from lookalike.collection.search.level import Level, MaskedDistances
 from lookalike.collection.stores.base import State, View
 from lookalike.collection.stores.rows import Numbered
@@ -18,6 +18,7 @@ from lookalike.errors import FormatError
 from lookalike.indexes import SliceIndex, load_index
 from lookalike.indexes.slices.width import MOST_SLICE_BITS, slice_width
 
+_LEAST_COUNT = 1 << 16
 _SPARE = 8
 
 
@@ -53,7 +54,7 @@ def _width(count: int, state: State) -> int:
 
     Narrow signatures are searched by radius, for which two bits more than usual halve the time.
     """
-    width = slice_width(max(count, LEAST_COUNT), state.bits)
+    width = slice_width(max(count, _LEAST_COUNT), state.bits)
     return min(width + 2, MOST_SLICE_BITS, state.bits) if state.bits < 256 else width
 
 

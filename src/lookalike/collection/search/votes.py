@@ -38,6 +38,9 @@ _TOGETHER = 1_000
 class PartSearch(KeptIndex[PartIndex, tuple[Indexed, ...]]):
     """The index of a collection whose documents have many signatures each."""
 
+    save_after = 20  # documents: of recordings, each has thousands of parts
+    save_between = 2_000
+
     def _asked(self, index: PartIndex) -> tuple[Indexed, ...]:
         return index.settled()
 
