@@ -111,11 +111,10 @@ def test_recordings_are_found_by_a_snippet(tmp_path: Path) -> None:
 
 
 def test_ties_are_decided_by_id_however_many_there_are(url: str) -> None:
-    """Added in the opposite order, so that numbers do not agree with ids."""
+    """They are numbered in the order of digests, which is none of ids."""
     names = [f"n{number:03}" for number in range(300)]
     with opened(url) as docs:
-        for at, name in enumerate(reversed(names)):
-            docs.upsert([name], signatures=[(rows_of(77, 78), [at, at + 1])])
+        docs.add(names, signatures=[(rows_of(77, 78), [at, at + 1]) for at in range(300)])
         for k in (1, 5, 50, 299, 300, 301):
             assert docs.search(rows_of(77, 78), k).ids == names[:k]
         odd = names[1::2]
@@ -329,7 +328,7 @@ def test_several_processes_write(url: str) -> None:
     with opened(url) as docs:
         processes = [
             multiprocessing.get_context("spawn").Process(target=_write, args=(url, who))
-            for who in range(3)
+            for who in range(2)
         ]
         for process in processes:
             process.start()
@@ -342,8 +341,8 @@ def test_several_processes_write(url: str) -> None:
         for document in docs:
             parts = docs.parts_of(document.id)
             known[document.id] = Entry(parts.signatures, tuple(parts.offsets.tolist()), {})
-        assert len(known) == 9
-        for at in (0, 3, 52, 55, 104, 107):
+        assert len(known) == 6
+        for at in (0, 3, 8, 52, 55, 58):
             query = rows_of(at, at + 1, at + 2)
             found = docs.search((query, [0, 3, 9]), tolerance=2, min_votes=1, explain=True)
             truth = expected(known, query, [0, 3, 9], 32, tolerance=2, min_votes=1)
