@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import sqlite3
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -334,6 +335,7 @@ def test_several_processes_write(url: str) -> None:
             process.start()
         while any(process.is_alive() for process in processes):
             docs.search(rows_of(1, 2), 3)
+            time.sleep(0.01)  # writers want the locks too
         for process in processes:
             process.join()
             assert process.exitcode == 0
