@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from benchmarks.recordings.sounds import music, with_noise
 
 import lookalike as la
 from lookalike.cli import main
-from lookalike.cli.audio.search import _clock
+from lookalike.cli.audio.search import clock
 from support.refusals import refused
 
 RATE = 16000
@@ -48,7 +49,7 @@ def test_index_says_what_it_read(folder: Path, capsys: pytest.CaptureFixture[str
     assert printed.out.startswith(f"3 recordings with 770 words are in {path}, in ")
     assert "\n  1 silent, or too short to be found\n" in printed.out
     assert "\n  1 left out: could not be read\n" in printed.out
-    assert "\n  1 other files, not looked at\n" in printed.out
+    assert "\n  1 other file, not looked at\n" in printed.out
     assert printed.err == (
         f"lookalike: left out: {folder}/in/broken.mp3: is no recording: its beginning is not that "
         "of one\n"
@@ -62,6 +63,8 @@ def test_index_says_what_it_read(folder: Path, capsys: pytest.CaptureFixture[str
                       "reason": "is no recording: its beginning is not that of one"}],
     }  # fmt: skip
     assert len(la.RecordingIndex.load(path)) == 3
+    assert main(["audio", "index", str(folder / "other.wav"), "-o", str(path)]) == 0
+    assert re.match(r"1 recording with \d+ words is in ", capsys.readouterr().out)
 
 
 def test_search_says_recording_and_place(
@@ -108,7 +111,8 @@ def test_what_is_refused(folder: Path, index: str, capsys: pytest.CaptureFixture
     assert "-k is 0; expected a whole number" in refused([*search, "-k", "0"], capsys)
     assert "--min-score is 2.0" in refused([*search, "--min-score", "2"], capsys)
     assert "--threads is -1" in refused([*search, "--threads", "-1"], capsys)
-    assert "none.parts" in refused([*search[:-1], str(folder / "none.parts")], capsys)
+    none = refused([*search[:-1], str(folder / "none.parts")], capsys)
+    assert "none.parts: `lookalike audio index FOLDER` makes" in none
     assert "there is no such" in refused(["audio", "index", str(folder / "im")], capsys)
     empty = folder / "empty"
     empty.mkdir(exist_ok=True)
@@ -147,4 +151,4 @@ def test_dedup_takes_a_folder_of_recordings(
     [(0, "00:00"), (65.4, "01:05"), (3600, "1:00:00"), (7322, "2:02:02"), (-4, "-00:04")],
 )
 def test_places_are_said_as_clocks_do(seconds: float, said: str) -> None:
-    assert _clock(seconds) == said
+    assert clock(seconds) == said

@@ -22,7 +22,7 @@ from lookalike.corpora import Corpus, open_corpus
 from lookalike.corpora.page_files import PageFolderCorpus
 from lookalike.dedup import ALIASES, DedupSettings
 from lookalike.dedup.context import longest_document
-from lookalike.recordings.index import LEAST_SCORE
+from lookalike.recordings.audio_hash import LEAST_SCORE
 from lookalike.service.settings import ServeSettings
 from support import cli_corpus as corpus
 
@@ -96,6 +96,8 @@ USED: dict[tuple[str, str], Callable[[], str]] = {
     ("cluster", "--ngram"): lambda: f"{topics().ngram}; chars {topics(features='chars').ngram}",
     ("compare", "--ngram"): lambda: str(compare_texts("a b", "a c").shingles.ngram),
     ("collection create", "--seed"): lambda: str(la.SimHash().seed),
+    ("collection create", "--words"): lambda: str(la.PassageHash().words),
+    ("collection create", "--step"): lambda: str(la.PassageHash().step),
     ("audio search", "--min-score"): lambda: ", ".join(
         f"{kind} {score}" for kind, score in LEAST_SCORE.items()
     ),
@@ -172,7 +174,7 @@ def test_defaults_in_help_are_those_that_are_used(
 def made_collections(folder: Path, what: str) -> str:
     """Return what collections of each method have that are made without options."""
     said = []
-    for method in (*SIGNERS, "none"):
+    for method in (*SIGNERS, "none", *(["passages"] if what == "bits" else [])):
         database = str(folder / f"{method}-{what}.db")
         assert main(["collection", "create", database, "--method", method]) == 0
         with la.open_collection(database) as docs:

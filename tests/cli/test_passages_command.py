@@ -140,6 +140,7 @@ def test_wrong_usage_is_two_lines(
         (["overlaps", source, "--gap", "x"], "--gap is 'x'; expected a whole number"),
         (["overlaps", source, "-o", "x.xlsx"], "x.xlsx"),
         (["overlaps", source, "-o", source], "which is read"),
+        (["overlaps", source, "-o", "-"], "-o is -; leave it out to have passages printed"),
         (["overlaps", str(tmp_path / "nowhere.jsonl")], "nowhere.jsonl"),
     ]
     for arguments, message in cases:
@@ -164,7 +165,8 @@ def test_hostile_texts_are_refused_or_read(
     latin.write_bytes("für".encode("latin-1"))
     assert "not UTF-8" in refused(["passages", str(folder), "--of", str(latin)], capsys)
     empty = query_in(tmp_path, " ... ")
-    assert "no words to look for" in refused(["passages", str(folder), "--of", empty], capsys)
+    none = refused(["passages", str(folder), "--of", empty], capsys)
+    assert f"{empty} has no words to look for" in none
     of = query_in(tmp_path)
     assert main(["passages", str(folder), "--of", of, "--json", "--skip-bad"]) == 0
     printed = capsys.readouterr()

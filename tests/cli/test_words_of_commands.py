@@ -60,6 +60,8 @@ MORE: dict[tuple[str, str], list[str]] = {
     ("match", "--recall"): ["--method", "flips"],
     ("match", "--flips"): ["--method", "flips"],
     ("match", "--tables"): ["--method", "blocks"],
+    ("collection create", "--words"): ["--method", "passages"],
+    ("collection create", "--step"): ["--method", "passages"],
     ("pairs", "--limit"): ["--radius", "3"],
     ("pairs", "--threads"): ["--radius", "3"],
     ("plan", "--recall"): ["--radius", "3"],

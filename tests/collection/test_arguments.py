@@ -45,8 +45,8 @@ def ours(call: Callable[..., object], **arguments: Any) -> bool:
 @pytest.mark.parametrize("way", ["native", "sql"])
 def test_searches(docs: la.Collection, way: Any) -> None:
     searches: list[tuple[Callable[..., object], dict[str, Any], tuple[str, ...]]] = [
-        (docs.search, {"query": "text one", "k": 2}, ("query", "k", "radius", *COMMON)),
-        (docs.search_many, {"queries": ["text one"]}, ("queries", "k", "radius", *COMMON)),
+        (docs.search, {"query": "text one", "k": 2}, ("query", "k", "radius", "mask", *COMMON)),
+        (docs.search_many, {"queries": ["text one"]}, ("queries", "k", "radius", "mask", *COMMON)),
         (docs.within, {"query": "text", "radius": 9}, ("query", "radius", "limit", *COMMON)),
         (docs.within_many, {"queries": ["t"], "radius": 9}, ("queries", "limit", "radius")),
         (docs.duplicates_of, {"id": "a", "radius": 9}, ("id", "limit", "radius", "explain")),

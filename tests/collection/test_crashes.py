@@ -18,10 +18,9 @@ import psycopg
 import pytest
 from tools.postgres_server import PostgresServer
 
-import lookalike as la
 from collection.conftest import new_database
-from support.collection_asking import BITS, Reader
-from support.crashing import POINTS, Ledger, write_until_killed
+from support.collection_asking import Reader
+from support.crashing import PART_POINTS, POINTS, Ledger, open_for, write_until_killed
 
 CRASHES = int(os.environ.get("LOOKALIKE_CRASHES", "220"))
 """Kills in all; `make crash` asks for 1,000."""
@@ -32,9 +31,15 @@ FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["lookalike", "collection.crashing", "sqlite3", "psycopg"])
 
 
-@pytest.mark.parametrize(("kind", "share"), [("sqlite", 0.7), ("postgresql", 0.3)])
+@pytest.mark.parametrize(
+    ("kind", "share", "parts"),
+    [
+        *(("sqlite", 0.7, False), ("postgresql", 0.3, False)),
+        *(("sqlite", 0.1, True), ("postgresql", 0.05, True)),
+    ],
+)
 def test_killed_writers_lose_nothing(
-    kind: str, share: float, tmp_path: Path, postgres: PostgresServer
+    kind: str, share: float, parts: bool, tmp_path: Path, postgres: PostgresServer
 ) -> None:
     kills = round(CRASHES * share)
     rng = random.Random(kills)
@@ -42,13 +47,14 @@ def test_killed_writers_lose_nothing(
     acknowledged = answered = 0
     for begin in range(0, kills, KILLS_PER_DATABASE):
         url = new_database(postgres) if kind == "postgresql" else str(tmp_path / f"{begin}.db")
-        ledger = Ledger(tmp_path / "log")
+        ledger = Ledger(tmp_path / "log", parts)
         named = f"{url}{'&' if '?' in url else '?'}application_name={READER}"
         watched = named if kind == "postgresql" else url
-        with la.open_collection(watched, bits=BITS, cache=False) as docs:
+        with open_for(watched, parts, cache=False) as docs:
             for kill in range(begin, min(begin + KILLS_PER_DATABASE, kills)):
-                point = rng.choice(POINTS) if rng.random() < 0.6 else ""
-                reader = Reader(docs, kill)
+                points = PART_POINTS if parts else POINTS
+                point = rng.choice(points) if rng.random() < 0.6 else ""
+                reader = Reader(docs, kill, parts)
                 try:
                     kill_one(url, tmp_path, ledger, point, rng)
                 finally:
@@ -62,7 +68,8 @@ def test_killed_writers_lose_nothing(
     assert acknowledged > kills, "the writers were killed before they had written anything"
     assert answered > kills, "the readers were not answered before the writers were killed"
     print(
-        f"\n{kind}: {kills:,} kills: {acknowledged:,} acknowledged writes, 0 lost; "
+        f"\n{kind}{', parts' if parts else ''}: {kills:,} kills: {acknowledged:,} acknowledged "
+        "writes, 0 lost; "
         f"{answered:,} searches meanwhile, 0 wrong; {dict(seen)}"
     )
 
@@ -87,7 +94,10 @@ def kill_one(url: str, folder: Path, ledger: Ledger, point: str, rng: random.Ran
     calls = rng.randrange(1, 30)
     writer = FORKS.Process(
         target=write_until_killed,
-        args=(url, str(folder / "cache"), str(ledger.log), ledger.next, point, calls),
+        args=(
+            *(url, str(folder / "cache"), str(ledger.log), ledger.next, point, calls),
+            ledger.parts,
+        ),
     )
     writer.start()
     try:

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 import lookalike as la
-from lookalike.collection.search.native import cache_file
+from lookalike.collection.search.kept import cache_file
 
 BITS = 64
 ROWS = np.random.default_rng(0).integers(0, 256, (2000, BITS // 8), dtype=np.uint8)

@@ -171,7 +171,7 @@ def test_what_everybody_has_is_left_out_and_counted() -> None:
     for n in range(30):
         silence = np.zeros(200, np.uint32)
         parts.add(n, np.concatenate([silence, random.integers(2**20, 2**32, 20, dtype=np.uint32)]))
-    rows = parts._settled()[0].segment
+    rows = parts.settled()[0].segment
     own = rows.words[rows.part_words[rows.begins[17] + 200 : rows.begins[18]]].view("<u4").ravel()
     query = np.concatenate([np.zeros(40, np.uint32), own])
     answer = parts.search(query, radius=0, most_near=5999)

@@ -51,7 +51,7 @@ INTERNAL = {
     *("FlipTuning.of", "FlipTuning.restored", "SliceIndex.search_settings", "SliceIndex.top"),
     *("SignatureFile.reader", "from_container", "sources", "with_features"),
     *("batch_source", "from_settings", "VectorTuning.restored", "ImageHash.each"),
-    "AudioHash.read",
+    *("AudioHash.read", "sign_each"),
 }
 """For other modules, which have checked the arguments; a bare name is that method of any class."""
 

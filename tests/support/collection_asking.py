@@ -12,10 +12,12 @@ import numpy as np
 
 import lookalike as la
 from support import collection_model as model
+from support.part_collection_model import Entry, expected, told
 
 __all__ = ["Answered", "Question", "Reader"]
 
 BITS = 64
+PART_SETTINGS: dict[str, Any] = {"radius": 1, "tolerance": 1, "min_votes": 1}
 CONDITIONS: list[dict[str, Any] | None] = [None, {"even": True}, {"even": False}]
 
 
@@ -29,9 +31,13 @@ class Question:
     where: dict[str, Any] | None
     exclude: tuple[str, ...]
     way: str
+    parts: bool = False
+    """Whether documents have a part for each byte, and so has the query."""
 
     @classmethod
-    def any(cls, rng: random.Random, rows: np.ndarray[Any, Any] | None = None) -> Question:
+    def any(
+        cls, rng: random.Random, rows: np.ndarray[Any, Any] | None = None, parts: bool = False
+    ) -> Question:
         """Return some question, near one of the rows if there are any."""
         row = np.frombuffer(rng.randbytes(BITS // 8), np.uint8)
         if rows is not None and len(rows):
@@ -44,10 +50,17 @@ class Question:
             rng.choice(CONDITIONS),
             excluded,
             rng.choice(["native", "sql"]),
+            parts,
         )
 
     def ask(self, docs: la.Collection) -> Answered:
         """Ask, and keep what came back."""
+        if self.parts:
+            answer = docs.search(
+                self.query[:, None], self.k, where=self.where, exclude=self.exclude, explain=True,
+                **PART_SETTINGS,
+            )  # fmt: skip
+            return Answered(self, answer.version, answer.complete, told(answer))
         answer = docs.search(
             self.query, self.k, radius=self.radius, where=self.where, exclude=self.exclude,
             way=self.way,  # type: ignore[arg-type]
@@ -63,13 +76,23 @@ class Answered:
     question: Question
     version: int
     complete: bool
-    found: list[tuple[int, str, dict[str, Any]]]
+    found: list[Any]
 
     def check(self, known: Mapping[str, model.Entry]) -> None:
         """Compare with brute force over the documents that there were at that version."""
         asked = self.question
         where = asked.where
-        expected = model.nearest(
+        assert self.complete
+        if asked.parts:
+            allowed = {
+                id: Entry(np.frombuffer(data, np.uint8)[:, None], tuple(range(len(data))), {})
+                for id, (data, metadata) in known.items()
+                if id not in asked.exclude and (where is None or metadata["even"] is where["even"])
+            }
+            query = asked.query[:, None]
+            assert self.found == expected(allowed, query, None, 8, k=asked.k, **PART_SETTINGS)
+            return
+        nearest = model.nearest(
             known,
             asked.query,
             radius=asked.radius,
@@ -77,15 +100,15 @@ class Answered:
             where=lambda metadata: where is None or metadata["even"] is where["even"],
             exclude=asked.exclude,
         )
-        assert self.complete
-        assert self.found == [(far, id, known[id][1]) for far, id in expected], asked
+        assert self.found == [(far, id, known[id][1]) for far, id in nearest], asked
 
 
 class Reader:
     """Asks one question after the other, in a thread of its own, until it is told to stop."""
 
-    def __init__(self, docs: la.Collection, seed: int) -> None:
+    def __init__(self, docs: la.Collection, seed: int, parts: bool = False) -> None:
         self._docs = docs
+        self._parts = parts
         self._rng = random.Random(seed)
         self._stop = threading.Event()
         self._answers: list[Answered] = []
@@ -96,7 +119,8 @@ class Reader:
     def _ask(self) -> None:
         try:
             while not self._stop.is_set():
-                self._answers.append(Question.any(self._rng).ask(self._docs))
+                question = Question.any(self._rng, parts=self._parts)
+                self._answers.append(question.ask(self._docs))
                 self._stop.wait(0.01)  # writers want the locks too
         except BaseException as error:  # told by `answers`, in the thread that asks for them
             self._error = error

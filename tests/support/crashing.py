@@ -26,6 +26,7 @@ POINTS = (
     "insert_documents", "unused", "delete_keys", "delete_signatures", "log_removals", "save",
     "commit", "cache",
 )  # fmt: skip
+PART_POINTS = ("insert_parts", *(point for point in POINTS if "keys" not in point))
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,19 @@ def apply(known: dict[str, model.Entry], number: int) -> bool:
     return todo.what == "upsert" or any(fresh)
 
 
-def write_until_killed(url: str, cache: str, log: str, first: int, point: str, calls: int) -> None:
+def open_for(url: str, parts: bool, **options: Any) -> la.Collection:
+    """Open the collection: of signatures, or of parts, one for each byte of these."""
+    return la.open_collection(url, bits=8 if parts else BITS, parts=parts, **options)
+
+
+def as_given(rows: np.ndarray[Any, Any], parts: bool) -> Any:
+    """Return signatures as they are written."""
+    return [row[:, None] for row in rows] if parts else rows
+
+
+def write_until_killed(
+    url: str, cache: str, log: str, first: int, point: str, calls: int, parts: bool = False
+) -> None:
     """Write steps from `first` on, and die at the named point, the so-manieth time it is reached.
 
     Without a point, go on until somebody else kills this process.
@@ -84,20 +97,21 @@ def write_until_killed(url: str, cache: str, log: str, first: int, point: str, c
     notes = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     if point:
         _die_at(url, point, calls)
-    with la.open_collection(url, bits=BITS, cache=cache) as docs:
+    with open_for(url, parts, cache=cache) as docs:
         for number in range(first, first + 10_000):
             todo = step(number)
+            rows = as_given(todo.rows, parts)
             os.write(notes, f"try {number}\n".encode())
             if todo.what == "delete":
                 docs.delete(todo.ids)
             elif todo.what == "upsert":
-                docs.upsert(todo.ids, signatures=todo.rows, metadata=todo.metadata)
+                docs.upsert(todo.ids, signatures=rows, metadata=todo.metadata)
             else:
                 options: dict[str, Any] = {"metadata": todo.metadata, "on_error": "skip"}
-                docs.add(todo.ids, signatures=todo.rows, **options)
+                docs.add(todo.ids, signatures=rows, **options)
             os.write(notes, f"ok {number}\n".encode())
             if number % 4 == 0:
-                docs.search(todo.rows[0], 1)  # so that the index is there, and must catch up
+                docs.search(rows[0], 1)  # so that the index is there, and must catch up
             if number % 16 == 0 and docs._native._index is not None:
                 docs._native._changes = 10**9  # much has changed: write the file
                 docs._native.save()
@@ -163,8 +177,9 @@ def _die_at(url: str, point: str, calls: int) -> None:
 class Ledger:
     """What has been tried and acknowledged so far, and what that means for the collection."""
 
-    def __init__(self, log: Path) -> None:
+    def __init__(self, log: Path, parts: bool = False) -> None:
         self.log = log
+        self.parts = parts
         self.known: dict[str, model.Entry] = {}
         self.version = 0
         self.next = 0
@@ -186,7 +201,7 @@ class Ledger:
             past[self.version] = dict(self.known)
         open_step = set(tried) - set(acknowledged)
         assert len(open_step) <= 1
-        with la.open_collection(url, bits=BITS, cache=cache) as docs:
+        with open_for(url, self.parts, cache=cache) as docs:
             if docs.version != self.version:  # then the last step was written, though not said
                 (number,) = open_step
                 self.version += apply(self.known, number)
@@ -203,18 +218,18 @@ class Ledger:
         assert [document.id for document in docs] == sorted(self.known)
         for document in docs.get_many(sorted(self.known)):
             assert document is not None
-            entry = (document.signature.tobytes(), document.metadata)
-            assert entry == self.known[document.id]
+            whole = docs.parts_of(document.id).signatures if self.parts else document.signature
+            assert (whole.tobytes(), document.metadata) == self.known[document.id]
         if self.known:
             wanted = sorted(self.known)
             rows = np.array([np.frombuffer(self.known[id][0], np.uint8) for id in wanted])
-            for way in ("native", "sql"):
+            for way in () if self.parts else ("native", "sql"):
                 answers = docs.within_many(rows, 0, way=way)
                 for id, answer in zip(wanted, answers, strict=True):
                     assert id in answer.ids
             for _ in range(2):
-                for question in Question.any(rng), Question.any(rng, rows):
-                    question.ask(docs).check(self.known)
+                for near in (None, rows):
+                    Question.any(rng, near, self.parts).ask(docs).check(self.known)
         report = docs.verify()
         assert report.ok, report.problems
         assert report.cache is None, report.cache

@@ -28,6 +28,7 @@ def part_calls(
 ) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
     """Return a function and arguments that work, by name."""
     queries = rows[:5]
+    passages = la.PassageHash(la.SimHash(64), words=3, step=2)
     _parts(rows).save(folder / "parts")
     return {
         "PartIndex": (la.PartIndex, {}),
@@ -55,6 +56,16 @@ def part_calls(
         "PartIndex.save": (_parts(rows).save, {"path": folder / "saved parts"}),
         "PartIndex.load": (la.PartIndex.load, {"path": folder / "parts"}),
         "PartIndex.from_bytes": (la.PartIndex.from_bytes, {"data": _parts(rows).to_bytes()}),
+        "PassageHash": (la.PassageHash, {"by": la.SimHash(64), "words": 3}),
+        "PassageHash.from_bytes": (la.PassageHash.from_bytes, {"data": passages.to_bytes()}),
+        "PassageHash.from_dict": (
+            la.PassageHash.from_dict,
+            {"description": passages.to_dict()},
+        ),
+        "PassageHash.save": (passages.save, {"path": folder / "PassageHash"}),
+        "PassageHash.sign": (passages.sign, {"document": texts[0]}),
+        "PassageHash.sign_parts": (passages.sign_parts, {"document": texts[0]}),
+        "PassageHash.sign_query": (passages.sign_query, {"thing": texts[0]}),
         "Overlap.to_dict": (la.overlaps(texts, min_words=5)[0].to_dict, {}),
         "overlaps": (la.overlaps, {"source": texts, "min_words": 5}),
         "passages": (la.passages, {"source": texts, "query": "two three four"}),

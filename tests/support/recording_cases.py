@@ -32,6 +32,7 @@ def recording_calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[st
         "AudioHash.save": (hash.save, {"path": folder / "AudioHash"}),
         "AudioHash.sign": (hash.sign, {"recording": sound}),
         "AudioHash.sign_parts": (hash.sign_parts, {"recording": sound}),
+        "AudioHash.sign_query": (hash.sign_query, {"thing": sound}),
         "RecordingIndex": (la.RecordingIndex, {}),
         "RecordingIndex.add": (
             lambda **given: index().add(**given),

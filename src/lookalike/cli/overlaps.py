@@ -19,8 +19,10 @@ from lookalike.cli.options.arguments import (
 )
 from lookalike.cli.terminal.output import say, say_json, warn_left_out
 from lookalike.cli.terminal.progress import progress_bars
+from lookalike.cli.terminal.streams import is_standard
 from lookalike.corpora import check_table_target, write_table
 from lookalike.corpora.base import pa
+from lookalike.errors import ArgumentError, Said
 from lookalike.excerpts.overlapping import COMMON, GAP, MIN_WORDS, overlaps, piece_words
 from lookalike.excerpts.results import Overlap, Overlaps
 from lookalike.shown import counted, shown
@@ -87,6 +89,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Find the passages, and write or print them."""
+    if is_standard(options.output):
+        raise ArgumentError(
+            Said("-o"), " is -; leave it out to have passages printed, with --json as JSON Lines"
+        )
     if options.output is not None:
         check_table_target(options.output)
         check_folder(options.output)

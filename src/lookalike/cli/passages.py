@@ -19,6 +19,7 @@ from lookalike.errors import DocumentError, FileError
 from lookalike.excerpts.finding import CONTEXT, LEAST, PIECE, passages
 from lookalike.excerpts.overlapping import COMMON, GAP
 from lookalike.excerpts.results import Passage, Passages
+from lookalike.excerpts.words import word_places
 from lookalike.shown import counted, shown
 
 _MOST_BYTES = 64 << 20
@@ -112,6 +113,15 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _query(name: str) -> str:
+    """Return what is looked for, which has to have words."""
+    text = _text_of(name)
+    if not len(word_places(text).begins):
+        where = "standard input" if is_standard(name) else name
+        raise DocumentError(f"{where} has no words to look for")
+    return text
+
+
+def _text_of(name: str) -> str:
     if not is_standard(name):
         return read_document(Path(name), _MOST_BYTES)
     if sys.stdin is None:

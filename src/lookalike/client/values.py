@@ -42,7 +42,7 @@ def answer_of(value: Mapping[str, Any]) -> Answer:
 
 
 def _match(value: Mapping[str, Any]) -> Match:
-    told = {
+    told: dict[str, Any] = {
         name: _tuple(value.get(name)) for name in ("differing_bits", "slice_distances", "slices")
     }
     return Match(

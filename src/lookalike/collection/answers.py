@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 from lookalike.collection.documents import Row, decoded_metadata, decoded_text
+from lookalike.parts.answers import PartMatch
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,15 @@ class Match:
     were looked up, of those that are equal."""
     unmasked: int | None = None
     """In how many of all bits it differs, where only some were compared: `distance` is of those."""
+    votes: int | None = None
+    """Where documents have many parts: how many parts of the query voted for this one at one place;
+    `distance` is then the sum of theirs."""
+    offset: int | None = None
+    """That place: position in the document minus position in the query, as the signer counts."""
+    score: float | None = None
+    """Votes as a share of the parts that were asked, from 0 to 1."""
+    parts: tuple[tuple[int, int, int], ...] | None = None
+    """(part of the query, part of the document, distance) of each vote, if asked to explain."""
 
     if not TYPE_CHECKING:  # for whom there are no other attributes than those above
 
@@ -64,6 +74,14 @@ def match_of(row: Row, distance: int, unmasked: int | None = None) -> Match:
         fields["text"] = decoded_text(row)
     if unmasked is not None:
         fields["unmasked"] = unmasked
+    return match
+
+
+def voted(row: Row, found: PartMatch, distance: int, explain: bool) -> Match:
+    """Return the match that the parts of a query voted for."""
+    match = match_of(row, distance)
+    told = {"votes": found.votes, "offset": found.offset, "score": found.score}
+    vars(match).update(told, **({"parts": tuple(found.parts)} if explain else {}))
     return match
 
 
@@ -88,10 +106,11 @@ class Pair:
 class Answer(Sequence[Match]):
     """The documents that were found, sorted by (distance, id), and whether these are all.
 
-    Those of a text that was masked are sorted by (distance, unmasked, id).
+    Those of a text that was masked are sorted by (distance, unmasked, id); those of documents of
+    many parts by most votes, then by (distance, id).
     """
 
-    __slots__ = ("_matches", "exact", "masked", "version", "work")
+    __slots__ = ("_matches", "exact", "left_out", "masked", "version", "work")
 
     def __init__(
         self,
@@ -101,6 +120,7 @@ class Answer(Sequence[Match]):
         exact: bool = True,
         work: Work | None = None,
         masked: bool = False,
+        left_out: int = 0,
     ) -> None:
         self._matches = matches
         self.exact = exact
@@ -111,6 +131,8 @@ class Answer(Sequence[Match]):
         """What the search did, if it was asked to explain."""
         self.masked = masked
         """Whether only bits were compared that the text's words decide; by these are distances."""
+        self.left_out = left_out
+        """Parts of the query that were not asked, because too many parts are near them."""
 
     @property
     def complete(self) -> bool:

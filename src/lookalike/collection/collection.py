@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self, SupportsFloat, SupportsIndex
 
 from numpy.typing import ArrayLike
@@ -13,29 +13,23 @@ from lookalike.checks import file_path, flag, share, whole_number
 from lookalike.collection.answers import Answer, Pair
 from lookalike.collection.care.abandoned import remove_abandoned
 from lookalike.collection.documents import Document, as_document, as_id, is_id
-from lookalike.collection.query import Query, Way, how_many, listed
-from lookalike.collection.reading import document_pages, next_documents
-from lookalike.collection.search.answer import answers
+from lookalike.collection.part_signing import PartsGiven
+from lookalike.collection.query import Way, how_many, listed
+from lookalike.collection.reading import document_pages, documents_with_parts, next_documents
 from lookalike.collection.search.filters import Where, compile_where
-from lookalike.collection.search.native import NativeSearch
 from lookalike.collection.search.pairs import document_pairs
-from lookalike.collection.search.sql import SqlSearch
-from lookalike.collection.signing import Signing
-from lookalike.collection.stores.base import State, Store, View
-from lookalike.collection.versions import Versions
+from lookalike.collection.searching import MOST_MATCHES, SearchedDocuments
+from lookalike.collection.stores.base import State, View
 from lookalike.collection.writing import Batch, Written, delete_documents, write_batch
-from lookalike.errors import NotFoundError
-from lookalike.images.decode import ImageSource
+from lookalike.errors import ArgumentError, NotFoundError
+from lookalike.parts.signer import SignedParts
 from lookalike.signatures import Signer
-from lookalike.signatures.masking import Mask
 
 if TYPE_CHECKING:
     from lookalike.collection.care.verify import Report
 
-_MOST_MATCHES = 10_000
 
-
-class Collection:
+class Collection(SearchedDocuments):
     """Documents with ids, signatures, metadata and maybe text, in a database.
 
     Open one with `la.open_collection`. What a method has returned from is committed: written
@@ -43,16 +37,6 @@ class Collection:
     collection, the last that was committed when it began. Safe to use from many threads; after a
     fork, open it again.
     """
-
-    def __init__(self, store: Store, state: State, *, way: Way, cache: Path | None) -> None:
-        self._store = store
-        self._name = state.name
-        self._opened = state
-        self._way: Way = way
-        self._native = NativeSearch(cache)
-        self._sql = SqlSearch()
-        self._versions = Versions(store, state, self._native)
-        self._signing = Signing(self._versions)
 
     # What it is
 
@@ -62,18 +46,15 @@ class Collection:
         return self._name
 
     @property
-    def bits(self) -> int:
-        """How many bits each signature has."""
-        return self._opened.bits
-
-    @property
     def signer(self) -> Signer | None:
         """How documents are signed; None if signatures are given by the caller."""
         return self._signing.signer
 
     @property
     def reads_files(self) -> bool:
-        """Whether a collection of images opens their paths; a service sets it to False."""
+        """Whether a collection of images, or of recordings, opens their paths; a service sets it to
+        False.
+        """
         return self._signing.reads_files
 
     @reads_files.setter
@@ -97,7 +78,8 @@ class Collection:
             yield from page
 
     def __repr__(self) -> str:
-        return f"Collection({self._name!r}, {self.bits} bits, at {self._store.shown})"
+        what = f"{'parts of ' if self.parts else ''}{self.bits} bits"
+        return f"Collection({self._name!r}, {what}, at {self._store.shown})"
 
     def stats(self) -> dict[str, Any]:
         """Return what there is to know, in plain values."""
@@ -109,6 +91,7 @@ class Collection:
             "documents": state.documents,
             "signatures": state.signatures,
             "bits": state.bits,
+            "parts": state.parts,
             "slice_bits": state.slice_bits,
             "slices": state.slicing.count,
             "signer": None if self.signer is None else type(self.signer).__name__,
@@ -127,16 +110,18 @@ class Collection:
         ids: Sequence[str],
         texts: Sequence[str] | None = None,
         *,
-        signatures: ArrayLike | None = None,
+        signatures: ArrayLike | Sequence[PartsGiven] | None = None,
         metadata: Sequence[Mapping[str, Any] | None] | None = None,
         on_error: Literal["raise", "skip"] = "raise",
     ) -> Written:
         """Add documents, all of them or none; an id that is there already is an error.
 
-        Give texts to be signed, or signatures, or both. Where the signer is `la.ImageHash`, texts
-        are the paths of images, and so are queries, or bytes, or images of Pillow. `BatchError`
-        names every item that cannot be written, and then none is; with `on_error="skip"` the others
-        are written, and `errors` of the result has those that were not.
+        Give texts to be signed, or signatures, or both. Where the signer is `la.ImageHash` or
+        `la.AudioHash`, texts are the paths of files, and so are queries, or bytes, or images of
+        Pillow, or samples and their rate. Where documents have many parts, signatures are
+        (signatures, offsets) of each. `BatchError` names every item that cannot be written, and
+        then none is; with `on_error="skip"` the others are written, and `errors` of the result has
+        those that were not.
         """
         return self._write(ids, texts, signatures, metadata, on_error, replace=False)
 
@@ -145,7 +130,7 @@ class Collection:
         ids: Sequence[str],
         texts: Sequence[str] | None = None,
         *,
-        signatures: ArrayLike | None = None,
+        signatures: ArrayLike | Sequence[PartsGiven] | None = None,
         metadata: Sequence[Mapping[str, Any] | None] | None = None,
         on_error: Literal["raise", "skip"] = "raise",
     ) -> Written:
@@ -166,7 +151,7 @@ class Collection:
         self,
         ids: Sequence[str],
         texts: Sequence[str] | None,
-        signatures: ArrayLike | None,
+        signatures: ArrayLike | Sequence[PartsGiven] | None,
         metadata: Sequence[Mapping[str, Any] | None] | None,
         on_error: str,
         replace: bool,
@@ -192,6 +177,18 @@ class Collection:
         rows = self._versions.read(lambda view, state: view.documents(state, asked))
         found = {row.id: as_document(row, signature) for row, signature in rows}
         return [found.get(id) for id in wanted]
+
+    def parts_of(self, id: str) -> SignedParts:
+        """Return signatures and offsets of a document that has many."""
+        if not self.parts:
+            raise ArgumentError(
+                f"the documents of the collection {self._name!r} have one signature each: get has "
+                "it"
+            )
+        found = self._versions.read(partial(documents_with_parts, ids=[as_id(id)]))
+        if not found:
+            raise NotFoundError(f"there is no document {id[:80]!r} in {self._name!r}")
+        return found[0][1]
 
     def count(self, where: Where | None = None) -> int:
         """Return how many documents there are, or how many meet a condition (reads all)."""
@@ -223,111 +220,13 @@ class Collection:
 
     # Searching
 
-    def search(
-        self,
-        query: str | ArrayLike | ImageSource,
-        k: SupportsIndex = 10,
-        *,
-        radius: SupportsIndex | None = None,
-        where: Where | None = None,
-        exclude: Iterable[str] = (),
-        explain: bool = False,
-        text: bool = False,
-        mask: Mask = "auto",
-        way: Way | None = None,
-        threads: int | None = None,
-    ) -> Answer:
-        """Return the k nearest documents to a text or signature, by (distance, id); exact. Where
-        the signer is `la.ImageHash`, to an image; where it is `la.Projection`, to a vector.
-
-        Only those within `radius`, if given, which makes the search in the database cheap; only
-        those that meet `where` and are not in `exclude`. `text=True` brings their texts,
-        `explain=True` the bits and slices in which they differ and what the search did. `way` is
-        `"native"` (an index in memory) or `"sql"` (in the database); the answers are the same.
-
-        `mask=True` compares only the bits that the text's words decide, by (distance, distance over
-        all bits, id); `"auto"` does so for short texts if the signer is TopSig and there is no
-        radius. `masked` of the answer says so.
-        """
-        return self.search_many(
-            self._signing.one(query), k, radius=radius, where=where, exclude=exclude,
-            explain=explain, text=text, mask=mask, way=way, threads=threads,
-        )[0]  # fmt: skip
-
-    def search_many(
-        self,
-        queries: Sequence[str] | Sequence[ImageSource] | ArrayLike,
-        k: SupportsIndex = 10,
-        *,
-        radius: SupportsIndex | None = None,
-        where: Where | None = None,
-        exclude: Iterable[str] = (),
-        explain: bool = False,
-        text: bool = False,
-        mask: Mask = "auto",
-        way: Way | None = None,
-        threads: int | None = None,
-    ) -> list[Answer]:
-        """Return what `search` returns for each of many queries, at one version."""
-        signatures, masks = self._signing.asked(queries, mask, whole=radius is not None)
-        query = Query.of(
-            signatures, radius, k=k, where=where, exclude=exclude, explain=explain, text=text,
-            way=self._way if way is None else way, threads=threads, masks=masks,
-        )  # fmt: skip
-        return self._answers(query)
-
-    def within(
-        self,
-        query: str | ArrayLike | ImageSource,
-        radius: SupportsIndex,
-        *,
-        limit: SupportsIndex = _MOST_MATCHES,
-        where: Where | None = None,
-        exclude: Iterable[str] = (),
-        explain: bool = False,
-        text: bool = False,
-        way: Way | None = None,
-        threads: int | None = None,
-    ) -> Answer:
-        """Return every document at distance `radius` or less, by (distance, id).
-
-        At most `limit` of them, the nearest; where there are more, nothing is raised, as indexes
-        do, but `exact` of the answer is False. For the rest see `search`.
-        """
-        return self.within_many(
-            self._signing.query(query), radius, limit=limit, where=where, exclude=exclude,
-            explain=explain, text=text, way=way, threads=threads,
-        )[0]  # fmt: skip
-
-    def within_many(
-        self,
-        queries: Sequence[str] | Sequence[ImageSource] | ArrayLike,
-        radius: SupportsIndex,
-        *,
-        limit: SupportsIndex = _MOST_MATCHES,
-        where: Where | None = None,
-        exclude: Iterable[str] = (),
-        explain: bool = False,
-        text: bool = False,
-        way: Way | None = None,
-        threads: int | None = None,
-    ) -> list[Answer]:
-        """Return what `within` returns for each of many queries, at one version.
-
-        `limit` is for each of them.
-        """
-        query = Query.of(
-            self._signing.queries(queries), radius, limit=limit, where=where, exclude=exclude,
-            explain=explain, text=text, way=self._way if way is None else way, threads=threads,
-        )  # fmt: skip
-        return self._answers(query)
-
     def duplicates_of(
         self, id: str, radius: SupportsIndex, *, where: Where | None = None,
-        limit: SupportsIndex = _MOST_MATCHES, explain: bool = False, text: bool = False,
+        limit: SupportsIndex = MOST_MATCHES, explain: bool = False, text: bool = False,
         way: Way | None = None, threads: int | None = None,
     ) -> Answer:  # fmt: skip
         """Return every other document within the radius of this one; see `within`."""
+        self._refuse_parts()
         document = self.get(as_id(id))
         if document is None:
             raise NotFoundError(f"there is no document {id[:80]!r} in {self._name!r}")
@@ -350,16 +249,12 @@ class Collection:
         `ResultTooLargeError`. With a `recall`, each pair is found with a chance of at least that,
         as by `Index.pairs`: within a wide radius many times quicker.
         """
+        self._refuse_parts()
         near = min(whole_number("radius", radius, at_least=0), self.bits)
         most = how_many("limit", limit, at_least=0)
         part = None if recall is None else share("recall", recall)
         return self._versions.read(
             lambda view, state: document_pairs(view, state, near, most, threads, part)
-        )
-
-    def _answers(self, query: Query) -> list[Answer]:
-        return self._versions.read(
-            lambda view, state: answers(query, view, state, self._native, self._sql)
         )
 
     # Keeping it well

@@ -32,6 +32,7 @@ class Document:
 
     id: str
     signature: NDArray[np.uint8]
+    """Where documents have many, a digest of them, 32 bytes; `Collection.parts_of` has them."""
     metadata: dict[str, Any]
     text: str | None
     """None if the collection keeps no text, or it was not asked for."""

@@ -11,14 +11,15 @@ from lookalike.checks import file_path, flag, one_of, whole_number
 from lookalike.collection.care.abandoned import remove_abandoned, remove_old_caches
 from lookalike.collection.collection import Collection
 from lookalike.collection.query import WAYS, Way
-from lookalike.collection.search.native import cache_file
+from lookalike.collection.search.kept import cache_file
 from lookalike.collection.slicing import MOST_SLICE_BITS, Slicing, default_slice_bits
 from lookalike.collection.stores.address import Address, parse_address
 from lookalike.collection.stores.base import Store
 from lookalike.collection.stores.state import MOST_BITS, State, signer_hash
 from lookalike.errors import ArgumentError, NotFoundError, Said
+from lookalike.parts.signer import PartSigner
+from lookalike.shown import brief
 from lookalike.signatures import MinHash, Signer
-from lookalike.signatures.signer import DocumentSigner
 from lookalike.storage import is_there
 from lookalike.suggestions import did_you_mean_file
 
@@ -38,6 +39,7 @@ def open_collection(
     cache: str | os.PathLike[str] | Literal[False] | None = None,
     timeout: float = 30.0,
     durable: bool = True,
+    parts: bool = False,
 ) -> Collection:
     """Open a collection, or make it if there is none of that name.
 
@@ -48,6 +50,10 @@ def open_collection(
     width is refused. `keep_text=False` stores no texts. `slice_bits` is the width of the slices in
     the table of keys.
 
+    Documents have many signatures each, and are found by the votes of these, where the signer is
+    one of parts (`la.AudioHash`, `la.PassageHash`), or where there are only `bits` and `parts` is
+    True.
+
     `way` says where searches run unless told: `"native"`, in an index in memory, or `"sql"`, in
     the database. The index is kept in the folder `cache` (beside the file, or in the user's
     folder for caches; False: nowhere). Locks are waited for `timeout` seconds. With
@@ -56,7 +62,8 @@ def open_collection(
     address = parse_address(url)
     one_of("way", way, WAYS)
     create = flag("create", create)
-    wanted = _wanted(name, signer, bits, slice_bits, keep_text)
+    of_parts = flag("parts", parts) or isinstance(signer, PartSigner)
+    wanted = _wanted(name, signer, bits, slice_bits, keep_text, of_parts)
     folder = address.cache_folder() if cache is None else None
     if cache is not None and cache is not False:
         folder = file_path("cache", cache)
@@ -66,6 +73,7 @@ def open_collection(
     try:
         state = _find_or_create(store, name, wanted, signer, create)
         _refuse_other(state, signer, bits, slice_bits)
+        _refuse_mode(state, flag("parts", parts), way)
         remove_abandoned(store)
         if folder is not None:
             remove_old_caches(store, folder, of_this_database=cache is None)
@@ -77,8 +85,13 @@ def open_collection(
 
 def list_collections(url: str | os.PathLike[str]) -> list[str]:
     """Return the names of the collections in a database."""
+    return list(collections_by_parts(url))
+
+
+def collections_by_parts(url: str | os.PathLike[str]) -> dict[str, bool]:
+    """Return the names of the collections in a database, and whether documents have many parts."""
     with closing(open_store(parse_address(url), create=False)) as store, store.reading() as view:
-        return [state.name for state in view.states()]
+        return {state.name: state.parts for state in view.states()}
 
 
 def drop_collection(url: str | os.PathLike[str], name: str) -> None:
@@ -136,9 +149,10 @@ def checked_name(name: str) -> str:
 
 def describe_signer(signer: Signer | None) -> str:
     """Return the description of a signer as it is stored."""
-    if isinstance(signer, DocumentSigner):
-        signer.features.check_lasting()
-    return "" if signer is None else json.dumps(signer.to_dict(), sort_keys=True)
+    if signer is None:
+        return ""
+    signer.check_lasting()
+    return json.dumps(signer.to_dict(), sort_keys=True)
 
 
 def _wanted(
@@ -147,6 +161,7 @@ def _wanted(
     bits: SupportsIndex | None,
     slice_bits: SupportsIndex | None,
     keep_text: bool,
+    parts: bool,
 ) -> State | None:
     """Return the row that a new collection would have; None if too little is known for that."""
     checked_name(name)
@@ -173,12 +188,20 @@ def _wanted(
                 Said("bits"), f" is {width}, but the signer gives {own}; leave it out"
             )
         width = whole_number("the signer's bits", own, at_least=8, at_most=MOST_BITS)
+    if parts and signer is not None and not isinstance(signer, PartSigner):
+        raise ArgumentError(
+            "parts=True goes with a signer of parts, such as la.PassageHash(la.SimHash()), or with "
+            f"bits alone; the signer is {brief(signer)}"
+        )
+    if parts and slices is not None:
+        raise ArgumentError(Said("slice_bits"), " is for documents of one signature; leave it out")
     if width is None:
         return None
-    slices = slices or default_slice_bits(width)
+    slices = 0 if parts else slices or default_slice_bits(width)
     Slicing(width, slices)
     digest = signer_hash(describe_signer(signer))
-    return State(0, name, os.urandom(16).hex(), width, slices, keep_text, digest)
+    uid = os.urandom(16).hex()
+    return State(0, name, uid, width, slices, keep_text, digest, parts=parts)
 
 
 def _find_or_create(
@@ -197,6 +220,19 @@ def _find_or_create(
         raise NotFoundError(f"there is no collection {name!r} at {store.shown}{known}", hint)
     with store.writing() as writer:
         return writer.lock(name) or writer.create(wanted, describe_signer(signer))
+
+
+def _refuse_mode(state: State, parts: bool, way: str) -> None:
+    if parts and not state.parts:
+        raise ArgumentError(
+            f"the documents of the collection {state.name!r} have one signature each; leave parts "
+            "out, or make another collection"
+        )
+    if state.parts and way != "native":
+        raise ArgumentError(
+            f"way is {way!r}, but the documents of the collection {state.name!r} have many parts, "
+            "whose votes are counted in memory alone; leave it out"
+        )
 
 
 def _refuse_other(

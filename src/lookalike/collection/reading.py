@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import starmap
+
+import numpy as np
 
 from lookalike.collection.documents import Document, as_document, damaged
 from lookalike.collection.search.filters import Predicate
 from lookalike.collection.stores.base import State, View
+from lookalike.collection.stores.rows import Numbered
 from lookalike.collection.versions import Versions
+from lookalike.parts.signer import SignedParts
 
 _FILTERED_PAGE = 1000
 
@@ -26,6 +30,20 @@ def next_documents(
         if len(result) >= wanted:
             break
     return result[:wanted]
+
+
+def documents_with_parts(
+    view: View, state: State, ids: Sequence[str]
+) -> list[tuple[Document, SignedParts]]:
+    """Return those of the documents of these ids that are there, with their parts."""
+    rows = view.documents(state, ids)
+    found = {row.id: (row.signature, as_document(row, digest)) for row, digest in rows}
+    numbers = {number: one.signature for number, one in found.values()}
+    digests = np.concatenate([np.empty(0, np.uint8), *numbers.values()])
+    wanted = Numbered(np.array([*numbers], np.int64), digests.reshape(-1, state.row_bytes))
+    parts = dict(view.parts(state, wanted))
+    there = [found[id] for id in ids if id in found]
+    return [(one, parts[number]) for number, one in there]
 
 
 def document_pages(

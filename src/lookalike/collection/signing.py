@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
@@ -27,7 +28,9 @@ def wanted_mask(
     queries: Sequence[str] | Sequence[ImageSource] | ArrayLike, mask: Mask, whole: bool
 ) -> tuple[Mask, list[str] | None]:
     """Return whether queries are to be masked, and the texts that they are, if they are texts."""
-    wanted: Mask = False if whole and mask == "auto" else as_mask(mask)
+    wanted: Mask = as_mask(mask)
+    if whole and wanted == "auto":
+        wanted = False
     texts: list[str] | None = None
     if isinstance(queries, Sequence) and not isinstance(queries, str):
         texts = [one for one in queries if isinstance(one, str)]
@@ -68,8 +71,28 @@ def no_signer_of_texts(name: str, signer: str) -> ArgumentError:
     )
 
 
+@dataclass(frozen=True, eq=False)
+class Signed:
+    """Documents as tables know them."""
+
+    rows: NDArray[np.uint8]
+    """A signature each; of documents of many parts, the digest of these."""
+    parts: Sequence[bytes] = ()
+    """What the digests stand for, packed; none where documents have one signature each."""
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def only(self, kept: Sequence[int]) -> Signed:
+        """Return some of them."""
+        return Signed(self.rows[kept], [self.parts[at] for at in kept] if self.parts else ())
+
+
 class Signing:
     """The signer that a collection was made with, read when it is first needed."""
+
+    medium = "image"
+    """What a thing is called that cannot be signed."""
 
     def __init__(self, versions: Versions) -> None:
         self._versions = versions
@@ -96,8 +119,8 @@ class Signing:
     def _check_reads(self) -> None:
         if not self.reads_files:
             raise ArgumentError(
-                f"the collection {self._opened.name!r} is one of images, which are not opened by "
-                "their paths here: give signatures, not texts"
+                f"the collection {self._opened.name!r} is one of {self.medium}s, which are not "
+                "opened by their paths here: give signatures, not texts"
             )
 
     def of_texts(self) -> DocumentSigner:
@@ -107,17 +130,17 @@ class Signing:
             raise no_signer_of_texts(self._opened.name, type(signer).__name__ if signer else "")
         return signer
 
-    def sign_each(self, texts: list[str]) -> tuple[NDArray[np.uint8], dict[int, str]]:
+    def sign_each(self, texts: list[str]) -> tuple[Signed, dict[int, str]]:
         """Return the signatures of texts that can be signed, and what is wrong with the others, by
         place: images, whose paths these are, may be broken.
         """
         signer = self.signer
         if not isinstance(signer, ImageHash):
-            return self.sign(texts), {}
+            return Signed(self.sign(texts)), {}
         found = list(signer.each(texts, threads=thread_count(None)))
         wrong = {at: str(one) for at, one in enumerate(found) if isinstance(one, DocumentError)}
         rows = [one.signatures[0] for one in found if not isinstance(one, DocumentError)]
-        return np.array(rows, np.uint8).reshape(len(rows), self._opened.bits // 8), wrong
+        return Signed(np.array(rows, np.uint8).reshape(len(rows), self._opened.bits // 8)), wrong
 
     def images(self, queries: object) -> NDArray[np.uint8] | None:
         """Return the signatures of images, one or many, if the collection is one of images and that
@@ -140,9 +163,9 @@ class Signing:
         rows: NDArray[np.uint8] = self.of_texts().sign(texts)
         return rows
 
-    def given(self, signatures: ArrayLike) -> NDArray[np.uint8]:
+    def given(self, signatures: Any) -> Signed:
         """Return signatures of documents that the caller gives."""
-        return as_queries(signatures, self._opened.bits, "signatures")
+        return Signed(as_queries(signatures, self._opened.bits, "signatures"))
 
     def queries(
         self, queries: Sequence[str] | Sequence[ImageSource] | ArrayLike
@@ -156,9 +179,7 @@ class Signing:
             return self.sign([str(query) for query in queries])
         return query_rows(cast("ArrayLike", queries), self._opened.bits, self)
 
-    def asked(
-        self, queries: Sequence[str] | Sequence[ImageSource] | ArrayLike, mask: Mask, whole: bool
-    ) -> tuple[NDArray[np.uint8], Masks]:
+    def asked(self, queries: Any, mask: Mask, whole: bool) -> tuple[NDArray[np.uint8], Masks]:
         """Return the signatures of queries, and the masks of those that are to have one.
 
         Texts choose for themselves with "auto", unless they are to be compared as a `whole`.
@@ -173,7 +194,7 @@ class Signing:
         masks = zip(found.masks, found.masked.tolist(), strict=True)
         return found.signatures, tuple(mask if used else None for mask, used in masks)
 
-    def one(self, query: str | ArrayLike | ImageSource) -> list[str] | NDArray[np.uint8]:
+    def one(self, query: Any) -> list[str] | NDArray[np.uint8]:
         """Return one query as one of many."""
         if (images := self.images(query)) is not None:
             return images

@@ -33,24 +33,27 @@ def default_slice_bits(bits: int) -> int:
 
 @dataclass(frozen=True)
 class Slicing:
-    """As few slices of at most `slice_bits` bits as cover the signature, as equal as can be."""
+    """As few slices of at most `slice_bits` bits as cover the signature, as equal as can be.
+
+    0 bits: no slices at all.
+    """
 
     bits: int
     slice_bits: int
 
     def __post_init__(self) -> None:
         most = min(self.bits, MOST_SLICE_BITS)
-        whole_number("slice_bits", self.slice_bits, at_least=1, at_most=most)
+        whole_number("slice_bits", self.slice_bits, at_least=0, at_most=most)
 
     @property
     def count(self) -> int:
         """How many slices, and so keys, a signature has."""
-        return -(-self.bits // self.slice_bits)
+        return -(-self.bits // self.slice_bits) if self.slice_bits else 0
 
     @property
     def widths(self) -> list[int]:
         """How many bits each slice has."""
-        narrow, wide = divmod(self.bits, self.count)
+        narrow, wide = divmod(self.bits, max(1, self.count))
         return [narrow + (position < wide) for position in range(self.count)]
 
     def values(self, signatures: NDArray[np.uint8]) -> NDArray[np.int64]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from lookalike.collection.search.native import NativeSearch
+from lookalike.collection.search.kept import KeptIndex
 from lookalike.collection.stores.base import StaleView, State, Store, View, Writer
 from lookalike.errors import CollectionError, NotFoundError
 
@@ -18,7 +18,7 @@ _TRIES = 20
 class Versions:
     """The versions of one collection, each seen whole."""
 
-    def __init__(self, store: Store, opened: State, native: NativeSearch) -> None:
+    def __init__(self, store: Store, opened: State, native: KeptIndex[Any, Any]) -> None:
         self.opened = opened
         """The row of the collection as it was opened."""
         self._store = store
@@ -55,7 +55,8 @@ class Versions:
         opened = self.opened
         if state is None:
             raise NotFoundError(f"the collection {opened.name!r} at {self._store.shown} is gone")
-        if (state.bits, state.signer) != (opened.bits, opened.signer):
+        kind = (state.bits, state.signer, state.parts)
+        if kind != (opened.bits, opened.signer, opened.parts):
             raise CollectionError(
                 f"the collection {opened.name!r} was replaced by one with another signer; "
                 "open it again"

@@ -12,12 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from lookalike.checks import one_of
 from lookalike.collection.documents import Items, Row, checksum, intact, now, prepare_items
 from lookalike.collection.query import listed
-from lookalike.collection.signing import Signing
+from lookalike.collection.signing import Signed, Signing
 from lookalike.collection.slicing import digest, hashes
 from lookalike.collection.stores.base import State, Writer
 from lookalike.collection.stores.rows import Numbered, blobs
@@ -58,7 +57,7 @@ class Batch:
     """Documents to be written, all of which can be, and what is wrong with the others."""
 
     items: Items
-    signatures: NDArray[np.uint8]
+    signed: Signed
     errors: list[ItemError]
     given: int
     """How many items there were, the wrong ones too."""
@@ -70,7 +69,7 @@ class Batch:
         cls,
         ids: Sequence[str],
         texts: Sequence[str] | None,
-        signatures: ArrayLike | None,
+        signatures: Any,
         metadata: Sequence[Mapping[str, Any] | None] | None,
         *,
         on_error: str,
@@ -96,7 +95,9 @@ class Batch:
             given = [contents[at] for at in items.positions] if contents else []
             rows, wrong = signing.sign_each(given)
             errors += [
-                ItemError(items.positions[place], items.ids[place], f"the image {reason}")
+                ItemError(
+                    items.positions[place], items.ids[place], f"the {signing.medium} {reason}"
+                )
                 for place, reason in wrong.items()
             ]
             errors.sort(key=lambda error: error.position)
@@ -105,7 +106,7 @@ class Batch:
             if wrong:
                 items = items.only([at for at in range(len(items.ids)) if at not in wrong])
         else:
-            rows = rows[items.positions]
+            rows = rows.only(items.positions)
         return cls(items, rows, errors, len(names), on_error == "skip")
 
     def without(self, known: Container[str]) -> Batch:
@@ -120,7 +121,7 @@ class Batch:
             raise BatchError(errors, self.given)
         kept = [place for place, id in enumerate(self.items.ids) if id not in known]
         return replace(
-            self, items=self.items.only(kept), signatures=self.signatures[kept], errors=errors
+            self, items=self.items.only(kept), signed=self.signed.only(kept), errors=errors
         )
 
 
@@ -131,14 +132,14 @@ def write_batch(writer: Writer, state: State, batch: Batch, *, fresh: bool) -> W
         batch = batch.without(known)
     if not batch.items.ids:
         return Written(errors=batch.errors, version=state.version)
-    after = write_documents(writer, state, batch.items, batch.signatures, fresh=fresh)
+    after = write_documents(writer, state, batch.items, batch.signed, fresh=fresh)
     added = after.documents - state.documents
     updated = len(batch.items.ids) - added
     return Written(added, updated, errors=batch.errors, version=after.version)
 
 
 def write_documents(
-    writer: Writer, state: State, items: Items, signatures: NDArray[np.uint8], *, fresh: bool
+    writer: Writer, state: State, items: Items, signed: Signed, *, fresh: bool
 ) -> State:
     """Write documents in place of those with the same ids; return the row as it was saved.
 
@@ -147,7 +148,7 @@ def write_documents(
     known = state.documents > 0 and not fresh
     replaced = writer.documents(state, items.ids, text=False) if known else []
     found = {row.id: (row, intact(row, signature, text=False)) for row, signature in replaced}
-    rows_of_bytes = blobs(signatures)
+    rows_of_bytes = blobs(signed.rows)
     numbers, new = _number_signatures(writer, state, rows_of_bytes)
     time = now()
     rows = []
@@ -163,6 +164,10 @@ def write_documents(
     if len(new):
         writer.insert_signatures(state, new)
         writer.insert_keys(state, *state.slicing.key_rows(new.numbers, new.signatures))
+        if state.parts:
+            packed = dict(zip(rows_of_bytes, signed.parts, strict=True))
+            parts = [packed[blob] for blob in blobs(new.signatures)]
+            writer.insert_parts(state, list(zip(new.numbers.tolist(), parts, strict=True)))
     if found:
         writer.delete_documents(state, list(found))
     writer.insert_documents(state, rows)
@@ -201,7 +206,7 @@ def _number_signatures(
     new = [blob for blob in distinct if blob not in numbers]
     first = state.next_signature
     numbers.update(zip(new, range(first, first + len(new)), strict=True))
-    rows = np.frombuffer(b"".join(new), np.uint8).reshape(len(new), state.bits // 8)
+    rows = np.frombuffer(b"".join(new), np.uint8).reshape(len(new), state.row_bytes)
     return numbers, Numbered(np.arange(first, first + len(new), dtype=np.int64), rows)
 
 

@@ -10,6 +10,7 @@ from lookalike.lazy import names_from
 if TYPE_CHECKING:
     from lookalike.excerpts.finding import passages
     from lookalike.excerpts.overlapping import overlaps
+    from lookalike.excerpts.passage_hash import PassageHash
     from lookalike.excerpts.results import Overlap, Overlaps, Passage, Passages
     from lookalike.excerpts.signing import sign_passages
 
@@ -17,6 +18,7 @@ __all__ = [
     "Overlap",
     "Overlaps",
     "Passage",
+    "PassageHash",
     "Passages",
     "overlaps",
     "passages",
@@ -28,6 +30,7 @@ __getattr__ = names_from(
     {
         "lookalike.excerpts.finding": ("passages",),
         "lookalike.excerpts.overlapping": ("overlaps",),
+        "lookalike.excerpts.passage_hash": ("PassageHash",),
         "lookalike.excerpts.results": ("Overlap", "Overlaps", "Passage", "Passages"),
         "lookalike.excerpts.signing": ("sign_passages",),
     },

@@ -8,14 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import instance, whole_number
-from lookalike.errors import ArgumentError
+from lookalike.errors import ArgumentError, Said
 from lookalike.excerpts.words import word_places
 from lookalike.features.documents import list_batches
 from lookalike.shown import brief
 from lookalike.signatures.signer import DocumentSigner
 
-__all__ = ["SignedPassages", "sign_passages"]
+__all__ = ["MOST_WORDS", "SignedPassages", "check_bits", "sign_passages"]
 
+MOST_WORDS = 2**31
 _AT_A_TIME = 256
 
 
@@ -42,13 +43,9 @@ def sign_passages(
     A query is signed with a step of 1: wherever it was cut from, some of its passages are those
     of the document.
     """
-    instance("signer", signer, DocumentSigner, "one such as la.SimHash()")
-    if signer.sign([]).dtype != np.uint8:
-        raise ArgumentError(
-            f"signer is {brief(signer)}, whose signatures are no bits; take la.SimHash or la.TopSig"
-        )
-    wide = whole_number("words", words, at_least=1, at_most=2**31)
-    forward = whole_number("step", step, at_least=1, at_most=2**31)
+    check_bits("signer", signer)
+    wide = whole_number("words", words, at_least=1, at_most=MOST_WORDS)
+    forward = whole_number("step", step, at_least=1, at_most=MOST_WORDS)
     signed = []
     for _, batch in list_batches(documents, _AT_A_TIME):
         texts: list[str] = []
@@ -75,3 +72,14 @@ def sign_passages(
             for part, own in zip(np.split(rows, cuts), offsets, strict=True)
         ]
     return signed
+
+
+def check_bits(name: str, signer: object) -> DocumentSigner:
+    """Return a signer of documents whose signatures are bits."""
+    given = instance(name, signer, DocumentSigner, "one such as la.SimHash()")
+    if given.sign([]).dtype != np.uint8:
+        raise ArgumentError(
+            Said(name),
+            f" is {brief(given)}, whose signatures are no bits; take la.SimHash or la.TopSig",
+        )
+    return given

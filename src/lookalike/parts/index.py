@@ -27,9 +27,9 @@ from lookalike.parts.given import (
     rows_of,
 )
 from lookalike.parts.inner import AUTO, maker_of
-from lookalike.parts.near import Indexed, Reach, near_words
+from lookalike.parts.near import Indexed, Reach
 from lookalike.parts.segment import MOST_PARTS, Segment, distinct, merged, tidied
-from lookalike.parts.votes import Voting
+from lookalike.parts.votes import ballots
 from lookalike.shown import brief
 from lookalike.signatures import Signer
 from lookalike.signatures.signer import signer_contents, signer_in
@@ -207,39 +207,24 @@ class PartIndex:
     ) -> list[PartAnswer]:
         """Return for each of several queries what `search` does."""
         reach = self._reach(radius, neighbors)
-        voting = Voting(
-            whole_number("tolerance", tolerance, at_least=0, at_most=FARTHEST),
-            whole_number("k", k, at_least=1),
-            None if min_votes is None else whole_number("min_votes", min_votes, at_least=1),
-            whole_number("most_near", most_near, at_least=1, at_most=MOST_PARTS),
-        )
+        apart = whole_number("tolerance", tolerance, at_least=0, at_most=FARTHEST)
+        most = whole_number("k", k, at_least=1)
+        least = None if min_votes is None else whole_number("min_votes", min_votes, at_least=1)
+        near = whole_number("most_near", most_near, at_least=1, at_most=MOST_PARTS)
         workers = thread_count(threads)
         queries = [rows_of(one, self.bits) for one in listed("signatures", signatures)]
         places = all_positions("offsets", offsets, [len(one) for one in queries])
-        if not queries:
-            return []
-        segments = self._settled()
-        asked, which = distinct(np.concatenate(queries))
-        found = near_words(segments, asked, reach, workers)
-        near = np.zeros(len(asked), np.int64)
-        for one, words in zip(segments, found, strict=True):
-            before = np.concatenate([[0], np.cumsum(one.segment.living_counts[words.words])])
-            near += before[words.offsets[1:]] - before[words.offsets[:-1]]
-        answers, begin = [], 0
-        for at in places:
-            own = which[begin : begin + len(at)]
-            begin += len(at)
-            answers.append(voting.answer(segments, found, own, at, near[own]))
-        return answers
+        found = ballots(self.settled(), queries, places, reach, near, workers)
+        return [ballot.answer(apart, most, least) for ballot in found]
 
     @property
     def memory_bytes(self) -> int:
         """How many bytes arrays take, in memory or mapped from a file; items are not counted."""
-        return sum(_bytes_of(one) for one in self._settled())
+        return sum(_bytes_of(one) for one in self.settled())
 
     def stats(self) -> dict[str, Any]:
         """Return what there is to know about the index, in plain values."""
-        segments = self._settled()
+        segments = self.settled()
         return {
             "index": "parts",
             "items": len(self),
@@ -342,7 +327,7 @@ class PartIndex:
         else:
             self._gone.append(serial)
 
-    def _settled(self) -> tuple[Indexed, ...]:
+    def settled(self) -> tuple[Indexed, ...]:
         """Return all there is now, in segments that do not change."""
         with self._writing:
             self._settle()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -13,14 +15,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from lookalike.checks import as_array, file_path, one_of, thread_count, whole_number
 from lookalike.errors import ArgumentError, DocumentError, FileError
+from lookalike.parts.signer import PartSigner, SignedParts, VoteSettings
 from lookalike.recordings import bands, chromaprint
 from lookalike.recordings.decode import FASTEST, Sound, check_installed, decode, one_channel
 from lookalike.shown import brief
-from lookalike.signatures import Signer
 
-__all__ = ["KINDS", "AudioHash", "Fingerprint", "Recording"]
+__all__ = ["KINDS", "LEAST_SCORE", "AudioHash", "Fingerprint", "Recording"]
 
 KINDS = ("bands", "chromaprint")
+LEAST_SCORE = {"bands": 0.12, "chromaprint": 0.2}
+"""Of the words of a snippet, at one place of a recording: fewer are chance."""
+_RADIUS = {"bands": 2, "chromaprint": 2}
+"""Bits in which a word may differ and still be taken for the same."""
+_LEAST_VOTES = 8
+"""Words of a snippet: a short one has to have more than a few."""
 
 Recording = str | os.PathLike[str] | bytes | tuple[ArrayLike, SupportsIndex]
 
@@ -41,7 +49,7 @@ class Fingerprint:
         return self.words.astype("<u4").view(np.uint8).reshape(-1, 4)
 
 
-class AudioHash(Signer):
+class AudioHash(PartSigner):
     """Words of 32 bits of a recording, with their places in it: signatures of its parts.
 
     `kind` is "bands", whose words tell how the energies of 33 bands between 300 and 2000 Hz change
@@ -56,6 +64,8 @@ class AudioHash(Signer):
     """
 
     bits = 32
+    medium = "recording"
+    of_files = True
     _seeded = False
 
     def __init__(self, kind: str = "bands") -> None:
@@ -66,6 +76,12 @@ class AudioHash(Signer):
     def hop(self) -> float:
         """Milliseconds from one word to the next."""
         return bands.HOP if self.kind == "bands" else chromaprint.HOP
+
+    @property
+    def votes(self) -> VoteSettings:
+        """What suits words: those within one hop of each other count together."""
+        least = LEAST_SCORE[self.kind]
+        return VoteSettings(_RADIUS[self.kind], math.ceil(self.hop), _LEAST_VOTES, least)
 
     def sign(
         self, recording: Recording, *, threads: SupportsIndex | None = None
@@ -83,6 +99,27 @@ class AudioHash(Signer):
         thread_count(threads)
         found = self.fingerprint(recording)
         return found.signatures, found.offsets
+
+    def sign_each(
+        self, things: Sequence[str], *, threads: SupportsIndex | None = None
+    ) -> Iterator[SignedParts | DocumentError]:
+        """Yield the words of files, or why there are none, decoded by so many processes."""
+        from lookalike.recordings.workers import Unreadable, read_recordings  # which import this
+
+        paths = [Path(thing) for thing in things]
+        for found in read_recordings(paths, self, threads=thread_count(threads)):
+            if isinstance(found, Unreadable):
+                yield DocumentError(found.reason)
+            else:
+                yield SignedParts(found.signatures, found.offsets)
+
+    def sign_query(
+        self, thing: Recording | Fingerprint, *, threads: SupportsIndex | None = None
+    ) -> SignedParts:
+        """Return the words of a recording, read here, or those that were made of it."""
+        thread_count(threads)
+        found = thing if isinstance(thing, Fingerprint) else self.fingerprint(thing)
+        return SignedParts(found.signatures, found.offsets)
 
     def fingerprint(self, recording: Recording) -> Fingerprint:
         """Return the words of one recording with what is known of it.

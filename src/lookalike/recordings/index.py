@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -16,14 +15,7 @@ from lookalike.recordings.audio_hash import AudioHash, Fingerprint, Recording
 from lookalike.recordings.workers import Unreadable, read_recordings
 from lookalike.shown import brief
 
-__all__ = ["LEAST_SCORE", "Added", "RecordingIndex", "RecordingMatch"]
-
-_RADIUS = {"bands": 2, "chromaprint": 2}
-"""Bits in which a word may differ and still be taken for the same."""
-LEAST_SCORE = {"bands": 0.12, "chromaprint": 0.2}
-"""Of the words of a snippet, at one place of a recording: fewer are chance."""
-_LEAST_VOTES = 8
-"""Words of a snippet: a short one has to have more than a few."""
+__all__ = ["Added", "RecordingIndex", "RecordingMatch"]
 
 
 @dataclass(frozen=True)
@@ -73,7 +65,7 @@ class RecordingIndex:
 
     def add(self, name: str | int, recording: Recording | Fingerprint) -> None:
         """Add a recording, read here, or the words that this hash has made of it."""
-        self.parts.add(name, *self._words(recording))
+        self.parts.add(name, *self.hash.sign_query(recording))
 
     def remove(self, name: str | int) -> None:
         """Remove a recording."""
@@ -131,9 +123,10 @@ class RecordingIndex:
         left out; that chance reaches more is what docs/recordings.md measures. A snippet without
         words (silence; less than 0.8 s) finds nothing.
         """
-        words, offsets = self._words(recording)
-        least = share("min_score", _default(min_score, LEAST_SCORE[self.hash.kind]))
-        bits = whole_number("radius", _default(radius, _RADIUS[self.hash.kind]), at_least=0)
+        words, offsets = self.hash.sign_query(recording)
+        votes = self.hash.votes
+        least = share("min_score", _default(min_score, votes.least_score))
+        bits = whole_number("radius", _default(radius, votes.radius), at_least=0)
         most = whole_number("k", k, at_least=1)
         if len(words) == 0:
             return []
@@ -141,9 +134,9 @@ class RecordingIndex:
             words,
             offsets,
             radius=min(bits, AudioHash.bits),
-            tolerance=math.ceil(self.hash.hop),
+            tolerance=votes.tolerance,
             k=most,
-            min_votes=max(min(_LEAST_VOTES, len(words)), int(least * len(words))),
+            min_votes=votes.min_votes(len(words), least),
             threads=threads,
         )
         return [
@@ -168,12 +161,6 @@ class RecordingIndex:
         index = cls(parts.signer)
         index.parts = parts
         return index
-
-    def _words(self, recording: Recording | Fingerprint) -> tuple[Any, Any]:
-        found = recording
-        if not isinstance(found, Fingerprint):
-            found = self.hash.fingerprint(found)
-        return found.signatures, found.offsets
 
 
 def _checked(hash: object) -> AudioHash:

@@ -20,6 +20,7 @@ from lookalike.collection import (
     list_collections,
     open_collection,
 )
+from lookalike.collection.opening import collections_by_parts
 from lookalike.collection.stores.address import Address, parse_address
 from lookalike.errors import (
     BatchError,
@@ -28,6 +29,7 @@ from lookalike.errors import (
     FileError,
     NotFoundError,
 )
+from lookalike.parts.signer import PartSigner
 from lookalike.service.problems import Problem
 from lookalike.shown import brief, shown
 from lookalike.signatures import Signer
@@ -37,6 +39,10 @@ __all__ = ["NAME", "DatabaseLibrary", "FolderLibrary", "Library", "open_library"
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 """What names of collections look like."""
 
+_PARTS = (
+    "has documents of many parts (recordings, passages), which are not served: use it with "
+    "la.open_collection, or `lookalike collection`, where its database is"
+)
 _REPLACED = 10
 """Times that a collection may be replaced while somebody asks it something."""
 
@@ -50,6 +56,9 @@ def open_for_strangers(url: str, name: str) -> Collection:
     Or whoever may write to a collection of images could have any file of this machine read.
     """
     docs = open_collection(url, name, create=False)
+    if docs.parts:
+        docs.close()
+        raise Problem(422, "parts", f"the collection {brief(name)} {_PARTS}")
     docs.reads_files = False
     return docs
 
@@ -75,6 +84,10 @@ class Library(ABC):
     @abstractmethod
     def names(self) -> list[str]:
         """Return the names of the collections there are, sorted."""
+
+    def taken(self) -> list[str]:
+        """Return the names that a new collection cannot have."""
+        return self.names()
 
     @abstractmethod
     def place(self, name: str) -> tuple[str, str]:
@@ -111,8 +124,10 @@ class Library(ABC):
     ) -> Collection:
         """Make a collection; one that is there already is a conflict."""
         check_name(name)
+        if isinstance(signer, PartSigner):
+            raise Problem(422, "parts", f"the collection {brief(name)} {_PARTS}")
         with self._making:
-            if name in self.names():
+            if name in self.taken():
                 raise Problem(
                     409, "exists", f"there is a collection {name!r}; delete it, or take another "
                     "name",
@@ -206,25 +221,32 @@ class DatabaseLibrary(Library):
 
     def names(self) -> list[str]:
         """Return the names of the collections there are, sorted."""
-        return [name for name in self._all() if _NAME.fullmatch(name)]
+        return [name for name, parts in self._all().items() if _NAME.fullmatch(name) and not parts]
+
+    def taken(self) -> list[str]:
+        """Return the names that a new collection cannot have."""
+        return list(self._all())
 
     def left_out(self) -> list[str]:
-        """Return the collections whose names cannot be part of an address."""
-        return [
-            f"the collection {brief(name)}: its name is not of letters, digits, '.', '_' and '-'"
-            for name in self._all()
-            if not _NAME.fullmatch(name)
-        ]
+        """Return the collections of parts, and those whose names cannot be part of an address."""
+        reasons = []
+        for name, parts in self._all().items():
+            if not _NAME.fullmatch(name):
+                wrong = ": its name is not of letters, digits, '.', '_' and '-'"
+                reasons.append(f"the collection {brief(name)}{wrong}")
+            elif parts:
+                reasons.append(f"the collection {brief(name)} {_PARTS}")
+        return reasons
 
     def place(self, name: str) -> tuple[str, str]:
         """Return the address of a collection's database, and its name there."""
         return self._url, name
 
-    def _all(self) -> list[str]:
+    def _all(self) -> dict[str, bool]:
         try:
-            return list_collections(self._url)
+            return collections_by_parts(self._url)
         except NotFoundError:
-            return []
+            return {}
 
     def _opened(self, name: str) -> Collection:
         try:
@@ -255,15 +277,25 @@ class FolderLibrary(Library):
 
     def names(self) -> list[str]:
         """Return the names of the files that hold one collection each, sorted."""
-        return sorted(name for name, inner in self._files().items() if len(inner) == 1)
+        files = self._files()
+        return sorted(name for name, inner in files.items() if list(inner.values()) == [False])
+
+    def taken(self) -> list[str]:
+        """Return the names that a new collection cannot have."""
+        return [name for name, inner in self._files().items() if len(inner) == 1]
 
     def left_out(self) -> list[str]:
-        """Return the files that hold none or several collections."""
-        return [
-            f"{brief(name + '.db')} holds {len(inner)} collections, not one: serve it by itself"
-            for name, inner in self._files().items()
-            if len(inner) != 1
-        ]
+        """Return the files that hold none or several collections, or one of parts."""
+        reasons = []
+        for name, inner in self._files().items():
+            file = brief(name + ".db")
+            if len(inner) != 1:
+                reasons.append(
+                    f"{file} holds {len(inner)} collections, not one: serve it by itself"
+                )
+            elif any(inner.values()):
+                reasons.append(f"the collection of {file} {_PARTS}")
+        return reasons
 
     def place(self, name: str) -> tuple[str, str]:
         """Return the address of a collection's database, and its name there."""
@@ -274,8 +306,8 @@ class FolderLibrary(Library):
         inner = list_collections(path) if path.exists() else []
         return str(path), inner[0] if len(inner) == 1 else name
 
-    def _files(self) -> dict[str, list[str]]:
-        found = {}
+    def _files(self) -> dict[str, dict[str, bool]]:
+        found: dict[str, dict[str, bool]] = {}
         for entry in os.scandir(self._folder):
             name = entry.name.removesuffix(".db")
             if entry.name == name or not _NAME.fullmatch(name):
@@ -283,9 +315,9 @@ class FolderLibrary(Library):
             if not entry.is_file(follow_symlinks=False):
                 continue
             try:
-                found[name] = list_collections(entry.path)
+                found[name] = collections_by_parts(entry.path)
             except (CollectionError, FileError):
-                found[name] = []
+                found[name] = {}
         return found
 
     def _opened(self, name: str) -> Collection:

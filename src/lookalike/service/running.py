@@ -69,6 +69,7 @@ def serve(place: str, settings: ServeSettings, ready: Callable[[str], None]) -> 
         if settings.workers == 1:
             _serve_alone(place, settings, folder, listener, left_out, lambda: ready(address))
         else:
+            _say_left_out(Log(settings.log_level), left_out)
             ready(address)
             _serve_by_several(place, settings, folder, listener)
 
@@ -98,8 +99,7 @@ def _serve_alone(
 ) -> None:
     log = Log(settings.log_level)
     log.take_over()
-    for reason in left_out:
-        log.say("warning", "not served", reason=reason)
+    _say_left_out(log, left_out)
     service = Service(settings, open_library(place), folder, log)
     app = make_app(service)
     _settle()
@@ -108,6 +108,11 @@ def _serve_alone(
         server.run(sockets=[listener])
     finally:
         _end(service)
+
+
+def _say_left_out(log: Log, left_out: list[str]) -> None:
+    for reason in left_out:
+        log.say("warning", "not served", reason=reason)
 
 
 def _serve_by_several(

@@ -40,7 +40,7 @@ def as_mask(mask: object) -> Mask:
     """Return whether texts are to be masked, or say what was expected."""
     if isinstance(mask, bool | np.bool_):
         return bool(mask)
-    if mask == "auto":
+    if isinstance(mask, str) and mask == "auto":
         return "auto"
     raise ArgumentError(Said("mask"), f" is {brief(mask)}; expected True, False or 'auto'")
 

@@ -40,6 +40,7 @@ SIGNER_VERSION = 1
 _LATER = {
     "ImageHash": "lookalike.images",
     "AudioHash": "lookalike.recordings.audio_hash",
+    "PassageHash": "lookalike.excerpts.passage_hash",
 }
 """Signers that are imported when one is asked for."""
 
@@ -120,6 +121,10 @@ class Signer(ABC):
 
     __hash__ = None  # type: ignore[assignment]  # what it has learnt may change
 
+    def check_lasting(self) -> None:
+        """Raise unless equal descriptions mean equal bits, now and in another program."""
+        return  # they do, unless a function of the caller's finds features
+
     def said(self) -> Said:
         """Return what the signer is called in a message; commands know it by `--method`."""
         described = self.to_dict()
@@ -154,6 +159,10 @@ class DocumentSigner(Signer):
     def __init__(self, features: FeatureKind, seed: SupportsIndex) -> None:
         super().__init__(seed)
         self.features = as_features(features)
+
+    def check_lasting(self) -> None:
+        """Raise unless equal descriptions mean equal bits, now and in another program."""
+        self.features.check_lasting()
 
     def feature_counts(
         self, documents: Any, *, threads: SupportsIndex | None = None
@@ -233,6 +242,10 @@ def signer_from_dict(description: dict[str, Any]) -> Signer:
             settings["features"] = feature_kind_from_dict(settings["features"])
         if isinstance(settings.get("weights"), dict):
             settings["weights"] = Weights.from_dict(settings["weights"])
+        if isinstance(by := settings.get("by"), dict):
+            if "by" in by:
+                raise ArgumentError(f"the description of {name} has another one of parts within")
+            settings["by"] = signer_from_dict(by)
         return Signer._signers[name](**settings)
     except (KeyError, TypeError, AttributeError) as error:
         raise ArgumentError(f"the description of {name} cannot be used: {error!r}") from error
@@ -254,8 +267,7 @@ def signer_contents(signer: Signer) -> tuple[dict[str, Any], dict[str, NDArray[A
     What it has learnt becomes arrays.
     """
     description = instance("signer", signer, Signer, "one such as la.SimHash()").to_dict()
-    if isinstance(signer, DocumentSigner):
-        signer.features.check_lasting()
+    signer.check_lasting()
     learnt = _learnt(description)
     names = VOCABULARY_ARRAYS if learnt else ()
     arrays: dict[str, NDArray[Any]] = {

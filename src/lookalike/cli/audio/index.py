@@ -28,7 +28,8 @@ _NAMED = 10
 _PURPOSE = "index recordings by their sound"
 _DETAILS = """\
 Silence has no words, nor what is shorter than 0.8 s. Files that cannot be read are left out,
-counted and named. An index is written whole: to take in new recordings, make it again.
+counted and named. An index is written whole: to take in new recordings, make it again. Where they
+come and go, `lookalike collection create music.db --method recordings` keeps them.
 
 examples:
   lookalike audio index music/
@@ -99,13 +100,15 @@ def _run(options: argparse.Namespace) -> None:
         return
     _name(problems)
     say(
-        f"{counted(len(index), 'recording')} with {index.parts.part_count:,} words are in "
-        f"{shown(options.output)}, in {time.perf_counter() - started:.1f} s"
+        f"{counted(len(index), 'recording')} with {counted(index.parts.part_count, 'word')} "
+        f"{'is' if len(index) == 1 else 'are'} in {shown(options.output)}, in "
+        f"{time.perf_counter() - started:.1f} s"
     )
+    others = "other file" if len(found.others) == 1 else "other files"
     for count, what in (
         (silent, "silent, or too short to be found"),
         (len(problems), "left out: could not be read"),
-        (len(found.others), "other files, not looked at"),
+        (len(found.others), f"{others}, not looked at"),
     ):
         if count:
             say(f"  {count:,} {what}")

@@ -12,9 +12,11 @@ from lookalike.cli.options.arguments import add_threads
 from lookalike.cli.terminal.output import say, say_json, warn
 from lookalike.errors import FileError
 from lookalike.recordings import RecordingIndex, RecordingMatch
-from lookalike.recordings.index import LEAST_SCORE
+from lookalike.recordings.audio_hash import LEAST_SCORE
 from lookalike.recordings.workers import Unreadable, read_recordings
 from lookalike.shown import shown
+from lookalike.storage import is_there
+from lookalike.suggestions import did_you_mean_file
 
 _PURPOSE = "find the recordings that snippets are from, and where in them"
 _DETAILS = """\
@@ -55,6 +57,11 @@ def _run(options: argparse.Namespace) -> None:
     k = whole_number("k", options.k, at_least=1)
     least = None if options.min_score is None else share("min_score", options.min_score)
     threads = thread_count(options.threads)
+    if not is_there(options.index):
+        raise FileError(
+            f"there is no index {options.index}: `lookalike audio index FOLDER` makes music.parts, "
+            f"and --index names another{did_you_mean_file(options.index)}"
+        )
     index = RecordingIndex.load(options.index)
     unread = 0
     found = read_recordings(options.files, index.hash, threads=threads)
@@ -91,10 +98,10 @@ def _show(file: Path, matches: list[RecordingMatch], *, titled: bool) -> None:
     if not matches:
         say("  no recording has it")
     for match in matches:
-        say(f"  {_clock(match.offset):>8}  {match.score:5.2f}  {shown(match.recording)}")
+        say(f"  {clock(match.offset):>8}  {match.score:5.2f}  {shown(match.recording)}")
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
     """Return minutes and seconds, hours where there are some."""
     sign, whole = "-" if seconds < 0 else "", round(abs(seconds))
     minutes, rest = divmod(whole, 60)

@@ -19,6 +19,9 @@ from lookalike.collection.stores.address import parse_address
 from lookalike.corpora.lookup import read_document
 from lookalike.errors import ArgumentError, Said
 from lookalike.features.base import FeatureKind, reads_links
+from lookalike.images import ImageHash
+from lookalike.parts.signer import PartSigner
+from lookalike.signatures import Signer
 
 DATABASE = """\
 DATABASE is the name of an SQLite file, such as docs.db, or the address of a PostgreSQL database,
@@ -68,16 +71,23 @@ def add_text(parser: argparse.ArgumentParser, meaning: Group, what: str) -> None
 def given_text(options: argparse.Namespace, docs: Collection) -> str:
     """Return the text that was typed, or comes through standard input, or is in a file.
 
-    Of a file that is a web page, the main text.
+    Of a file that is a web page, the main text. Where documents are files, the path is the text.
     """
     if options.file is not None:
         if options.text is not None:
             raise ArgumentError(Said("--file"), " takes the place of TEXT; leave one of them out")
+        if of_files(docs.signer):
+            return str(options.file)
         features = getattr(docs.signer, "features", None)
         links = isinstance(features, FeatureKind) and reads_links(features)
         return read_document(Path(options.file), MOST_TEXT_BYTES, links=links)
     typed = typed_text(options)
     return sys.stdin.read() if typed == "-" else typed
+
+
+def of_files(signer: Signer | None) -> bool:
+    """Return whether what is signed are files, known by their paths."""
+    return isinstance(signer, ImageHash) or (isinstance(signer, PartSigner) and signer.of_files)
 
 
 def typed_text(options: argparse.Namespace) -> str:
@@ -89,6 +99,12 @@ def typed_text(options: argparse.Namespace) -> str:
 
 def given_signature(text: str, docs: Collection) -> NDArray[np.uint8]:
     """Return the signature that hexadecimal digits stand for."""
+    if docs.parts:
+        raise ArgumentError(
+            Said("--signature"),
+            f" is one, and the documents of the collection {docs.name!r} have many parts each; "
+            "leave it out",
+        )
     try:
         data = bytes.fromhex(text)
     except ValueError:

@@ -57,7 +57,7 @@ def _stats(options: argparse.Namespace) -> None:
         if options.json:
             say_json(stats)
             continue
-        say("\n" * bool(place) + "\n".join(f"{key:14}{shown(stats[key])}" for key in stats))
+        say("\n" * bool(place) + "\n".join(f"{key:16}{shown(stats[key])}" for key in stats))
 
 
 def _verify(options: argparse.Namespace) -> None:

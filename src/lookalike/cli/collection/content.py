@@ -22,9 +22,11 @@ from lookalike.cli.terminal.output import say, tell, warn
 from lookalike.collection import Document, list_collections, open_collection
 from lookalike.compare.methods import BITS
 from lookalike.errors import ArgumentError, NotFoundError, Said
+from lookalike.excerpts import PassageHash
 from lookalike.features import Chars, Combined, FeatureKind, Words
 from lookalike.features.choice import typed_lengths
 from lookalike.features.text import ngram_lengths
+from lookalike.recordings import AudioHash
 from lookalike.shown import shown, shown_json, shown_lines
 from lookalike.signatures import BBitMinHash, Signer, SimHash, TopSig, load_signer
 from lookalike.signatures.simhash import signature_bits
@@ -36,6 +38,9 @@ _SIGNERS: dict[str, Callable[..., SimHash | TopSig | BBitMinHash]] = {
     "bbitminhash": BBitMinHash,
 }
 _BITS = {"simhash": BITS["simhash"], "topsig": BITS["topsig"], "bbitminhash": 512, "none": 128}
+_PASSAGES, _RECORDINGS = "passages", "recordings"
+_PASSAGE_BITS = 64
+_METHODS = (*_BITS, _PASSAGES, _RECORDINGS)
 
 
 def declare(actions: Subparsers) -> None:
@@ -43,16 +48,20 @@ def declare(actions: Subparsers) -> None:
     create = action(
         actions, "create", _create, "make a new collection",
         "docs.db", "docs.db --method topsig --bits 1024", "docs.db --method none --bits 128",
+        "books.db --method passages --words 30", "music.db --method recordings",
     )  # fmt: skip
     create.add_argument(
         "--method",
         "--signer",
         dest="method",
         default="simhash",
-        help="simhash, topsig or bbitminhash, which sign texts; none: signatures are given; or a "
-        "file that Signer.save wrote (default simhash)",
+        help="simhash, topsig or bbitminhash, which sign texts; none: signatures are given; "
+        "passages: texts that are found by a passage; recordings: files that are found by a "
+        "snippet; or a file that Signer.save wrote (default simhash)",
     )
-    bits = ", ".join(f"{method} {number}" for method, number in _BITS.items())
+    bits = ", ".join(
+        f"{method} {number}" for method, number in {**_BITS, _PASSAGES: _PASSAGE_BITS}.items()
+    )
     add_number(create, "--bits", f"of a signature (default: {bits})")
     described = {method: signer(_BITS[method]).to_dict() for method, signer in _SIGNERS.items()}
     words = ", ".join(f"{method} {one['features']['ngram']}" for method, one in described.items())
@@ -61,6 +70,13 @@ def declare(actions: Subparsers) -> None:
         ("--chars", "characters that make a feature; beside words where --ngram is given, too"),
     ):
         create.add_argument(name, type=typed_lengths, metavar="N", help=help)
+    usual = PassageHash()
+    add_number(create, "--words", f"of a passage, with passages (default {usual.words})")
+    add_number(
+        create,
+        "--step",
+        f"words from one passage to the next, with passages (default {usual.step})",
+    )
     add_number(create, "--seed", "of signatures (default 0)")
     add_switch(create, "--no-text", "do not keep texts")
     add_json(create)
@@ -100,7 +116,7 @@ def _create(options: argparse.Namespace) -> None:
     with open_collection(
         options.database, options.name, signer=signer, bits=bits, keep_text=not options.no_text
     ) as docs:
-        made = f"{docs.bits} bits"
+        made = f"{'parts of ' if docs.parts else ''}{docs.bits} bits"
         if signer is not None:
             made += f" by {signer.said().typed}"
         tell(
@@ -113,12 +129,15 @@ def _create(options: argparse.Namespace) -> None:
 def _signer(options: argparse.Namespace) -> Signer | None:
     """Return the signer that the options describe."""
     features: dict[str, Any] = {}
-    if options.method not in _SIGNERS:
-        for name in ("ngram", "chars", "seed") + (("bits",) if options.method != "none" else ()):
-            if getattr(options, name) is not None:
-                raise ArgumentError(
-                    Said(name), f" does nothing with --method {options.method}; leave it out"
-                )
+    of_texts = options.method in _SIGNERS or options.method == _PASSAGES
+    idle = [] if of_texts else ["ngram", "chars", "seed"]
+    idle += [] if of_texts or options.method == "none" else ["bits"]
+    idle += [] if options.method == _PASSAGES else ["words", "step"]
+    for name in idle:
+        if getattr(options, name) is not None:
+            raise ArgumentError(
+                Said(name), f" does nothing with --method {options.method}; leave it out"
+            )
     kinds: list[FeatureKind] = []
     if options.ngram is not None:
         kinds.append(Words(ngram=options.ngram))
@@ -129,19 +148,27 @@ def _signer(options: argparse.Namespace) -> Signer | None:
     if options.method in _SIGNERS:
         # One bit of each permutation is kept, so that these are as many.
         return _SIGNERS[options.method](_bits(options), seed=options.seed or 0, **features)
+    if options.method == _PASSAGES:
+        by = SimHash(_bits(options), seed=options.seed or 0, **features)
+        chosen = {name: getattr(options, name) for name in ("words", "step")}
+        given = {name: value for name, value in chosen.items() if value is not None}
+        return PassageHash(by, **given)
+    if options.method == _RECORDINGS:
+        return AudioHash()
     if options.method == "none":
         return None
     if not os.path.exists(options.method):  # noqa: PTH110  # takes every name
         raise ArgumentError(
             Said("--method"),
-            f" is {options.method!r}; expected {', '.join(_BITS)}, or a file that Signer.save wrote"
-            f"{did_you_mean(options.method, _BITS)}",
+            f" is {options.method!r}; expected {', '.join(_METHODS)}, or a file that Signer.save "
+            f"wrote{did_you_mean(options.method, _METHODS)}",
         )
     return load_signer(options.method)
 
 
 def _bits(options: argparse.Namespace) -> int:
-    return signature_bits(_BITS[options.method] if options.bits is None else options.bits)
+    usual = _BITS.get(options.method, _PASSAGE_BITS)
+    return signature_bits(usual if options.bits is None else options.bits)
 
 
 def _add(options: argparse.Namespace) -> None:

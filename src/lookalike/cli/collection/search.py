@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lookalike.checks import share
 from lookalike.cli.collection.action import (
     action,
     add_text,
@@ -18,12 +19,14 @@ from lookalike.cli.collection.action import (
     opened,
     typed_text,
 )
+from lookalike.cli.collection.votes import chosen_metadata, search_parts
 from lookalike.cli.command import Subparsers, add_number, add_switch
 from lookalike.cli.finding.origin import similarity_by
 from lookalike.cli.options.arguments import add_threshold, radius_of
 from lookalike.cli.options.masking import add_mask, chosen_mask, warn_masked, without_threshold
 from lookalike.cli.terminal.output import say, say_json
 from lookalike.collection import Answer
+from lookalike.collection.part_signing import refuse_votes
 from lookalike.errors import ArgumentError, NotFoundError, Said
 from lookalike.features import MEASURES, unrounded
 from lookalike.shown import shown, shown_json
@@ -53,8 +56,14 @@ def declare(actions: Subparsers) -> None:
     search.add_argument(
         "--way",
         choices=("sql", "native"),
-        default="sql",
-        help="in the database, or in an index in memory, which pays for many searches",
+        help="in the database, or in an index in memory, which pays for many searches, and is the "
+        "only way for passages and recordings",
+    )
+    search.add_argument(
+        "--min-score",
+        type=float,
+        metavar="S",
+        help="of passages and recordings: least share of the parts looked for, above 0 to 1",
     )
     search.add_argument("--columns", metavar="LIST", help="of the metadata, to be shown: title,url")
     add_switch(
@@ -83,7 +92,13 @@ def _search(options: argparse.Namespace) -> None:
             "leave one of them out",
         )
     without_threshold(options)
+    if options.min_score is not None:
+        share("min_score", options.min_score)  # before a collection that has no use for it
     with opened(options) as docs:
+        if docs.parts:
+            search_parts(docs, options)
+            return
+        refuse_votes(docs.name, min_score=options.min_score)
         exclude = []
         query: Any
         text: str | None = None
@@ -100,7 +115,7 @@ def _search(options: argparse.Namespace) -> None:
         radius = radius_of(options, docs.signer, docs.bits, proposing=options.compare)
         asked: dict[str, Any] = {
             "where": options.where, "exclude": exclude, "explain": options.explain,
-            "text": options.compare, "way": options.way,
+            "text": options.compare, "way": options.way or "sql",
         }  # fmt: skip
         if options.compare and options.threshold is not None and radius is not None:
             # The nearest signatures need not be those of the most similar documents.
@@ -139,13 +154,6 @@ def _compared(
     return found
 
 
-def _chosen(metadata: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
-    """Return what is to be shown of the metadata; what a document does not have is null."""
-    if options.columns is None:
-        return metadata
-    return {name: metadata.get(name) for name in options.columns.split(",")}
-
-
 def _printed(
     answer: Answer, similar: Sequence[float | None] | None, options: argparse.Namespace
 ) -> list[int]:
@@ -163,7 +171,7 @@ def _print_answer(
 ) -> None:
     for place in _printed(answer, similar, options):
         match = answer[place]
-        chosen = _chosen(match.metadata, options)
+        chosen = chosen_metadata(match.metadata, options)
         if options.json:
             line = {"id": match.id, "distance": match.distance, "metadata": chosen}
             if answer.masked:

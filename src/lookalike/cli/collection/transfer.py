@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lookalike.cli.collection.action import action, json_object, opened
+from lookalike.cli.collection.media import are_files, import_files
 from lookalike.cli.command import Subparsers, add_json, add_switch
 from lookalike.cli.options.arguments import add_corpus_options, corpus_of
 from lookalike.cli.options.pages import add_filters, filters_of
@@ -29,7 +30,7 @@ def declare(actions: Subparsers) -> None:
     importer = action(
         actions, "import", _import, "add the rows of files: JSON Lines, JSON, CSV, Parquet, text",
         "docs.db corpus.jsonl", "docs.db 'crawl/*.parquet' --text content --id url --replace",
-        "docs.db notes/",
+        "docs.db notes/", "music.db music/",
     )  # fmt: skip
     importer.add_argument("input", nargs="+", metavar="INPUT", help="files, folders, patterns or -")
     add_corpus_options(importer)
@@ -58,19 +59,22 @@ def _import(options: argparse.Namespace) -> None:
     from lookalike.collection.care.transfer import import_documents
 
     with opened(options) as docs, progress_bars(options.quiet or options.json) as progress:
-        corpus = corpus_of(options.input, options)
-        done = import_documents(
-            docs,
-            corpus,
-            text=options.text,
-            id=options.id,
-            signature=options.signature,
-            replace=options.replace,
-            skip_bad=options.skip_bad,
-            max_document=corpus.max_document,
-            progress=progress,
-            **vars(filters_of(options)),
-        )
+        if are_files(docs, options.input):
+            done = import_files(docs, options, progress)
+        else:
+            corpus = corpus_of(options.input, options)
+            done = import_documents(
+                docs,
+                corpus,
+                text=options.text,
+                id=options.id,
+                signature=options.signature,
+                replace=options.replace,
+                skip_bad=options.skip_bad,
+                max_document=corpus.max_document,
+                progress=progress,
+                **vars(filters_of(options)),
+            )
     left_out = done.bad + sum(done.left_out.values())
     tell(
         options.json,

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from lookalike.collection.search.native import CACHE_NAME
+from lookalike.collection.search.kept import CACHE_NAME
 from lookalike.collection.stores.base import Store, Writer
 from lookalike.errors import CollectionBusyError, CollectionError
 

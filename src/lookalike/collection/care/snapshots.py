@@ -12,13 +12,16 @@ from lookalike.checks import flag
 from lookalike.collection.care.abandoned import remove_abandoned, remove_old_snapshots
 from lookalike.collection.documents import damaged
 from lookalike.collection.opening import checked_name, forget_cache, open_store
+from lookalike.collection.packing import packed
 from lookalike.collection.stores.address import parse_address
 from lookalike.collection.stores.base import StaleView, State, Store, View, Writer
+from lookalike.collection.stores.rows import Numbered
 from lookalike.collection.stores.view import HIDDEN
 from lookalike.errors import ArgumentError, CollectionError, FileError, NotFoundError, Said
 from lookalike.storage import is_there, whole_file
 
 _BATCH = 50_000
+_PARTS_BYTES = 64 << 20
 _TRIES = 20
 _GONE = "what was being copied is gone from the database: somebody has removed it; try again"
 
@@ -128,12 +131,14 @@ def _copy(view: View, state: State, target: Store, name: str) -> None:
     """Copy a collection row by row, in batches, and check what has been copied."""
     with target.writing() as writer:
         kind = (state.bits, state.slice_bits, state.keep_text, state.signer)
-        fresh = State(0, name, os.urandom(16).hex(), *kind)
+        fresh = State(0, name, os.urandom(16).hex(), *kind, parts=state.parts)
         fresh = writer.create(fresh, view.checked_signer(state))
     for batch in view.all_signatures(state):
         with _writing_to(target, fresh) as writer:
             writer.insert_signatures(fresh, batch)
             writer.insert_keys(fresh, *fresh.slicing.key_rows(batch.numbers, batch.signatures))
+        if state.parts:
+            _copy_parts(view, state, batch, target, fresh)
     count = 0
     for page in view.pages(state, _BATCH):
         count += len(page)
@@ -143,6 +148,19 @@ def _copy(view: View, state: State, target: Store, name: str) -> None:
         raise damaged(f"{count} documents are there to be copied, not {state.documents}")
     with _writing_to(target, fresh) as writer:
         writer.save(replace(state, number=fresh.number, removals_from=state.version))
+
+
+def _copy_parts(view: View, state: State, batch: Numbered, target: Store, fresh: State) -> None:
+    """Copy what the digests stand for, some megabytes with each transaction."""
+    waiting: list[tuple[int, bytes]] = []
+    size = 0
+    for number, parts in view.parts(state, batch):
+        waiting.append((number, packed(*parts)))
+        size += len(waiting[-1][1])
+        if size > _PARTS_BYTES or number == batch.numbers[-1]:
+            with _writing_to(target, fresh) as writer:
+                writer.insert_parts(fresh, waiting)
+            waiting, size = [], 0
 
 
 @contextmanager

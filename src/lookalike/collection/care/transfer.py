@@ -9,14 +9,16 @@ from dataclasses import dataclass, field
 from dataclasses import replace as replace_column
 from datetime import date, datetime
 from decimal import Decimal
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lookalike.checks import callback, file_path, flag, one_of, whole_number
 from lookalike.collection.documents import MOST_DEPTH
+from lookalike.collection.packing import packed, unpacked
+from lookalike.collection.reading import documents_with_parts
 from lookalike.corpora import FORMATS, Corpus, Problems, open_corpus, write_table
 from lookalike.corpora.base import Rows, pa
 from lookalike.corpora.columns import Columns, columns_for, id_column, text_column
@@ -33,6 +35,7 @@ Progress = Callable[[str, float], None]
 _BATCH = 50_000
 _MOST_BATCH = 10_000_000
 _PAGE = 2_000
+_PART_PAGE = 64
 _EXAMPLES = 5
 
 
@@ -131,7 +134,8 @@ def export_documents(
 ) -> int:
     """Write documents by id to a file in the format of its name, whole or not at all.
 
-    Columns: id, text, metadata as JSON, signature in hexadecimal, added, updated.
+    Columns: id, text, metadata as JSON, signature in hexadecimal, added, updated. Where documents
+    have many parts, the signature is all of them, with their positions.
     """
     target, progress = file_path("path", path), callback("progress", progress)
     return write_table(_tables(docs, where, progress), target)
@@ -221,20 +225,29 @@ def _write(
     done.examples = (done.examples + [str(error) for error in errors[:_EXAMPLES]])[:_EXAMPLES]
 
 
-def _signatures(docs: Collection, batch: _Batch) -> tuple[NDArray[np.uint8], list[ItemError]]:
+def _signatures(docs: Collection, batch: _Batch) -> tuple[Any, list[ItemError]]:
     """Return the signatures of the rows that have valid ones, and what is wrong with the others."""
     width = docs.bits // 8
-    good, wrong = [], []
+    good: list[Any] = []
+    wrong = []
     for place, value in enumerate(batch.signatures):
         try:
             data = bytes.fromhex(value) if isinstance(value, str) else value
         except ValueError:
             data = None
-        if isinstance(data, bytes) and len(data) == width:
-            good.append(data)
+        if not isinstance(data, bytes) or (not docs.parts and len(data) != width):
+            data = None
+        found = unpacked(data, docs.bits) if docs.parts and data is not None else data
+        if found is not None:
+            good.append(found)
             continue
-        message = f"the signature is {str(value)[:40]!r}; expected {2 * width} hexadecimal digits"
+        expected = (
+            "parts, as export writes them" if docs.parts else f"{2 * width} hexadecimal digits"
+        )
+        message = f"the signature is {str(value)[:40]!r}; expected {expected}"
         wrong.append(ItemError(place, batch.ids[place], message))
+    if docs.parts:
+        return good, wrong
     return np.frombuffer(b"".join(good), np.uint8).reshape(len(good), width), wrong
 
 
@@ -276,13 +289,20 @@ def _tables(docs: Collection, where: Any, progress: Progress | None) -> Iterator
     names = ("id", "text", "metadata", "signature", "added", "updated")
     schema = pa.schema([(name, pa.string()) for name in names])
     count, total = 0, max(1, docs.count())
-    for page in docs.pages(_PAGE, where=where):
+    for page in docs.pages(_PART_PAGE if docs.parts else _PAGE, where=where):
         count += len(page)
+        signatures = [document.signature.tobytes().hex() for document in page]
+        if docs.parts:
+            # At one version with their parts: some may have been written to since, or removed.
+            ids = [document.id for document in page]
+            both = docs._versions.read(partial(documents_with_parts, ids=ids))
+            page = [document for document, _ in both]
+            signatures = [packed(*parts).hex() for _, parts in both]
         columns = [
             [document.id for document in page],
             [document.text for document in page],
             [json.dumps(document.metadata, ensure_ascii=False) for document in page],
-            [document.signature.tobytes().hex() for document in page],
+            signatures,
             [document.added.isoformat() for document in page],
             [document.updated.isoformat() for document in page],
         ]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.collection.documents import as_document
-from lookalike.collection.search.native import NativeSearch
+from lookalike.collection.search.kept import KeptIndex
 from lookalike.collection.slicing import digest, hashes
 from lookalike.collection.stores.base import StaleView, State, Store, View
 from lookalike.collection.stores.state import signer_hash
@@ -49,7 +50,7 @@ class _Findings:
     damaged: list[str] = field(default_factory=list)
 
 
-def verify(store: Store, name: str, native: NativeSearch) -> Report:
+def verify(store: Store, name: str, native: KeptIndex[Any, Any]) -> Report:
     """Read everything at one version and compare it with what it should be.
 
     Memory stays constant: sets of keys are compared by the exclusive or of the hashes of their
@@ -57,7 +58,7 @@ def verify(store: Store, name: str, native: NativeSearch) -> Report:
     problem like others; the steps behind it are then taken at the version of that moment.
     """
     found = _Findings()
-    steps = iter((_check_tables, _check_documents, _check_signatures))
+    steps = iter((_check_tables, _check_documents, _check_signatures, _check_parts))
     cache, done = None, False
     while not done:
         state = None
@@ -78,7 +79,7 @@ def verify(store: Store, name: str, native: NativeSearch) -> Report:
     )  # fmt: skip
 
 
-def repair(store: Store, name: str, native: NativeSearch) -> Report:
+def repair(store: Store, name: str, native: KeptIndex[Any, Any]) -> Report:
     """Rebuild keys, counts, digest and the saved index from the documents and signatures.
 
     Documents that do not match their checksums stay as they are: what they were is not known here.
@@ -164,6 +165,14 @@ def _check_signatures(view: View, state: State, found: _Findings) -> None:
             problems.append(
                 f"the keys of slice {position} are {rows} for {count} signatures, or not theirs"
             )
+
+
+def _check_parts(view: View, state: State, found: _Findings) -> None:
+    """Compare the parts of every document with their digest."""
+    if state.parts:
+        for batch in view.signatures_after(state, -1):
+            for _ in view.parts(state, batch):
+                pass  # whatever is wrong raises
 
 
 def _key_digest(keys: NDArray[np.int64], numbers: NDArray[np.int64]) -> int:

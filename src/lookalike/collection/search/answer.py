@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,14 +11,16 @@ from numpy.typing import NDArray
 from lookalike.collection.answers import Answer, Match, explained
 from lookalike.collection.query import Query
 from lookalike.collection.search.fetch import DocumentFetcher
+from lookalike.collection.search.kept import KeptIndex
 from lookalike.collection.search.level import Level, MaskedDistances
-from lookalike.collection.search.native import NativeSearch, native_levels, native_within
+from lookalike.collection.search.native import native_levels, native_within
 from lookalike.collection.search.sql import SqlSearch
 from lookalike.collection.stores.base import State, View
+from lookalike.indexes import SliceIndex
 
 
 def answers(
-    query: Query, view: View, state: State, native: NativeSearch, sql: SqlSearch
+    query: Query, view: View, state: State, native: KeptIndex[Any, SliceIndex], sql: SqlSearch
 ) -> list[Answer]:
     """Return the answer for each signature of the query, at the version of the view."""
     fetcher = DocumentFetcher(view, state, query)
@@ -34,7 +37,7 @@ def answers(
 
 
 def _near(
-    query: Query, view: View, state: State, native: NativeSearch, sql: SqlSearch
+    query: Query, view: View, state: State, native: KeptIndex[Any, SliceIndex], sql: SqlSearch
 ) -> list[Level] | Iterable[Iterable[Level]]:
     """Return what is within the radius of each signature; without a radius, ever more of it."""
     signatures, k, radius, threads = query.signatures, query.k, query.radius, query.threads

@@ -42,12 +42,20 @@ class DocumentFetcher:
         """Return the k nearest documents by (distance, id), and the last level that was needed.
 
         With `masked` distances by (masked distance, unmasked distance, id).
+        """
+        rows, found = self.first(levels)
+        if masked is None:
+            return [match_of(row, distance) for distance, row in rows], found
+        return [match_of(row, *masked.apart(distance)) for distance, row in rows], found
+
+    def first(self, levels: Iterable[Level]) -> tuple[list[tuple[int, Row]], Level]:
+        """Return the first k documents by (distance, id), and the last level that was needed.
 
         Each level holds all signatures up to its bound, so documents from it are final. What an
         earlier level held is passed over in later ones, which may reach less far.
         """
         k = self.query.k
-        result: list[Match] = []
+        result: list[tuple[int, Row]] = []
         found, done = _NOTHING, -1
         for level in levels:
             found, begin = level, bisect_right(level.distances, done)
@@ -57,13 +65,12 @@ class DocumentFetcher:
                 self.fetch(level.numbers[begin:end])
                 for place in range(begin, end):
                     distance = level.distances[place]
-                    both = (distance,) if masked is None else masked.apart(distance)
-                    result += [match_of(row, *both) for row in self._rows[level.numbers[place]]]
+                    result += [(distance, row) for row in self._rows[level.numbers[place]]]
                 begin = end
             if len(result) >= k:
                 break
         if len(result) > 1:
-            result.sort(key=lambda match: (match.distance, match.unmasked or 0, match.id))
+            result.sort(key=lambda one: (one[0], one[1].id))
         return result[:k], found
 
     def prefetch(self, founds: Iterable[Level]) -> None:

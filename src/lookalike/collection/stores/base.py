@@ -8,6 +8,8 @@ Tables, the same in both, `N` being the number of a collection:
     keys_N          key, signature: primary key on both; the slices of every signature
     documents_N     id, number of the signature, text, metadata, times, checksum
     removals_N      version, number, hash: signatures that are gone, for indexes that catch up
+    parts_N         number, parts: where documents have many signatures, these and their positions;
+                    what stands in signatures_N is then their digest
 
 Whoever writes holds the row of the collection until the commit, so versions follow each other in
 the order of commits, and a number is visible only after all smaller ones.

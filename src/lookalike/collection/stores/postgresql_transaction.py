@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,10 +70,10 @@ class PostgresTransaction(Writer):
         # Few rows, which is the rule, are fetched at once: a cursor on the server takes longer.
         first = self._execute(f"{self._after(state)} LIMIT {_FETCH}", (number,)).fetchall()
         if first:
-            yield numbered(first, state.bits // 8)
+            yield numbered(first, state.row_bytes)
         if len(first) == _FETCH:
             for rows in self._stream(self._after(state), (first[-1][0],)):
-                yield numbered(rows, state.bits // 8)
+                yield numbered(rows, state.row_bytes)
 
     def _documents_of(self, state: State, each: int | None, text: bool) -> str:
         table = self._table("documents", state)
@@ -113,25 +113,23 @@ class PostgresTransaction(Writer):
         return dict(rows.fetchall())
 
     def insert_signatures(self, state: State, new: Numbered) -> None:
-        rows = _copy_rows(len(new), new.signatures.shape[1])
+        rows = _empty_rows(len(new), new.signatures.shape[1])
         rows["first"], rows["second"] = new.numbers, new.signatures
         self._copy(self._table("signatures", state), rows)
+
+    def insert_parts(self, state: State, rows: Sequence[tuple[int, bytes]]) -> None:
+        self._copy_rows(self._table("parts", state), ("int8", "bytea"), rows)
 
     def insert_keys(
         self, state: State, keys: NDArray[np.int64], numbers: NDArray[np.int64]
     ) -> None:
-        rows = _copy_rows(len(keys), 8)
+        rows = _empty_rows(len(keys), 8)
         rows["first"] = keys
         rows["second"] = numbers.astype(">i8")[:, None].view(np.uint8)
         self._copy(self._table("keys", state), rows)
 
     def insert_documents(self, state: State, rows: Sequence[Row]) -> None:
-        table = self._table("documents", state)
-        command = f"COPY {table} FROM STDIN (FORMAT BINARY)"
-        with self._connection.cursor().copy(command) as copy:
-            copy.set_types(_DOCUMENT_TYPES)
-            for row in rows:
-                copy.write_row(row)
+        self._copy_rows(self._table("documents", state), _DOCUMENT_TYPES, rows)
 
     def delete_keys(
         self, state: State, keys: NDArray[np.int64], numbers: NDArray[np.int64]
@@ -156,6 +154,16 @@ class PostgresTransaction(Writer):
             (version, numbers.tolist(), hashes.view(np.int64).tolist()),
         )
 
+    def _copy_rows(
+        self, table: str, types: Sequence[str], rows: Iterable[Sequence[object]]
+    ) -> None:
+        """Send rows of any columns, one by one."""
+        command = f"COPY {table} FROM STDIN (FORMAT BINARY)"
+        with self._connection.cursor().copy(command) as copy:
+            copy.set_types(types)
+            for row in rows:
+                copy.write_row(row)
+
     def _copy(self, table: str, rows: NDArray[Any]) -> None:
         """Send rows of two columns in the binary format, made by NumPy and not one by one."""
         command = f"COPY {table} FROM STDIN (FORMAT BINARY)"
@@ -163,7 +171,7 @@ class PostgresTransaction(Writer):
             copy.write(_COPY_HEADER + rows.tobytes() + _COPY_END)
 
 
-def _copy_rows(count: int, width: int) -> NDArray[Any]:
+def _empty_rows(count: int, width: int) -> NDArray[Any]:
     """Return room for rows of an integer and `width` bytes, with their lengths filled in."""
     rows = np.empty(
         count,

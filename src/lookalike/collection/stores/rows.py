@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.collection.documents import Row, damaged
+from lookalike.collection.packing import digest_of, unpacked
+from lookalike.parts.signer import SignedParts
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,16 @@ def blobs(signatures: NDArray[np.uint8]) -> list[bytes]:
     """Return each signature as the table has it."""
     data, width = signatures.tobytes(), signatures.shape[1]
     return [data[begin : begin + width] for begin in range(0, len(data), width)]
+
+
+def checked_parts(number: int, data: object, known_by: bytes, bits: int) -> SignedParts:
+    """Return the parts that a row holds, if they are those of this digest, else raise."""
+    if not isinstance(data, bytes):
+        raise damaged(f"the parts of the signature {number} are missing")
+    parts = unpacked(data, bits) if digest_of(data) == known_by else None
+    if parts is None:
+        raise damaged(f"the parts of the signature {number} do not match their digest")
+    return parts
 
 
 def integers(rows: Sequence[tuple[int, int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -12,7 +12,7 @@ from lookalike.errors import FormatError
 
 STATE_COLUMNS = (
     "number, name, uid, bits, slice_bits, keep_text, signer, version, documents, signatures, "
-    "next_signature, digest, removals_from"
+    "next_signature, digest, removals_from, parts"
 )
 
 
@@ -40,12 +40,23 @@ class Dialect:
         return f"{self.prefix}{kind}_{int(number)}"
 
 
-def collection_tables(dialect: Dialect, number: int) -> list[str]:
+def kinds_of_tables(state: State) -> list[str]:
+    """Return what kinds of tables a collection has."""
+    return ["documents", "keys", "signatures", "removals", *(["parts"] if state.parts else [])]
+
+
+def collection_tables(dialect: Dialect, state: State) -> list[str]:
     """Return the statements that make the tables of a collection."""
+    number = state.number
     integer, text, binary = dialect.integer, dialect.text, dialect.bytes
     documents = dialect.table("documents", number)
     index = documents.rpartition(".")[2] + "_by_signature"
+    parts = [
+        f"CREATE TABLE {dialect.table('parts', number)} ("
+        f"number {integer} PRIMARY KEY, parts {binary} NOT NULL)"
+    ]
     return [
+        *(parts if state.parts else ()),
         f"CREATE TABLE {dialect.table('signatures', number)} ("
         f"number {integer} PRIMARY KEY, signature {binary} NOT NULL UNIQUE)",
         f"CREATE TABLE {dialect.table('keys', number)} ("
@@ -73,7 +84,21 @@ def consistency(dialect: Dialect, state: State) -> list[tuple[str, str]]:
     documents, rows, keys = (
         dialect.table(kind, state.number) for kind in ("documents", "signatures", "keys")
     )
+    parts = dialect.table("parts", state.number)
+    of_parts = [
+        (
+            f"SELECT count(*) FROM {rows} s WHERE NOT EXISTS "
+            f"(SELECT 1 FROM {parts} p WHERE p.number = s.number)",
+            "signatures have no parts",
+        ),
+        (
+            f"SELECT count(*) FROM {parts} p WHERE NOT EXISTS "
+            f"(SELECT 1 FROM {rows} s WHERE s.number = p.number)",
+            "parts belong to no signature",
+        ),
+    ]
     return [
+        *(of_parts if state.parts else ()),
         (
             f"SELECT count(*) FROM {documents} d WHERE NOT EXISTS "
             f"(SELECT 1 FROM {rows} s WHERE s.number = d.signature)",
@@ -122,7 +147,15 @@ def _second(execute: Execute, dialect: Dialect) -> None:
     """Change no table: checksums of documents have an upper half from here on."""
 
 
-MIGRATIONS: list[Callable[[Execute, Dialect], None]] = [_first, _second]
+def _third(execute: Execute, dialect: Dialect) -> None:
+    """Tell collections whose documents have many signatures from the others."""
+    execute(
+        f"ALTER TABLE {dialect.prefix}collections ADD COLUMN parts {dialect.integer} "
+        "NOT NULL DEFAULT 0"
+    )
+
+
+MIGRATIONS: list[Callable[[Execute, Dialect], None]] = [_first, _second, _third]
 """Step i brings version i to i + 1; all steps that are missing run in one transaction."""
 
 

@@ -99,6 +99,10 @@ class SqliteTransaction(Writer):
         rows = zip(new.numbers.tolist(), blobs(new.signatures), strict=True)
         self._insert(self._table("signatures", state), 2, chain(*rows))
 
+    def insert_parts(self, state: State, rows: Sequence[tuple[int, bytes]]) -> None:
+        table = self._table("parts", state)
+        self._connection.executemany(f"INSERT INTO {table} VALUES (?, ?)", rows)
+
     def insert_keys(
         self, state: State, keys: NDArray[np.int64], numbers: NDArray[np.int64]
     ) -> None:

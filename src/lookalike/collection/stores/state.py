@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from lookalike.collection.documents import damaged
+from lookalike.collection.packing import DIGEST_BYTES
 from lookalike.collection.slicing import Slicing
 from lookalike.errors import ArgumentError
 
@@ -36,11 +37,19 @@ class State:
     """The exclusive or of the hashes of all numbered signatures."""
     removals_from: int = 0
     """Removals of later versions than this are still known."""
+    parts: bool = False
+    """Whether documents have many signatures, of `bits` each. Then what the tables call their
+    signature is a digest of them, which is cut into no slices."""
 
     @property
     def slicing(self) -> Slicing:
         """How signatures are cut."""
         return Slicing(self.bits, self.slice_bits)
+
+    @property
+    def row_bytes(self) -> int:
+        """How many bytes a signature has in the tables."""
+        return DIGEST_BYTES if self.parts else self.bits // 8
 
 
 def as_state(row: Sequence[Any]) -> State:
@@ -53,8 +62,9 @@ def as_state(row: Sequence[Any]) -> State:
         "number": _is_count(state.number) and state.number > 0,
         "name": isinstance(state.name, str),
         "uid": isinstance(state.uid, str) and re.fullmatch("[0-9a-f]{32}", state.uid) is not None,
-        "slice_bits": _can_be_sliced(state.bits, state.slice_bits),
+        "slice_bits": _can_be_sliced(state.bits, state.slice_bits, state.parts),
         "keep_text": state.keep_text in (0, 1),
+        "parts": state.parts in (0, 1),
         "signer": isinstance(state.signer, str)
         and re.fullmatch("([0-9a-f]{64})?", state.signer) is not None,
         "digest": type(state.digest) is int,
@@ -66,15 +76,17 @@ def as_state(row: Sequence[Any]) -> State:
                 f"the row of the collection {str(state.name)[:80]!r} holds {str(value)[:80]!r} as "
                 f"{field.name}, which lookalike did not write"
             )
-    return replace(state, keep_text=bool(state.keep_text))
+    return replace(state, keep_text=bool(state.keep_text), parts=bool(state.parts))
 
 
 def _is_count(value: object) -> bool:
     return type(value) is int and value >= 0
 
 
-def _can_be_sliced(bits: object, slice_bits: object) -> bool:
+def _can_be_sliced(bits: object, slice_bits: object, parts: object) -> bool:
     if type(bits) is not int or type(slice_bits) is not int or bits % 8:
+        return False
+    if bool(parts) is not (slice_bits == 0):
         return False
     try:
         Slicing(bits, slice_bits)

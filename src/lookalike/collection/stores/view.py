@@ -15,7 +15,15 @@ from numpy.typing import NDArray
 
 from lookalike.collection.documents import damaged
 from lookalike.collection.slicing import digest, hashes
-from lookalike.collection.stores.rows import Numbered, Stored, integers, numbered, stored
+from lookalike.collection.stores.rows import (
+    Numbered,
+    Stored,
+    blobs,
+    checked_parts,
+    integers,
+    numbered,
+    stored,
+)
 from lookalike.collection.stores.schema import (
     STATE_COLUMNS,
     Dialect,
@@ -23,12 +31,15 @@ from lookalike.collection.stores.schema import (
     document_columns,
 )
 from lookalike.collection.stores.state import State, as_state, signer_hash
+from lookalike.parts.signer import SignedParts
 
 SCAN_BATCH = 20_000
 HIDDEN = "\1"
 """What names begin with while a collection is being restored: nobody can open or list those."""
 
 _MOST_IDS = 10_000
+_MOST_PARTS = 64
+"""Documents whose parts are read at a time: an hour of sound has 0.9 MB of them."""
 
 
 class _Cursor(Protocol):
@@ -105,7 +116,7 @@ class View(ABC):
             f"WHERE k.key {self.dialect.among} LIMIT ?",
             (self._array(keys.tolist()), most),
         )
-        return numbered(rows.fetchall(), state.bits // 8)
+        return numbered(rows.fetchall(), state.row_bytes)
 
     def count_keys(self, state: State, keys: NDArray[np.int64], most: int) -> dict[int, int]:
         """Return how many signatures have each key, looking at `most` rows at most in all."""
@@ -119,7 +130,7 @@ class View(ABC):
     def signatures_after(self, state: State, number: int) -> Iterator[Numbered]:
         """Yield all signatures with larger numbers, in order, in batches."""
         for rows in self._stream(self._after(state), (number,)):
-            yield numbered(rows, state.bits // 8)
+            yield numbered(rows, state.row_bytes)
 
     def _after(self, state: State) -> str:
         table = self._table("signatures", state)
@@ -144,9 +155,26 @@ class View(ABC):
     def whole_table(self, state: State) -> Numbered:
         """Return all signatures at once, in order, if they are as written."""
         parts = list(self.all_signatures(state))
-        signatures = [np.empty((0, state.bits // 8), np.uint8), *(p.signatures for p in parts)]
+        signatures = [np.empty((0, state.row_bytes), np.uint8), *(p.signatures for p in parts)]
         numbers = [np.empty(0, np.int64), *(part.numbers for part in parts)]
         return Numbered(np.concatenate(numbers), np.concatenate(signatures))
+
+    def parts(self, state: State, wanted: Numbered) -> Iterator[tuple[int, SignedParts]]:
+        """Yield number and parts of each of these digests, in order; a few are held at a time.
+
+        Raises where there are none, or others than those that have this digest.
+        """
+        digests = blobs(wanted.signatures)
+        for begin in range(0, len(wanted), _MOST_PARTS):
+            numbers = wanted.numbers[begin : begin + _MOST_PARTS].tolist()
+            rows = self._execute(
+                f"SELECT number, parts FROM {self._table('parts', state)} "
+                f"WHERE number {self.dialect.among}",
+                (self._array(numbers),),
+            )
+            found = dict(rows.fetchall())
+            for number, known_by in zip(numbers, digests[begin:], strict=False):
+                yield number, checked_parts(number, found.get(number), known_by, state.bits)
 
     def removals_after(
         self, state: State, version: int

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from lookalike.collection.documents import Row
 from lookalike.collection.stores.rows import Numbered, numbered
-from lookalike.collection.stores.schema import STATE_COLUMNS, collection_tables
+from lookalike.collection.stores.schema import (
+    STATE_COLUMNS,
+    collection_tables,
+    kinds_of_tables,
+)
 from lookalike.collection.stores.state import State
 from lookalike.collection.stores.view import View
-
-_KINDS = ("documents", "keys", "signatures", "removals")
 
 
 class Writer(View):
@@ -37,7 +39,7 @@ class Writer(View):
             f"SELECT coalesce(max(number), 0) + 1 FROM {prefix}collections"
         ).fetchone()
         state = replace(state, number=number)
-        for statement in collection_tables(self.dialect, number):
+        for statement in collection_tables(self.dialect, state):
             self._execute(statement)
         # PostgreSQL takes no truth for a number.
         values = [int(one) if isinstance(one, bool) else one for one in vars(state).values()]
@@ -48,7 +50,7 @@ class Writer(View):
 
     def drop(self, state: State) -> None:
         """Remove a collection with all it holds."""
-        for kind in _KINDS:
+        for kind in kinds_of_tables(state):
             self._execute(f"DROP TABLE {self._table(kind, state)}")
         for table in ("collections", "signers"):
             self._execute(
@@ -82,6 +84,10 @@ class Writer(View):
         """Add signatures."""
 
     @abstractmethod
+    def insert_parts(self, state: State, rows: Sequence[tuple[int, bytes]]) -> None:
+        """Add the parts, packed, that the digests of these numbers stand for."""
+
+    @abstractmethod
     def insert_keys(
         self, state: State, keys: NDArray[np.int64], numbers: NDArray[np.int64]
     ) -> None:
@@ -101,14 +107,15 @@ class Writer(View):
             f"(SELECT 1 FROM {self._table('documents', state)} d WHERE d.signature = s.number)",
             (self._array(numbers.tolist()),),
         )
-        return numbered(rows.fetchall(), state.bits // 8)
+        return numbered(rows.fetchall(), state.row_bytes)
 
     def delete_signatures(self, state: State, numbers: NDArray[np.int64]) -> None:
-        """Remove signatures."""
-        self._execute(
-            f"DELETE FROM {self._table('signatures', state)} WHERE number {self.dialect.among}",
-            (self._array(numbers.tolist()),),
-        )
+        """Remove signatures, with the parts that they stand for."""
+        for kind in ("signatures", "parts") if state.parts else ("signatures",):
+            self._execute(
+                f"DELETE FROM {self._table(kind, state)} WHERE number {self.dialect.among}",
+                (self._array(numbers.tolist()),),
+            )
 
     @abstractmethod
     def log_removals(
@@ -152,7 +159,7 @@ class Writer(View):
 
     def rebuild_indexes(self, state: State) -> None:
         """Make the database rebuild its own indexes over the tables, and empty that of keys."""
-        for kind in ("signatures", "documents"):
+        for kind in ("signatures", "documents", *(["parts"] if state.parts else [])):
             self._execute(f"{self.dialect.reindex} {self._table(kind, state)}")
         # Not TRUNCATE: readers of PostgreSQL who began before it would find the table empty.
         self._execute(f"DELETE FROM {self._table('keys', state)}")

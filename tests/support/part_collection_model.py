@@ -1,0 +1,65 @@
+"""What a collection of parts must answer: a fresh `PartIndex` over the same documents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import lookalike as la
+
+__all__ = ["Entry", "Kept", "expected", "told"]
+
+Told = tuple[str, int, int, float, int, tuple[tuple[int, int, int], ...]]
+"""Id, offset, votes, score, sum of distances and matched parts."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A document as it was last written."""
+
+    rows: NDArray[np.uint8]
+    offsets: tuple[int, ...]
+    metadata: dict[str, Any]
+
+    @property
+    def contents(self) -> tuple[bytes, tuple[int, ...]]:
+        """What two documents have that are one item."""
+        return self.rows.tobytes(), self.offsets
+
+
+Kept = Mapping[str, Entry]
+
+
+def expected(
+    known: Kept, rows: NDArray[np.uint8], offsets: list[int] | None, bits: int, **asked: Any
+) -> list[Told]:
+    """Return what an index over these documents, by id, answers."""
+    index = la.PartIndex(bits)
+    index.add_many(
+        sorted(known),
+        [known[id].rows for id in sorted(known)],
+        [known[id].offsets for id in sorted(known)],
+    )
+    return [
+        (str(one.item), one.offset, one.votes, one.score, int(one.distances.sum()),
+         tuple(one.parts))
+        for one in index.search(rows, offsets, **asked)
+    ]  # fmt: skip
+
+
+def told(answer: la.Answer) -> list[Told]:
+    """Return what a collection answered, asked to explain."""
+    found = []
+    for match in answer:
+        assert match.offset is not None
+        assert match.votes is not None
+        assert match.score is not None
+        assert match.parts is not None
+        found.append(
+            (match.id, match.offset, match.votes, match.score, match.distance, match.parts)
+        )
+    return found
