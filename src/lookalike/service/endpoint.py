@@ -74,6 +74,11 @@ class Ask:
         """Whom it is from."""
         return self.visit.key
 
+    async def hung_up(self) -> None:
+        """Return when whoever asked has gone; for requests without a body."""
+        while (await self.request.receive())["type"] != "http.disconnect":
+            pass
+
 
 @dataclass(frozen=True)
 class _Kind:

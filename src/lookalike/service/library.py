@@ -69,6 +69,11 @@ class Library(ABC):
 
     @property
     @abstractmethod
+    def source(self) -> str:
+        """What `open_library` opens it by, in another process too."""
+
+    @property
+    @abstractmethod
     def snapshots(self) -> Path | None:
         """The folder for snapshots, unless another one is set."""
 
@@ -199,6 +204,11 @@ class DatabaseLibrary(Library):
         return self._address.shown
 
     @property
+    def source(self) -> str:
+        """The address of the database."""
+        return self._url
+
+    @property
     def snapshots(self) -> Path | None:
         """The folder beside the file."""
         path = self._address.path
@@ -246,6 +256,11 @@ class FolderLibrary(Library):
     @property
     def shown(self) -> str:
         """Where the collections are, for people."""
+        return str(self._folder)
+
+    @property
+    def source(self) -> str:
+        """The folder."""
         return str(self._folder)
 
     @property

@@ -19,10 +19,10 @@ from lookalike.service.logs import Log
 from lookalike.service.metrics import Metrics
 from lookalike.service.problems import Problem
 from lookalike.service.settings import ServeSettings
-from lookalike.service.work.aside import Aside
 from lookalike.service.work.jobs import Jobs
 from lookalike.service.work.kept import Kept
 from lookalike.service.work.lanes import Lanes
+from lookalike.service.work.overviews import Overviews
 from lookalike.signatures import estimated_similarity
 
 __all__ = ["Service"]
@@ -38,8 +38,8 @@ class Service:
 
     Nothing of a collection is done in the event loop: it may wait for a disk or another process.
     Reads have threads of their own, writes one for each collection, since writers wait for each
-    other anyway; what takes seconds has another, so that searches do not wait behind it, and what
-    takes minutes in large collections a third.
+    other anyway; what takes seconds has another, so that searches do not wait behind it. What takes
+    minutes in large collections is done in processes.
     """
 
     def __init__(self, settings: ServeSettings, library: Library, run: Path, log: Log) -> None:
@@ -54,11 +54,12 @@ class Service:
         self.watch = Watch()
         self._readers = ThreadPoolExecutor(max(8, 2 * self.threads), "read")
         self._slow = ThreadPoolExecutor(2, "slow")
-        self._overviews = Aside("overview")
         self._writers: dict[str, ThreadPoolExecutor] = {}
         self.lanes: Lanes[Any, Any] = Lanes(self._readers, self.metrics.together.observe)
         self.jobs = Jobs(run / "jobs", settings.max_jobs, log)
-        self.kept = Kept()
+        self.overviews = Overviews(settings.overview_limit, log)
+        # Who gets no answer in time is told to ask again before the time limit refuses it.
+        self.kept = Kept(settings.time_limit / 2)
         self._buffered = 0
         self._similarities: weakref.WeakKeyDictionary[Collection, list[float]] = (
             weakref.WeakKeyDictionary()
@@ -71,10 +72,6 @@ class Service:
     async def slowly(self, work: Callable[..., T], *arguments: Any) -> T:
         """Do something that may take long, in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self._slow, work, *arguments)
-
-    async def oversee(self, work: Callable[[], T]) -> T:
-        """Do something that reads a whole collection, one after the other, in a thread."""
-        return await asyncio.wrap_future(self._overviews.submit(work))
 
     async def write(self, name: str, work: Callable[[Collection], T]) -> T:
         """Do something that writes to a collection, one after the other."""
@@ -128,7 +125,7 @@ class Service:
         """End what is going on: writes that have begun are completed."""
         self.ending = True
         self.jobs.close()
-        self._overviews.close()
+        self.overviews.close()
         for pool in (self._readers, self._slow, *self._writers.values()):
             pool.shutdown(wait=False, cancel_futures=True)
         for pool in (self._readers, *self._writers.values()):

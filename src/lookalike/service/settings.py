@@ -104,6 +104,8 @@ class ServeSettings:
     max_jobs: int = _setting(2, "most jobs that run at once", read=_whole, least=1)
     time_limit: float = _setting(30.0, "seconds that an answer may take", read=_seconds,
                                  metavar="S")  # fmt: skip
+    overview_limit: float = _setting(120.0, "seconds that groups, a map or distances may take",
+                                     read=_seconds, metavar="S")  # fmt: skip
     slow_limit: float = _setting(20.0, "seconds that a request may take to arrive", read=_seconds,
                                  metavar="S")  # fmt: skip
     log_level: str = _setting("info", f"{', '.join(LEVELS)}; info has a line for each request",

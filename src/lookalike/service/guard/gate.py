@@ -122,7 +122,7 @@ class Gate:
             await send_problem(problem, answer)
         except Exception as error:
             if _is_gone(error):
-                visit.status = visit.status or 499
+                visit.status = 499  # what was sent went nowhere
             else:
                 self._log.failed("request failed", error, id=visit.id, path=scope["path"])
                 if visit.started:
