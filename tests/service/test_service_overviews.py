@@ -9,8 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +20,7 @@ import lookalike as la
 from lookalike.service.work import kept, overviews
 from support.endless_overviews import begun
 from support.running_service import Running, running
+from support.waiting import wait_until
 
 BASE = "/v1/collections/pages"
 
@@ -36,13 +36,6 @@ def database(tmp_path: Path) -> Path:
 @pytest.fixture
 def endless(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(overviews, "_MODULE", "support.endless_overviews")
-
-
-def wait_until(holds: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def gone(process: int) -> bool:

@@ -13,12 +13,13 @@ from fastapi.responses import Response
 from pydantic import BaseModel
 from starlette.convertors import Convertor, register_url_convertor
 
+from lookalike.service.answers import LargeResponse, check_answer
 from lookalike.service.formats import JSON, MESSAGEPACK, decode, encode, media_type, wanted_format
 from lookalike.service.guard.gate import Visit
 from lookalike.service.guard.keys import Key
 from lookalike.service.guard.watch import Limit
 from lookalike.service.library import NAME, check_name
-from lookalike.service.problems import Problem, problem_of
+from lookalike.service.problems import ClientGone, Problem, problem_of
 from lookalike.service.service import Service
 from lookalike.shown import brief
 
@@ -26,6 +27,8 @@ __all__ = ["Ask", "ClientGone", "Routes", "read_body", "refusal"]
 
 _LARGE = 64 << 10
 """Bytes from which on a body is read, or an answer written, in a thread."""
+_LARGE_ANSWER = 1 << 20
+"""Bytes from which on answers are counted, and sent as they are taken."""
 
 Handler = Callable[..., Awaitable[Any]]
 
@@ -53,10 +56,6 @@ _NAMED = {
     "description": "The name of a collection",
     "schema": {"type": "string", "pattern": NAME},
 }
-
-
-class ClientGone(Exception):
-    """Whoever asked has hung up."""
 
 
 @dataclass(slots=True)
@@ -287,6 +286,9 @@ async def _reply(value: Any, kind: _Kind, ask: Ask) -> Response:
             value = await ask.service.read(encode, value, ask.format)
         else:
             value = encode(value, ask.format)
+    check_answer(len(value), ask.service.settings.max_answer)
+    if len(value) > _LARGE_ANSWER:
+        return LargeResponse(value, kind.status, ask.format, ask.service)
     return Response(value, kind.status, media_type=ask.format)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lookalike.collection.search.bounds import AnswerTooLargeError
 from lookalike.errors import (
     ArgumentError,
     BatchError,
@@ -27,9 +28,13 @@ from lookalike.errors import (
 )
 from lookalike.shown import shown
 
-__all__ = ["Problem", "item_values", "problem_of"]
+__all__ = ["ClientGone", "Problem", "item_values", "problem_of"]
 
 _LONGEST = 2000
+
+
+class ClientGone(Exception):
+    """Whoever asked has hung up, or does not take the answer."""
 
 
 class Problem(Exception):
@@ -79,6 +84,7 @@ _STATUS: tuple[tuple[type[LookalikeError], int, str], ...] = (
     (NotFoundError, 404, "not_found"),
     (CollectionBusyError, 503, "busy"),
     (CollectionError, 500, "collection"),
+    (AnswerTooLargeError, 422, "answer_too_large"),
     (ResultTooLargeError, 422, "result_too_large"),
     (SignatureError, 422, "bad_signature"),
     (DocumentError, 422, "bad_document"),

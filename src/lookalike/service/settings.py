@@ -99,6 +99,8 @@ class ServeSettings:
     max_k: int = _setting(10_000, "most matches for a query", read=_whole, least=1)
     max_results: int = _setting(1_000_000, "most matches of a batch, and pairs of a job",
                                 read=_whole, least=1)  # fmt: skip
+    max_answer: int = _setting(128 << 20, "largest answer, and eight of them at once", read=_size,
+                               metavar="SIZE", shown="128MiB", least=1)  # fmt: skip
     max_concurrent: int = _setting(256, "most requests at once", read=_whole, least=1)
     max_connections: int = _setting(1_024, "most connections at once", read=_whole, least=1)
     max_jobs: int = _setting(2, "most jobs that run at once", read=_whole, least=1)

@@ -37,6 +37,8 @@ _ID = re.compile("[0-9a-f]{24}")
 _MOST_KEPT = 100
 _MOST_BYTES = 4 << 30
 """Of results that are kept: whoever may only read cannot fill the disk with them."""
+_PAGE_BYTES = 32 << 20
+"""With which a page of results ends, however many were asked for."""
 _PATIENCE = 5.0
 """Seconds that a process gets to end by itself when it is told to."""
 
@@ -116,7 +118,10 @@ class Jobs:
         return state
 
     def results(self, id: str, after: int, limit: int) -> tuple[list[Any], int | None]:
-        """Return so many results behind a number of them, and the number to go on with."""
+        """Return so many results behind a number of them, and the number to go on with.
+
+        Where they are long there are fewer.
+        """
         state = self.get(id)
         if state["state"] != "done":
             raise Problem(
@@ -124,11 +129,16 @@ class Jobs:
             )
         try:
             with open(self._folder / id / "result.jsonl", "rb") as file:
-                lines = list(islice(file, after, after + limit + 1))
+                lines, size = [], 0
+                for line in islice(file, after, after + limit):
+                    lines.append(line)
+                    size += len(line)
+                    if size >= _PAGE_BYTES:
+                        break
+                more = file.readline() != b""
         except FileNotFoundError:
-            lines = []
-        found = [json.loads(line) for line in lines[:limit]]
-        return found, after + limit if len(lines) > limit else None
+            lines, more = [], False
+        return [json.loads(line) for line in lines], after + len(lines) if more else None
 
     def close(self) -> None:
         """End all jobs that this process has begun."""
