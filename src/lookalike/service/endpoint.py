@@ -19,7 +19,7 @@ from lookalike.service.guard.gate import Visit
 from lookalike.service.guard.keys import Key
 from lookalike.service.guard.watch import Limit
 from lookalike.service.library import NAME, check_name
-from lookalike.service.problems import ClientGone, Problem, problem_of
+from lookalike.service.problems import ClientGone, Problem, problem_for_strangers
 from lookalike.service.service import Service
 from lookalike.shown import brief
 
@@ -187,8 +187,8 @@ async def _run(kind: _Kind, handler: Handler, request: Request, given: dict[str,
     except ClientGone:
         raise
     except Exception as error:
-        problem = problem_of(error)
-        if problem.status == 500:
+        problem = problem_for_strangers(error, service.library.shown)
+        if problem.status == 500 or problem.code == "database_away":
             service.log.failed("request failed", error, id=visit.id, route=kind.path)
         return refusal(problem, service)
     finally:

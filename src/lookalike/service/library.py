@@ -152,8 +152,11 @@ class Library(ABC):
             except (BatchError, CollectionBusyError):
                 raise
             except CollectionError as error:
-                if not self._replaced(name, docs):
-                    raise missing(name) if self._gone(name, error) else error from None
+                if self._replaced(name, docs):
+                    continue
+                if self._gone(name, error):
+                    raise missing(name) from None
+                raise
         raise CollectionBusyError(
             f"the collection {name!r} is replaced by others again and again; try later"
         )

@@ -19,7 +19,7 @@ from lookalike.features import Words
 from lookalike.images import ImageHash
 from lookalike.processes import serve
 from lookalike.service.library import open_library
-from lookalike.service.problems import problem_of
+from lookalike.service.problems import problem_for_strangers
 from lookalike.topics.words import WordCounts, cluster_words
 
 __all__ = ["main"]
@@ -38,26 +38,21 @@ def main() -> None:
 
 
 def _answers(order: Order) -> Iterator[dict[str, Any]]:
+    library = open_library(order["source"])
     try:
-        yield {"value": _computed(order)}
+        yield {"value": library.use(order["name"], lambda docs: _KINDS[order["kind"]](docs, order))}
     except Exception as error:
-        problem = problem_of(error)
+        problem = problem_for_strangers(error, library.shown)
         answer: dict[str, Any] = {
             "problem": {
                 "status": problem.status, "code": problem.code, "message": str(problem),
                 "kind": problem.kind, "retry_after": problem.retry_after,
             },
         }  # fmt: skip
-        if problem.status == 500:
+        if problem.status == 500 or problem.code == "database_away":
             answer["failed"] = {"kind": type(error).__name__, "error": "".join(
                 traceback.format_exception(error)[-4:])}  # fmt: skip
         yield answer
-
-
-def _computed(order: Order) -> dict[str, Any]:
-    library = open_library(order["source"])
-    try:
-        return library.use(order["name"], lambda docs: _KINDS[order["kind"]](docs, order))
     finally:
         library.close()
 
