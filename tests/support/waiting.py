@@ -11,4 +11,4 @@ def wait_until(holds: Callable[[], object], seconds: float = 120.0) -> None:
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline, "it does not come"
-        time.sleep(0.01)
+        time.sleep(0.02)

@@ -32,6 +32,7 @@ from lookalike.shown import brief
 
 __all__ = ["ENDED", "Jobs", "read_state", "write_state"]
 
+_MODULE = "lookalike.service.work.job_process"
 ENDED = ("done", "failed", "cancelled")
 _ID = re.compile("[0-9a-f]{24}")
 _MOST_KEPT = 100
@@ -77,7 +78,7 @@ class Jobs:
             write_state(folder, state)
             with open(folder / "errors.txt", "wb") as errors:
                 self._processes[id] = subprocess.Popen(
-                    [sys.executable, "-m", "lookalike.service.work.job_process", str(folder)],
+                    [sys.executable, "-m", _MODULE, str(folder)],
                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
                     start_new_session=True,
                 )  # fmt: skip
@@ -115,6 +116,15 @@ class Jobs:
         while state["state"] not in ENDED and time.monotonic() < deadline:
             time.sleep(0.02)
             state = self.get(id)
+        process = self._processes.get(id)
+        if state["state"] in ENDED or process is None:
+            return state
+        process.kill()  # which has not even begun to listen
+        process.wait()
+        state = read_state(folder) or state
+        if state["state"] not in ENDED:
+            state.update(state="cancelled", ended=_now())
+            write_state(folder, state)
         return state
 
     def results(self, id: str, after: int, limit: int) -> tuple[list[Any], int | None]:
