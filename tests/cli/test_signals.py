@@ -64,7 +64,7 @@ def test_nothing_is_left_by_a_command_that_is_told_to_end(
         assert process.stdout is not None
         there = process.stdout.readline()
         process.send_signal(number)
-        _, told = process.communicate(timeout=60)
+        _, told = process.communicate(timeout=300)
     assert there.startswith(half_made) and len(there.split()) == 1
     assert told.startswith("lookalike: ") and told.count("\n") == 1
     assert process.returncode == STATUS[number]
@@ -85,8 +85,13 @@ def interrupt_soon():
 endless = "(SELECT 'a' AS id, 'b' AS text FROM range(1000000000000) WHERE range < 0)"
 
 def in_a_command():
-    DelimitedCorpus._source = lambda self, *given: endless
-    interrupt_soon()
+    begun = []
+    def source(self, *given):
+        if not begun:
+            begun.append(True)
+            interrupt_soon()
+        return endless
+    DelimitedCorpus._source = source
     return main(["dedup", "a.csv"])
 
 def as_another_error():
@@ -112,7 +117,7 @@ def test_ctrl_c_that_a_library_makes_another_error_of(tmp_path: Path, where: str
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=300,
     )
     assert done.returncode == 130, done.stderr
     assert done.stderr == "lookalike: interrupted\n"

@@ -351,7 +351,6 @@ def test_a_server_that_stops_in_the_middle_of_a_batch(mode: str) -> None:
         known: dict[str, model.Entry] = {}
         errors: list[str] = []
         stop = threading.Timer(0.3, server.stop, [mode])
-        stop.start()
         unsure: dict[str, model.Entry] = {}
         for number in range(100_000):
             batch = rows(20, seed=number)
@@ -366,6 +365,8 @@ def test_a_server_that_stops_in_the_middle_of_a_batch(mode: str) -> None:
                 unsure = entries
                 break
             known.update(entries)
+            if number == 0:
+                stop.start()
         stop.join()
         assert errors
         assert known, "some batches come through before the server stops"

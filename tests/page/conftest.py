@@ -43,7 +43,7 @@ def browser() -> Iterator[Any]:
         pytest.skip(HOW_TO_GET_CHROMIUM)
     from playwright.sync_api import expect, sync_playwright
 
-    expect.set_options(timeout=30_000)  # a busy machine is slow, and what is right does not wait
+    expect.set_options(timeout=120_000)  # a busy machine is slow, and what is right does not wait
     with sync_playwright() as playwright:
         # No sandbox where the tests run as root: Chromium refuses to start with one.
         arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
@@ -104,7 +104,7 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
     for process in running:
         process.send_signal(signal.SIGTERM)
     for process in running:
-        process.wait(30)
+        process.wait(120)
         assert process.stdout is not None
         process.stdout.close()
 
@@ -115,8 +115,10 @@ def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
     contexts, wrong = [], []
 
     def opened(address: str, **options: Any) -> Any:
-        context = browser.new_context(**{"viewport": {"width": 1100, "height": 800}, **options})
-        context.set_default_timeout(30_000)
+        # Nothing moves: what is measured is where it will be.
+        usual = {"viewport": {"width": 1100, "height": 800}, "reduced_motion": "reduce"}
+        context = browser.new_context(**{**usual, **options})
+        context.set_default_timeout(120_000)
         contexts.append(context)
         page = context.new_page()
 

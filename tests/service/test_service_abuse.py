@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import io
-import subprocess
-import sys
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,9 +17,8 @@ import lookalike as la
 from lookalike.service.guard.keys import make_key
 from lookalike.service.library import open_library
 from lookalike.service.logs import Log
-from lookalike.service.routes import documents, overview
-from lookalike.service.work import jobs, kept
-from lookalike.service.work.aside import Aside
+from lookalike.service.routes import documents
+from lookalike.service.work import jobs
 from support.running_service import Running, process, running
 
 BASE = "/v1/collections/pages"
@@ -81,75 +77,21 @@ def test_a_signer_of_another_version_is_the_askers_mistake(
     assert "version 99" in told
 
 
-def test_overviews_without_number_keep_nobody_else_waiting(
-    served: tuple[Running, Running], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    writer, reader = served
-    go_on = threading.Event()
-    computed = []
-
-    def slowly(docs: Any, radius: int, **options: Any) -> tuple[list[Any], int]:
-        computed.append(radius)
-        assert go_on.wait(30)
-        return [], 1
-
-    monkeypatch.setattr(overview, "groups", slowly)
-    monkeypatch.setattr(kept, "_PATIENCE", 0.01)
-    try:
-        for radius in range(8):
-            assert reader.ask("GET", f"{BASE}/groups?radius={radius}")[0] == 202
-        reader.refused(429, "too_many_overviews", "GET", f"{BASE}/groups?radius=8")
-        assert reader.ask("GET", f"{BASE}/groups?radius=7")[0] == 202
-        assert len(computed) == 1
-        side = {"text": "some words"}
-        start = time.monotonic()
-        for _ in range(3):
-            writer.good("POST", f"{BASE}/compare", {"left": side, "right": side})
-            writer.good("POST", f"{BASE}/query", side)
-        assert writer.good("POST", "/v1/collections", {"name": "other"})["documents"] == 0
-        assert time.monotonic() - start < 25
-    finally:
-        go_on.set()
-    while reader.ask("GET", f"{BASE}/groups?radius=7")[0] != 200:
-        time.sleep(0.01)
-    # Beyond the width every radius is the same, and computed once.
-    for radius in (64, 65, 16384):
-        while reader.ask("GET", f"{BASE}/groups?radius={radius}")[0] != 200:
-            time.sleep(0.01)
-    assert computed.count(64) == 1
-
-
-def test_an_overview_is_not_waited_for_at_the_end() -> None:
-    program = (
-        "import threading, time\n"
-        "from lookalike.service.work.aside import Aside\n"
-        "begun, aside = threading.Event(), Aside('overview')\n"
-        "aside.submit(lambda: (begun.set(), time.sleep(1000)))\n"
-        "assert begun.wait(60)\n"
-        "aside.close()\n"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
-    aside = Aside("overview")
-    assert aside.submit(lambda: 1).result(30) == 1
-    with pytest.raises(ZeroDivisionError):
-        aside.submit(lambda: 1 // 0).result(30)
-    aside.close()
-
-
 def test_long_texts_come_in_smaller_pages(
     served: tuple[Running, Running], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer, reader = served
-    monkeypatch.setattr(documents, "_PAGE_BYTES", 50)  # of texts of some 20 characters
-    monkeypatch.setattr(documents, "_READ_AT_ONCE", 2)
-    found, after, pages = [], "", 0
+    # Texts have some 20 characters, and metadata two: with the third of a page there is enough.
+    monkeypatch.setattr(documents, "_PAGE_BYTES", 50)
+    found: list[str] = []
+    after, pages = "", 0
     while after is not None:
         page = reader.good("GET", f"{BASE}/documents?limit=10&after={quote(after)}")
-        assert len(page["documents"]) <= 4
+        assert len(page["documents"]) == min(3, len(IDS) - len(found))
         found += [one["id"] for one in page["documents"]]
         after, pages = page["next"], pages + 1
     assert found == sorted(IDS)
-    assert pages == -(-len(IDS) // 4)
+    assert pages == -(-len(IDS) // 3)
     short = reader.good("POST", f"{BASE}/documents/scroll", {"limit": 10, "include_text": False})
     assert [one["id"] for one in short["documents"]] == sorted(IDS)[:10]
     assert short["next"] == sorted(IDS)[9]

@@ -13,6 +13,7 @@ import msgpack
 import pytest
 
 import lookalike as la
+from lookalike.service.work import jobs
 from support.running_service import Running, running
 
 TEXTS = {
@@ -222,11 +223,20 @@ def test_jobs_find_pairs_and_duplicates(pages: Running) -> None:
     assert pages.good("GET", "/v1/jobs") == {"jobs": []}
 
 
-def test_a_job_that_runs_is_cancelled_and_others_wait(pages: Running) -> None:
+def test_a_job_that_runs_is_cancelled_and_others_wait(
+    pages: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "_MODULE", "support.held_jobs")
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+    monkeypatch.setenv("GO_ON", str(tmp_path / "go-on"))
     started = [pages.good("POST", f"{BASE}/pairs", {"radius": 1})["id"] for _ in range(2)]
     pages.refused(429, "too_many_jobs", "POST", f"{BASE}/pairs", {"radius": 1})
-    # Processes take a while to start: this one hears of it before it has done anything.
     assert pages.good("DELETE", f"/v1/jobs/{started[0]}")["state"] == "cancelled"
+    # One that is told before it listens is ended all the same.
+    monkeypatch.setattr(jobs, "_PATIENCE", 0.0)
+    started.append(pages.good("POST", f"{BASE}/pairs", {"radius": 1})["id"])
+    assert pages.good("DELETE", f"/v1/jobs/{started[2]}")["state"] == "cancelled"
+    (tmp_path / "go-on").touch()
     assert pages.ended(started[1])["state"] == "done"
     for id in started:
         pages.good("DELETE", f"/v1/jobs/{id}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -27,14 +26,14 @@ def test_questions_that_wait_become_one_batch() -> None:
         batches.append(list(questions))
         if len(batches) == 1:
             begun.set()
-            go_on.wait(10)
+            go_on.wait(120)
         return [10 * one for one in questions]
 
     async def ask() -> list[int]:
         with ThreadPoolExecutor(2) as threads:
             lanes: Lanes[int, int] = Lanes(threads, lambda size: None)
             first = asyncio.ensure_future(lanes.ask("a", answer, 1))
-            await asyncio.to_thread(begun.wait, 10)  # it has not waited for company
+            await asyncio.to_thread(begun.wait, 120)  # it has not waited for company
             others = [asyncio.ensure_future(lanes.ask("a", answer, n)) for n in range(2, 9)]
             elsewhere = await lanes.ask("b", lambda questions: [0 for _ in questions], 5)
             others[0].cancel()  # whoever has gone is not asked for
@@ -78,40 +77,50 @@ def test_limits_end_what_takes_too_long_and_nothing_else() -> None:
         return "done"
 
     async def both() -> list[str]:
-        return list(await asyncio.gather(wait(5, 0.1), wait(0.01, 5)))
+        return list(await asyncio.gather(wait(1e6, 0.1), wait(0.01, 1e6)))
 
-    begin = time.monotonic()
     assert asyncio.run(both()) == ["late", "done"]
-    assert time.monotonic() - begin < 4
 
 
 def test_a_locked_database_blocks_nobody_else(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     for name in ("one", "two"):
         la.open_collection(tmp_path / "data" / f"{name}.db", name, signer=la.SimHash(64)).close()
-    with running(tmp_path / "data", tmp_path, time_limit=1.0) as service:
+    with running(tmp_path / "data", tmp_path, time_limit=120.0) as service:
         for name in ("one", "two"):
             body = {"documents": [{"id": "a", "text": "some text"}]}
             service.good("PUT", f"/v1/collections/{name}/documents", body)
         lock = sqlite3.connect(tmp_path / "data" / "one.db", isolation_level=None)
         lock.execute("BEGIN EXCLUSIVE")
         try:
-            waiting = threading.Thread(
-                target=service.refused,
-                args=(408, "time_limit", "POST", "/v1/collections/one/query", {"text": "x"}),
-            )
-            waiting.start()
-            begin, asked = time.monotonic(), 0
-            while waiting.is_alive():
-                assert service.good("GET", "/healthz")
-                assert service.good("POST", "/v1/collections/two/query", {"text": "x"})["matches"]
-                asked += 1
-            assert asked >= 3 and time.monotonic() - begin < 20
-            waiting.join()
+            with ThreadPoolExecutor(1) as thread:
+                waiting = thread.submit(
+                    service.good, "POST", "/v1/collections/one/query", {"text": "x"}
+                )
+                for _ in range(10):
+                    assert service.good("GET", "/healthz")
+                    path = "/v1/collections/two/query"
+                    assert service.good("POST", path, {"text": "x"})["matches"]
+                assert not waiting.done()
+                lock.execute("ROLLBACK")
+                assert waiting.result()["matches"]
+        finally:
+            lock.close()
+
+
+def test_a_locked_database_is_waited_for_no_longer_than_told(tmp_path: Path) -> None:
+    path = tmp_path / "docs.db"
+    la.open_collection(path, signer=la.SimHash(64)).close()
+    with running(path, tmp_path, time_limit=0.5) as service:
+        lock = sqlite3.connect(path, isolation_level=None)
+        lock.execute("BEGIN EXCLUSIVE")
+        try:
+            asked = "/v1/collections/documents/query"
+            told = service.refused(408, "time_limit", "POST", asked, {"text": "x"})
+            assert "more than 0.5 s" in told
         finally:
             lock.execute("ROLLBACK")
             lock.close()
-        assert service.good("POST", "/v1/collections/one/query", {"text": "x"})["matches"]
 
 
 @pytest.mark.parametrize("bits", [32, 96])

@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from lookalike.service.logs import Log
 from lookalike.service.running import OPTIONS
 from lookalike.service.service import Service
 from lookalike.service.settings import ServeSettings
+from support.waiting import wait_until
 
 JSON = "application/json"
 
@@ -53,7 +55,7 @@ class Running:
         if body is not None and not isinstance(body, bytes):
             data = json.dumps(body).encode()
             sent.setdefault("content-type", JSON)
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=30)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=120)
         try:
             connection.request(method, path, data, sent)
             response = connection.getresponse()
@@ -84,16 +86,13 @@ class Running:
 
     def ended(self, id: str) -> dict[str, Any]:
         """Wait for a job, and return how it ended."""
-        for _ in range(600):
-            job: dict[str, Any] = self.good("GET", f"/v1/jobs/{id}")
-            if job["state"] != "running":
-                return job
-            time.sleep(0.05)
-        raise AssertionError(f"the job does not end: {job}")
+        wait_until(lambda: self.good("GET", f"/v1/jobs/{id}")["state"] != "running")
+        job: dict[str, Any] = self.good("GET", f"/v1/jobs/{id}")
+        return job
 
     def connection(self) -> socket.socket:
         """Return a bare connection."""
-        return socket.create_connection((self.host, self.port), timeout=20)
+        return socket.create_connection((self.host, self.port), timeout=120)
 
 
 @contextmanager
@@ -118,7 +117,7 @@ def running(
         yield Running("127.0.0.1", listener.getsockname()[1], key)
     finally:
         server.should_exit = True
-        thread.join(20)
+        thread.join(120)
         listener.close()
         service.close()
         kept.close()
@@ -132,14 +131,17 @@ def process(*arguments: str, environment: dict[str, str] | None = None) -> Itera
     """Run `lookalike serve` at a free port; yield the process, with `.service` to ask."""
     command = [sys.executable, "-m", "lookalike.cli", "serve", *arguments, "--port", "0"]
     variables = {**os.environ, **(environment or {})}
-    started: Any = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=variables,
-        start_new_session=True,
-    )
+    # A file, and no pipe: that would be full one day, and what is logged then is lost.
+    with tempfile.NamedTemporaryFile() as errors:
+        started: Any = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            env=variables,
+            start_new_session=True,
+        )
+        started.stderr = open(errors.name, encoding="utf-8")  # noqa: SIM115  # closed below
     try:
         said = []
         while line := started.stdout.readline():

@@ -13,12 +13,13 @@ from fastapi.responses import Response
 from pydantic import BaseModel
 from starlette.convertors import Convertor, register_url_convertor
 
+from lookalike.service.answers import LargeResponse, check_answer
 from lookalike.service.formats import JSON, MESSAGEPACK, decode, encode, media_type, wanted_format
 from lookalike.service.guard.gate import Visit
 from lookalike.service.guard.keys import Key
 from lookalike.service.guard.watch import Limit
 from lookalike.service.library import NAME, check_name
-from lookalike.service.problems import Problem, problem_of
+from lookalike.service.problems import ClientGone, Problem, problem_for_strangers
 from lookalike.service.service import Service
 from lookalike.shown import brief
 
@@ -26,6 +27,8 @@ __all__ = ["Ask", "ClientGone", "Routes", "read_body", "refusal"]
 
 _LARGE = 64 << 10
 """Bytes from which on a body is read, or an answer written, in a thread."""
+_LARGE_ANSWER = 1 << 20
+"""Bytes from which on answers are counted, and sent as they are taken."""
 
 Handler = Callable[..., Awaitable[Any]]
 
@@ -55,10 +58,6 @@ _NAMED = {
 }
 
 
-class ClientGone(Exception):
-    """Whoever asked has hung up."""
-
-
 @dataclass(slots=True)
 class Ask:
     """A request that may be answered."""
@@ -73,6 +72,11 @@ class Ask:
     def key(self) -> Key:
         """Whom it is from."""
         return self.visit.key
+
+    async def hung_up(self) -> None:
+        """Return when whoever asked has gone; for requests without a body."""
+        while (await self.request.receive())["type"] != "http.disconnect":
+            pass
 
 
 @dataclass(frozen=True)
@@ -183,8 +187,8 @@ async def _run(kind: _Kind, handler: Handler, request: Request, given: dict[str,
     except ClientGone:
         raise
     except Exception as error:
-        problem = problem_of(error)
-        if problem.status == 500:
+        problem = problem_for_strangers(error, service.library.shown)
+        if problem.status == 500 or problem.code == "database_away":
             service.log.failed("request failed", error, id=visit.id, route=kind.path)
         return refusal(problem, service)
     finally:
@@ -282,6 +286,9 @@ async def _reply(value: Any, kind: _Kind, ask: Ask) -> Response:
             value = await ask.service.read(encode, value, ask.format)
         else:
             value = encode(value, ask.format)
+    check_answer(len(value), ask.service.settings.max_answer)
+    if len(value) > _LARGE_ANSWER:
+        return LargeResponse(value, kind.status, ask.format, ask.service)
     return Response(value, kind.status, media_type=ask.format)
 
 

@@ -78,6 +78,11 @@ class Library(ABC):
 
     @property
     @abstractmethod
+    def source(self) -> str:
+        """What `open_library` opens it by, in another process too."""
+
+    @property
+    @abstractmethod
     def snapshots(self) -> Path | None:
         """The folder for snapshots, unless another one is set."""
 
@@ -162,8 +167,11 @@ class Library(ABC):
             except (BatchError, CollectionBusyError):
                 raise
             except CollectionError as error:
-                if not self._replaced(name, docs):
-                    raise missing(name) if self._gone(name, error) else error from None
+                if self._replaced(name, docs):
+                    continue
+                if self._gone(name, error):
+                    raise missing(name) from None
+                raise
         raise CollectionBusyError(
             f"the collection {name!r} is replaced by others again and again; try later"
         )
@@ -212,6 +220,11 @@ class DatabaseLibrary(Library):
     def shown(self) -> str:
         """Where the collections are, for people."""
         return self._address.shown
+
+    @property
+    def source(self) -> str:
+        """The address of the database."""
+        return self._url
 
     @property
     def snapshots(self) -> Path | None:
@@ -268,6 +281,11 @@ class FolderLibrary(Library):
     @property
     def shown(self) -> str:
         """Where the collections are, for people."""
+        return str(self._folder)
+
+    @property
+    def source(self) -> str:
+        """The folder."""
         return str(self._folder)
 
     @property

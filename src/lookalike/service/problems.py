@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lookalike.collection.search.bounds import AnswerTooLargeError
 from lookalike.errors import (
     ArgumentError,
     BatchError,
@@ -27,9 +28,13 @@ from lookalike.errors import (
 )
 from lookalike.shown import shown
 
-__all__ = ["Problem", "item_values", "problem_of"]
+__all__ = ["ClientGone", "Problem", "item_values", "problem_for_strangers", "problem_of"]
 
 _LONGEST = 2000
+
+
+class ClientGone(Exception):
+    """Whoever asked has hung up, or does not take the answer."""
 
 
 class Problem(Exception):
@@ -79,6 +84,7 @@ _STATUS: tuple[tuple[type[LookalikeError], int, str], ...] = (
     (NotFoundError, 404, "not_found"),
     (CollectionBusyError, 503, "busy"),
     (CollectionError, 500, "collection"),
+    (AnswerTooLargeError, 422, "answer_too_large"),
     (ResultTooLargeError, 422, "result_too_large"),
     (SignatureError, 422, "bad_signature"),
     (DocumentError, 422, "bad_document"),
@@ -116,6 +122,34 @@ def problem_of(error: BaseException) -> Problem:
         500, "internal", "something went wrong in the service; its log says what",
         kind="CollectionError",
     )  # fmt: skip
+
+
+def problem_for_strangers(error: BaseException, place: str) -> Problem:
+    """Return how an error is told to whom the service is for, and not the database.
+
+    Where that is, and what it said itself, is left out.
+    """
+    problem = problem_of(error)
+    if problem.status < 500 or not isinstance(error, LookalikeError):
+        return problem
+    cause = error.__cause__
+    message = str(problem)
+    if cause is not None and str(cause):
+        message = message.replace(shown(str(cause)), "see the log of the service")
+    message = message.replace(shown(place), "the database")
+    if problem.status == 500 and _is_away(cause):
+        return Problem(503, "database_away", message, kind=problem.kind, retry_after=5)
+    return Problem(
+        problem.status, problem.code, message, kind=problem.kind, retry_after=problem.retry_after
+    )
+
+
+def _is_away(cause: BaseException | None) -> bool:
+    """Return whether a server cannot be reached, or has ended the connection."""
+    kinds = type(cause).__mro__
+    return any(
+        one.__name__ == "OperationalError" and one.__module__.startswith("psycopg") for one in kinds
+    )
 
 
 def item_values(item: ItemError) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,18 +20,32 @@ from lookalike.service.logs import Log
 from lookalike.service.metrics import Metrics
 from lookalike.service.problems import Problem
 from lookalike.service.settings import ServeSettings
-from lookalike.service.work.aside import Aside
 from lookalike.service.work.jobs import Jobs
 from lookalike.service.work.kept import Kept
 from lookalike.service.work.lanes import Lanes
+from lookalike.service.work.overviews import Overviews
 from lookalike.signatures import estimated_similarity
 
-__all__ = ["Service"]
+__all__ = ["Service", "no_room"]
 
 T = TypeVar("T")
 
 _BODIES_AT_ONCE = 8
 """Largest bodies that may be in memory at once; beyond that requests are told to come again."""
+_ANSWERS_AT_ONCE = 8
+"""The same for answers, from when they are written until they are sent."""
+
+
+def no_room() -> Problem:
+    """Return the answer for whose own there is no room in memory."""
+    return Problem(
+        429, "too_much_at_once", "the answers to other requests fill the room there is; try again "
+        "in a second", retry_after=1,
+    )  # fmt: skip
+
+
+class _Over(Exception):
+    """Nobody waits for it any more."""
 
 
 class Service:
@@ -38,8 +53,8 @@ class Service:
 
     Nothing of a collection is done in the event loop: it may wait for a disk or another process.
     Reads have threads of their own, writes one for each collection, since writers wait for each
-    other anyway; what takes seconds has another, so that searches do not wait behind it, and what
-    takes minutes in large collections a third.
+    other anyway; what takes seconds has another, so that searches do not wait behind it. What takes
+    minutes in large collections is done in processes.
     """
 
     def __init__(self, settings: ServeSettings, library: Library, run: Path, log: Log) -> None:
@@ -54,12 +69,15 @@ class Service:
         self.watch = Watch()
         self._readers = ThreadPoolExecutor(max(8, 2 * self.threads), "read")
         self._slow = ThreadPoolExecutor(2, "slow")
-        self._overviews = Aside("overview")
+        self._texts = ThreadPoolExecutor(2, "texts")
         self._writers: dict[str, ThreadPoolExecutor] = {}
         self.lanes: Lanes[Any, Any] = Lanes(self._readers, self.metrics.together.observe)
         self.jobs = Jobs(run / "jobs", settings.max_jobs, log)
-        self.kept = Kept()
+        self.overviews = Overviews(settings.overview_limit, log)
+        # Who gets no answer in time is told to ask again before the time limit refuses it.
+        self.kept = Kept(settings.time_limit / 2)
         self._buffered = 0
+        self._answering = 0
         self._similarities: weakref.WeakKeyDictionary[Collection, list[float]] = (
             weakref.WeakKeyDictionary()
         )
@@ -72,9 +90,9 @@ class Service:
         """Do something that may take long, in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self._slow, work, *arguments)
 
-    async def oversee(self, work: Callable[[], T]) -> T:
-        """Do something that reads a whole collection, one after the other, in a thread."""
-        return await asyncio.wrap_future(self._overviews.submit(work))
+    async def with_texts(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Do something whose answer may be large, in a thread: of those, two are in memory."""
+        return await asyncio.get_running_loop().run_in_executor(self._texts, work, *arguments)
 
     async def write(self, name: str, work: Callable[[Collection], T]) -> T:
         """Do something that writes to a collection, one after the other."""
@@ -95,6 +113,24 @@ class Service:
         """Do something that reads a collection."""
         return await self.read(self.library.use, name, work)
 
+    async def look_through(
+        self, name: str, work: Callable[[Collection, Callable[[], None]], T]
+    ) -> T:
+        """Do something that may read all of a collection.
+
+        What `work` gets raises when the time is over and whoever asked was told so: it ends then.
+        """
+        over = threading.Event()
+
+        def check() -> None:
+            if over.is_set():
+                raise _Over
+
+        try:
+            return await self.use(name, lambda docs: work(docs, check))
+        finally:
+            over.set()
+
     async def collection(self, name: str) -> Collection:
         """Return a collection, opened if it is not yet."""
         found = self.library.opened_now(name)
@@ -113,6 +149,16 @@ class Service:
         """Let go of so many bytes."""
         self._buffered -= size
 
+    def hold(self, size: int) -> None:
+        """Keep so many bytes of an answer until they are sent, or say that there is no room."""
+        if self._answering + size > _ANSWERS_AT_ONCE * self.settings.max_answer:
+            raise no_room()
+        self._answering += size
+
+    def sent(self, size: int) -> None:
+        """Let go of so many bytes of an answer."""
+        self._answering -= size
+
     def similarities(self, docs: Collection) -> list[float]:
         """Return the similarity that each distance suggests."""
         found = self._similarities.get(docs)
@@ -128,9 +174,9 @@ class Service:
         """End what is going on: writes that have begun are completed."""
         self.ending = True
         self.jobs.close()
-        self._overviews.close()
-        for pool in (self._readers, self._slow, *self._writers.values()):
+        self.overviews.close()
+        for pool in (self._readers, self._slow, self._texts, *self._writers.values()):
             pool.shutdown(wait=False, cancel_futures=True)
-        for pool in (self._readers, *self._writers.values()):
+        for pool in (self._readers, self._texts, *self._writers.values()):
             pool.shutdown(wait=True)
         self.library.close()

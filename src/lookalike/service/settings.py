@@ -99,11 +99,15 @@ class ServeSettings:
     max_k: int = _setting(10_000, "most matches for a query", read=_whole, least=1)
     max_results: int = _setting(1_000_000, "most matches of a batch, and pairs of a job",
                                 read=_whole, least=1)  # fmt: skip
+    max_answer: int = _setting(128 << 20, "largest answer, and eight of them at once", read=_size,
+                               metavar="SIZE", shown="128MiB", least=1)  # fmt: skip
     max_concurrent: int = _setting(256, "most requests at once", read=_whole, least=1)
     max_connections: int = _setting(1_024, "most connections at once", read=_whole, least=1)
     max_jobs: int = _setting(2, "most jobs that run at once", read=_whole, least=1)
     time_limit: float = _setting(30.0, "seconds that an answer may take", read=_seconds,
                                  metavar="S")  # fmt: skip
+    overview_limit: float = _setting(120.0, "seconds that groups, a map or distances may take",
+                                     read=_seconds, metavar="S")  # fmt: skip
     slow_limit: float = _setting(20.0, "seconds that a request may take to arrive", read=_seconds,
                                  metavar="S")  # fmt: skip
     log_level: str = _setting("info", f"{', '.join(LEVELS)}; info has a line for each request",

@@ -268,7 +268,7 @@ def test_two_processes_append_one_after_the_other(tmp_path: Path) -> None:
     SignatureFile.create(tmp_path / "file", 64)
     command = [sys.executable, "-c", code, str(tmp_path / "file")]
     both = [subprocess.Popen([*command, seed]) for seed in "12"]
-    assert [process.wait(60) for process in both] == [0, 0]
+    assert [process.wait(300) for process in both] == [0, 0]
     store = SignatureFile(tmp_path / "file")
     store.verify()
     assert store.runs == [500] * 20

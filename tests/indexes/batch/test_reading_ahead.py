@@ -96,7 +96,7 @@ def test_one_is_made_ahead_and_errors_come_in_their_turn() -> None:
     with run_reading.read_ahead(items(), 5) as reading:
         got.append(next(reading))
         got.append(next(reading))
-        assert taken.wait(10)  # the third, while the second is in use
+        assert taken.wait(120)  # the third, while the second is in use
         assert made == [1, 2, 3]
         got += [next(reading), next(reading)]
         with pytest.raises(la.CorruptIndexError, match="the fifth"):

@@ -279,7 +279,7 @@ def test_processes_make_the_file_append_and_read_together(tmp_path: Path) -> Non
         subprocess.Popen([*command, seed], stderr=subprocess.PIPE, text=True) for seed in "123"
     ]
     for process in processes:
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=300)
         assert process.returncode == 0, errors
     assert SignatureFile(path).runs == [50] * 45
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]

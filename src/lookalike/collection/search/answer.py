@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,13 @@ from numpy.typing import NDArray
 
 from lookalike.collection.answers import Answer, Match, explained
 from lookalike.collection.query import Query
+from lookalike.collection.search.bounds import spend
 from lookalike.collection.search.fetch import DocumentFetcher
 from lookalike.collection.search.kept import KeptIndex
 from lookalike.collection.search.level import Level, MaskedDistances
 from lookalike.collection.search.native import native_levels, native_within
 from lookalike.collection.search.sql import SqlSearch
+from lookalike.collection.search.texts import add_texts
 from lookalike.collection.stores.base import State, View
 from lookalike.indexes import SliceIndex
 
@@ -23,17 +26,20 @@ def answers(
     query: Query, view: View, state: State, native: KeptIndex[Any, SliceIndex], sql: SqlSearch
 ) -> list[Answer]:
     """Return the answer for each signature of the query, at the version of the view."""
-    fetcher = DocumentFetcher(view, state, query)
+    fetcher = DocumentFetcher(view, state, replace(query, text=False))
     both = MaskedDistances(state.bits)
     levels = _near(query, view, state, native, sql)
     if isinstance(levels, list):
         if len(levels) > 1:
             fetcher.prefetch(levels)
         levels = zip(levels)
-    return [
+    found = [
         _answer(fetcher, signature, mask, *fetcher.nearest(near, None if mask is None else both))
         for signature, mask, near in zip(query.signatures, query.masks, levels, strict=True)
     ]
+    if query.text:
+        add_texts(view, state, found)
+    return found
 
 
 def _near(
@@ -85,6 +91,7 @@ def _explained(
     Bits that do not count do not differ, and slices of such bits alone do not hit.
     """
     slicing = fetcher.state.slicing
+    spend(len(matches) * 8 * len(query))
     data = b"".join([fetcher.signatures[match.id] for match in matches])
     signatures = np.frombuffer(data, np.uint8).reshape(len(matches), len(query))
     counting = [True] * slicing.count

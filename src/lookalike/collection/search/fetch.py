@@ -15,6 +15,7 @@ import numpy as np
 from lookalike.collection.answers import Match, match_of
 from lookalike.collection.documents import Row, check_row, damaged, decoded_metadata
 from lookalike.collection.query import Query
+from lookalike.collection.search.bounds import spend
 from lookalike.collection.search.level import Level, MaskedDistances
 from lookalike.collection.stores.base import State, View
 
@@ -103,6 +104,7 @@ class DocumentFetcher:
             if not rows or (len(rows) > 1 and len({row.id for row in rows}) < len(rows)):
                 raise damaged(f"the signature {number} has no document, or one of them twice")
             self._rows[number] = list(filter(self._allowed, rows))
+            spend(sum(len(row.metadata) for row in self._rows[number]))
 
     def _allowed(self, row: Row) -> bool:
         if row.id in self.query.exclude:

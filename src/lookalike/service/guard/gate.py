@@ -18,7 +18,7 @@ from lookalike.service.guard.hosts import Hosts
 from lookalike.service.guard.keys import ANYBODY, Key, KeyFile
 from lookalike.service.logs import Log
 from lookalike.service.metrics import Metrics
-from lookalike.service.problems import Problem, problem_of
+from lookalike.service.problems import ClientGone, Problem, problem_of
 from lookalike.service.settings import ServeSettings
 
 __all__ = ["Gate", "Visit"]
@@ -121,8 +121,8 @@ class Gate:
             self._metrics.refused.labels(problem.code).inc()
             await send_problem(problem, answer)
         except Exception as error:
-            if _is_gone(error):
-                visit.status = visit.status or 499
+            if isinstance(error, ClientGone) or type(error).__name__ == "ClientDisconnect":
+                visit.status = 499  # what was sent went nowhere
             else:
                 self._log.failed("request failed", error, id=visit.id, path=scope["path"])
                 if visit.started:
@@ -173,10 +173,6 @@ class Gate:
             came = "a key that is not known" if secret else "no key"
             raise Problem(401, "key", f"the request has {came}; send `Authorization: Bearer KEY`")
         return key
-
-
-def _is_gone(error: Exception) -> bool:
-    return type(error).__name__ in ("ClientDisconnect", "ClientGone")
 
 
 async def send_problem(problem: Problem, send: Send) -> None:

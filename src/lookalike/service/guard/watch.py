@@ -9,19 +9,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from lookalike.service.problems import Problem
-
 __all__ = ["Limit", "Watch"]
 
 _LOOK = 0.25
 
 
 class Limit:
-    """How long something may take, as a context; beyond that it is ended by a problem."""
+    """How long something may take, as a context; beyond that it is ended by an exception."""
 
     __slots__ = ("_due", "_late", "_problem", "_task", "_watch")
 
-    def __init__(self, watch: Watch, seconds: float, problem: Callable[[], Problem]) -> None:
+    def __init__(self, watch: Watch, seconds: float, problem: Callable[[], Exception]) -> None:
         self._watch = watch
         self._due = watch.time() + seconds
         self._problem = problem

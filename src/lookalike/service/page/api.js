@@ -48,16 +48,16 @@ export async function ask(method, path, body, signal) {
 
 export function problemOf(status, value) {
   const told = value?.error ?? value ?? {};
-  const titles = { 401: "A key is needed", 403: "This key may not do that", 404: "There is no such thing", 413: "That is too large", 429: "The service is busy", 503: "The service is not ready" };
+  const titles = { 401: "A key is needed", 403: "This key may not do that", 404: "There is no such thing", 408: "That takes too long", 413: "That is too large", 429: "The service is busy", 503: "The service is not ready" };
   return new ServiceError(status, titles[status] ?? "That did not work", told.message ?? `The service answered ${status}.`);
 }
 
-/** Ask for what takes the service a while, again until it is there. */
+/** Ask for what takes the service a while, again until it is there: it waits itself, and ends what nobody waits for. */
 async function computed(path, signal) {
-  for (let wait = 200; ; wait = Math.min(2000, 1.5 * wait)) {
+  for (;;) {
     const value = await ask("GET", path, undefined, signal);
     if (value?.state !== "computing") return value;
-    await new Promise((resolve) => setTimeout(resolve, wait));
+    await new Promise((resolve) => setTimeout(resolve, 200));
     signal?.throwIfAborted();
   }
 }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Annotated, Any
 
@@ -10,10 +11,14 @@ import numpy as np
 from fastapi import Path, Query
 
 from lookalike.collection import Collection, Written
+from lookalike.collection.bounded import count_meeting, documents_with, page_of
 from lookalike.collection.documents import as_id
+from lookalike.collection.search.bounds import answer_limit
 from lookalike.collection.search.filters import compile_where
 from lookalike.errors import BatchError, ItemError
+from lookalike.service.answers import LargeResponse
 from lookalike.service.endpoint import Ask, Routes
+from lookalike.service.formats import encode
 from lookalike.service.problems import Problem, item_values
 from lookalike.service.shapes import (
     CountBody,
@@ -41,10 +46,8 @@ _WRITTEN = {
     ],
 }  # fmt: skip
 _DELETED_AT_ONCE = 5_000
-_READ_AT_ONCE = 200
-"""Documents that are in memory together: each may have a text of a megabyte."""
 _PAGE_BYTES = 32 << 20
-"""Characters of texts after which a page ends, however many documents were asked for."""
+"""Bytes of texts and metadata with which a page ends, however many documents were asked for."""
 _FOUND = (404, 422)
 
 
@@ -97,7 +100,10 @@ async def scroll_documents(ask: Ask, name: str) -> Any:
 async def count_documents(ask: Ask, name: str) -> Any:
     """Count the documents, or those that meet a condition, for which all are read."""
     where = ask.body.where
-    return {"count": await ask.service.use(name, lambda docs: docs.count(where))}
+    found = await ask.service.look_through(
+        name, lambda docs, check: count_meeting(docs, where, check)
+    )
+    return {"count": found}
 
 
 @documents.add(
@@ -106,15 +112,17 @@ async def count_documents(ask: Ask, name: str) -> Any:
 async def get_documents(ask: Ask, name: str) -> Any:
     """Return the documents of these ids, null for each that is not there."""
     body: GetBody = ask.body
+    most = ask.service.settings.max_answer
     check_count("ids", len(body.ids), ask.service.settings.max_batch)
 
     def found(docs: Collection) -> list[Any]:
-        return [
-            None if one is None else document_value(one, body.include_text)
-            for one in docs.get_many(body.ids)
-        ]
+        with answer_limit(most):
+            return [
+                None if one is None else document_value(one, body.include_text)
+                for one in documents_with(docs, body.ids)
+            ]
 
-    return {"documents": await ask.service.use(name, found)}
+    return {"documents": await ask.service.with_texts(ask.service.library.use, name, found)}
 
 
 @documents.add(
@@ -191,19 +199,19 @@ async def _scroll(ask: Ask, name: str, body: ScrollBody) -> Any:
             "`next`",
         )  # fmt: skip
 
-    def page(docs: Collection) -> dict[str, Any]:
-        found: list[dict[str, Any]] = []
-        size, after, ended = 0, body.after, False
-        while not ended and len(found) < body.limit and size < _PAGE_BYTES:
-            wanted = min(_READ_AT_ONCE, body.limit - len(found))
-            some = docs.scroll(after, wanted, where=body.where)
-            found += [document_value(one, body.include_text) for one in some]
-            if body.include_text:
-                size += sum(len(one.text or "") for one in some)
-            ended, after = len(some) < wanted, some[-1].id if some else after
-        return {"documents": found, "next": None if ended else after}
+    most_bytes = min(_PAGE_BYTES, ask.service.settings.max_answer)
 
-    return await ask.service.use(name, page)
+    def page(docs: Collection, check: Callable[[], None]) -> bytes:
+        some, following = page_of(
+            docs, body.after, body.limit, most_bytes, where=body.where, text=body.include_text,
+            check=check,
+        )  # fmt: skip
+        found = [document_value(one, body.include_text) for one in some]
+        return encode({"documents": found, "next": following}, ask.format)
+
+    # Which is bounded by itself, and has a document at least: or nobody could get past a large one.
+    whole = await ask.service.look_through(name, page)
+    return LargeResponse(whole, 200, ask.format, ask.service)
 
 
 def _delete(docs: Collection, body: DeleteBody) -> Written:
@@ -219,10 +227,10 @@ def _delete(docs: Collection, body: DeleteBody) -> Written:
 
 def _meeting(docs: Collection, where: dict[str, Any] | None) -> Iterator[str]:
     """Yield the ids of documents that meet a condition."""
-    after = ""
-    while some := docs.scroll(after, _READ_AT_ONCE, where=where):
+    after: str | None = ""
+    while after is not None:
+        some, after = page_of(docs, after, _DELETED_AT_ONCE, _PAGE_BYTES, where=where, text=False)
         yield from (one.id for one in some)
-        after = some[-1].id
 
 
 def _write(docs: Collection, body: WriteBody, longest: int) -> Written:
@@ -235,6 +243,7 @@ def _write(docs: Collection, body: WriteBody, longest: int) -> Written:
         try:
             if isinstance(one.text, str):
                 check_text("the text", one.text, longest)
+            check_text("the metadata", _as_json(one.metadata), longest)
             if signed:
                 rows.append(_signature(one, docs.bits))
         except Problem as problem:
@@ -260,6 +269,14 @@ def _write(docs: Collection, body: WriteBody, longest: int) -> Written:
     ]
     errors.sort(key=lambda error: error.position)
     return Written(written.added, written.updated, errors=errors, version=written.version)
+
+
+def _as_json(metadata: Any) -> str:
+    """Return metadata as they are kept; nothing where they cannot be, which is refused later."""
+    try:
+        return json.dumps(metadata) if metadata else ""
+    except (TypeError, ValueError, RecursionError):
+        return ""
 
 
 def _has_signature(one: DocumentBody) -> bool:

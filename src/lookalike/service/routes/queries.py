@@ -7,7 +7,7 @@ encoded in the thread that has found them.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
@@ -17,12 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.collection import Answer, Collection
-from lookalike.errors import CollectionError
+from lookalike.collection.bounded import signatures_with
+from lookalike.collection.search.bounds import AnswerTooLargeError, answer_limit
+from lookalike.errors import CollectionError, LookalikeError
+from lookalike.service.answers import answers_together
 from lookalike.service.endpoint import Ask, Routes
 from lookalike.service.formats import encode
 from lookalike.service.problems import Problem
 from lookalike.service.routes.documents import check_count, check_text, no_document
-from lookalike.service.service import Service
+from lookalike.service.service import Service, no_room
 from lookalike.service.shapes import Asked, BatchQueryBody, QueryBody
 from lookalike.service.values import answer_value, signature_rows
 
@@ -36,6 +39,9 @@ _ANSWER = {
 }  # fmt: skip
 _SAMPLED = 32
 """One batch in so many is explained, and tells how many candidates a query has."""
+
+_MANY = 100
+"""Matches up to which an answer is small, unless metadata are large."""
 
 _EACH = 64
 """Queries by radius that are worth a thread."""
@@ -69,6 +75,11 @@ class _Sort:
             body.include_text, body.mask, body.way,
         )  # fmt: skip
 
+    @property
+    def large(self) -> bool:
+        """Whether an answer may be so large that it is better computed alone."""
+        return self.include_text or max(self.k or 0, self.limit or 0) > _MANY
+
     def ask(
         self, docs: Collection, asked: Sequence[str] | Signature, threads: int, explain: bool
     ) -> list[Answer]:
@@ -93,6 +104,7 @@ async def query(ask: Ask, name: str) -> Any:
     service, body = ask.service, ask.body
     _check(body, 1, service)
     docs = await service.collection(name)
+    answering = service.with_texts if body.include_text else service.read
     question: Any
     if body.text is not None:
         check_text("the text", body.text, service.settings.max_text)
@@ -101,11 +113,16 @@ async def query(ask: Ask, name: str) -> Any:
         by = "signature"
         question = _rows(body.signature, body.signature_base64, docs.bits)
     else:
-        return await service.read(_like, service, name, body, ask.format)
+        return await answering(_like, service, name, body, ask.format)
     sort = _Sort.of(by, body)
-    return await service.lanes.ask(
-        (name, ask.format, sort), partial(_answer_all, service, name, sort, ask.format), question
-    )
+    answer = partial(_answer_all, service, name, sort, ask.format)
+    if sort.large:  # in company, large answers would have to wait for each other in memory
+        reply = (await answering(answer, [question]))[0]
+    else:
+        reply = await service.lanes.ask((name, ask.format, sort), answer, question)
+    if isinstance(reply, Exception):
+        raise reply
+    return reply
 
 
 @queries.add(
@@ -123,7 +140,8 @@ async def query_batch(ask: Ask, name: str) -> Any:
     _check(body, len(given), service)
     for place, text in enumerate(body.texts or ()):
         check_text(f"text {place}", text, service.settings.max_text)
-    return await service.read(_answer_batch, service, name, body, ask.format)
+    answering = service.with_texts if body.include_text else service.read
+    return await answering(_answer_batch, service, name, body, ask.format)
 
 
 def _check(body: Asked, number: int, service: Service) -> None:
@@ -152,13 +170,42 @@ def _rows(hex: str | None, base64: str | None, bits: int) -> Signature:
 
 def _answer_all(
     service: Service, name: str, sort: _Sort, format: str, questions: Sequence[Any]
-) -> list[bytes]:
-    """Return the encoded answers to queries of one sort."""
+) -> list[bytes | Exception]:
+    """Return the encoded answers to queries of one sort.
+
+    Together they are no larger than one may be: those that have no room are told to come again.
+    """
     asked = list(questions) if sort.by == "text" else np.concatenate(questions)
-    ask = partial(_ask, service, name, sort, asked)
-    docs, answers = service.library.use(name, ask)
+    try:
+        docs, answers = service.library.use(name, partial(_ask, service, name, sort, asked))
+    except AnswerTooLargeError:
+        if len(questions) == 1:
+            raise
+        return _fitting(_one_by_one(service, name, sort, format, questions), service)
     similarities = service.similarities(docs)
-    return [encode(answer_value(answer, similarities), format) for answer in answers]
+    replies = (encode(answer_value(answer, similarities), format) for answer in answers)
+    return list(replies) if len(questions) == 1 else _fitting(replies, service)
+
+
+def _one_by_one(
+    service: Service, name: str, sort: _Sort, format: str, questions: Sequence[Any]
+) -> Iterator[bytes | Exception]:
+    for question in questions:
+        try:
+            yield from _answer_all(service, name, sort, format, [question])
+        except LookalikeError as error:
+            yield error
+
+
+def _fitting(replies: Iterable[bytes | Exception], service: Service) -> list[bytes | Exception]:
+    """Return the replies, in memory at once, that there is room for; the others as refusals."""
+    found: list[bytes | Exception] = []
+    room = service.settings.max_answer
+    for reply in replies:
+        if isinstance(reply, bytes):
+            room -= len(reply)
+        found.append(no_room() if room < 0 else reply)
+    return found
 
 
 def _ask(
@@ -171,7 +218,8 @@ def _ask(
     threads = service.threads
     if sort.radius is not None:  # then a few queries take less than it takes to wake threads up
         threads = min(threads, 1 + len(asked) // _EACH)
-    answers = sort.ask(docs, asked, threads, sort.explain or sampled)
+    with answer_limit(service.settings.max_answer):
+        answers = sort.ask(docs, asked, threads, sort.explain or sampled)
     if sort.explain or sampled:
         candidates = service.metrics.candidates.labels(name)
         for answer in answers:
@@ -213,45 +261,46 @@ def _like(service: Service, name: str, body: QueryBody, format: str) -> bytes:
 def _answer_batch(service: Service, name: str, body: BatchQueryBody, format: str) -> bytes:
     by = "text" if body.texts is not None else "signature"
     sort = _Sort.of(by, body)
+    most = service.settings.max_answer
     if body.ids is not None:
-        return encode({"answers": _like_all(service, name, body, sort)}, format)
+        return answers_together(_like_all(service, name, body, sort), format, most)
 
-    def found(docs: Collection) -> dict[str, Any]:
+    def found(docs: Collection) -> bytes:
         asked: Any = body.texts
         if asked is None:
             asked = signature_rows(body.signatures, body.signatures_base64, docs.bits)
         answers = _ask(service, name, sort, asked, docs)[1] if len(asked) else []
         similarities = service.similarities(docs)
-        return {"answers": [answer_value(answer, similarities) for answer in answers]}
-
-    return encode(service.library.use(name, found), format)
-
-
-def _like_all(service: Service, name: str, body: BatchQueryBody, sort: _Sort) -> list[Any]:
-    """Answer for many documents; one more is asked for, since each finds itself."""
-
-    def found(docs: Collection) -> list[Any]:
-        ids = body.ids or []
-        if not ids:
-            return []
-        known = docs.get_many(ids)
-        for id, document in zip(ids, known, strict=True):
-            if document is None:
-                raise no_document(id, name)
-        rows = np.stack([one.signature for one in known if one is not None])
-        most = sort.limit or min(10_000, service.settings.max_k)
-        more = replace(sort, limit=most + 1) if sort.k is None else replace(sort, k=sort.k + 1)
-        similarities = service.similarities(docs)
-        values = []
-        for id, answer in zip(ids, _ask(service, name, more, rows, docs)[1], strict=True):
-            others = [match for match in answer if match.id != id]
-            cut = sort.k or most
-            exact = answer.exact and (sort.k is not None or len(others) <= cut)
-            whole = Answer(
-                others[:cut], version=answer.version, exact=exact, work=answer.work,
-                masked=answer.masked,
-            )  # fmt: skip
-            values.append(answer_value(whole, similarities))
-        return values
+        values = (answer_value(answer, similarities) for answer in answers)
+        return answers_together(values, format, most)
 
     return service.library.use(name, found)
+
+
+def _like_all(service: Service, name: str, body: BatchQueryBody, sort: _Sort) -> Iterator[Any]:
+    """Answer for many documents; one more is asked for, since each finds itself."""
+    ids = body.ids or []
+    if not ids:
+        return
+    most = sort.limit or min(10_000, service.settings.max_k)
+    more = replace(sort, limit=most + 1) if sort.k is None else replace(sort, k=sort.k + 1)
+    cut = sort.k or most
+
+    def found(docs: Collection) -> tuple[Collection, list[Answer]]:
+        known = signatures_with(docs, ids)
+        for id, signature in zip(ids, known, strict=True):
+            if signature is None:
+                raise no_document(id, name)
+        rows = np.frombuffer(b"".join(filter(None, known)), np.uint8).reshape(len(ids), -1)
+        return _ask(service, name, more, rows, docs)
+
+    docs, answers = service.library.use(name, found)
+    similarities = service.similarities(docs)
+    for id, answer in zip(ids, answers, strict=True):
+        others = [match for match in answer if match.id != id]
+        exact = answer.exact and (sort.k is not None or len(others) <= cut)
+        whole = Answer(
+            others[:cut], version=answer.version, exact=exact, work=answer.work,
+            masked=answer.masked,
+        )  # fmt: skip
+        yield answer_value(whole, similarities)

@@ -14,10 +14,11 @@ from typing import Any
 
 from lookalike.collection import Collection
 from lookalike.collection.care.transfer import import_documents
+from lookalike.collection.stores.address import parse_address
 from lookalike.dedup import cluster_pairs, dedup
 from lookalike.errors import ArgumentError, LookalikeError
 from lookalike.service.library import open_for_strangers
-from lookalike.service.problems import problem_of
+from lookalike.service.problems import problem_for_strangers
 from lookalike.service.work.jobs import lines_of, read_state, write_state
 
 _LOOK = 0.05
@@ -203,8 +204,8 @@ def main(folder: str) -> int:
         with open_for_strangers(job.order["url"], job.order["name"]) as docs:
             summary = _KINDS[job.order["kind"]](job, docs)
     except LookalikeError as error:
-        kind = problem_of(error).kind
-        job.end("failed", error=str(error), error_kind=kind)
+        problem = problem_for_strangers(error, parse_address(job.order["url"]).shown)
+        job.end("failed", error=str(problem), error_kind=problem.kind)
         return 1
     except BaseException as error:
         job.end("failed", error=f"something went wrong: {type(error).__name__}")

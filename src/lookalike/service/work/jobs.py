@@ -32,11 +32,14 @@ from lookalike.shown import brief
 
 __all__ = ["ENDED", "Jobs", "read_state", "write_state"]
 
+_MODULE = "lookalike.service.work.job_process"
 ENDED = ("done", "failed", "cancelled")
 _ID = re.compile("[0-9a-f]{24}")
 _MOST_KEPT = 100
 _MOST_BYTES = 4 << 30
 """Of results that are kept: whoever may only read cannot fill the disk with them."""
+_PAGE_BYTES = 32 << 20
+"""With which a page of results ends, however many were asked for."""
 _PATIENCE = 5.0
 """Seconds that a process gets to end by itself when it is told to."""
 
@@ -75,7 +78,7 @@ class Jobs:
             write_state(folder, state)
             with open(folder / "errors.txt", "wb") as errors:
                 self._processes[id] = subprocess.Popen(
-                    [sys.executable, "-m", "lookalike.service.work.job_process", str(folder)],
+                    [sys.executable, "-m", _MODULE, str(folder)],
                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
                     start_new_session=True,
                 )  # fmt: skip
@@ -113,10 +116,22 @@ class Jobs:
         while state["state"] not in ENDED and time.monotonic() < deadline:
             time.sleep(0.02)
             state = self.get(id)
+        process = self._processes.get(id)
+        if state["state"] in ENDED or process is None:
+            return state
+        process.kill()  # which has not even begun to listen
+        process.wait()
+        state = read_state(folder) or state
+        if state["state"] not in ENDED:
+            state.update(state="cancelled", ended=_now())
+            write_state(folder, state)
         return state
 
     def results(self, id: str, after: int, limit: int) -> tuple[list[Any], int | None]:
-        """Return so many results behind a number of them, and the number to go on with."""
+        """Return so many results behind a number of them, and the number to go on with.
+
+        Where they are long there are fewer.
+        """
         state = self.get(id)
         if state["state"] != "done":
             raise Problem(
@@ -124,11 +139,16 @@ class Jobs:
             )
         try:
             with open(self._folder / id / "result.jsonl", "rb") as file:
-                lines = list(islice(file, after, after + limit + 1))
+                lines, size = [], 0
+                for line in islice(file, after, after + limit):
+                    lines.append(line)
+                    size += len(line)
+                    if size >= _PAGE_BYTES:
+                        break
+                more = file.readline() != b""
         except FileNotFoundError:
-            lines = []
-        found = [json.loads(line) for line in lines[:limit]]
-        return found, after + limit if len(lines) > limit else None
+            lines, more = [], False
+        return [json.loads(line) for line in lines], after + len(lines) if more else None
 
     def close(self) -> None:
         """End all jobs that this process has begun."""

@@ -1,0 +1,141 @@
+"""Reading documents for strangers: so many bytes at a time, and no longer than somebody waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from lookalike.collection.collection import Collection
+from lookalike.collection.documents import (
+    Document,
+    as_document,
+    as_id,
+    check_row,
+    decoded_metadata,
+    is_id,
+)
+from lookalike.collection.search.bounds import spend
+from lookalike.collection.search.filters import Predicate, Where, compile_where
+from lookalike.collection.search.texts import rows_with_texts
+from lookalike.collection.stores.base import State, View
+
+__all__ = ["count_meeting", "documents_with", "page_of", "signatures_with"]
+
+_AT_ONCE = 64
+"""Documents that are in memory together beside the page: each may have a text of a megabyte."""
+_FILTERED = 256
+"""Documents of which the metadata are looked at together, where few may meet a condition."""
+_COUNTED = 1_000
+
+Check = Callable[[], object]
+"""Raises if nobody waits for the answer any more."""
+
+
+def documents_with(docs: Collection, ids: Sequence[str]) -> list[Document | None]:
+    """Return the documents of these ids, None for each that is not there, at one moment.
+
+    What they hold is counted while they are read: see `answer_limit`.
+    """
+
+    def found(view: View, state: State) -> dict[str, Document]:
+        result = {}
+        for row, signature in rows_with_texts(view, state, _different(ids)):
+            spend(len(row.metadata) + len(row.text or b""))
+            result[row.id] = as_document(row, signature)
+        return result
+
+    known = docs._versions.read(found)
+    return [known.get(id) for id in ids]
+
+
+def signatures_with(docs: Collection, ids: Sequence[str]) -> list[bytes | None]:
+    """Return the signatures of the documents of these ids, None for each that is not there."""
+
+    def found(view: View, state: State) -> dict[str, bytes]:
+        rows = view.documents(state, _different(ids), text=False)
+        return {row.id: check_row(row, signature, text=False) for row, signature in rows}
+
+    known = docs._versions.read(found)
+    return [known.get(id) for id in ids]
+
+
+def page_of(
+    docs: Collection,
+    after: str,
+    limit: int,
+    most_bytes: int,
+    *,
+    where: Where | None = None,
+    text: bool = True,
+    check: Check = lambda: None,
+) -> tuple[list[Document], str | None]:
+    """Return the next documents by id behind `after`, and the id to go on with; None at the end.
+
+    The page ends with the document with which it has `most_bytes`, so there is always one; texts
+    count if they are wanted.
+    """
+    begin: str | None = as_id(after) if after else ""
+    predicate = compile_where(where)
+    found: list[Document] = []
+    held = 0
+    while begin is not None and len(found) < limit and held < most_bytes:
+        check()
+        most = min(_AT_ONCE, limit - len(found))
+        some, begin = docs._versions.read(
+            partial(_documents, begin=begin, predicate=predicate, most=most, text=text)
+        )
+        for place, (document, size) in enumerate(some):
+            found.append(document)
+            held += size
+            if held >= most_bytes and place < len(some) - 1:
+                return found, document.id
+    return found, begin
+
+
+def count_meeting(docs: Collection, where: Where | None, check: Check) -> int:
+    """Count the documents that meet a condition; their texts are not read."""
+    predicate = compile_where(where)
+    if predicate is None:
+        return docs.count()
+    count = 0
+    begin: str | None = ""
+    while begin is not None:
+        check()
+        some, begin = docs._versions.read(
+            partial(_ids, begin=begin, predicate=predicate, size=_COUNTED)
+        )
+        count += len(some)
+    return count
+
+
+def _different(ids: Sequence[str]) -> list[str]:
+    """Return each id once that can be one of a document."""
+    return [id for id in dict.fromkeys(ids) if is_id(id)]
+
+
+def _documents(
+    view: View, state: State, begin: str, predicate: Predicate | None, most: int, text: bool
+) -> tuple[list[tuple[Document, int]], str | None]:
+    """Return some documents behind an id, with their sizes, and the id to go on with."""
+    ids, following = _ids(view, state, begin, predicate, most if predicate is None else _FILTERED)
+    if len(ids) > most:
+        ids, following = ids[:most], ids[most - 1]
+    found = [
+        (as_document(row, signature), len(row.metadata) + (len(row.text or b"") if text else 0))
+        for row, signature in rows_with_texts(view, state, ids)
+    ]
+    found.sort(key=lambda one: one[0].id)
+    return found, following
+
+
+def _ids(
+    view: View, state: State, begin: str, predicate: Predicate | None, size: int
+) -> tuple[list[str], str | None]:
+    """Return the ids behind one that meet a condition, of so many, and the id to go on with."""
+    page = next(view.pages(state, size, begin, text=False), [])
+    ids = []
+    for row, signature in page:
+        check_row(row, signature, text=False)
+        if predicate is None or predicate(decoded_metadata(row)):
+            ids.append(row.id)
+    return ids, page[-1][0].id if len(page) == size else None

@@ -1,0 +1,78 @@
+"""Large answers: how large they may be, and how they are sent to whoever takes them slowly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgpack
+from fastapi.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from lookalike.service.formats import JSON, encode
+from lookalike.service.guard.watch import Limit
+from lookalike.service.problems import ClientGone, Problem
+from lookalike.service.service import Service
+
+__all__ = ["LargeResponse", "answers_together", "check_answer"]
+
+_PART = 256 << 10
+
+
+def check_answer(size: int, most: int) -> None:
+    """Refuse an answer that is larger than the service gives out."""
+    if size > most:
+        raise Problem(
+            422, "answer_too_large", f"the answer has more than {most} bytes; ask for fewer "
+            "documents, or without their texts, or start the service with a larger --max-answer",
+            kind="ResultTooLargeError",
+        )  # fmt: skip
+
+
+def answers_together(values: Iterable[object], format: str, most: int) -> bytes:
+    """Return `{"answers": [...]}` in a format; what does not fit is refused while it grows."""
+    parts, size = [], 0
+    for value in values:
+        parts.append(encode(value, format))
+        size += len(parts[-1])
+        check_answer(size, most)
+    if format == JSON:
+        return b'{"answers":[' + b",".join(parts) + b"]}"
+    packer = msgpack.Packer()
+    begin = [
+        packer.pack_map_header(1),
+        packer.pack("answers"),
+        packer.pack_array_header(len(parts)),
+    ]
+    return b"".join([*begin, *parts])
+
+
+class LargeResponse(Response):
+    """An answer that is sent a part at a time, each when the one before was taken.
+
+    It counts as long as it is held: whoever reads nothing cannot fill the memory with answers.
+    """
+
+    def __init__(self, content: bytes, status: int, media_type: str, service: Service) -> None:
+        super().__init__(content, status, media_type=media_type)
+        self._service = service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it; whoever does not take a part in time gets no more."""
+        service, body = self._service, self.body
+        seconds = service.settings.slow_limit
+        service.hold(len(body))
+        try:
+            await send(
+                {"type": "http.response.start", "status": self.status_code,
+                 "headers": self.raw_headers}
+            )  # fmt: skip
+            for begin in range(0, len(body), _PART):
+                with Limit(service.watch, seconds, ClientGone):
+                    await send(
+                        {
+                            "type": "http.response.body", "body": body[begin : begin + _PART],
+                            "more_body": begin + _PART < len(body),
+                        }
+                    )  # fmt: skip
+        finally:
+            service.sent(len(body))

@@ -1,0 +1,195 @@
+"""Large answers: refused while they grow, or given in pages; memory is bounded whoever reads."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import numpy as np
+import pytest
+
+import lookalike as la
+from lookalike.collection.search.bounds import answer_limit
+from lookalike.service import service as shared
+from lookalike.service.formats import JSON
+from lookalike.service.library import open_library
+from lookalike.service.logs import Log
+from lookalike.service.problems import Problem
+from lookalike.service.routes import queries
+from lookalike.service.service import Service
+from lookalike.service.settings import ServeSettings
+from lookalike.service.shapes import QueryBody
+from support.running_service import Running, running
+from support.waiting import wait_until
+
+BASE = "/v1/collections/pages"
+COUNT = 40
+LONG = 10_000
+MOST = 120_000
+IDS = [f"d{number:02}" for number in range(COUNT)]
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """`pages` has long texts, `told` long metadata."""
+    path = tmp_path_factory.mktemp("large") / "docs.db"
+    texts = [f"number {number} " + "x" * (LONG - 12) for number in range(COUNT)]
+    with la.open_collection(path, "pages", signer=la.SimHash(64), durable=False) as docs:
+        docs.add(IDS, texts, metadata=[{"n": number} for number in range(COUNT)])
+    with la.open_collection(path, "told", signer=la.SimHash(64), durable=False) as docs:
+        docs.add(IDS, [text[:20] for text in texts], metadata=[{"told": text} for text in texts])
+    return path
+
+
+@pytest.fixture
+def served(database: Path, tmp_path: Path) -> Iterator[Running]:
+    with running(database, tmp_path, max_answer=MOST) as service:
+        yield service
+
+
+@pytest.fixture
+def service(database: Path, tmp_path: Path) -> Iterator[Service]:
+    """What the routes use, without anything around it."""
+    log = Log("error", io.StringIO())
+    made = Service(ServeSettings(max_answer=MOST), open_library(database), tmp_path, log)
+    yield made
+    made.close()
+    log.close()
+
+
+@pytest.mark.parametrize("how", [{"k": COUNT}, {"radius": 64}, {"k": COUNT, "radius": 64}])
+def test_texts_of_many_matches_are_refused(served: Running, how: dict[str, int]) -> None:
+    for asked in ({"text": "number"}, {"id": "d00"}):
+        body = {**asked, **how}
+        matches = served.good("POST", f"{BASE}/query", body)["matches"]
+        assert len(matches) >= COUNT - 1
+        told = served.refused(
+            422, "answer_too_large", "POST", f"{BASE}/query", {**body, "include_text": True}
+        )
+        assert "ask for fewer" in told and "without" in told
+        few = {**body, "k": 5, "include_text": True}
+        found = served.good("POST", f"{BASE}/query", few)["matches"]
+        assert [len(one["text"]) > 9_000 for one in found] == [True] * 5
+    with la.connect(served.url, "pages") as docs, pytest.raises(la.ResultTooLargeError):
+        docs.search("number", COUNT, text=True)
+
+
+def test_a_batch_counts_each_time_that_a_document_is_in_it(served: Running) -> None:
+    one = {"k": 3, "include_text": True}
+    for many in ({"texts": ["number"] * 5}, {"ids": ["d00"] * 5}):
+        body = {**many, **one}
+        served.refused(422, "answer_too_large", "POST", f"{BASE}/query/batch", body)
+        few = {**{name: values[:3] for name, values in many.items()}, **one}
+        answers = served.good("POST", f"{BASE}/query/batch", few)["answers"]
+        assert [len(answer["matches"]) for answer in answers] == [3] * 3
+        raw = served.raw(
+            "POST", f"{BASE}/query/batch", msgpack.packb(few),
+            content_type="application/msgpack", accept="application/msgpack",
+        )[2]  # fmt: skip
+        assert msgpack.unpackb(raw) == {"answers": answers}
+
+
+def test_metadata_count_too(served: Running) -> None:
+    path = "/v1/collections/told/query"
+    served.refused(422, "answer_too_large", "POST", path, {"text": "number", "k": COUNT})
+    assert len(served.good("POST", path, {"text": "number", "k": 5})["matches"]) == 5
+    body = {"documents": [{"id": "new", "text": "x", "metadata": {"long": "x" * (1 << 20)}}]}
+    (result,) = served.good("PUT", "/v1/collections/told/documents", body | {"on_error": "skip"})[
+        "results"
+    ]
+    assert result["status"] == "refused" and "the metadata has 10485" in result["message"]
+
+
+def test_documents_by_id_are_refused_and_pages_end_early(served: Running) -> None:
+    served.refused(422, "answer_too_large", "POST", f"{BASE}/documents/get", {"ids": IDS})
+    few = served.good("POST", f"{BASE}/documents/get", {"ids": [*IDS[:3], "none", IDS[0]]})
+    assert [one and one["id"] for one in few["documents"]] == ["d00", "d01", "d02", None, "d00"]
+    for where in (None, {"n": {">=": 3}}):
+        found: list[str] = []
+        after: str | None = ""
+        while after is not None:
+            body: dict[str, Any] = {"after": after, "limit": COUNT, "where": where}
+            page = served.good("POST", f"{BASE}/documents/scroll", body)
+            assert len(json.dumps(page)) < MOST + 2 * LONG
+            found += [one["id"] for one in page["documents"]]
+            after = page["next"]
+        assert found == (IDS if where is None else IDS[3:])
+        one = served.good("POST", f"{BASE}/documents/scroll", {"limit": 1, "where": where})
+        assert [one["next"]] == [document["id"] for document in one["documents"]] == found[:1]
+        count = served.good("POST", f"{BASE}/documents/count", {"where": where})
+        assert count == {"count": len(found)}
+
+
+def test_explanations_count(tmp_path: Path) -> None:
+    with la.open_collection(tmp_path / "plain.db", bits=64) as docs:
+        rows = np.arange(COUNT, dtype=np.uint8)[:, None].repeat(8, axis=1)
+        docs.add(IDS, signatures=rows)
+        with answer_limit(64 * 20):
+            assert len(docs.search(rows[0], 10, explain=True)) == 10
+            assert len(docs.search(rows[0], 1)) == 1
+        with answer_limit(64 * 20), pytest.raises(la.ResultTooLargeError, match="more than 1280"):
+            docs.search(rows[0], 20, explain=True)
+        assert len(docs.search(rows[0], 20, explain=True)) == 20
+
+
+def test_answers_together_are_no_larger_than_one(service: Service) -> None:
+    told = service.library.collection("told")
+    for k, together in ((5, True), (9, False)):  # 50,000 bytes each; 90,000 of other documents each
+        sort = queries._Sort.of("signature", QueryBody.model_validate({"id": "d00", "k": k}))
+        questions = [told.get(id).signature[None] for id in ("d00", "d20", "d39")]  # type: ignore[union-attr]
+        replies = queries._answer_all(service, "told", sort, JSON, questions)
+        sizes = [len(reply) for reply in replies if isinstance(reply, bytes)]
+        assert sizes and sum(sizes) <= MOST
+        late = [reply for reply in replies if isinstance(reply, Problem)]
+        assert {problem.code for problem in late} == {"too_much_at_once"}
+        assert len(sizes) + len(late) == 3 and len(sizes) == (2 if together else 1)
+
+
+def test_whoever_does_not_read_gets_no_more(
+    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared, "_ANSWERS_AT_ONCE", 1)
+    path, large = f"{BASE}/query/batch", 16 << 20
+    body = json.dumps({"texts": ["number"] * (large // (COUNT * LONG)), "k": COUNT,
+                       "include_text": True}).encode()  # fmt: skip
+    head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: {JSON}\r\n".encode()
+    with running(database, tmp_path, max_answer=20 << 20, slow_limit=3.0) as service:
+        idle = socket.socket()
+        idle.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        idle.connect((service.host, service.port))
+        idle.sendall(head + b"content-length: %d\r\n\r\n" % len(body) + body)
+        assert idle.recv(10) == b"HTTP/1.1 2"
+        service.refused(429, "too_much_at_once", "POST", path, body, content_type=JSON)
+        # Whoever asks for little is not concerned, and after a while nobody is.
+        assert service.good("POST", f"{BASE}/query", {"text": "x", "k": 1})["matches"]
+        wait_until(lambda: service.raw("POST", path, body, content_type=JSON)[0] == 200)
+        idle.close()
+
+
+def test_what_nobody_waits_for_is_not_looked_through(service: Service) -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    def work(docs: la.Collection, check: Any) -> None:
+        try:
+            while True:
+                begun.set()
+                check()
+        finally:
+            ended.set()
+
+    async def give_up() -> None:
+        task = asyncio.ensure_future(service.look_through("pages", work))
+        await asyncio.to_thread(begun.wait)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(give_up())
+    assert ended.wait(60)
