@@ -10,6 +10,8 @@ from benchmarks.clusters.all_indexes import NAMES as INDEXES
 from benchmarks.clusters.all_indexes import draw, run_indexes
 from benchmarks.clusters.topics import NAME as TOPICS
 from benchmarks.clusters.topics import run_topics
+from benchmarks.clusters.wide_pairs import NAME as WIDE_PAIRS
+from benchmarks.clusters.wide_pairs import run_wide_pairs
 from benchmarks.dedup.defaults import NAME as DEFAULTS
 from benchmarks.dedup.defaults import run_defaults
 from benchmarks.harness import WrongAnswerError
@@ -45,6 +47,19 @@ def topics(options: Namespace) -> int:
         return 2
     print(machine_lines(describe_machine()), flush=True)
     print(run_topics(options.data, part=QUICK_FRACTION if options.quick else 1))
+    return 0
+
+
+def wide_pairs(options: Namespace) -> int:
+    """Measure how the time of pairs within a wide radius grows."""
+    machine = describe_machine()
+    print(machine_lines(machine), flush=True)
+    part = QUICK_FRACTION if options.quick else 1
+    lines, verdicts = run_wide_pairs(options.data, options.cache, part=part)
+    if options.quick:
+        verdicts = [replace(verdict, passed=None) for verdict in verdicts]
+    print(f"\n{lines}\n\n{gate_table(verdicts)}")
+    write_json(options.output / "wide_pairs.json", machine, [], verdicts)
     return 0
 
 
@@ -89,5 +104,6 @@ BY_NAME = {
     DEFAULTS: defaults,
     TOPICS: topics,
     SPARK: on_spark,
+    WIDE_PAIRS: wide_pairs,
     **dict.fromkeys(INDEXES, all_indexes),
 }

@@ -285,16 +285,17 @@ MISFITS: dict[str, Callable[[], Any]] = {
     "stars: neighbours": lambda: _native.stars(longs(0, 1), longs(0), longs(2), longs(0, 0)),
     "block_pairs: marks": lambda: _native.block_pairs(ROWS, np.zeros(4, np.uint8), 1, 9, 1),
     "drawn_pairs: marks": lambda: _native.drawn_pairs(
-        ROWS, np.zeros(4, np.uint8), DRAWS, 2, 1, 1e9, 9, 1
+        ROWS, np.zeros(4, np.uint8), DRAWS, 2, 0, 1, 1e9, 9, 1
     ),
-    "drawn_pairs: keys": lambda: _native.drawn_pairs(ROWS, None, DRAWS, 5, 1, 1e9, 9, 1),
-    "drawn_pairs: no key": lambda: _native.drawn_pairs(ROWS, None, DRAWS, 0, 1, 1e9, 9, 1),
+    "drawn_pairs: keys": lambda: _native.drawn_pairs(ROWS, None, DRAWS, 5, 0, 1, 1e9, 9, 1),
+    "drawn_pairs: no key": lambda: _native.drawn_pairs(ROWS, None, DRAWS, 0, 0, 1, 1e9, 9, 1),
+    "drawn_pairs: near": lambda: _native.drawn_pairs(ROWS, None, DRAWS, 2, 3, 1, 1e9, 9, 1),
     "drawn_pairs: bits": lambda: _native.drawn_pairs(
-        ROWS, None, DRAWS + 8 * ROWS.shape[1], 2, 1, 1e9, 9, 1
+        ROWS, None, DRAWS + 8 * ROWS.shape[1], 2, 0, 1, 1e9, 9, 1
     ),
-    "drawn_pairs: negative": lambda: _native.drawn_pairs(ROWS, None, DRAWS - 1, 2, 1, 1e9, 9, 1),
+    "drawn_pairs: negative": lambda: _native.drawn_pairs(ROWS, None, DRAWS - 1, 2, 0, 1, 1e9, 9, 1),
     "drawn_pairs: width": lambda: _native.drawn_pairs(
-        ROWS, None, np.zeros((1, 65), np.int32), 2, 1, 1e9, 9, 1
+        ROWS, None, np.zeros((1, 65), np.int32), 2, 0, 1, 1e9, 9, 1
     ),
     "of_features: offsets": lambda: _native.Source.of_features(
         longs(0, 2), np.zeros(1, np.uint64), np.zeros(1)

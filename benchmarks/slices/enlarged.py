@@ -21,7 +21,7 @@ from papers.pseudo_documents import SETTINGS, Corpus, enlarge
 import lookalike as la
 from benchmarks.signing.documents import FILE, read_documents
 
-__all__ = ["Collection", "signed_collection"]
+__all__ = ["Collection", "Signatures", "enlarged_signatures", "signed_collection"]
 
 Signatures = NDArray[np.uint8]
 
@@ -73,6 +73,27 @@ def signed_collection(
         )
 
 
+def enlarged_signatures(
+    signer: la.SimHash | la.TopSig | la.BBitMinHash,
+    folder: Path | None,
+    cache: Path,
+    count: int,
+    *,
+    part: int = 1,
+) -> Signatures:
+    """Return `count` signatures by another signer, in random order, made and kept likewise."""
+    texts, categories, _ = _read(folder, part)
+    real = signer.sign(texts)[:count]
+    made_from = zlib.crc32(repr(SETTINGS).encode(), zlib.crc32(real.tobytes()))
+    file = cache / f"enlarged-{count}x{8 * real.shape[1]}-{made_from:08x}.npz"
+    if not file.is_file():
+        pseudo, _ = _signed(signer, texts, categories, count - len(real))
+        rows = np.concatenate([real, pseudo])
+        _write(file, {"signatures": rows[np.random.default_rng(SEED).permutation(len(rows))]})
+    with np.load(file) as arrays:
+        return np.asarray(arrays["signatures"])
+
+
 def _read(folder: Path | None, part: int) -> tuple[list[str], list[str], str]:
     """Return documents with words, their first categories, and what they are."""
     if folder is None:
@@ -86,7 +107,10 @@ def _read(folder: Path | None, part: int) -> tuple[list[str], list[str], str]:
 
 
 def _signed(
-    signer: la.TopSig, texts: Sequence[str], categories: Sequence[str], count: int
+    signer: la.SimHash | la.TopSig | la.BBitMinHash,
+    texts: Sequence[str],
+    categories: Sequence[str],
+    count: int,
 ) -> tuple[Signatures, NDArray[np.bool_]]:
     blocks = [
         (signer.sign(block), near) for block, near in enlarge(Corpus.of(texts, categories), count)

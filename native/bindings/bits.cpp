@@ -14,6 +14,7 @@ void bind_bits(nb::module_& module) {
         .def_ro("touch", &bits::StepCosts::touch)
         .def_ro("list", &bits::StepCosts::list)
         .def_ro("entry", &bits::StepCosts::entry)
+        .def_ro("visit", &bits::StepCosts::visit)
         .def("listed", &bits::StepCosts::listed, "bytes"_a)
         .def("look_up", &bits::StepCosts::look_up)
         .def("compare", &bits::StepCosts::compare, "bytes"_a)

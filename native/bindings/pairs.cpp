@@ -50,13 +50,15 @@ void bind_pairs(nb::module_& module) {
     module.def(
         "drawn_pairs",
         [](const SignatureArray& rows, const std::optional<ByteArray>& skipped,
-           const DrawArray& draws, std::size_t key_bits, std::uint32_t radius, double most,
-           std::size_t limit, std::size_t threads) -> nb::object {
+           const DrawArray& draws, std::size_t key_bits, std::size_t near_bits,
+           std::uint32_t radius, double most, std::size_t limit,
+           std::size_t threads) -> nb::object {
             expect(!skipped || skipped->size() == rows.shape(0),
                    "marks of another number than rows");
             expect(draws.shape(1) <= 64 && key_bits > 0 && key_bits <= 24 &&
                        key_bits <= draws.shape(1),
                    "keys wider than draws, or than words");
+            expect(near_bits <= key_bits && near_bits <= 16, "more near bits than a key may have");
             for (std::size_t at = 0; at < draws.size(); ++at)
                 expect(draws.data()[at] >= 0 &&
                            static_cast<std::size_t>(draws.data()[at]) < 8 * rows.shape(1),
@@ -64,14 +66,14 @@ void bind_pairs(nb::module_& module) {
             auto pairs = without_gil([&] {
                 return search::drawn_pairs(signatures(rows), skipped ? skipped->data() : nullptr,
                                            {draws.data(), draws.shape(0), draws.shape(1)}, key_bits,
-                                           radius, most, limit, threads, python_signals);
+                                           near_bits, radius, most, limit, threads, python_signals);
             });
             if (!pairs)
                 return nb::none();
             return tuple_of(std::move(*pairs));
         },
         "rows"_a.noconvert(), "skipped"_a.noconvert().none(), "draws"_a.noconvert(), "key_bits"_a,
-        "radius"_a, "most"_a, "limit"_a, "threads"_a);
+        "near_bits"_a, "radius"_a, "most"_a, "limit"_a, "threads"_a);
 
     module.def(
         "equal_rows",

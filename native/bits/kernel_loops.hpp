@@ -8,6 +8,9 @@
 //   at_most(Distances, cutoff) -> mask    bit i set where row i is near enough
 //   store(Distances, std::uint32_t*)
 //   one<kBytes, kMasked>(left, right, bytes, mask)  the distance of a single pair
+//   Rows<kBytes>(rows).distances(query)   of `group` consecutive rows that are kept in registers,
+//   if
+//                                         that is quicker where several queries follow each other
 //   of_pairs<kBytes>(left, right, bytes)  of `group` pairs, if that is quicker than one by one
 //   narrow                                if there is a Query and a `one` of 4 bytes
 //   Sum, add_line(Sum&, line), total(Sum) the sum of the words of 64-byte lines
@@ -58,6 +61,51 @@ struct Loops {
                               std::size_t count, std::size_t bytes, std::uint32_t cutoff,
                               Hit* hits) {
         return filter_by<false>(query, nullptr, rows, count, bytes, cutoff, hits);
+    }
+
+    static std::size_t crossed(const std::uint8_t* queries, std::size_t asked,
+                               const std::uint8_t* rows, std::size_t count, std::size_t bytes,
+                               std::uint32_t cutoff, Crossing* hits) {
+        bytes = width(bytes);
+        std::size_t found = 0, row = 0;
+        const auto note = [&](std::size_t query, std::uint32_t near, const auto& distances) {
+            std::uint32_t lanes[Isa::group];
+            Isa::store(distances, lanes);
+            for (; near != 0; near &= near - 1) {
+                const auto lane = static_cast<std::uint32_t>(__builtin_ctz(near));
+                hits[found++] = {static_cast<std::uint32_t>(query),
+                                 static_cast<std::uint32_t>(row) + lane, lanes[lane]};
+            }
+        };
+        if constexpr (requires { typename Isa::template Rows<kBytes>; }) {
+            for (; row + Isa::group <= count; row += Isa::group) {
+                const typename Isa::template Rows<kBytes> held(rows + row * bytes);
+                for (std::size_t query = 0; query < asked; ++query) {
+                    const auto distances = held.distances(queries + query * bytes);
+                    if (const std::uint32_t near = Isa::at_most(distances, cutoff); near != 0)
+                        note(query, near, distances);
+                }
+            }
+        } else {
+            for (std::size_t query = 0; query < asked; ++query) {
+                const typename Isa::template Query<kBytes, false> prepared(queries + query * bytes,
+                                                                           bytes, nullptr);
+                for (row = 0; row + Isa::group <= count; row += Isa::group) {
+                    const auto distances = prepared.distances(rows + row * bytes);
+                    if (const std::uint32_t near = Isa::at_most(distances, cutoff); near != 0)
+                        note(query, near, distances);
+                }
+            }
+        }
+        for (row = count / Isa::group * Isa::group; row < count; ++row)
+            for (std::size_t query = 0; query < asked; ++query) {
+                const std::uint32_t distance = Isa::template one<kBytes, false>(
+                    queries + query * bytes, rows + row * bytes, bytes, nullptr);
+                if (distance <= cutoff)
+                    hits[found++] = {static_cast<std::uint32_t>(query),
+                                     static_cast<std::uint32_t>(row), distance};
+            }
+        return found;
     }
 
     static std::size_t masked_filter(const std::uint8_t* query, const std::uint8_t* mask,
@@ -119,7 +167,7 @@ struct Loops {
                 Isa::template one<kBytes, false>(left[at], right[at], bytes, nullptr));
     }
 
-    static constexpr Kernels table{distances, filter, masked_filter, paired, scattered};
+    static constexpr Kernels table{distances, filter, crossed, masked_filter, paired, scattered};
 };
 
 template <class Isa>

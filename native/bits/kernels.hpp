@@ -15,6 +15,12 @@ struct Hit {
     std::uint32_t distance;
 };
 
+struct Crossing {
+    std::uint32_t query;
+    std::uint32_t row;
+    std::uint32_t distance;
+};
+
 // The functions for one signature width. `bytes` is passed along because the fall-back for odd
 // widths learns it only at run time; the others have it compiled in and ignore it.
 struct Kernels {
@@ -27,7 +33,14 @@ struct Kernels {
     std::size_t (*filter)(const std::uint8_t* query, const std::uint8_t* rows, std::size_t count,
                           std::size_t bytes, std::uint32_t cutoff, Hit* hits);
 
-    // The same over the bits that `mask` sets, which is as wide as a row; the others may differ.
+    // The same for several queries, which lie back to back, each with each row, in no given order.
+    // `hits` must have room for all pairs.
+    std::size_t (*crossed)(const std::uint8_t* queries, std::size_t asked, const std::uint8_t* rows,
+                           std::size_t count, std::size_t bytes, std::uint32_t cutoff,
+                           Crossing* hits);
+
+    // The same as `filter` over the bits that `mask` sets, which is as wide as a row; the others
+    // may differ.
     std::size_t (*masked_filter)(const std::uint8_t* query, const std::uint8_t* mask,
                                  const std::uint8_t* rows, std::size_t count, std::size_t bytes,
                                  std::uint32_t cutoff, Hit* hits);

@@ -129,6 +129,12 @@ struct Avx512 {
     template <std::size_t kBytes, bool kMasked>
     struct Query;
 
+    // Those of short signatures, a word of eight of them in each register: nothing is left to add
+    // up across lanes.
+    template <std::size_t kBytes>
+        requires(kBytes == 8 || kBytes == 16)
+    struct Rows;
+
     template <std::size_t kBytes>
         requires(kBytes != 4 && kBytes != 8)
     static __m512i of_pairs(const std::uint8_t* const* left, const std::uint8_t* const* right,
@@ -344,6 +350,37 @@ struct Avx512::Query<16, kMasked> {
     __m512i distances(const std::uint8_t* rows) const {
         return in_row_order(add_words(ones_per_word<kMasked>(query, load(rows), mask),
                                       ones_per_word<kMasked>(query, load(rows + 64), mask)));
+    }
+};
+
+template <>
+struct Avx512::Rows<8> {
+    __m512i words;
+
+    explicit Rows(const std::uint8_t* rows) : words(load(rows)) {}
+
+    __m512i distances(const std::uint8_t* query) const {
+        return ones_per_word<false>(Query<8, false>::repeated(query), words, words);
+    }
+};
+
+template <>
+struct Avx512::Rows<16> {
+    __m512i first, second;
+
+    explicit Rows(const std::uint8_t* rows) {
+        const __m512i before = load(rows), behind = load(rows + 64);
+        first =
+            _mm512_permutex2var_epi64(before, _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14), behind);
+        second =
+            _mm512_permutex2var_epi64(before, _mm512_setr_epi64(1, 3, 5, 7, 9, 11, 13, 15), behind);
+    }
+
+    __m512i distances(const std::uint8_t* query) const {
+        const auto of_word = [&](const std::uint8_t* from, __m512i words) {
+            return ones_per_word<false>(Query<8, false>::repeated(from), words, words);
+        };
+        return _mm512_add_epi64(of_word(query, first), of_word(query + 8, second));
     }
 };
 

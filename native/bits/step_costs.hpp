@@ -21,6 +21,7 @@ struct StepCosts {
     double row = 13;               // of such a list, compared
     double sketch = 0.3;           // compared in the order they lie in
     double entry = 8;              // of a table that is used once: made and sorted
+    double visit = 60;  // of some rows with the same key by others, before any is compared
 
     // A list or a bucket: where it begins, and what is there.
     constexpr double look_up() const { return 2 * touch; }

@@ -35,7 +35,7 @@ def test_a_large_job_proposes_by_draws_and_says_so(method: str) -> None:
     bits = whole.settings.bits or 0
     with (
         patch.object(nearby, "PATIENCE", 0.0),
-        patch.object(all_pairs, "cheapest_drawing", return_value=Drawing(bits, 8, 60)),
+        patch.object(all_pairs, "cheapest_drawing", return_value=Drawing(bits, 8, 4, 60)),
         patch.object(all_pairs, "seconds_for_all", return_value=np.inf),
     ):
         drawn = [la.dedup(texts, method=method, threads=threads) for threads in (1, 3)]

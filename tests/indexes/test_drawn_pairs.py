@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
@@ -21,33 +23,36 @@ from support.strategies import collections, distinct_ids
 Rows = NDArray[np.uint8]
 
 
-def agree(one: Rows, two: Rows, drawing: Drawing, positions: NDArray[np.int32]) -> bool:
-    """Return whether two signatures have the same bits in some key of a draw."""
+def meet(one: Rows, two: Rows, drawing: Drawing, positions: NDArray[np.int32]) -> bool:
+    """Return whether some key is the same for both, but for one bit at most of its first ones."""
     differ = np.unpackbits(one ^ two, bitorder="little")
-    keys = positions.reshape(drawing.draws, drawing.keys, drawing.key_bits)
-    return bool((differ[keys].sum(axis=2) == 0).any())
+    differing = differ[positions.reshape(-1, drawing.key_bits)]
+    near = differing[:, : drawing.near_bits].sum(axis=1) <= 1
+    return bool((near & ~differing[:, drawing.near_bits :].any(axis=1)).any())
 
 
 @given(st.data(), collections(), st.sampled_from([1, 3]))
-def test_pairs_are_those_that_agree_in_a_key(
-    draw: st.DataObject, rows: oracle.Signatures, threads: int
+def test_pairs_are_those_that_meet_in_a_key(
+    kernel: str, draw: st.DataObject, rows: oracle.Signatures, threads: int
 ) -> None:
-    """Each once, whichever and however many keys they share."""
+    """Each once, whichever and however many keys they meet in."""
     bits = 8 * rows.shape[1]
     radius = draw.draw(st.integers(0, bits))
-    drawing = Drawing(bits, draw.draw(st.integers(1, min(bits, 24))), draw.draw(st.integers(1, 4)))
+    key_bits = draw.draw(st.integers(1, min(bits, 24)))
+    near_bits = draw.draw(st.integers(0, min(key_bits, 16)))
+    drawing = Drawing(bits, key_bits, near_bits, draw.draw(st.integers(1, 4)))
     skipped = np.array([draw.draw(st.booleans()) for _ in rows], np.uint8)
     positions = drawing.positions(draw.draw(st.integers(0, 9)))
     expected = [
         (left, right, far)
         for left, right, far in oracle.pairs(rows, radius, None)
         if not (skipped[left] or skipped[right])
-        and agree(rows[left], rows[right], drawing, positions)
+        and meet(rows[left], rows[right], drawing, positions)
     ]
 
     def found(most: float, limit: int) -> list[tuple[int, int, int]] | None:
         columns = _native.drawn_pairs(
-            rows, skipped, positions, drawing.key_bits, radius, most, limit, threads
+            rows, skipped, positions, key_bits, near_bits, radius, most, limit, threads
         )
         if columns is None:
             return None
@@ -78,18 +83,61 @@ def test_each_pair_is_found_as_often_as_was_said(bits: int, radius: int, recall:
     rows = planted(bits, radius, 4000, 3)
     drawing = cheapest_drawing(rows, 40_000_000, radius, recall)
     assert drawing is not None
-    fewer = Drawing(bits, drawing.key_bits, drawing.draws - 1)
+    fewer = replace(drawing, words=drawing.words - 1)
     assert drawing.chance(radius) >= recall > fewer.chance(radius)
-    positions = drawing.positions()
-    keys = positions.reshape(-1, drawing.key_bits)
     differ = np.unpackbits(rows[:4000] ^ rows[4000:], axis=1, bitorder="little")
     met = np.zeros(4000, bool)
-    for key in keys:
-        met |= ~differ[:, key].any(axis=1)
+    for key in drawing.positions().reshape(-1, drawing.key_bits):
+        near, others = differ[:, key[: drawing.near_bits]], differ[:, key[drawing.near_bits :]]
+        met |= (near.sum(axis=1) <= 1) & ~others.any(axis=1)
     expected = drawing.chance(radius)
     assert abs(met.mean() - expected) < 5 * math.sqrt(expected * (1 - expected) / 4000) + 1e-9
     nearer = [drawing.chance(distance) for distance in range(radius + 1)]
     assert nearer == sorted(nearer, reverse=True)
+
+
+@pytest.mark.parametrize(
+    "drawing",
+    [Drawing(12, 4, 2, 1), Drawing(12, 3, 3, 1), Drawing(12, 5, 0, 1), Drawing(12, 6, 1, 2)],
+)
+def test_chances_are_those_of_all_ways_to_differ(drawing: Drawing) -> None:
+    """Every way in which so many bits of a few can differ is counted, which is all of them."""
+    positions = drawing.positions()
+    assert len(positions) == drawing.words
+    if drawing.words == 1:  # words of several orders are independent only as they are drawn
+        for distance in range(drawing.bits + 1):
+            ways = itertools.combinations(range(drawing.bits), distance)
+            met = [
+                meet(np.zeros(2, np.uint8), differing_in(way), drawing, positions) for way in ways
+            ]
+            assert drawing.chance(distance) == pytest.approx(np.mean(met), abs=1e-12)
+    else:
+        one = replace(drawing, words=1)
+        for distance in range(drawing.bits + 1):
+            expected = 1 - (1 - one.chance(distance)) ** drawing.words
+            assert drawing.chance(distance) == pytest.approx(expected, abs=1e-12)
+
+
+def differing_in(way: tuple[int, ...]) -> Rows:
+    """Return 16 bits of which these are set."""
+    bits = np.zeros(16, np.uint8)
+    bits[list(way)] = 1
+    return np.packbits(bits, bitorder="little")
+
+
+def test_words_of_an_order_share_no_bit() -> None:
+    drawing = Drawing(128, 15, 8, 5)
+    assert drawing.words_of_an_order == 2
+    positions = drawing.positions()
+    assert positions.shape == (5, 60)
+    for first in (0, 2):
+        assert len(np.unique(positions[first : first + 2])) == 120
+    whole = replace(drawing, words=2).chance(36)
+    apart = 1 - (1 - replace(drawing, words=1).chance(36)) ** 2
+    assert apart < whole < 1
+    assert drawing.chance(36) == pytest.approx(
+        1 - (1 - whole) ** 2 * (1 - replace(drawing, words=1).chance(36))
+    )
 
 
 def test_an_index_finds_them_in_less_than_all_comparisons() -> None:
@@ -143,7 +191,7 @@ def test_signatures_that_all_agree_are_compared_each_with_each() -> None:
     rows = np.zeros((6000, 16), np.uint8)
     rows[:, 15] = np.arange(6000) & 255
     rows[:, 14] = np.arange(6000) >> 8
-    drawing = Drawing(128, 12, 20)
+    drawing = Drawing(128, 12, 4, 20)
     with patch.object(all_pairs, "cheapest_drawing", return_value=drawing):
         pairs = la.ScanIndex(rows).pairs(1, recall=0.9)
     assert pairs.exact

@@ -196,6 +196,7 @@ def _compare_drawn(
             groups.skipped(),
             drawing.positions(),
             drawing.key_bits,
+            drawing.near_bits,
             radius,
             1e9 * seconds_for_all(distinct, rows.shape[1]),
             min(limit, NO_LIMIT),
