@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 import lookalike as la
+from lookalike.images import HashedImage
 from support.image_oracle import dct_bits, gradient_bits
 
 SIGNERS = [la.ImageHash(bits, kind) for bits in (64, 256) for kind in ("dct", "gradient")]
@@ -122,7 +123,8 @@ def test_turned_copies_are_found_among_eight_orientations(signer: la.ImageHash) 
     assert len({row.tobytes() for row in turned[0]}) == 8
 
 
-def test_exif_says_how_an_image_stands() -> None:
+@pytest.mark.parametrize("format", ["PNG", "TIFF"])  # Pillow turns TIFF itself, as it decodes
+def test_exif_says_how_an_image_stands(format: str) -> None:
     """What every viewer shows upright has one hash, however the camera was held."""
     signer, picture = la.ImageHash(256), scene(0, 256).resize((256, 192))
     operations = Image.Transpose
@@ -141,10 +143,14 @@ def test_exif_says_how_an_image_stands() -> None:
         stored = picture if operation is None else picture.transpose(operation)
         exif = Image.Exif()
         exif[0x0112] = number
-        assert np.array_equal(signer.sign(written(stored, "PNG", exif=exif)), upright), number
+        data = written(stored, format, exif=exif)
+        assert np.array_equal(signer.sign(data), upright), number
+        assert np.array_equal(signer.sign(Image.open(io.BytesIO(data))), upright), number
+        (found,) = signer.each([data])
+        assert isinstance(found, HashedImage) and (found.width, found.height) == picture.size
     exif = Image.Exif()
     exif[0x0112] = 77
-    assert np.array_equal(signer.sign(written(picture, "PNG", exif=exif)), upright)
+    assert np.array_equal(signer.sign(written(picture, format, exif=exif)), upright)
 
 
 def test_what_is_transparent_is_white() -> None:
@@ -255,13 +261,14 @@ def test_the_contract_of_signers(tmp_path: Path) -> None:
         SIGNERS[0].sign(drawn(), orientations=4)
 
 
-def test_thumbnails_are_upright_and_small(tmp_path: Path) -> None:
+@pytest.mark.parametrize("suffix", ["jpg", "tiff"])
+def test_thumbnails_are_upright_and_small(suffix: str, tmp_path: Path) -> None:
     left = Image.new("RGB", (400, 200), "white")
     left.paste("red", (0, 0, 200, 200))
     exif = left.getexif()
     exif[0x0112] = 6  # to be turned by a quarter to the right
-    left.save(tmp_path / "turned.jpg", exif=exif)
-    address = la.thumbnail(tmp_path / "turned.jpg", 100)
+    left.save(tmp_path / f"turned.{suffix}", exif=exif)
+    address = la.thumbnail(tmp_path / f"turned.{suffix}", 100)
     kind, _, data = address.partition(",")
     assert kind == "data:image/jpeg;base64"
     small = Image.open(io.BytesIO(base64.b64decode(data)))
