@@ -18,6 +18,7 @@ from PIL import Image
 
 import lookalike as la
 from benchmarks.harness import Contender, Effort, measure
+from benchmarks.images.found import FOUND, opened
 from benchmarks.images.scenes import CHANGES, ROTATIONS, scene
 from benchmarks.quality import (
     Quality,
@@ -28,10 +29,12 @@ from benchmarks.quality import (
     ratio_verdict,
 )
 from benchmarks.report import table
+from lookalike.images import LEAST_QUALITY
 
 __all__ = ["CASES", "recall_table", "run_images"]
 
-CASES = ("images-recall", "images-decoded", "images-files", "images-small")
+RECALL = ("images-recall", "images-photographs", "images-stamps")
+CASES = (*RECALL, "images-decoded", "images-files", "images-small")
 
 FIRST = 200_000
 """The number of the first scene; radii were chosen on others, below."""
@@ -97,14 +100,23 @@ def run_images(names: Sequence[str], *, part: int) -> Iterator[QualityResult]:
     """Run cases one after the other."""
     for name in names:
         if name == "images-recall":
-            yield _recall(name, SCENES // part)
+            numbers = range(FIRST, FIRST + SCENES // part)
+            yield _recall(name, "drawn scenes", [partial(scene, each, LONGEST) for each in numbers])
+        elif name in RECALL:
+            kind = name.removeprefix("images-")
+            paths = FOUND[kind]()[::part]
+            yield _recall(name, kind, [partial(opened, path, LONGEST) for path in paths])
         else:
             yield _speed(name, SPEED_SCENES // part, files=name != "images-decoded")
 
 
-def _hashed(number: int) -> dict[str, dict[str, NDArray[np.bool_]]]:
-    """Return the bits of a scene and of all that can be made of it, by hash and change."""
-    picture = scene(number, LONGEST)
+def _hashed(make: Callable[[], Any]) -> dict[str, dict[str, NDArray[np.bool_]]] | None:
+    """Return the bits of a picture and of all that can be made of it, by hash and change; None of
+    one whose hash says nothing, as `dedup` leaves it out, too.
+    """
+    picture = make()
+    if any(la.ImageHash(bits).sign_with_quality(picture)[1] < LEAST_QUALITY for bits in (64, 256)):
+        return None
     pictures = {"": picture, **{name: change(picture) for name, change in CHANGES.items()}}
     found = {
         name: {change: one.bits(made) for change, made in pictures.items()}
@@ -117,9 +129,10 @@ def _hashed(number: int) -> dict[str, dict[str, NDArray[np.bool_]]]:
     return found
 
 
-def _recall(name: str, count: int) -> QualityResult:
+def _recall(name: str, kind: str, pictures: Sequence[Callable[[], Any]]) -> QualityResult:
     with ProcessPoolExecutor(THREADS) as pool:
-        scenes = list(pool.map(_hashed, range(FIRST, FIRST + count)))
+        scenes = [found for found in pool.map(_hashed, pictures) if found is not None]
+    count = len(scenes)
     quality: dict[str, Quality] = {}
     for hash, described in HASHES.items():
         rows = [each[hash] for each in scenes]
@@ -133,20 +146,23 @@ def _recall(name: str, count: int) -> QualityResult:
             far = [int((np.atleast_2d(row[change]) != row[""]).sum(axis=1).min()) for row in rows]
             figures[change] = float(np.mean(np.array(far) <= described.radius))
         quality[hash] = figures
-    title = f"{count} scenes, {count * (count - 1) // 2:,} pairs of different ones: recall"
+    pairs = f"{count * (count - 1) // 2:,} pairs of different ones"
+    title = f"{count} {kind}, {pairs}: recall; {len(pictures) - count} that say nothing left out"
     nothing: dict[str, Any] = dict.fromkeys(HASHES)
     result = QualityResult(name, title, [], [], count, nothing, nothing, quality)
     verdicts = []
-    for hash in ("ImageHash(256)", "ImageHash(64)"):
+    # What `dedup` takes is held to it on all pictures.
+    for hash in ("ImageHash(256)", "ImageHash(64)")[: 2 if name == "images-recall" else 1]:
         easy = [
             value
             for change, value in quality[hash].items()
             if any(word in change for word in _EASY)
         ]
-        gate = f"{hash}: recall of resized, recompressed and brighter scenes, the least"
+        gate = f"{hash}: recall of resized, recompressed and brighter {kind}, the least"
         verdicts.append(at_least(f"I1. {gate}", 100 * min(easy), 99, "%"))
         positives = quality[hash]["false positives, %"]
-        verdicts.append(at_most(f"I2. {hash}: false positives", positives, 0.1, "%", digits=3))
+        gate = f"I2. {hash}: false positives of {kind}"
+        verdicts.append(at_most(gate, positives, 0.1, "%", digits=3))
     return replace(result, verdicts=verdicts)
 
 
@@ -176,7 +192,7 @@ def _speed(name: str, count: int, *, files: bool) -> QualityResult:
         with ThreadPoolExecutor(THREADS) as pool:
             list(pool.map(hashing, sources))
 
-    def opened(source: Any, draft: bool) -> Any:
+    def image_of(source: Any, draft: bool) -> Any:
         if not files:
             return source
         image = Image.open(io.BytesIO(source))
@@ -188,15 +204,15 @@ def _speed(name: str, count: int, *, files: bool) -> QualityResult:
     contenders: dict[str, Callable[[], object]] = {
         ours: lambda: signer.sign(sources, threads=THREADS),
         "ImageHash(256)": lambda: la.ImageHash(256).sign(sources, threads=THREADS),
-        "imagehash.phash": partial(rival, lambda one: imagehash.phash(opened(one, True))),
-        "imagehash.dhash": partial(rival, lambda one: imagehash.dhash(opened(one, True))),
+        "imagehash.phash": partial(rival, lambda one: imagehash.phash(image_of(one, True))),
+        "imagehash.dhash": partial(rival, lambda one: imagehash.dhash(image_of(one, True))),
         "pdqhash": partial(
-            rival, lambda one: pdqhash.compute(np.asarray(opened(one, True).convert("RGB")))
+            rival, lambda one: pdqhash.compute(np.asarray(image_of(one, True).convert("RGB")))
         ),
     }
     if files:
-        contenders[_AS_CALLED] = partial(rival, lambda one: imagehash.phash(opened(one, False)))
-        contenders[_DECODING] = partial(rival, lambda one: opened(one, True).load())
+        contenders[_AS_CALLED] = partial(rival, lambda one: imagehash.phash(image_of(one, False)))
+        contenders[_DECODING] = partial(rival, lambda one: image_of(one, True).load())
     measured = measure(
         [Contender(label, run, is_rival=False) for label, run in contenders.items()], EFFORT
     )

@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import io
 import pickle
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.images.found import opened
 from benchmarks.images.scenes import CHANGES, ROTATIONS, scene
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -107,6 +109,23 @@ def test_copies_are_near_and_others_far(signer: la.ImageHash) -> None:
         assert max(far) <= signer.radius, name
     index = la.ScanIndex(rows)
     assert len(index.pairs(signer.radius).left) == 0
+
+
+def test_photographs_and_icons_of_packages_are_known_again() -> None:
+    spec = find_spec("matplotlib")
+    assert spec and spec.origin
+    data = Path(spec.origin).parent / "mpl-data"
+    paths = [*data.glob("sample_data/*.jpg"), *data.glob("sample_data/*.png")]
+    paths += data.glob("images/*_large.png")
+    assert len(paths) > 10
+    signer, pictures = la.ImageHash(256), [opened(path, 480) for path in paths]
+    rows, quality = signer.sign_with_quality(pictures)
+    assert (quality >= 16).all()
+    for name in ("half the size", "JPEG quality 30", "brightness 70%", "crop 2%"):
+        copies = signer.sign([CHANGES[name](picture) for picture in pictures])
+        for path, one, copy in zip(paths, rows, copies, strict=True):
+            assert distance(one, copy) <= signer.radius, (name, path.name)
+    assert len(la.ScanIndex(rows).pairs(signer.radius).left) == 0
 
 
 @pytest.mark.parametrize("signer", SIGNERS, ids=repr)
