@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from time import process_time
 from typing import Any
 
 import imagehash
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 import lookalike as la
-from benchmarks.harness import Contender, Effort, measure
+from benchmarks.harness import Contender, Effort, measure, processor_time
 from benchmarks.images.found import FOUND, opened
 from benchmarks.images.scenes import CHANGES, ROTATIONS, scene
 from benchmarks.quality import (
@@ -222,7 +221,7 @@ def _speed(name: str, count: int, *, files: bool) -> QualityResult:
     quality: dict[str, Quality] = {
         each.name: {
             "images/s": count / each.best,
-            "processor µs": 1e6 * _processor_time(contenders[each.name]) / count,
+            "processor µs": 1e6 * processor_time(contenders[each.name]) / count,
         }
         for each in measured
     }
@@ -242,16 +241,6 @@ def _speed(name: str, count: int, *, files: bool) -> QualityResult:
             ratio_informs(gate("imagehash.phash", _DECODING), times, "imagehash.phash", _DECODING),
         ]
     return replace(result, verdicts=verdicts)
-
-
-def _processor_time(run: Callable[[], object]) -> float:
-    """Return the least of some runs, in seconds: little disturbed by others on the machine."""
-    times = []
-    for _ in range(4):
-        start = process_time()
-        run()
-        times.append(process_time() - start)
-    return min(times)
 
 
 def _jpeg(picture: Any) -> bytes:

@@ -248,6 +248,16 @@ def test_draft_mode_is_for_files_alone_and_changes_little() -> None:
     assert whole.size == picture.size and whole.mode == "RGB"
 
 
+def test_jpeg_with_more_pictures_behind_is_jpeg() -> None:
+    """As telephones write it; Pillow calls it MPO."""
+    signer, first, second = la.ImageHash(256), scene(0, 1600), scene(2, 1600)
+    several = written(first, "MPO", save_all=True, append_images=[second], quality=90)
+    (found,) = signer.each([several])
+    assert isinstance(found, HashedImage) and found.format == "MPO"
+    assert (found.width, found.height) == first.size
+    assert np.array_equal(found.signatures, signer.sign(written(first, "JPEG", quality=90)))
+
+
 def test_very_long_and_very_small_images() -> None:
     signer = la.ImageHash(64)
     for size in ((1, 1), (5000, 1), (1, 3000), (3, 2000), (65, 63), (127, 129)):

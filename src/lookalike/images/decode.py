@@ -102,15 +102,15 @@ def decoded(source: ImageSource, least: int) -> Decoded:
     """Return an image in grey, of at least `least` blocks each way where it has as many pixels, and
     fewer than twice as many, but for images that are hardly larger.
 
-    JPEG is decoded at an eighth, a quarter or half of its size where that is enough, and without
-    colours. Of several frames, the first. `DocumentError` for whatever cannot be decoded: Pillow's
+    JPEG, also that of telephones with more pictures behind the first, is decoded at an eighth, a
+    quarter or half of its size where that is enough, and without colours. Of several frames, the first. `DocumentError` for whatever cannot be decoded: Pillow's
     own limits, that against decompression bombs among them, are kept.
     """
     with opened(source) as image:
         width, height = image.size
         if 0 in image.size:
             raise DocumentError(f"has no pixels: it is {width} wide and {height} high")
-        if image.format == "JPEG" and image is not source:
+        if image.format in ("JPEG", "MPO") and image is not source:
             image.draft("L", (least, least))  # fewer pixels from here on
         turn = orientation(image)
         columns, rows = (Axis(size, max(1, size // least)) for size in image.size)
