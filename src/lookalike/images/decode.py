@@ -103,8 +103,9 @@ def decoded(source: ImageSource, least: int) -> Decoded:
     fewer than twice as many, but for images that are hardly larger.
 
     JPEG, also that of telephones with more pictures behind the first, is decoded at an eighth, a
-    quarter or half of its size where that is enough, and without colours. Of several frames, the first. `DocumentError` for whatever cannot be decoded: Pillow's
-    own limits, that against decompression bombs among them, are kept.
+    quarter or half of its size where that is enough, and without colours. Of several frames, the
+    first. `DocumentError` for whatever cannot be decoded: Pillow's own limits, that against
+    decompression bombs among them, are kept.
     """
     with opened(source) as image:
         width, height = image.size
