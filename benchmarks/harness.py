@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from time import perf_counter
+from time import perf_counter, process_time
 
 from benchmarks.answers import difference
 
@@ -19,6 +19,7 @@ __all__ = [
     "Verdict",
     "WrongAnswerError",
     "measure",
+    "processor_time",
 ]
 
 SLICE_SECONDS = 0.02
@@ -156,6 +157,18 @@ def measure(contenders: Sequence[Contender], effort: Effort) -> list[Measurement
             if number < 2 or sum(map(sum, so_far)) < effort.seconds:
                 so_far.append(_one_turn(contender.run))
     return [_summarise(contender, turns[contender.name]) for contender in contenders]
+
+
+def processor_time(run: Callable[[], object], runs: int = 4) -> float:
+    """Return the least of some runs, in seconds of all threads: little disturbed by others on the
+    machine.
+    """
+    times = []
+    for _ in range(runs):
+        start = process_time()
+        run()
+        times.append(process_time() - start)
+    return min(times)
 
 
 def _one_turn(run: Callable[[], object]) -> list[float]:

@@ -16,25 +16,36 @@ from numpy.typing import NDArray
 from PIL import Image
 
 import lookalike as la
-from benchmarks.harness import Contender, Effort, measure
+from benchmarks.harness import Contender, Effort, measure, processor_time
+from benchmarks.images.found import FOUND, opened
 from benchmarks.images.scenes import CHANGES, ROTATIONS, scene
-from benchmarks.quality import Quality, QualityResult, at_least, at_most, ratio_verdict
+from benchmarks.quality import (
+    Quality,
+    QualityResult,
+    at_least,
+    at_most,
+    ratio_informs,
+    ratio_verdict,
+)
 from benchmarks.report import table
+from lookalike.images import LEAST_QUALITY
 
 __all__ = ["CASES", "recall_table", "run_images"]
 
-CASES = ("images-recall", "images-decoded", "images-files")
+RECALL = ("images-recall", "images-photographs", "images-stamps")
+CASES = (*RECALL, "images-decoded", "images-files", "images-small")
 
 FIRST = 200_000
 """The number of the first scene; radii were chosen on others, below."""
 SCENES = 300
 LONGEST = 480
 SPEED_SCENES = 48
-SPEED_LONGEST = 1600
+SPEED_LONGEST = {"images-decoded": 1600, "images-files": 1600, "images-small": 240}
 THREADS = 2
-EFFORT = Effort(rounds=6, seconds=6.0)
+EFFORT = Effort(rounds=30, seconds=6.0)
 
 _AS_CALLED = "imagehash.phash, without draft mode"
+_DECODING = "decoding alone"
 
 _EASY = ("size", "wider", "JPEG", "brightness")
 """In the names of changes that must not matter."""
@@ -88,14 +99,23 @@ def run_images(names: Sequence[str], *, part: int) -> Iterator[QualityResult]:
     """Run cases one after the other."""
     for name in names:
         if name == "images-recall":
-            yield _recall(name, SCENES // part)
+            numbers = range(FIRST, FIRST + SCENES // part)
+            yield _recall(name, "drawn scenes", [partial(scene, each, LONGEST) for each in numbers])
+        elif name in RECALL:
+            kind = name.removeprefix("images-")
+            paths = FOUND[kind]()[::part]
+            yield _recall(name, kind, [partial(opened, path, LONGEST) for path in paths])
         else:
-            yield _speed(name, SPEED_SCENES // part, files=name.endswith("files"))
+            yield _speed(name, SPEED_SCENES // part, files=name != "images-decoded")
 
 
-def _hashed(number: int) -> dict[str, dict[str, NDArray[np.bool_]]]:
-    """Return the bits of a scene and of all that can be made of it, by hash and change."""
-    picture = scene(number, LONGEST)
+def _hashed(make: Callable[[], Any]) -> dict[str, dict[str, NDArray[np.bool_]]] | None:
+    """Return the bits of a picture and of all that can be made of it, by hash and change; None of
+    one whose hash says nothing, as `dedup` leaves it out, too.
+    """
+    picture = make()
+    if any(la.ImageHash(bits).sign_with_quality(picture)[1] < LEAST_QUALITY for bits in (64, 256)):
+        return None
     pictures = {"": picture, **{name: change(picture) for name, change in CHANGES.items()}}
     found = {
         name: {change: one.bits(made) for change, made in pictures.items()}
@@ -108,9 +128,10 @@ def _hashed(number: int) -> dict[str, dict[str, NDArray[np.bool_]]]:
     return found
 
 
-def _recall(name: str, count: int) -> QualityResult:
+def _recall(name: str, kind: str, pictures: Sequence[Callable[[], Any]]) -> QualityResult:
     with ProcessPoolExecutor(THREADS) as pool:
-        scenes = list(pool.map(_hashed, range(FIRST, FIRST + count)))
+        scenes = [found for found in pool.map(_hashed, pictures) if found is not None]
+    count = len(scenes)
     quality: dict[str, Quality] = {}
     for hash, described in HASHES.items():
         rows = [each[hash] for each in scenes]
@@ -124,20 +145,23 @@ def _recall(name: str, count: int) -> QualityResult:
             far = [int((np.atleast_2d(row[change]) != row[""]).sum(axis=1).min()) for row in rows]
             figures[change] = float(np.mean(np.array(far) <= described.radius))
         quality[hash] = figures
-    title = f"{count} scenes, {count * (count - 1) // 2:,} pairs of different ones: recall"
+    pairs = f"{count * (count - 1) // 2:,} pairs of different ones"
+    title = f"{count} {kind}, {pairs}: recall; {len(pictures) - count} that say nothing left out"
     nothing: dict[str, Any] = dict.fromkeys(HASHES)
     result = QualityResult(name, title, [], [], count, nothing, nothing, quality)
     verdicts = []
-    for hash in ("ImageHash(256)", "ImageHash(64)"):
+    # What `dedup` takes is held to it on all pictures.
+    for hash in ("ImageHash(256)", "ImageHash(64)")[: 2 if name == "images-recall" else 1]:
         easy = [
             value
             for change, value in quality[hash].items()
             if any(word in change for word in _EASY)
         ]
-        gate = f"{hash}: recall of resized, recompressed and brighter scenes, the least"
+        gate = f"{hash}: recall of resized, recompressed and brighter {kind}, the least"
         verdicts.append(at_least(f"I1. {gate}", 100 * min(easy), 99, "%"))
         positives = quality[hash]["false positives, %"]
-        verdicts.append(at_most(f"I2. {hash}: false positives", positives, 0.1, "%", digits=3))
+        gate = f"I2. {hash}: false positives of {kind}"
+        verdicts.append(at_most(gate, positives, 0.1, "%", digits=3))
     return replace(result, verdicts=verdicts)
 
 
@@ -158,7 +182,8 @@ def _figure(line: str, value: float) -> str:
 
 def _speed(name: str, count: int, *, files: bool) -> QualityResult:
     """Hash the same pictures with two threads, decoded already, or from the bytes of JPEG files."""
-    pictures = [scene(number, SPEED_LONGEST) for number in range(FIRST, FIRST + count)]
+    longest = SPEED_LONGEST[name]
+    pictures = [scene(number, longest) for number in range(FIRST, FIRST + count)]
     sources: list[Any] = [_jpeg(picture) for picture in pictures] if files else pictures
     signer = la.ImageHash(64)
 
@@ -166,7 +191,7 @@ def _speed(name: str, count: int, *, files: bool) -> QualityResult:
         with ThreadPoolExecutor(THREADS) as pool:
             list(pool.map(hashing, sources))
 
-    def opened(source: Any, draft: bool) -> Any:
+    def image_of(source: Any, draft: bool) -> Any:
         if not files:
             return source
         image = Image.open(io.BytesIO(source))
@@ -178,30 +203,44 @@ def _speed(name: str, count: int, *, files: bool) -> QualityResult:
     contenders: dict[str, Callable[[], object]] = {
         ours: lambda: signer.sign(sources, threads=THREADS),
         "ImageHash(256)": lambda: la.ImageHash(256).sign(sources, threads=THREADS),
-        "imagehash.phash": partial(rival, lambda one: imagehash.phash(opened(one, True))),
-        "imagehash.dhash": partial(rival, lambda one: imagehash.dhash(opened(one, True))),
+        "imagehash.phash": partial(rival, lambda one: imagehash.phash(image_of(one, True))),
+        "imagehash.dhash": partial(rival, lambda one: imagehash.dhash(image_of(one, True))),
         "pdqhash": partial(
-            rival, lambda one: pdqhash.compute(np.asarray(opened(one, True).convert("RGB")))
+            rival, lambda one: pdqhash.compute(np.asarray(image_of(one, True).convert("RGB")))
         ),
     }
     if files:
-        contenders[_AS_CALLED] = partial(rival, lambda one: imagehash.phash(opened(one, False)))
+        contenders[_AS_CALLED] = partial(rival, lambda one: imagehash.phash(image_of(one, False)))
+        contenders[_DECODING] = partial(rival, lambda one: image_of(one, True).load())
     measured = measure(
         [Contender(label, run, is_rival=False) for label, run in contenders.items()], EFFORT
     )
     of = "JPEG files in memory" if files else "decoded images"
-    title = f"{count} {of}, {SPEED_LONGEST} pixels the longer way, {THREADS} threads"
+    title = f"{count} {of}, {longest} pixels the longer way, {THREADS} threads"
     nothing: dict[str, Any] = dict.fromkeys(contenders)
-    quality: dict[str, Quality] = {each.name: {"images/s": count / each.best} for each in measured}
+    quality: dict[str, Quality] = {
+        each.name: {
+            "images/s": count / each.best,
+            "processor µs": 1e6 * processor_time(contenders[each.name]) / count,
+        }
+        for each in measured
+    }
     result = QualityResult(
         name, title, measured, [], count, nothing, nothing, quality, unit="image"
     )
-    # With draft mode for both, decoding is nearly all of the work, and it is the same: we are no
-    # quicker, as the table shows. What is demanded is of imagehash as people call it.
-    rival_name = _AS_CALLED if files else "imagehash.phash"
-    gate = f"I3. {of}: {rival_name} / {ours}"
-    verdict = ratio_verdict(gate, result.times(), rival_name, ours, 1.5)
-    return replace(result, verdicts=[verdict])
+    times, gate = result.times(), partial("I3. {}: {} / {}".format, name)
+    alike = gate("imagehash.phash", ours)
+    # Of large files, decoding is nearly all of the work, and it is the same for both with draft
+    # mode: what is demanded of us there is imagehash as people call it, and what is not decoding.
+    if name != "images-files":
+        verdicts = [ratio_verdict(alike, times, "imagehash.phash", ours, 1.5)]
+    else:
+        verdicts = [
+            ratio_verdict(gate(_AS_CALLED, ours), times, _AS_CALLED, ours, 1.5),
+            ratio_informs(alike, times, "imagehash.phash", ours),
+            ratio_informs(gate("imagehash.phash", _DECODING), times, "imagehash.phash", _DECODING),
+        ]
+    return replace(result, verdicts=verdicts)
 
 
 def _jpeg(picture: Any) -> bytes:

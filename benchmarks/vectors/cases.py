@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import lookalike as la
-from benchmarks.harness import Effort, Verdict
+from benchmarks.harness import Effort, Verdict, processor_time
 from benchmarks.quality import Entry, Quality, QualityResult, at_least, ratio_verdict, run_entries
 from benchmarks.vectors.collection import Vectors, phrases, words
-from benchmarks.vectors.peers import Peer, flat, graph, unit
+from benchmarks.vectors.peers import Peer, flat, graph, graph_file, unit
 
 __all__ = ["CASES", "run_vectors"]
 
@@ -23,7 +24,9 @@ CASES = ("vectors-words", "vectors-graph", "vectors-million")
 
 COUNT, QUERIES, K = 1_000_000, 1000, 10
 GRAPH_COUNT = 100_000
-"""Phrases that a graph is built of, which takes a minute; of a million it would be half an hour."""
+"""Phrases that a graph is built of, which takes a minute. Of a million it takes ten, or more: it is
+built if `LOOKALIKE_GRAPH` is set, and is there from then on.
+"""
 FLAT_QUERIES, SINGLY = 200, 20
 """Queries that a flat index gets in a batch, and everybody one by one."""
 BITS = (128, 256, 512, 1024)
@@ -42,7 +45,9 @@ def run_vectors(
         elif name == "vectors-graph":
             yield _compared(phrases(folder, GRAPH_COUNT // part, QUERIES), cache, name)
         else:
-            yield _compared(phrases(folder, COUNT // part, QUERIES), None, name, target=5)
+            vectors = phrases(folder, COUNT // part, QUERIES)
+            known = graph_file(vectors, cache).exists() or "LOOKALIKE_GRAPH" in os.environ
+            yield _compared(vectors, cache if known else None, name, target=5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +147,13 @@ def _compared(
         for each, tuning in zip(ours, tuned, strict=True)
     ]
     result = run_entries(name, title, [*own, *exact, *rivals], QUERIES, EFFORT, notes=notes)
+    single = {
+        entry.name: {"processor µs": 1e6 * processor_time(entry.run, 2) / entry.queries}
+        for entry in (*own, *exact, *rivals)
+        if "2 threads" not in entry.name
+    }
+    quality = {key: {**value, **single.get(key, {})} for key, value in result.quality.items()}
+    result = replace(result, quality=quality)
     times = result.times()
     verdicts: list[Verdict] = []
     for threads in (1, 2):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from benchmarks.vectors.collection import Vectors
 
-__all__ = ["Peer", "flat", "graph", "unit"]
+__all__ = ["Peer", "flat", "graph", "graph_file", "unit"]
 
 LINKS, WIDTH = 32, 100
 """Links of a node of the graph, and candidates while it is built."""
@@ -52,9 +52,14 @@ def flat(vectors: Vectors) -> Peer:
     return Peer("faiss flat", index, perf_counter() - start)
 
 
+def graph_file(vectors: Vectors, cache: Path) -> Path:
+    """Return where the graph of these vectors is kept."""
+    return cache / f"hnsw-{len(vectors.rows)}x{vectors.rows.shape[1]}-{LINKS}-{WIDTH}.faiss"
+
+
 def graph(vectors: Vectors, cache: Path) -> Peer:
     """Return HNSW, built with all threads, which takes minutes for a million."""
-    path = cache / f"hnsw-{len(vectors.rows)}x{vectors.rows.shape[1]}-{LINKS}-{WIDTH}.faiss"
+    path = graph_file(vectors, cache)
     if path.exists():
         return Peer("faiss HNSW", faiss.read_index(str(path)), None)
     faiss.omp_set_num_threads(os.cpu_count() or 1)

@@ -29,6 +29,7 @@ NB_MODULE(_core, module) {
     lookalike::bindings::bind_parts(module);
     lookalike::bindings::bind_passages(module);
     lookalike::bindings::bind_vectors(module);
+    lookalike::bindings::bind_images(module);
 }
 
 extern "C" NB_EXPORT PyObject* PyInit__native();

@@ -829,3 +829,18 @@ class Vectors:
         threads: int,
         cosines: NDArray[np.float64],
     ) -> None: ...
+
+class ImageBits:
+    @staticmethod
+    def of_waves(
+        waves: NDArray[np.float64], down: NDArray[np.int64], across: NDArray[np.int64], least: int
+    ) -> ImageBits: ...
+    @staticmethod
+    def of_steps(rows: int, columns: int, least: int) -> ImageBits: ...
+    def sign(
+        self,
+        grey: NDArray[np.uint8],
+        rows: tuple[int, int, bool],
+        columns: tuple[int, int, bool],
+        signature: NDArray[np.uint8],
+    ) -> int: ...

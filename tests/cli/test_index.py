@@ -90,7 +90,7 @@ def test_damage_to_what_was_learnt_is_noticed(tmp_path: Path) -> None:
 
 def test_errors_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     np.save(tmp_path / "good.npy", np.zeros((3, 8), np.uint8))
-    np.save(tmp_path / "floats.npy", np.zeros((3, 8)))
+    np.save(tmp_path / "numbers.npy", np.zeros((3, 8), np.int32))
     (tmp_path / "text.txt").write_text("no signatures")
     la.SimHash().save(tmp_path / "signer.lookalike")
     good, out = str(tmp_path / "good.npy"), str(tmp_path / "out.lookalike")
@@ -98,7 +98,7 @@ def test_errors_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         ([str(tmp_path / "none"), "-o", out], "none cannot be read: No such file"),
         ([str(tmp_path), "-o", out], "cannot be read: Is a directory"),
         ([str(tmp_path / "text.txt"), "-o", out], "nor is it a .npy or .npz file"),
-        ([str(tmp_path / "floats.npy"), "-o", out], "are float64; expected uint8"),
+        ([str(tmp_path / "numbers.npy"), "-o", out], "are int32; expected uint8"),
         ([str(tmp_path / "signer.lookalike"), "-o", out], "holds an index of kind None"),
         ([good, "-o", good], "which is read; give another name"),
         ([good, "-o", str(tmp_path / "no" / "i.lookalike")], "there is no folder"),

@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import io
 import pickle
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.images.found import opened
 from benchmarks.images.scenes import CHANGES, ROTATIONS, scene
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,6 +19,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 import lookalike as la
+from lookalike.images import HashedImage
 from support.image_oracle import dct_bits, gradient_bits
 
 SIGNERS = [la.ImageHash(bits, kind) for bits in (64, 256) for kind in ("dct", "gradient")]
@@ -108,6 +111,23 @@ def test_copies_are_near_and_others_far(signer: la.ImageHash) -> None:
     assert len(index.pairs(signer.radius).left) == 0
 
 
+def test_photographs_and_icons_of_packages_are_known_again() -> None:
+    spec = find_spec("matplotlib")
+    assert spec and spec.origin
+    data = Path(spec.origin).parent / "mpl-data"
+    paths = [*data.glob("sample_data/*.jpg"), *data.glob("sample_data/*.png")]
+    paths += data.glob("images/*_large.png")
+    assert len(paths) > 10
+    signer, pictures = la.ImageHash(256), [opened(path, 480) for path in paths]
+    rows, quality = signer.sign_with_quality(pictures)
+    assert (quality >= 16).all()
+    for name in ("half the size", "JPEG quality 30", "brightness 70%", "crop 2%"):
+        copies = signer.sign([CHANGES[name](picture) for picture in pictures])
+        for path, one, copy in zip(paths, rows, copies, strict=True):
+            assert distance(one, copy) <= signer.radius, (name, path.name)
+    assert len(la.ScanIndex(rows).pairs(signer.radius).left) == 0
+
+
 @pytest.mark.parametrize("signer", SIGNERS, ids=repr)
 def test_turned_copies_are_found_among_eight_orientations(signer: la.ImageHash) -> None:
     picture = scene(2, 512).resize((512, 384))
@@ -122,7 +142,8 @@ def test_turned_copies_are_found_among_eight_orientations(signer: la.ImageHash) 
     assert len({row.tobytes() for row in turned[0]}) == 8
 
 
-def test_exif_says_how_an_image_stands() -> None:
+@pytest.mark.parametrize("format", ["PNG", "TIFF"])  # Pillow turns TIFF itself, as it decodes
+def test_exif_says_how_an_image_stands(format: str) -> None:
     """What every viewer shows upright has one hash, however the camera was held."""
     signer, picture = la.ImageHash(256), scene(0, 256).resize((256, 192))
     operations = Image.Transpose
@@ -141,10 +162,14 @@ def test_exif_says_how_an_image_stands() -> None:
         stored = picture if operation is None else picture.transpose(operation)
         exif = Image.Exif()
         exif[0x0112] = number
-        assert np.array_equal(signer.sign(written(stored, "PNG", exif=exif)), upright), number
+        data = written(stored, format, exif=exif)
+        assert np.array_equal(signer.sign(data), upright), number
+        assert np.array_equal(signer.sign(Image.open(io.BytesIO(data))), upright), number
+        (found,) = signer.each([data])
+        assert isinstance(found, HashedImage) and (found.width, found.height) == picture.size
     exif = Image.Exif()
     exif[0x0112] = 77
-    assert np.array_equal(signer.sign(written(picture, "PNG", exif=exif)), upright)
+    assert np.array_equal(signer.sign(written(picture, format, exif=exif)), upright)
 
 
 def test_what_is_transparent_is_white() -> None:
@@ -223,6 +248,16 @@ def test_draft_mode_is_for_files_alone_and_changes_little() -> None:
     assert whole.size == picture.size and whole.mode == "RGB"
 
 
+def test_jpeg_with_more_pictures_behind_is_jpeg() -> None:
+    """As telephones write it; Pillow calls it MPO."""
+    signer, first, second = la.ImageHash(256), scene(0, 1600), scene(2, 1600)
+    several = written(first, "MPO", save_all=True, append_images=[second], quality=90)
+    (found,) = signer.each([several])
+    assert isinstance(found, HashedImage) and found.format == "MPO"
+    assert (found.width, found.height) == first.size
+    assert np.array_equal(found.signatures, signer.sign(written(first, "JPEG", quality=90)))
+
+
 def test_very_long_and_very_small_images() -> None:
     signer = la.ImageHash(64)
     for size in ((1, 1), (5000, 1), (1, 3000), (3, 2000), (65, 63), (127, 129)):
@@ -255,13 +290,14 @@ def test_the_contract_of_signers(tmp_path: Path) -> None:
         SIGNERS[0].sign(drawn(), orientations=4)
 
 
-def test_thumbnails_are_upright_and_small(tmp_path: Path) -> None:
+@pytest.mark.parametrize("suffix", ["jpg", "tiff"])
+def test_thumbnails_are_upright_and_small(suffix: str, tmp_path: Path) -> None:
     left = Image.new("RGB", (400, 200), "white")
     left.paste("red", (0, 0, 200, 200))
     exif = left.getexif()
     exif[0x0112] = 6  # to be turned by a quarter to the right
-    left.save(tmp_path / "turned.jpg", exif=exif)
-    address = la.thumbnail(tmp_path / "turned.jpg", 100)
+    left.save(tmp_path / f"turned.{suffix}", exif=exif)
+    address = la.thumbnail(tmp_path / f"turned.{suffix}", 100)
     kind, _, data = address.partition(",")
     assert kind == "data:image/jpeg;base64"
     small = Image.open(io.BytesIO(base64.b64decode(data)))

@@ -116,6 +116,7 @@ def _vectors(
         "VectorIndex.add": (lambda **given: fresh().add(**given), new),
         "VectorIndex.compact": (index.compact, {}),
         "VectorIndex.from_bytes": (la.VectorIndex.from_bytes, {"data": index.to_bytes()}),
+        "VectorIndex.name": (index.name, {"id": 3}),
         "VectorIndex.load": (la.VectorIndex.load, {"path": folder / "vectors"}),
         "VectorIndex.pairs": (index.pairs, {"similarity": 0.5}),
         "VectorIndex.remove": (lambda **given: fresh().remove(**given), {"ids": [3, 4]}),

@@ -158,3 +158,18 @@ def test_ids_that_do_not_fit() -> None:
     with pytest.raises(la.ArgumentError, match="the id 9 is not in the index"):
         index.vectors([2, 9])
     assert index.search(ROWS[:1], 1).ids.tolist() == [[2**63 - 1]]
+
+
+def test_what_is_added_is_rounded_once() -> None:
+    between = -5.751953125000001  # of float32 it is half-way between two numbers of float16
+    assert np.float16(np.float32(between)) != np.float16(between)
+    index = la.VectorIndex(np.ones((1, 1), np.float16))
+    index.add([[between]])
+    assert index.vectors(1)[0, 0] == np.float16(between)
+
+
+def test_an_index_that_was_empty_is_tuned() -> None:
+    index = la.VectorIndex(np.empty((0, 4), np.float32), bits=8)
+    index.add(np.eye(4))
+    assert index.tune(1, 0.9).recall == 1
+    assert index.search(np.eye(4), 1, recall=0.9).ids[:, 0].tolist() == [0, 1, 2, 3]

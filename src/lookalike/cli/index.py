@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from lookalike.cli.command import add_number, add_switch
 from lookalike.cli.options.arguments import add_threads, check_folder, check_not_read
+from lookalike.cli.options.saving import save_built
 from lookalike.cli.options.sizes import byte_count
 from lookalike.cli.terminal.output import say, say_json
+from lookalike.cli.vectors.index import add_vector_options, are_vectors, run_on_vectors
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import (
     BlockIndex,
@@ -68,6 +69,11 @@ hashes of other tools:
   paths or ids, such as those of imagehash and PDQ. `lookalike search INDEX` then takes such a hash,
   and --signatures such a file.
 
+vectors:
+  a column of lists of numbers of Parquet or JSON Lines (--vectors COLUMN), or a .npy file of
+  fractions. Signatures propose, the true cosine decides; the index holds the vectors, and ids where
+  there are some. `lookalike search INDEX` then takes vectors.
+
 exit status:
   0 done, 1 an error (nothing is half-written), 2 wrong usage, 130 interrupted
 
@@ -79,6 +85,7 @@ examples:
   lookalike index corpus.lookalike -o index.lookalike --kind blocks --radius 3 --tables 10
   lookalike index corpus.lookalike -o index.lookalike --kind flips --header-bits 20
   lookalike index corpus.lookalike -o index.lookalike --kind clusters
+  lookalike index rows.parquet --vectors embedding -o vectors.lookalike
 """
 
 
@@ -88,7 +95,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         "signatures",
         type=Path,
         metavar="SIGNATURES",
-        help="a file of `lookalike sign`, .npy or .npz, another index, or hashes in hexadecimal",
+        help="a file of `lookalike sign`, .npy or .npz, another index, hashes in hexadecimal, or "
+        "vectors",
     )
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="FILE", help="such as index.lookalike"
@@ -119,6 +127,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="of hashes in hexadecimal, in a table with several such columns",
     )
+    add_vector_options(parser.add_argument_group("vectors"))
     add_threads(parser)
     add_switch(parser, "--json", "print the summary as JSON")
     add_switch(parser, "--quiet", "no summary")
@@ -126,8 +135,12 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Build, save, and say what was built."""
+    own = ("slice_bits", "header_bits", "orders", *_BLOCKS[:-1])
+    if are_vectors(options):
+        run_on_vectors(options, [*own, "column"])
+        return
     kind = _KINDS[options.kind]
-    for name in ("slice_bits", "header_bits", "orders", "clusters", *_BLOCKS[:-1]):
+    for name in (*own, "clusters"):
         if getattr(options, name) not in (None, False) and name not in kind.options:
             raise ArgumentError(
                 Said(name), f" does nothing with --kind {options.kind}; leave it out"
@@ -144,13 +157,8 @@ def run(options: argparse.Namespace) -> None:
         **{name: value for name in kind.options if (value := getattr(options, name)) is not None},
     )
     index.signer, index.names = source.signer, source.names
-    index.save(options.output)
-    summary: dict[str, Any] = {
-        **index.stats(),
-        "seconds": round(time.perf_counter() - start, 3),
-        "file": str(options.output),
-        "file_bytes": options.output.stat().st_size,
-        "ids": index.names is not None,
+    summary = {
+        **save_built(index, options.output, start),
         "signer": None if index.signer is None else type(index.signer).__name__,
     }
     if options.json:

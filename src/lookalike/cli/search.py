@@ -25,6 +25,12 @@ from lookalike.cli.options.flips import add_flip_options, flip_settings, needs_w
 from lookalike.cli.options.masking import add_mask, chosen_mask, expect_masks, warn_masked
 from lookalike.cli.options.pages import add_strip_urls
 from lookalike.cli.terminal.output import warn
+from lookalike.cli.vectors.files import holds_vectors
+from lookalike.cli.vectors.search import (
+    add_vector_options,
+    refuse_vector_options,
+    run_on_vectors,
+)
 from lookalike.errors import ArgumentError, Said
 from lookalike.features import MEASURES
 from lookalike.indexes import (
@@ -70,6 +76,10 @@ An index of flips answers --radius exactly, by all flips. With --recall R it tri
 ones alone, by the weights behind the bits of the queries: texts are signed with them, files of
 signatures have them from `sign --bit-weights`. --first stops at the first match of each query.
 
+An index of vectors is searched for vectors: a column of --file (--vectors COLUMN), a .npy file, or
+a QUERY such as "[0.1, 0.2]". The column similarity is the true cosine, and --threshold goes by it.
+--exact compares all; --recall R looks at as much as `index --recall` has found out.
+
 exit status:
   0 done, found or not; 1 an error, 2 wrong usage, 130 interrupted
 
@@ -79,6 +89,7 @@ examples:
   lookalike search index.lookalike new.jsonl --threshold 0.8 --in corpus.jsonl --columns title,url
   lookalike search index.lookalike --signatures queries.npy -k 1 --exact
   lookalike search flips.lookalike --file new.jsonl --radius 3 --recall 0.95 --first
+  lookalike search vectors.lookalike new.parquet --vectors embedding -k 5
 """
 
 
@@ -138,10 +149,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_number(
         group,
         "--probe",
-        "of an index of clusters: groups that are read, those around the nearest centres "
-        "(default: every 12th, 16 at least)",
+        "of an index of clusters or vectors: groups that are read, those around the nearest "
+        "centres (default: every 12th, 16 at least; of vectors every 6th, 32 at least)",
     )
     add_flip_options(group)
+    add_vector_options(group)
     add_threads(group)
     add_switch(
         group, "--no-verify", "do not read the whole index first to see whether it is damaged"
@@ -159,6 +171,10 @@ def run(options: argparse.Namespace) -> None:
             ": expected either texts to look for, or a file, or --file CORPUS, or --signatures "
             "FILE",
         )
+    if holds_vectors(options.index):
+        run_on_vectors(options)
+        return
+    refuse_vector_options(options)
     index = open_index(options.index, verify=not options.no_verify)
     origin = Origin.of(options, index)
     settings = _settings(options, index, origin)

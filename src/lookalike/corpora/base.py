@@ -176,6 +176,10 @@ class Corpus(ABC):
     def identity(self) -> list[Any] | None:
         """Return what changes when the corpus does (names, sizes, times); None: cannot be told."""
 
+    def place_of(self, row: int) -> str:
+        """Return how people find a row, for an error: this may read the corpus again."""
+        return f"{self.name}, row {row}"
+
     def check_identity(self, identity: list[Any] | None) -> None:
         """Refuse a corpus that is not what it was: of two states, the one read may be a mixture."""
         if self.identity() != identity:

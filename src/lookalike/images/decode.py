@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,15 +48,24 @@ reversed, then columns.
 _LONGEST_REASON = 200
 
 
+class Axis(NamedTuple):
+    """How pixels lie in blocks, in one direction."""
+
+    pixels: int
+    block: int
+    """Pixels of a block; the one at the end may have fewer."""
+    turned: bool = False
+    """The one at the beginning, then."""
+
+
 @dataclass(frozen=True, eq=False)
 class Decoded:
     """An image made small: grey from 0 to 255, upright, with white behind what is transparent."""
 
     grey: NDArray[np.uint8]
     """Averages of blocks of pixels."""
-    rows: NDArray[np.int64]
-    """Where each row of blocks begins, in pixels, and where the last one ends."""
-    columns: NDArray[np.int64]
+    rows: Axis
+    columns: Axis
     width: int
     height: int
     """Of the image itself."""
@@ -78,9 +87,8 @@ class Decoded:
         return made
 
 
-def _reversed(edges: NDArray[np.int64]) -> NDArray[np.int64]:
-    mirrored: NDArray[np.int64] = edges[-1] - edges[::-1]
-    return mirrored
+def _reversed(axis: Axis) -> Axis:
+    return axis._replace(turned=not axis.turned)
 
 
 def is_one_image(value: object) -> bool:
@@ -94,25 +102,22 @@ def decoded(source: ImageSource, least: int) -> Decoded:
     """Return an image in grey, of at least `least` blocks each way where it has as many pixels, and
     fewer than twice as many, but for images that are hardly larger.
 
-    JPEG is decoded at an eighth, a quarter or half of its size where that is enough, and without
-    colours. Of several frames, the first. `DocumentError` for whatever cannot be decoded: Pillow's
-    own limits, that against decompression bombs among them, are kept.
+    JPEG, also that of telephones with more pictures behind the first, is decoded at an eighth, a
+    quarter or half of its size where that is enough, and without colours. Of several frames, the
+    first. `DocumentError` for whatever cannot be decoded: Pillow's own limits, that against
+    decompression bombs among them, are kept.
     """
     with opened(source) as image:
         width, height = image.size
         if 0 in image.size:
             raise DocumentError(f"has no pixels: it is {width} wide and {height} high")
-        if image.format == "JPEG" and image is not source:
-            image.draft("L", (least, least))
+        if image.format in ("JPEG", "MPO") and image is not source:
+            image.draft("L", (least, least))  # fewer pixels from here on
         turn = orientation(image)
-        shrunk = image.size  # or JPEG has fewer pixels now
-        factors = tuple(max(1, size // least) for size in shrunk)
-        grey = _grey(image, cast("tuple[int, int]", factors))
-        columns, rows = (
-            np.minimum(np.arange(0, size + factor, factor), size)
-            for size, factor in zip(shrunk, factors, strict=True)
-        )
-        found = Decoded(np.asarray(grey), rows, columns, width, height, image.format or "")
+        columns, rows = (Axis(size, max(1, size // least)) for size in image.size)
+        grey = _grey(image, (columns.block, rows.block))
+        pixels = np.frombuffer(grey.tobytes(), np.uint8).reshape(grey.height, grey.width)
+        found = Decoded(pixels, rows, columns, width, height, image.format or "")
     return found.turned(turn)
 
 
@@ -159,7 +164,10 @@ def _reason(error: Exception) -> str:
 
 
 def orientation(image: Image) -> int:
-    """Return the number of EXIF's orientation: 1 unless the image has another that is one."""
+    """Decode an image and return the number of EXIF's orientation: 1 unless it has another that is
+    one.
+    """
+    image.load()  # some formats, as TIFF, Pillow makes upright with this, and takes the number away
     try:
         turn = image.getexif().get(_ORIENTATION, 1)
     except Exception:  # what is said about an image may be broken where the image is not
@@ -172,7 +180,8 @@ def _grey(image: Image, factors: tuple[int, int]) -> Image:
     if image.mode.startswith(("I", "F")):
         return _from_numbers(image).reduce(factors)
     if image.mode in ("1", "L") and "transparency" not in image.info:
-        return image.convert("L").reduce(factors)
+        grey = image if image.mode == "L" else image.convert("L")
+        return grey if factors == (1, 1) else grey.reduce(factors)
     if image.mode == "LAB":
         return image.getchannel("L").reduce(factors)
     if image.has_transparency_data:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -15,8 +16,8 @@ from numpy.typing import NDArray
 
 from lookalike.checks import one_of, thread_count, whole_number
 from lookalike.errors import ArgumentError, DocumentError, Said
-from lookalike.images.bits import GRIDS, KINDS, bits_of, grid_of
-from lookalike.images.decode import TURNS, Decoded, ImageSource, decoded, is_one_image
+from lookalike.images.bits import GRIDS, KINDS, write_bits
+from lookalike.images.decode import TURNS, ImageSource, decoded, is_one_image
 from lookalike.shown import brief
 from lookalike.signatures.signer import Signer
 
@@ -32,8 +33,12 @@ shade that passes into another.
 RADIUS = {("dct", 64): 11, ("dct", 256): 56, ("gradient", 64): 11, ("gradient", 256): 48}
 """Most bits in which copies differ: chosen on drawn scenes other than those of docs/images.md."""
 
-_AT_A_TIME = 32
-"""Images that a thread is given ahead."""
+_BATCH = 4
+"""Images that a thread is given at once: to hand over each by itself would take as long as a small
+one.
+"""
+_BATCHES_AHEAD = 4
+"""For each thread."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,22 +130,32 @@ class ImageHash(Signer):
         Some are decoded ahead, by so many threads: Pillow lets others work meanwhile.
         """
         work = partial(self._one, orientations=orientations)
-        remaining = iter(images)
-        with ThreadPoolExecutor(threads) as pool:
-            while some := list(islice(remaining, _AT_A_TIME * threads)):
-                yield from pool.map(work, some)
+        if threads == 1:
+            yield from map(work, images)
+            return
+        ahead: deque[Future[list[HashedImage | DocumentError]]] = deque()
+        pool = ThreadPoolExecutor(threads)
+        try:
+            for some in _batches(images, threads):
+                ahead.append(pool.submit(lambda batch: list(map(work, batch)), some))
+                if len(ahead) >= _BATCHES_AHEAD * threads:
+                    yield from ahead.popleft().result()
+            while ahead:
+                yield from ahead.popleft().result()
+        finally:  # nobody asks for the others, if there are any
+            pool.shutdown(cancel_futures=True)
 
     def _one(self, source: ImageSource, orientations: int) -> HashedImage | DocumentError:
         try:
             image = decoded(source, self._least_size)
         except DocumentError as error:
             return error
-        turns = (image.turned(turn) for turn in list(TURNS)[:orientations])
-        grid: Callable[[Decoded], NDArray[np.int64]] = partial(
-            grid_of, rows=self._grid[0], columns=self._grid[1]
-        )
-        signatures, quality = bits_of(self.kind, self.bits, [grid(one) for one in turns])
-        return HashedImage(signatures, int(quality[0]), image.width, image.height, image.format)
+        signatures = np.empty((orientations, self.bits // 8), np.uint8)
+        clear = [
+            write_bits(self.kind, self.bits, image.turned(turn), row)
+            for turn, row in zip(TURNS, signatures, strict=False)
+        ]
+        return HashedImage(signatures, clear[0], image.width, image.height, image.format)
 
     def _hashed(
         self, images: Any, orientations: int, threads: SupportsIndex | None
@@ -161,6 +176,14 @@ class ImageHash(Signer):
     def _least_size(self) -> int:
         """Blocks that an image is reduced to at least: enough for parts of a grid to differ."""
         return 2 * self._grid[1] if self.kind == "dct" else 8 * self._grid[0]
+
+
+def _batches(images: Iterable[ImageSource], threads: int) -> Iterator[list[ImageSource]]:
+    """Yield batches, of few images smaller ones, so that all threads have work."""
+    remaining = iter(images)
+    while some := list(islice(remaining, _BATCH * threads)):
+        size = -(-len(some) // threads)
+        yield from (some[at : at + size] for at in range(0, len(some), size))
 
 
 def _orientations(count: SupportsIndex) -> int:

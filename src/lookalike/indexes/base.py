@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from copy import copy, deepcopy
 from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsFloat, SupportsIndex
 
@@ -16,6 +16,7 @@ from lookalike.checks import file_path, flag, share, thread_count, whole_number
 from lookalike.errors import ArgumentError, FormatError
 from lookalike.indexes.all_pairs import pairs_of_rows
 from lookalike.indexes.among import Among
+from lookalike.indexes.named import Named
 from lookalike.indexes.results import Matches, Neighbors, Pairs
 from lookalike.shown import brief
 from lookalike.signatures import Signer
@@ -33,7 +34,7 @@ _SHARED = ("_container", "_writing", "signer")
 """What a deep copy has of the original: what never changes; a copy's lock is its own already."""
 
 
-class Index(ABC):
+class Index(Named, ABC):
     """A collection of signatures that can be searched.
 
     The signatures are used where they are and not copied; changing them changes the answers. All
@@ -49,9 +50,6 @@ class Index(ABC):
 
     signer: Signer | None = None
     """What made the signatures, where the index was told; saved with it."""
-
-    names: Sequence[str] | None = None
-    """What documents are called: `names[id]`, where the index was told; saved with it."""
 
     _each_with_each: ClassVar[bool] = False
     """Whether `pairs` compares each with each, and not by blocks where that is cheaper."""
@@ -226,8 +224,6 @@ class Index(ABC):
         self, notes: dict[str, Any] | None
     ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return what a container needs to hold the index with all that belongs to it."""
-        from lookalike.storage import Strings
-
         self._verify_rest()
         meta, arrays = self._contents()
         if notes is not None:
@@ -235,23 +231,13 @@ class Index(ABC):
         if self.signer is not None:
             description, learnt = signer_contents(self.signer)
             meta, arrays = {**meta, **description}, {**arrays, **learnt}
-        if self.names is not None:
-            arrays = {**arrays, **Strings.of(self.names).arrays("name")}
-        return meta, arrays
+        return meta, {**arrays, **self._name_arrays()}
 
     @property
     def notes(self) -> dict[str, Any]:
         """What `save` was given to keep with the index, if it was loaded from a file."""
         notes = self._container.meta.get("notes") if self._container else None
         return dict(notes) if isinstance(notes, dict) else {}
-
-    def name(self, id: int) -> str | int:
-        """Return what a document is called: its name, or its id where it has none."""
-        if not isinstance(id, int | np.integer):
-            raise ArgumentError(f"id is {brief(id)}; expected a whole number")
-        if self.names is None or not 0 <= id < len(self.names):
-            return id
-        return self.names[id]
 
     def verify(self) -> None:
         """Read the file behind the index and raise `CorruptIndexError` if it is damaged.
@@ -273,13 +259,11 @@ class Index(ABC):
     @classmethod
     def from_container(cls, container: Container) -> Self:
         """Return the index that a container holds, its arrays mapped."""
-        from lookalike.storage import Strings
-
         index = cls.__new__(cls)
         index._container = container
         index._restore(container)
         index.signer = signer_in(container)
-        index.names = Strings.restored(container, "name")
+        index._restore_names(container)
         return index
 
     def _contents(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

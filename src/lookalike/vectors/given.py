@@ -11,20 +11,25 @@ from lookalike.checks import as_array
 from lookalike.errors import ArgumentError, DocumentError, Said
 from lookalike.shown import brief
 
-__all__ = ["as_cosine", "as_vectors", "in_single_precision", "in_type_of"]
+__all__ = ["as_cosine", "as_vectors", "in_single_precision"]
 
 Vectors = NDArray[Any]
 """float32 or float16, in C order, all of it finite."""
 
 
 def as_vectors(
-    values: Any, dimensions: int | None = None, *, numbers: NDArray[np.int64] | None = None
+    values: Any,
+    dimensions: int | None = None,
+    *,
+    numbers: NDArray[np.int64] | None = None,
+    held: np.dtype[Any] | None = None,
 ) -> Vectors:
     """Return vectors as rows of float32, or of float16 where they are given so, or say what is
     wrong with them, and in which row.
 
     `values`: what NumPy can read as an array of two dimensions, or a column of lists of pyarrow.
-    `numbers` are those of the rows, where they are not counted from 0.
+    `numbers` are those of the rows, where they are not counted from 0. `held` is the type of those
+    that are there already, which these get, too, rounded once.
     """
     array = _of_arrow(values, numbers) if _is_arrow(values) else as_array("vectors", values)
     if array.ndim != 2:
@@ -40,6 +45,15 @@ def as_vectors(
         raise DocumentError("vectors have no dimensions; expected one at least")
     if array.dtype.kind not in "fiu":
         raise DocumentError(f"vectors are {array.dtype}; expected float32 or float16")
+    if held is not None:
+        rows = _finite(array, held, numbers)
+        vanished = array.any(axis=1) & ~rows.any(axis=1)
+        if held == np.float16 and vanished.any():
+            raise DocumentError(
+                f"vector {int(vanished.argmax())} is too short for {held}, which the index holds: "
+                "it would be zero; scale it, or make an index of float32"
+            )
+        return rows
     half = array.dtype.newbyteorder("=") == np.float16
     return _finite(array, np.dtype(np.float16 if half else np.float32), numbers)
 
@@ -47,20 +61,6 @@ def as_vectors(
 def in_single_precision(vectors: Vectors) -> NDArray[np.float32]:
     """Return vectors that were checked as float32."""
     return np.ascontiguousarray(vectors, np.float32)
-
-
-def in_type_of(vectors: Vectors, dtype: np.dtype[Any]) -> Vectors:
-    """Return vectors in the type of those that are there, or say which it cannot hold."""
-    if vectors.dtype == dtype:
-        return vectors
-    narrowed = _finite(vectors, dtype, None)
-    vanished = vectors.any(axis=1) & ~narrowed.any(axis=1)
-    if vanished.any():
-        raise DocumentError(
-            f"vector {int(vanished.argmax())} is too short for {dtype}, which the index holds: it "
-            "would be zero; scale it, or make an index of float32"
-        )
-    return narrowed
 
 
 def _finite(

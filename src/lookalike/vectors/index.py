@@ -25,7 +25,7 @@ from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.indexes.rows import as_ids, check_ids
 from lookalike.signatures import Projection
 from lookalike.vectors.answers import VectorMatches, VectorNeighbors, VectorPairs
-from lookalike.vectors.given import as_cosine, as_vectors, in_single_precision, in_type_of
+from lookalike.vectors.given import as_cosine, as_vectors, in_single_precision
 from lookalike.vectors.lasting import Lasting
 from lookalike.vectors.saved import KIND
 from lookalike.vectors.search import (
@@ -325,7 +325,7 @@ class VectorIndex(Lasting):
 
         They are held in the type that the index has; what float16 cannot hold is refused.
         """
-        rows = in_type_of(as_vectors(vectors, dimensions=self.dimensions), self.dtype)
+        rows = as_vectors(vectors, dimensions=self.dimensions, held=self.dtype)
         given = None if ids is None else check_ids(ids, len(rows))[0]
         workers = thread_count(threads)
         self._verify_rest()

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from lookalike.checks import file_path, flag
 from lookalike.errors import FormatError
+from lookalike.indexes.named import Named
 from lookalike.shown import brief
 from lookalike.signatures import Projection
 from lookalike.vectors import saved
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Lasting"]
 
 
-class Lasting:
+class Lasting(Named):
     """What an index of vectors is made of, and how it lasts."""
 
     signer: Projection
@@ -77,9 +78,10 @@ class Lasting:
     def _contents(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         self._verify_rest()
         with self._writing:
-            return saved.contents(
+            meta, arrays = saved.contents(
                 self._parts, self.signer, self._own_ids, self._next_id, self._tunings
             )
+        return meta, {**arrays, **self._name_arrays()}
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, verify: bool = True) -> Self:
@@ -118,6 +120,7 @@ class Lasting:
             index._next_id,
             index._tunings,
         ) = saved.restored(container)
+        index._restore_names(container)
         return index
 
     def verify(self) -> None:

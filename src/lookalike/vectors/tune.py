@@ -56,8 +56,9 @@ def tuned(
     most = min(store.alive, max(_MOST_CANDIDATES, _MOST_PER_NEIGHBOR * k))
     steps = ladder(min(k, most), most)
     best: tuple[float, VectorTuning] | None = None
-    for probe in ladder(min(_FIRST_PROBE, inner.clusters), inner.clusters)[::2]:
-        least = cost(steps[0], probe, inner.clusters, len(inner), inner.bits)
+    groups = max(1, inner.clusters)  # none where there was nothing at first
+    for probe in ladder(min(_FIRST_PROBE, groups), groups)[::2]:
+        least = cost(steps[0], probe, groups, len(inner), inner.bits)
         if best is not None and least >= best[0]:
             break
         found = proposed(parts, signer, queries, Effort(most, probe), None, threads).ids
@@ -67,14 +68,14 @@ def tuned(
         ):
             if recall < wanted:
                 continue
-            price = cost(candidates, probe, inner.clusters, len(inner), inner.bits)
+            price = cost(candidates, probe, groups, len(inner), inner.bits)
             if best is None or price < best[0]:
                 tuning = VectorTuning(k, target, candidates, probe, recall, len(queries))
                 best = price, tuning
             break
     if best is not None:
         return best[1]
-    return VectorTuning(k, target, max(1, store.alive), inner.clusters, 1.0, len(queries))
+    return VectorTuning(k, target, max(1, store.alive), groups, 1.0, len(queries))
 
 
 def _without(places: NDArray[np.int64], own: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -88,8 +88,12 @@ def effort_for(
         if not enough:
             raise ArgumentError(
                 Said("recall"),
-                f" is {target:g}, and nobody has found out what that takes for k={k}; call "
-                f"tune({k}, {target:g}) before, or say ",
+                f" is {target:g}, and nobody has found out what that takes for k={k}; ",
+                Said(
+                    f"call tune({k}, {target:g}) before",
+                    "`lookalike index --recall` does, for 10 neighbours or fewer",
+                ),
+                ", or say ",
                 Said("candidates"),
             )
         best = min(enough, key=lambda each: (each.target, each.k))

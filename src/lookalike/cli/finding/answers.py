@@ -62,9 +62,18 @@ class Lines:
 class Table:
     """A row for each result; columns are as wide as the first queries and results need."""
 
-    def __init__(self, columns: Sequence[str], *, compared: bool, scored: bool = False) -> None:
+    def __init__(
+        self,
+        columns: Sequence[str],
+        *,
+        compared: bool,
+        scored: bool = False,
+        vectors: bool = False,
+    ) -> None:
         self._columns = columns
         self._compared = compared
+        self._vectors = vectors
+        """Whether there are similarities alone."""
         self._scored = scored
         """Whether scores take the place of distances and estimates."""
         self._query_width = self._id_width = 0
@@ -104,8 +113,10 @@ class Table:
         exact: str,
         values: Sequence[str],
     ) -> None:
-        cells = [f"{query:<{self._query_width}}", f"{name:<{self._id_width}}", f"{distance:>8}"]
-        if not self._scored:
+        cells = [f"{query:<{self._query_width}}", f"{name:<{self._id_width}}"]
+        if not self._vectors:
+            cells.append(f"{distance:>8}")
+        if not self._scored and not self._vectors:
             cells.append(f"{estimate:>8}")
         if self._compared:
             cells.append(f"{similarity:>10}")

@@ -21,7 +21,7 @@ def add_flip_options(group: Group) -> None:
         type=float,
         metavar="R",
         help="of an index of flips, with --radius or --threshold: the share of matches to find, by "
-        "the likeliest flips (default: all of them)",
+        "the likeliest flips (default: all of them); of vectors, as `index --recall` found out",
     )
     add_number(
         group, "--flips", "of an index of flips: so many for each query, in place of --recall"

@@ -115,6 +115,17 @@ class JsonLinesCorpus(LineCorpus):
                     f"too deeply ({first_line(error)}); write .jsonl instead"
                 ) from error
 
+    def place_of(self, row: int) -> str:
+        """Return the file and the line of a row; blank lines are no rows."""
+        left = row
+        for batch in self.batches(Problems(skip_bad=True)):
+            for index, line in enumerate(batch.lines):
+                if not line.as_py().isspace():
+                    if not left:
+                        return batch.where(index)
+                    left -= 1
+        return super().place_of(row)
+
     def _structure(self, database: Database, problems: Problems) -> str | None:
         """Return the types of all lines together, as DuckDB takes them; None if there are none."""
         schema = pa.schema([("line", pa.large_string())])

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from lookalike.corpora import Corpus, Problems
 from lookalike.corpora.base import compute, pa
 from lookalike.corpora.columns import id_column, id_strings
+from lookalike.dedup.embeddings.written import written_vectors
 from lookalike.errors import ArgumentError, DocumentError, Said
 from lookalike.vectors.given import as_vectors
 
@@ -80,12 +81,14 @@ def _of_batch(
     column: Any, rows: NDArray[np.int64], corpus: Corpus, name: str, before: Sequence[Any]
 ) -> NDArray[Any]:
     kind = column.type
+    width = before[0].shape[1] if before else None
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return written_vectors(column.to_pylist(), rows, width, corpus.place_of)
     if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or _is_fixed(kind)):
         raise DocumentError(
             f"{corpus.name}: the column {name!r} is of type {kind}; expected lists of numbers, as "
-            "Parquet has them"
+            "Parquet and JSON have them"
         )
-    width = before[0].shape[1] if before else None
     vectors = as_vectors(column, numbers=rows)
     if width is not None and vectors.shape[1] != width:
         raise DocumentError(

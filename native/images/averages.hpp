@@ -1,0 +1,38 @@
+// An image as few grey blocks, and what is averaged over equal parts of it.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace lookalike::images {
+
+// How pixels lie in blocks, in one direction.
+struct Axis {
+    std::int64_t pixels, block;  // the block at the end may have fewer
+    bool turned;                 // the one at the beginning, then
+
+    std::int64_t blocks() const { return (pixels + block - 1) / block; }
+
+    // Where a block begins, or the one before it ends.
+    std::int64_t edge(std::int64_t number) const {
+        return turned ? pixels - std::min((blocks() - number) * block, pixels)
+                      : std::min(number * block, pixels);
+    }
+};
+
+// The average grey of blocks of pixels, row by row.
+struct Blocks {
+    const std::uint8_t* grey;
+    Axis rows, columns;
+};
+
+// So many pixels that sums of them, and 256 times these, are exact.
+inline constexpr std::int64_t kMostPixels = std::int64_t{1} << 44;
+inline constexpr std::size_t kMostParts = 4096;  // each way
+
+// Writes the average of each of rows × columns equal parts of the image, in 1/256 of a grey level,
+// rounded half up. A block on the border of two parts counts for each by what of it lies there.
+void averages(const Blocks& blocks, std::size_t rows, std::size_t columns, std::int64_t* grid);
+
+}  // namespace lookalike::images

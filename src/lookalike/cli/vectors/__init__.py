@@ -1,0 +1,1 @@
+"""`lookalike index` and `lookalike search` where what is indexed are vectors."""
