@@ -9,6 +9,7 @@ import socket
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -65,11 +66,8 @@ def comparable(value: Any) -> Any:
         signature = value.signature.tobytes()
         return value.id, signature, value.metadata, value.text, value.added <= value.updated
     if isinstance(value, la.Answer):
-        matches = [vars(one) | {"metadata": one.metadata} for one in value]
-        for one in matches:
-            one.pop("_row", None)
-            for name in ("text", "unmasked", "differing_bits", "slice_distances", "slices"):
-                one.setdefault(name, None)
+        names = [field.name for field in fields(la.Match)]
+        matches = [{name: getattr(one, name) for name in names} for one in value]
         return matches, value.exact, value.version, value.masked, value.work
     if isinstance(value, la.Written):
         errors = [str(one) for one in value.errors]

@@ -89,10 +89,11 @@ def test_a_batch_counts_each_time_that_a_document_is_in_it(served: Running) -> N
         few = {**{name: values[:3] for name, values in many.items()}, **one}
         answers = served.good("POST", f"{BASE}/query/batch", few)["answers"]
         assert [len(answer["matches"]) for answer in answers] == [3] * 3
-        raw = served.raw(
+        status, _, raw = served.raw(
             "POST", f"{BASE}/query/batch", msgpack.packb(few),
             content_type="application/msgpack", accept="application/msgpack",
-        )[2]  # fmt: skip
+        )  # fmt: skip
+        assert status == 200, raw
         assert msgpack.unpackb(raw) == {"answers": answers}
 
 
