@@ -9,6 +9,7 @@ import socket
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -68,8 +69,8 @@ def comparable(value: Any) -> Any:
         matches = [vars(one) | {"metadata": one.metadata} for one in value]
         for one in matches:
             one.pop("_row", None)
-            for name in ("text", "unmasked", "differing_bits", "slice_distances", "slices"):
-                one.setdefault(name, None)
+            for field in fields(la.Match):
+                one.setdefault(field.name, None)
         return matches, value.exact, value.version, value.masked, value.work
     if isinstance(value, la.Written):
         errors = [str(one) for one in value.errors]
