@@ -19,6 +19,7 @@ from benchmarks.recordings.sounds import music
 from numpy.typing import NDArray
 
 import lookalike as la
+from lookalike.collection import part_signing
 from lookalike.collection.care.transfer import export_documents, import_documents
 from lookalike.collection.search import votes as vote_search
 from support.part_collection_model import Entry, expected, told
@@ -212,6 +213,18 @@ def test_what_compares_single_signatures_is_refused(url: str) -> None:
         la.open_collection(url, "plain", parts=True)
     la.drop_collection(url, "documents")
     assert la.list_collections(url) == ["plain"]
+
+
+def test_too_many_parts_are_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(part_signing, "MOST_PARTS_BYTES", 100)
+    with la.open_collection(url, signer=la.PassageHash(la.SimHash(64), words=3, step=1)) as docs:
+        texts = ["one two three four", some_text(1)]
+        with pytest.raises(la.BatchError, match=r"item 1 \('b'\): the text has 198 parts, which"):
+            docs.add(["a", "b"], texts)
+        assert docs.add(["a", "b"], texts, on_error="skip").added == 1
+        many = np.zeros((7, 8), np.uint8)
+        with pytest.raises(la.ArgumentError, match="item 1: has 7 parts.*cut it into pieces"):
+            docs.add(["c", "d"], signatures=[many[:6], many])
 
 
 def test_another_sort_of_collection_in_its_place_is_noticed(url: str) -> None:
