@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import multiprocessing
 import sqlite3
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psycopg
 import pytest
 import soundfile
 from benchmarks.recordings.sounds import music
 from numpy.typing import NDArray
 
 import lookalike as la
+from lookalike.collection import part_signing
 from lookalike.collection.care.transfer import export_documents, import_documents
 from lookalike.collection.search import votes as vote_search
 from support.part_collection_model import Entry, expected, told
@@ -211,6 +215,18 @@ def test_what_compares_single_signatures_is_refused(url: str) -> None:
     assert la.list_collections(url) == ["plain"]
 
 
+def test_too_many_parts_are_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(part_signing, "MOST_PARTS_BYTES", 100)
+    with la.open_collection(url, signer=la.PassageHash(la.SimHash(64), words=3, step=1)) as docs:
+        texts = ["one two three four", some_text(1)]
+        with pytest.raises(la.BatchError, match=r"item 1 \('b'\): the text has 198 parts, which"):
+            docs.add(["a", "b"], texts)
+        assert docs.add(["a", "b"], texts, on_error="skip").added == 1
+        many = np.zeros((7, 8), np.uint8)
+        with pytest.raises(la.ArgumentError, match="item 1: has 7 parts.*cut it into pieces"):
+            docs.add(["c", "d"], signatures=[many[:6], many])
+
+
 def test_another_sort_of_collection_in_its_place_is_noticed(url: str) -> None:
     with opened(url) as docs:
         docs.add(["a"], signatures=[rows_of(1, 2)])
@@ -350,3 +366,55 @@ def test_several_processes_write(url: str) -> None:
             truth = expected(known, query, [0, 3, 9], 32, tolerance=2, min_votes=1)
             assert told(found) == truth
         assert docs.verify().ok
+
+
+def test_databases_from_before_take_parts(kind: str, url: str) -> None:
+    with la.open_collection(url, bits=64) as docs:
+        docs.add(["old"], signatures=np.arange(8, dtype=np.uint8)[None])
+    prefix = "lookalike_" if kind == "sqlite" else "lookalike."
+    connection: Any = sqlite3.connect(url) if kind == "sqlite" else psycopg.connect(url)
+    connection.execute(f"ALTER TABLE {prefix}collections DROP COLUMN parts")  # as version 2 was
+    connection.execute(f"UPDATE {prefix}schema SET version = 2")
+    connection.commit()
+    connection.close()
+    with la.open_collection(url) as docs, opened(url, name="parts") as parts:
+        assert not docs.parts and docs.search(np.arange(8, dtype=np.uint8), 1).ids == ["old"]
+        parts.add(["new"], signatures=[rows_of(1, 2)])
+        assert parts.parts and parts.search(rows_of(1, 2)).ids == ["new"]
+        assert docs.verify().ok and parts.verify().ok
+
+
+def test_threads_of_one_handle_see_whole_versions(tmp_path: Path) -> None:
+    query = rows_of(1, 2, 3)
+    seen: list[tuple[int, list[Any]]] = []
+    done = threading.Event()
+    with opened(tmp_path / "docs.db") as docs:
+
+        def ask() -> None:
+            while not done.is_set():
+                answer = docs.search(query, 20, min_votes=1, tolerance=1, explain=True)
+                seen.append((answer.version, told(answer)))
+
+        known: dict[str, Entry] = {}
+        past = {0: dict(known)}
+        with ThreadPoolExecutor(3) as pool:
+            asking = [pool.submit(ask) for _ in range(3)]
+            random = np.random.default_rng(5)
+            for turn in range(60):
+                id = f"d{turn % 7}"
+                rows = rows_of(*random.integers(0, 5, 4).tolist())
+                offsets = tuple(random.integers(0, 6, 4).tolist())
+                if turn % 5 == 4:
+                    docs.delete([id])
+                    known.pop(id, None)
+                else:
+                    docs.upsert([id], signatures=[(rows, offsets)])
+                    known[id] = Entry(rows, offsets, {})
+                past[docs.version] = dict(known)
+            done.set()
+            for one in asking:
+                one.result()
+    assert len({version for version, _ in seen}) > 5
+    for version, found in seen:
+        truth = expected(past[version], query, None, 32, k=20, min_votes=1, tolerance=1)
+        assert found == truth

@@ -174,8 +174,8 @@ def _packed(parts: SignedParts) -> bytes:
     data = packed(*parts)
     if len(data) > MOST_PARTS_BYTES:
         raise ArgumentError(
-            f"there are {len(parts.offsets):,} parts, which take {len(data):,} bytes; expected at "
-            f"most {MOST_PARTS_BYTES:,}: cut it into pieces"
+            f"has {len(parts.offsets):,} parts, which take {len(data):,} bytes; expected at most "
+            f"{MOST_PARTS_BYTES:,}: cut it into pieces"
         )
     return data
 

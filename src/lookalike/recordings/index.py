@@ -49,7 +49,7 @@ class RecordingIndex:
     """Recordings, each known by a name, that are found by a snippet of a few seconds.
 
     A `PartIndex` of the words that an `AudioHash` makes, with the settings that suit them. It holds
-    some 24 bytes for each word: with bands, 2 MB for an hour of sound.
+    some 31 bytes for each word: with bands, 2 MB for an hour of sound.
     """
 
     def __init__(self, hash: AudioHash | None = None) -> None:
