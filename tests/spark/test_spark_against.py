@@ -30,7 +30,6 @@ def old_and_new() -> tuple[list[str | None], list[str | None]]:
 @pytest.mark.parametrize(
     ("way", "settings"),
     [
-        ("one task", {"keep": "last"}),
         ("bands", {"keep": "none", "verify": False}),
         ("many pairs", {"cluster": "components", "max_cluster": 20, "keep": "longest"}),
         ("crowd", {"keep": "longest"}),

@@ -134,7 +134,12 @@ def test_order_of_files_and_what_decides(session: Any, tmp_path: Path) -> None:
     folder = tmp_path / "in put"
     folder.mkdir()
     rows = [
-        {"name": f"r{at}", "text": text, "score": chance.choice([None, 1.5, -2.0, 3.0])}
+        {
+            "name": f"r{at}",
+            "text": text,
+            "an odd, dotted.name": at,
+            "score": chance.choice([None, 1.5, -2.0, 3.0]),
+        }
         for at, text in enumerate(texts)
     ]
     bounds = [0, 10, 230, 240, 400]
@@ -145,7 +150,7 @@ def test_order_of_files_and_what_decides(session: Any, tmp_path: Path) -> None:
     local.write_annotated(tmp_path / "expected.parquet")
     frame = session.read.parquet(str(folder))
     with on_spark.dedup(frame, id="name", keep="max:score", threshold=0.5) as found:
-        names = ("name", "cluster", "duplicate_of", "similarity")
+        names = ("name", "`an odd, dotted.name`", "cluster", "duplicate_of", "similarity")
         annotated = found.annotated.orderBy("row").select(*names).collect()
         assert sorted(row.row for row in found.annotated.select("row").collect()) == list(
             range(400)

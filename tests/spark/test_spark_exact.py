@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 import lookalike as la
 from lookalike import _native
+from lookalike import spark as on_spark
 from lookalike.dedup.settings import DedupSettings
 from lookalike.features import similarity_pairs
 from lookalike.spark.packed import gathered, packed
@@ -27,7 +29,7 @@ def set_of(positions: NDArray[np.int64], bound: int) -> PositionSet:
     return PositionSet.of([packed_positions(positions)], bound)
 
 
-@pytest.mark.parametrize("measure", ["jaccard", "cosine"])
+@pytest.mark.parametrize("measure", ["jaccard", "cosine", "containment"])
 @pytest.mark.parametrize("threshold", [0.2, 0.5, 0.8, 1.0])
 @pytest.mark.parametrize("most", [1, 3, 4096])
 def test_first_features_bring_every_pair_together(
@@ -46,9 +48,11 @@ def test_first_features_bring_every_pair_together(
     count, old, buckets = len(texts), 30, 3
     column = pa.array(texts)
     counts = np.zeros(prefixes.SLOTS, np.uint32)
-    for batch in prefixes.common_slots(settings)(iter([pa.record_batch({"text": column})])):
-        counts[batch["slot"].to_numpy()] = batch["count"].to_numpy()
+    (told,) = prefixes.common_slots(settings)(iter([pa.record_batch({"text": column})]))
+    counts[told["slot"].to_numpy()[:-1]] = told["count"].to_numpy()[:-1]
     assert (counts == count).sum() == 1
+    assert told["slot"][-1].as_py() == prefixes.LARGEST
+    assert told["count"][-1].as_py() == settings.feature_kind().counts(texts, distinct=True).max()
     again, nobody = np.array([3, 17]), np.empty(0, np.int64)
     here = prefixes.Lookup(counts, set_of(nobody, count), old, set_of(again, count))
     documents, _ = documents_of(column)
@@ -75,8 +79,8 @@ def test_first_features_bring_every_pair_together(
 @pytest.mark.parametrize(
     ("way", "settings"),
     [
-        ("one task", {"threshold": 0.5, "keep": "last"}),
-        ("many pairs", {"method": "simhash", "keep": "none", "min_features": 5}),
+        ("one task", {"exact": True, "method": "simhash", "keep": "last", "min_features": 5}),
+        ("rounds", {"measure": "containment", "threshold": 0.7, "keep": "shortest"}),
     ],
 )
 def test_as_the_local_job(
@@ -85,13 +89,24 @@ def test_as_the_local_job(
     """Against an old corpus, some of whose texts come again; copies are pairs with each other."""
     take_way(way, monkeypatch)
     texts: list[str | None] = [*mixed_corpus(60), *template(70, words=30), None, ""]
+    texts += [text and " ".join(text.split()[3:15]) for text in texts[:15]]
     random.Random(8).shuffle(texts)
     old, new = texts[:60], [*texts[60:], *texts[:20]]
     against = frame_of_texts(session, old, 2, "old"), old
     frame = frame_of_texts(session, new, 3)
-    local = assert_as_local(frame, new, against=against, exact=True, **settings)
+    local = assert_as_local(frame, new, against=against, **settings)
     assert local.counts.verified_pairs > 1000
     assert local.warnings == []
+
+
+def test_what_the_local_job_may_miss_is_said(session: Any) -> None:
+    """Of documents that have more features than samples, one machine looks some up."""
+    texts = [" ".join(f"w{number}" for number in range(begin, 700)) for begin in (0, 5, 650)]
+    frame = frame_of_texts(session, texts, 1)
+    with on_spark.dedup(frame, measure="containment") as found:
+        (warning,) = found.warnings
+        assert found.counts.kept == 1
+    assert re.fullmatch(r".* all of their features; .* may miss .* 0.1% at the threshold", warning)
 
 
 def test_features_of_documents() -> None:

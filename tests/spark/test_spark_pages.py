@@ -48,7 +48,8 @@ def test_documents_that_are_not_wanted(session: Any, tmp_path: Path) -> None:
     folder.mkdir()
     texts = [f"{text} https://example.org/{at}" for at, text in enumerate(mixed_corpus(60))]
     texts += [f"{ENGLISH} {text}" for text in texts] + [f"{GERMAN} {text}" for text in texts[:20]]
-    rows = [{"text": text, "number": at} for at, text in enumerate([*texts[::2], *texts[1::2]])]
+    texts = [*texts[::2], *texts[1::2]]
+    rows = [{"text": text, "number": at, "odd, d.ot": at} for at, text in enumerate(texts)]
     for file, begin in enumerate((0, 50)):
         table = pa.Table.from_pylist(rows[begin : begin + 50] if begin == 0 else rows[begin:])
         pq.write_table(table, folder / f"{file}.parquet", row_group_size=30)

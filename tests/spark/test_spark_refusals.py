@@ -14,7 +14,6 @@ from support.refusals import refused
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"measure": "containment"}, "measure='containment' .* not done on Spark"),
         ({"treshold": 0.5}, "'treshold' is no setting"),
         ({}, "frame is 'no frame' .* expected a DataFrame of PySpark"),
     ],
@@ -33,7 +32,6 @@ def test_settings_that_are_refused(settings: dict[str, Any], told: str) -> None:
         (["--in-place"], "--in-place does nothing with --engine spark"),
         (["--memory-limit", "8GB"], "--memory-limit does nothing with --engine spark"),
         (["--save-signatures", "a.lookalike"], "--save-signatures does nothing with --engine"),
-        (["--measure", "containment"], "--measure containment looks up every feature"),
         (["more.jsonl"], "--engine spark reads one input"),
         (["--annotate"], "--annotate needs a folder to write to"),
         (["-o", "-"], "--output is -; with --engine spark expected a new folder"),

@@ -41,7 +41,8 @@ def engine_of(text: str) -> tuple[str, str | None]:
 def run_on_spark(options: argparse.Namespace) -> None:
     """Run the job on Spark, write what was asked for, print the summary."""
     settings = settings_of(options)
-    _check(options, DedupSettings(**settings))
+    DedupSettings(**settings)  # before anything starts
+    _check(options)
     from lookalike.spark.files import SparkCorpus, session_of
     from lookalike.spark.job import dedup
     from lookalike.spark.old_corpus import OldFiles
@@ -121,10 +122,9 @@ def run_on_spark(options: argparse.Namespace) -> None:
         warn(f"{bad:,} bad lines were left out")
 
 
-def _check(options: argparse.Namespace, settings: DedupSettings) -> None:
+def _check(options: argparse.Namespace) -> None:
     """Refuse what Spark cannot honour."""
     from lookalike.spark.old_corpus import check_old
-    from lookalike.spark.refusals import check_settings
 
     for name, instead in _NOT_THERE.items():
         if getattr(options, name) not in (None, False, 0, "cpu"):
@@ -141,7 +141,6 @@ def _check(options: argparse.Namespace, settings: DedupSettings) -> None:
             raise ArgumentError(Said(name), " is -; with --engine spark expected a new folder")
     if options.against is not None:
         check_old(str(options.against))
-    check_settings(settings)
 
 
 def _address(path: str) -> str:

@@ -16,7 +16,7 @@ from lookalike.dedup.pairs.verify import VerifiedPairs
 from lookalike.dedup.read import DocumentTable
 from lookalike.dedup.survivors.keep_function import GroupChoices
 
-__all__ = ["Direction", "best_of_equals", "direction", "orders"]
+__all__ = ["Direction", "best_of_equals", "by_size", "direction", "orders"]
 
 _AT_A_TIME = 1 << 15
 
@@ -95,11 +95,20 @@ def direction(
         texts = documents.texts.documents.take(some)
         sizes[some] = features.counts(texts, distinct=True, threads=job.threads)
         documents.texts.release()
+    return by_size(rank, first, documents.old, sizes)
+
+
+def by_size(
+    rank: NDArray[np.int64], first: NDArray[np.int64], old: int, sizes: NDArray[np.int64]
+) -> Direction:
+    """Return the direction for containment: of new documents, those with more different features
+    come first. `sizes` are known of the first of equal texts.
+    """
     sizes = sizes[first]
-    order = np.lexsort((rank, -sizes, np.arange(len(rank)) >= documents.old))
-    by_size = np.empty(len(rank), np.int64)
-    by_size[order] = np.arange(len(rank))
-    return Direction(by_size, best_of_equals(by_size, first), documents.old, sizes)
+    order = np.lexsort((rank, -sizes, np.arange(len(rank)) >= old))
+    larger_first = np.empty(len(rank), np.int64)
+    larger_first[order] = np.arange(len(rank))
+    return Direction(larger_first, best_of_equals(larger_first, first), old, sizes)
 
 
 def best_of_equals(rank: NDArray[np.int64], first: NDArray[np.int64]) -> NDArray[np.int64]:

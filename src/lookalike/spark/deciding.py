@@ -229,10 +229,9 @@ class Decider:
         if self._asks:
             copies = self.collapsed.copy_rows.toDF("value", "position")
             parts.append(rows(COPIED, copies, value="value"))
-            schema = f"row {self._row_type}, text string"
             column = sql.col(f"`{self.columns.text}`")
             whole = [self._row, column.alias("text")]
-            held = select_rows(self.frame, whole, self.signed.numbering, sent, schema)
+            held = select_rows(self.frame, whole, self.signed.numbering, sent)
             parts.append(rows(TEXT, held, text="text", row="row"))
         elif self.collapsed.texts:
             parts.append(rows(EQUAL, self.collapsed.entries(sent), data="data"))

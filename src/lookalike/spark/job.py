@@ -25,7 +25,6 @@ from lookalike.spark.numbering import Numbering, Piece, is_old, numbered_columns
 from lookalike.spark.old_corpus import old_frame
 from lookalike.spark.packed import map_arrow
 from lookalike.spark.preparing import Wishes
-from lookalike.spark.refusals import check_settings
 from lookalike.spark.result import SparkCounts, SparkDedup
 from lookalike.spark.rows import ResultRows
 from lookalike.spark.sources import Sources
@@ -77,11 +76,11 @@ def dedup(
     `work` is a folder that all workers can reach, such as hdfs:// or s3a://, for what lasts between
     steps; without it the workers hold that, and compute it again when one of them is lost. Texts
     are read twice, and sent only where pairs are compared. A function as `keep`
-    is called by workers, with the rows of a whole group at a time. Containment is
-    refused. The result's frames are valid until `SparkDedup.close`.
+    is called by workers, with the rows of a whole group at a time. For containment every pair is
+    found, also those that samples of features may miss. The result's frames are valid until
+    `SparkDedup.close`.
     """
     chosen = settings_of(settings)
-    check_settings(chosen)
     filters = Filters(
         min_words=min_words, language=language, min_links=min_links, strip_urls=strip_urls
     )
@@ -213,7 +212,7 @@ class _Job:
         gathered for comparing them, if the corpus is small.
         """
         work, settings = self.work, self.settings
-        by_bands = settings.method == "minhash" and not settings.exact
+        by_bands = settings.method == "minhash" and settings.by_signatures
         bands = choose_bands(settings.permutations, settings.threshold).bands if by_bands else 0
         if by_bands and documents * bands <= propose.ENTRIES_A_TASK:
             with work.timed("propose"):
@@ -228,7 +227,7 @@ class _Job:
             copies = work.send(collapsed.copies)
         signed = SignedTable(table, numbering, copies, collapsed, chunk_keys, self.rule, documents)
         with work.timed("propose"):
-            if settings.exact:
+            if not settings.by_signatures:
                 frame, text = self.sources.documents, self.sources.compared.text
                 return signed, propose_by_prefixes(work, settings, frame, text, signed), None
             by = propose.propose_by_bands if by_bands else propose.propose_by_radius

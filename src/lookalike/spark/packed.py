@@ -41,6 +41,13 @@ _BYTES_A_ROW = 1 << 16
 
 def map_arrow(frame: Any, function: Callable[[Batches], Iterable[Any]], schema: Any) -> Any:
     """Return `frame.mapInArrow(...)`; PySpark warns of each new pandas, which has no part in it."""
+    names = frame.columns
+    if any("." in name for name in names):  # which PySpark takes for parts of structures
+        frame, plain = frame.toDF(*(f"c{at}" for at in range(len(names)))), function
+
+        def function(batches: Batches) -> Iterable[Any]:
+            return plain(batch.rename_columns(names) for batch in batches)
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         return frame.mapInArrow(function, schema)

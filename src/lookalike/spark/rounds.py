@@ -81,6 +81,8 @@ class Rounds:
         values = value_rows(self.signed, needed)
         values = None if values is None else work.keep(values)
         many = compared.alike > PAIRS_A_TASK
+        if self.settings.measure == "containment":  # the larger stays, and rank decides too little
+            labels, many = work.keep(self.verifier.with_sizes(labels, needed)), False
         settled = self._settle(accepted, labels, values, many)
         split = settled.groups.where(f"kind = {SPLIT}").agg(
             sql.sum("first").alias("split"), sql.max("cluster").alias("largest")
@@ -106,7 +108,7 @@ class Rounds:
             pairs = self._deciding(accepted, labels, values) if many else accepted
             joined = together(pairs, labels, self.signed.originals, values, self._places)
             groups = work.keep(chosen_frame(joined, self.settings, self.signed.old))
-            if self.settings.cluster != "star" or self.settings.exact:
+            if self.settings.cluster != "star" or not self.settings.by_signatures:
                 return _Settled(accepted, groups, 0, 0, False)
             unmet = groups.where(f"kind = {UNMET}").select(
                 sql.col("first").alias("left"), sql.col("cluster").alias("right")

@@ -209,12 +209,8 @@ class ResultRows:
         fates = self.named_fates()
         needed = self.work.send(collect_positions(self.found, ["position"], self.count))
         corpus = self.sources.corpus
-        schema = ", ".join(
-            f"`{part.name}` {part.dataType.simpleString()}"
-            for part in corpus.frame.select(*self._columns).schema.fields
-        )
         like, others = (
-            select_rows(corpus.frame, self._columns, self.numbering, needed, schema, others=alone)
+            select_rows(corpus.frame, self._columns, self.numbering, needed, others=alone)
             for alone in (False, True)
         )
         kinds = {part.name: part.dataType for part in fates.schema.fields}

@@ -23,6 +23,7 @@ from lookalike.spark.position_set import PositionSet
 from lookalike.spark.steps.signing import documents_of
 
 __all__ = [
+    "counted_features",
     "joined_rows",
     "meet",
     "needed_texts",
@@ -51,7 +52,7 @@ def needed_values(frame: Any, column: Any, numbering: Any, needed: Any) -> Any:
     """
 
     if len(needed.value) > FEW:
-        return select_rows(frame, [column], numbering, needed, "payload string")
+        return select_rows(frame, [column.alias("payload")], numbering, needed)
     return joined_rows(frame, [column.alias("payload")], numbering.value, needed.value)
 
 
@@ -71,12 +72,15 @@ def select_rows(
     columns: list[Any],
     numbering: Any,
     needed: Any,
-    schema: str,
     *,
     others: bool = False,
 ) -> Any:
     """Return `position` and the columns of needed rows, or of all others."""
-    names = [part.split()[0] for part in schema.split(", ")]
+    from pyspark.sql.types import LongType, StructField, StructType
+
+    fields = frame.select(*columns).schema.fields
+    schema = StructType([StructField("position", LongType()), *fields])
+    names = schema.names
 
     def select(batches: Batches) -> Iterator[Any]:
         known: Numbering = numbering.value
@@ -87,11 +91,9 @@ def select_rows(
             which = np.flatnonzero(wanted.has(positions) != others)
             if len(which):
                 some = batch.take(pa.array(which))
-                yield pa.record_batch(
-                    [pa.array(positions[which]), *some.columns], ["position", *names]
-                )
+                yield pa.record_batch([pa.array(positions[which]), *some.columns], names)
 
-    return map_arrow(numbered_columns(frame, columns), select, f"position long, {schema}")
+    return map_arrow(numbered_columns(frame, columns), select, schema)
 
 
 def meet(
@@ -179,6 +181,19 @@ def with_similarities(settings: DedupSettings) -> Any:
         yield from _with_similarity(pairs, found)
 
     return compare
+
+
+def counted_features(settings: DedupSettings) -> Callable[[Batches], Iterator[Any]]:
+    """Return what yields how many different features the texts of `needed_texts` have."""
+
+    def count(batches: Batches) -> Iterator[Any]:
+        features = settings.feature_kind()
+        for batch in batches:
+            documents, _ = documents_of(batch.column("payload"))
+            sizes = features.counts(documents, distinct=True, threads=1)
+            yield pa.record_batch({"position": batch.column("position"), "size": pa.array(sizes)})
+
+    return count
 
 
 def estimated(settings: DedupSettings) -> Callable[[Batches], Iterator[Any]]:

@@ -1,4 +1,6 @@
-"""Step 4 with `exact`, on Spark: every pair at the threshold is among those; see `prefixes`."""
+"""Step 4 without signatures (`exact`, containment), on Spark: every pair at the threshold is among
+those that are proposed; see `prefixes`.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from lookalike.dedup.pairs.samples import LARGEST_GROUP, MISSED, sample_size
 from lookalike.dedup.settings import DedupSettings
 from lookalike.spark.numbering import numbered_columns
 from lookalike.spark.packed import PACKED, Batches, map_arrow, packed_row, shuffled
@@ -37,10 +40,14 @@ def propose_by_prefixes(
     column = sql.col(f"`{text}`").cast("string")
     common = map_arrow(frame.select(column), prefixes.common_slots(settings), prefixes.COMMON)
     counts = np.zeros(prefixes.SLOTS, np.uint32)
-    found = common.groupBy("slot").agg(sql.sum("count").alias("count")).toArrow()
-    counts[found["slot"].to_numpy()] = np.minimum(found["count"].to_numpy(), 0xFFFFFFFF)
+    sums = sql.sum("count").alias("count"), sql.max("count").alias("most")
+    found = common.groupBy("slot").agg(*sums).toArrow()
+    slots, sizes = found["slot"].to_numpy(), found["most"].to_numpy()
+    told = slots >= 0
+    counts[slots[told]] = np.minimum(found["count"].to_numpy()[told], 0xFFFFFFFF)
+    largest = int(sizes[~told].max(initial=0))
     again = PositionSet.of([], signed.documents)
-    if signed.old and signed.collapsed.count:
+    if settings.exact and signed.old and signed.collapsed.count:  # every pair, also of copies
         new = signed.collapsed.copy_rows.where(f"position >= {signed.old}")
         again = collect_positions(new, ["first"], signed.documents)
     alone = signed.copies.value | _too_short(signed)
@@ -50,7 +57,20 @@ def propose_by_prefixes(
     sent = map_arrow(numbered_columns(frame, [column]), send, PACKED)
     met = map_arrow(shuffled(sent, buckets), prefixes.meet_prefixes(settings, buckets), PACKED)
     pairs = work.keep(map_arrow(shuffled(met, buckets), distinct_pairs(buckets), PACKED))
-    return Proposed.of_packed(pairs, signed, [])
+    warnings = _more_than_local(settings, signed.documents, largest, int(counts.max()))
+    return Proposed.of_packed(pairs, signed, warnings)
+
+
+def _more_than_local(
+    settings: DedupSettings, documents: int, features: int, shared_by: int
+) -> list[str]:
+    """Return what people should know who compare the result with that of one machine."""
+    if settings.exact or (features <= sample_size(documents) and shared_by <= LARGEST_GROUP):
+        return []
+    return [
+        "documents were looked up by all of their features; the job on one machine draws some of "
+        f"each, and may miss a few of these pairs, with a chance of {MISSED:.1%} at the threshold"
+    ]
 
 
 def _too_short(signed: SignedTable) -> PositionSet:

@@ -1,7 +1,8 @@
-"""Steps 4 with `exact`, on Spark: which documents share a feature at the beginning of both?
+"""Step 4 without signatures, on Spark: which documents share a feature at the beginning of both?
 
 As in `native/pairs/set_join.hpp`: if two sets have much in common, the first elements of both, in
-one order of all, have one in common, too. Any order is right; with the common features last, few
+one order of all, have one in common, too. For containment, the first ones of the smaller and any of
+the larger. Any order is right; with the common features last, few
 others share the first ones. How common they are is counted roughly, in slots, by a pass of its own.
 Then the first features of documents are the keys that these meet by, as bands are elsewhere.
 """
@@ -25,12 +26,12 @@ from lookalike.spark.position_set import PositionSet
 from lookalike.spark.steps.bands import PAIRS, send_pairs
 from lookalike.spark.steps.signing import documents_of
 
-__all__ = ["COMMON", "SLOTS", "Lookup", "common_slots", "meet_prefixes", "send_prefixes"]
+__all__ = ["COMMON", "LARGEST", "SLOTS", "Lookup", "common_slots", "meet_prefixes", "send_prefixes"]
 
 SLOTS = 1 << 22
 """That features are counted in: 16 MB in the memory of every worker."""
 
-COMMON = "slot int, count long"
+COMMON, LARGEST = "slot int, count long", -1
 
 MOST_AT_A_PLACE = 4096
 """Documents that are to meet by one feature in one place, about."""
@@ -49,21 +50,24 @@ _ROUNDING, _SLACK, _SUMMED = 2e-12, 1e-9, 1e-7
 
 
 def common_slots(settings: DedupSettings) -> Callable[[Batches], Iterator[Any]]:
-    """Return what tells the slots that more documents of a partition have than most."""
+    """Return what tells the slots that more documents of a partition have than most; and in place
+    of one, `LARGEST`, the most features that a document has.
+    """
 
     def count(batches: Batches) -> Iterator[Any]:
-        counts = np.zeros(SLOTS, np.uint32)
+        counts, most = np.zeros(SLOTS, np.uint32), 0
         for batch in batches:
             for begin in range(0, len(batch), _DOCUMENTS_AT_A_TIME):
                 some = batch.column(0).slice(begin, _DOCUMENTS_AT_A_TIME)
-                _, features, _ = _features(settings, documents_of(some)[0])
+                offsets, features, _ = _features(settings, documents_of(some)[0])
+                most = max(most, int(np.diff(offsets).max()))
                 counts += np.bincount(_slots(features), minlength=SLOTS).astype(np.uint32)
         usual = _LEAST_COUNT + _TIMES_THE_MEAN * counts.mean()
         common = np.flatnonzero(counts > usual)
         yield pa.record_batch(
             {
-                "slot": pa.array(common.astype(np.int32)),
-                "count": pa.array(counts[common].astype(np.int64)),
+                "slot": pa.array(np.append(common, LARGEST).astype(np.int32)),
+                "count": pa.array(np.append(counts[common], most).astype(np.int64)),
             }
         )
 
@@ -142,7 +146,9 @@ def _entries(
         sizes = np.zeros(len(sizes), np.int64)
     else:
         probed = sizes - np.minimum(sizes, _least_sizes(settings, sizes)) + 1
-        share = 2 * _bound(settings) / (1 + _bound(settings))
+        share = _bound(settings)
+        if settings.measure == "jaccard":
+            share = 2 * share / (1 + share)
         indexed = sizes - np.minimum(sizes, _at_least(share * sizes)) + 1
     chosen = np.flatnonzero(place < probed[document])
     document, features, common = document[chosen], features[chosen], common[chosen]
@@ -207,11 +213,9 @@ def _at_least(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def _least_sizes(settings: DedupSettings, sizes: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-    """Return the least size of a set that makes a pair with one of each of these; 0, where sizes do
-    not matter.
-    """
-    if settings.measure == "cosine":
-        return np.zeros(len(sizes), np.int64)
+    """Return the least size of a set that makes a pair with one of each of these."""
+    if settings.measure != "jaccard":  # of weighted sets, sizes are 0
+        return np.full(len(sizes), 1 if settings.measure == "containment" else 0)
     return _at_least(_bound(settings) * sizes.astype(np.float64))
 
 
@@ -231,16 +235,19 @@ def meet_prefixes(settings: DedupSettings, buckets: int) -> Callable[[Batches], 
         group = np.concatenate([[0], np.cumsum(changes)]).astype(np.int64)
         keys = group << 32 | entries["size"]
         least = _least_sizes(settings, entries["size"])
-        begins = np.searchsorted(keys, group << 32 | least)
-        ends = np.arange(len(entries))
-        counts = np.where(entries["role"] & _LARGER > 0, np.maximum(0, ends - begins), 0)
+        may_be_smaller = entries["role"] & _SMALLER > 0
+        before: NDArray[np.int64] = np.cumsum(may_be_smaller) - may_be_smaller
+        smaller = np.flatnonzero(may_be_smaller)
+        # Those of enough elements are in a row; the first may be the larger one itself, or later.
+        begins = np.append(before, len(smaller))[np.searchsorted(keys, group << 32 | least)]
+        counts = np.where(entries["role"] & _LARGER > 0, np.maximum(0, before - begins), 0)
         parts = np.cumsum(counts) // _PAIRS_AT_A_TIME
         bounds = np.flatnonzero(np.diff(parts, prepend=-1, append=-1))
         for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
             some = counts[begin:end]
             larger = np.repeat(np.arange(begin, end), some)
             step = np.arange(len(larger)) - np.repeat(np.cumsum(some) - some, some)
-            yield from _pairs(entries, begins[larger] + step, larger, buckets)
+            yield from _pairs(entries, smaller[begins[larger] + step], larger, buckets)
 
     return meet
 
@@ -249,7 +256,7 @@ def _pairs(
     entries: NDArray[Any], smaller: NDArray[np.int64], larger: NDArray[np.int64], buckets: int
 ) -> Iterator[Any]:
     role = entries["role"]
-    fine = (role[smaller] & _SMALLER > 0) & (role[smaller] & role[larger] & _OLD == 0)
+    fine = role[smaller] & role[larger] & _OLD == 0
     one, two = (entries["position"][side[fine]] for side in (smaller, larger))
     left, right = np.minimum(one, two), np.maximum(one, two)
     order = np.lexsort((right, left))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.corpora.base import pa
-from lookalike.dedup.direction import best_of_equals
+from lookalike.dedup.direction import Direction, best_of_equals, by_size
 from lookalike.dedup.pairs.settle import unmet_pairs
 from lookalike.dedup.pairs.verify import VerifiedPairs
 from lookalike.dedup.settings import DedupSettings
@@ -42,7 +42,9 @@ _PAIR, _DOCUMENT = 0, 1
 
 
 def together(pairs: Any, labels: Any, originals: Any, values: Any | None, places: int) -> Any:
-    """Return pairs and documents, all that pairs connect in one place."""
+    """Return pairs and documents, all that pairs connect in one place. Labels may have a `size`, if
+    the larger stays; it takes the place of a similarity.
+    """
     from pyspark.sql import functions as sql
 
     def number(name: str) -> Any:
@@ -63,6 +65,7 @@ def together(pairs: Any, labels: Any, originals: Any, values: Any | None, places
     known = originals.select(sql.col("first").alias("position"), "second", "best", "best_value")
     documents = labels.join(known, "position", "left")
     value = number("value")
+    size = sql.col("size").cast("double") if "size" in labels.columns else sql.lit(0.0)
     if values is not None:
         documents = documents.join(values, "position")
         value = sql.col("value")
@@ -71,7 +74,7 @@ def together(pairs: Any, labels: Any, originals: Any, values: Any | None, places
         sql.lit(_DOCUMENT).alias("kind"),
         sql.col("position").alias("left"),
         value.alias("right"),
-        sql.lit(0.0).alias("similarity"),
+        size.alias("similarity"),
         sql.coalesce("second", sql.lit(-1)).alias("second"),
         sql.coalesce("best", "position").alias("best"),
         sql.coalesce("best_value", value).alias("best_value"),
@@ -91,6 +94,14 @@ class _Corpus:
     """Those that have pairs; each is the first with its text."""
     old: int
     """How many are of an old corpus; they come first."""
+    sizes: NDArray[np.int64]
+    """Different features of documents, where these matter."""
+
+    def direction(self, settings: DedupSettings) -> Direction:
+        """Return who may stand for whom; see `lookalike.dedup.direction`."""
+        if settings.measure == "containment":
+            return by_size(self.rank, self.first, self.old, self.sizes)
+        return Direction(self.rank, best_of_equals(self.rank, self.first), self.old, None)
 
     @classmethod
     def of(cls, batches: Batches, old: int) -> _Corpus | None:
@@ -115,8 +126,10 @@ class _Corpus:
             pairs["similarity"].to_numpy()[order],
             np.zeros(len(order), np.int32),
         )
+        sizes = np.zeros(len(positions), np.int64)
+        sizes[arranged.own] = documents["similarity"].to_numpy().astype(np.int64)
         own, old = np.sort(arranged.own), int(np.searchsorted(positions, old))
-        return cls(positions, arranged.first, arranged.rank, found, own, old)
+        return cls(positions, arranged.first, arranged.rank, found, own, old, sizes)
 
 
 def _unmet(corpus: _Corpus) -> Any:
@@ -139,14 +152,14 @@ def choose(settings: DedupSettings, old: int) -> Callable[[Batches], Iterator[An
         if corpus is None:
             return
         positions, first, members = corpus.positions, corpus.first, corpus.members
-        corpus = replace(corpus, pairs=corpus.pairs[corpus.pairs.right >= corpus.old])
-        best = best_of_equals(corpus.rank, first)
-        clusters = cluster_documents(len(positions), first, corpus.pairs, settings, best)
+        order = corpus.direction(settings)
+        corpus = replace(corpus, pairs=order.deciding(corpus.pairs))
+        clusters = cluster_documents(len(positions), first, corpus.pairs, settings, order.best)
         if settings.keep == "none":
             named = drop_groups(first, corpus.old, corpus.pairs)
             clusters = replace(clusters, labels=with_named(clusters.labels, named))
         else:
-            named = choose_survivors(clusters.labels, first, corpus.rank, corpus.old, corpus.pairs)
+            named = choose_survivors(clusters.labels, first, order.rank, corpus.old, corpus.pairs)
         survivor = np.where(named < 0, np.arange(len(positions)), named)[members]
         centre = first[survivor]
         lower, upper = np.minimum(members, centre), np.maximum(members, centre)
@@ -163,7 +176,7 @@ def choose(settings: DedupSettings, old: int) -> Callable[[Batches], Iterator[An
             positions[centre],
             pa.array(similarity, pa.float64(), mask=unknown),
         )
-        if settings.cluster == "star" and not settings.exact:
+        if settings.cluster == "star" and settings.by_signatures:
             yield _unmet(corpus)
         if clusters.split:
             yield _rows(SPLIT, np.array([clusters.split]), np.array([clusters.largest]))

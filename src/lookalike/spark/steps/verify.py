@@ -9,6 +9,7 @@ from lookalike.dedup.settings import DedupSettings
 from lookalike.spark.packed import map_arrow
 from lookalike.spark.position_set import PositionSet, collect_positions
 from lookalike.spark.steps.compare import (
+    counted_features,
     estimated,
     meet,
     needed_texts,
@@ -73,6 +74,14 @@ class Verifier:
         return compare_crowd(
             self.work, self.settings, self.frame, self.text, self.signed, packed, count, needed
         )
+
+    def with_sizes(self, frame: Any, needed: Any) -> Any:
+        """Return rows of documents, by `position`, with `size`: how many different features they
+        have.
+        """
+        texts = needed_texts(self.frame, self.text, self.signed.numbering, needed)
+        sizes = map_arrow(texts, counted_features(self.settings), "position long, size long")
+        return frame.join(sizes, "position")
 
     def _places(self, documents: PositionSet) -> int:
         return max(self.work.cores, -(-len(documents) // _DOCUMENTS_A_TASK))
