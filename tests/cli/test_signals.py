@@ -128,9 +128,20 @@ def test_what_duckdb_makes_of_ctrl_c_is_ctrl_c() -> None:
         raise RuntimeError("Query interrupted")
     with pytest.raises(RuntimeError, match="something else"), connection():
         raise RuntimeError("something else")
-    threading.Timer(0.2, interrupt_queries).start()
-    with pytest.raises(KeyboardInterrupt), connection() as database:
-        database.sql("SELECT count(*) FROM range(1000000000000) WHERE range < 0").fetchall()
+    done = threading.Event()
+
+    def interrupt() -> None:
+        while not done.wait(0.1):  # again, if the query had not begun
+            interrupt_queries()
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    try:
+        with pytest.raises(KeyboardInterrupt), connection() as database:
+            database.sql("SELECT count(*) FROM range(1000000000000) WHERE range < 0").fetchall()
+    finally:
+        done.set()
+        thread.join()
 
 
 def test_handlers_are_as_they_were() -> None:

@@ -112,7 +112,7 @@ def test_a_child_that_returns_from_its_parents_transaction_leaves_it_alone(url: 
         if not children:
             children.append(os.fork())
             if not children[0]:
-                signal.alarm(30)
+                signal.alarm(120)
         return True
 
     with la.open_collection(url, bits=BITS) as docs:

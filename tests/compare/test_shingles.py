@@ -97,3 +97,10 @@ def test_examples_are_few_and_do_not_overlap() -> None:
         "w10 w11 w12 w13 w14",
     ]
     assert found.examples["only_a"] == []
+
+
+def test_a_word_that_does_not_end_is_no_example() -> None:
+    """Only the beginning of a long text is looked at, and the last word there may be cut."""
+    found = shared_shingles("a" * 1_000_001, "b", Words(ngram=3))
+    assert (found.shared, found.only_a, found.only_b) == (0, 1, 1)
+    assert found.examples == {"shared": [], "only_a": [], "only_b": ["b"]}

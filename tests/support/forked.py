@@ -15,7 +15,7 @@ def in_a_fork(work: Callable[[], object]) -> str:
         warnings.simplefilter("ignore", DeprecationWarning)  # that there are threads is the point
         child = os.fork()
     if child == 0:
-        signal.alarm(30)
+        signal.alarm(120)
         try:
             told = str(work())
         except BaseException as error:

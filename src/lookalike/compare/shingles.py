@@ -84,6 +84,8 @@ def _examples(text: str, chosen: NDArray[np.bool_], ngram: int, most: int) -> li
     spans = word_spans(text[:_MOST_CHARACTERS])
     if len(text) > _MOST_CHARACTERS:
         spans = spans[:-1]  # a word that may be cut
+    if not spans:
+        return []
     wide = min(ngram, len(spans))
     found: list[str] = []
     free = 0

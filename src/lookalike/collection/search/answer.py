@@ -26,7 +26,8 @@ def answers(
     query: Query, view: View, state: State, native: KeptIndex[Any, SliceIndex], sql: SqlSearch
 ) -> list[Answer]:
     """Return the answer for each signature of the query, at the version of the view."""
-    fetcher = DocumentFetcher(view, state, replace(query, text=False))
+    # Texts are read when it is known whose are wanted.
+    fetcher = DocumentFetcher(view, state, replace(query, text=False) if query.text else query)
     both = MaskedDistances(state.bits)
     levels = _near(query, view, state, native, sql)
     if isinstance(levels, list):

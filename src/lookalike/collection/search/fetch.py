@@ -89,22 +89,27 @@ class DocumentFetcher:
         if not missing:
             return
         found: dict[int, list[Row]] = {number: [] for number in missing}
+        without = set(missing)
         # Excluded ones may come first, so as many more have to be asked for.
         query = self.query
         each = None if query.predicate else query.k + len(query.exclude)
         wanted = np.array(missing, np.int64)
         for row, signature in self.view.documents_of(self.state, wanted, each, query.text):
-            self.signatures[row.id] = check_row(row, signature, query.text)
+            known = check_row(row, signature, query.text)
             if row.signature not in found:
                 raise damaged(f"the document {row.id[:80]!r} was found by another signature")
-            if row.text is not None and not query.text:
-                row = row._replace(text=None)  # it came for its checksum alone
-            found[row.signature].append(row)
-        for number, rows in found.items():
-            if not rows or (len(rows) > 1 and len({row.id for row in rows}) < len(rows)):
-                raise damaged(f"the signature {number} has no document, or one of them twice")
-            self._rows[number] = list(filter(self._allowed, rows))
-            spend(sum(len(row.metadata) for row in self._rows[number]))
+            if row.id in self.signatures:
+                raise damaged(f"the document {row.id[:80]!r} is there twice")
+            self.signatures[row.id] = known
+            without.discard(row.signature)
+            if self._allowed(row):  # of the others, which may be many, nothing is held
+                if row.text is not None and not query.text:
+                    row = row._replace(text=None)  # it came for its checksum alone
+                spend(len(row.metadata) + len(row.text or b""))
+                found[row.signature].append(row)
+        for number in without:
+            raise damaged(f"the signature {number} has no document")
+        self._rows.update(found)
 
     def _allowed(self, row: Row) -> bool:
         if row.id in self.query.exclude:
