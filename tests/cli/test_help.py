@@ -39,7 +39,7 @@ IN_WORDS = {
     "3, or a scan where that is quicker", "as many as there are in the file", "as in the file",
     "some of the collection, each looked for among the others",
     "a sample of the signatures, each looked for among the others",
-    "1000, or 10 K if that is more", "every 12th, 16 at least",
+    "1000, or 10 K if that is more", "every 12th, or as many as near-duplicates take",
     "flips if QUERIES have weights, else blocks",
     "the root of half the number of documents, at most 50",
     "signature, if there is one", "what the signatures estimate, jaccard or cosine",

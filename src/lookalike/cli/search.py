@@ -139,7 +139,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         group,
         "--probe",
         "of an index of clusters: groups that are read, those around the nearest centres "
-        "(default: every 12th, 16 at least)",
+        "(default: every 12th, or as many as near-duplicates take)",
     )
     add_flip_options(group)
     add_threads(group)
