@@ -41,7 +41,7 @@ COUNT, QUERIES, NEAR_QUERIES = 1_000_000, 1000, 4000
 NEAR = BITS // 10
 PROBES = (8, 16, 32, 48, 64, 96, 128, 192, 256)
 SINGLY = ", one by one"
-WIDTHS = (64, 128, 256, 512, 1024)
+WIDTHS = (64, 128, 256, 512, 640, 1024)
 """Candidates that the graph keeps."""
 READ = (8, 16, 32, 48, 64, 128, 256)
 """Lists of the inverted file that are read."""

@@ -133,8 +133,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--probe",
         type=_numbers,
         metavar="LIST",
-        help="with --clusters: how many groups are read, such as 8,32 (default: every 12th, 16 at "
-        "least)",
+        help="with --clusters: how many groups are read, such as 8,32 (default: every 12th, or "
+        "as many as near-duplicates take)",
     )
     add_number(parser, "--threads", "threads", default=1)
     add_switch(

@@ -150,7 +150,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         group,
         "--probe",
         "of an index of clusters or vectors: groups that are read, those around the nearest "
-        "centres (default: every 12th, 16 at least; of vectors every 6th, 32 at least)",
+        "centres (default: every 12th, or as many as near-duplicates take; of vectors every 6th, "
+        "32 at least)",
     )
     add_flip_options(group)
     add_vector_options(group)

@@ -22,7 +22,6 @@ from lookalike.evaluation.measures import (
 )
 from lookalike.evaluation.questions import Answers, Questions
 from lookalike.indexes import ClusterIndex, PrefixIndex, SliceIndex
-from lookalike.indexes.clusters.probing import usual_probe
 from lookalike.signatures import hamming
 
 __all__ = [
@@ -165,7 +164,7 @@ def measure_clusters(
     index = ClusterIndex(signatures, clusters, threads=questions.threads)
     built = time.perf_counter() - start
     for number in probes:
-        probe = usual_probe(index.clusters) if number is None else number
+        probe = index.stats()["probe"] if number is None else number
         search = partial(index.search, probe=probe, threads=questions.threads)
         yield replace(
             _measurement(questions, questions.ask(search), len(index), index.bits),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from lookalike.indexes.clusters.groups import group_count
 from lookalike.indexes.clusters.majority import PER_CENTRE, ROUNDS
-from lookalike.indexes.clusters.probing import usual_probe
+from lookalike.indexes.clusters.probing import least_probe
 from lookalike.planning.machine import MachineCosts
 from lookalike.planning.question import Option, Question
 from lookalike.planning.scan import pushes, scan_cost
@@ -38,7 +38,7 @@ def cluster_options(question: Question, costs: MachineCosts) -> Iterator[Option]
     trained = min(count, PER_CENTRE * made) * made * ROUNDS
     build = 1e-9 * width * costs.scanned_byte * (trained + count * made)
     for part in _PARTS:
-        probe = max(1, min(groups, round(part * usual_probe(groups))))
+        probe = max(1, min(groups, round(part * least_probe(groups))))
         share, recall = reached(probe / groups)
         rows = share * count
         # Queries of a batch share what is read of a group.

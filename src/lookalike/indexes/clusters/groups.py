@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.errors import CorruptIndexError
 from lookalike.indexes.clusters.majority import ROUNDS, clustered
+from lookalike.indexes.clusters.near_probe import groups_until_near
 from lookalike.indexes.rows import Rows
 from lookalike.indexes.tables.large_pages import empty_in_large_pages
 
@@ -50,6 +51,8 @@ class Groups:
     centres: NDArray[np.uint8]
     from_centre: NDArray[np.int32]
     """How far each row is from its group's centre."""
+    saved_probe: int | None = None
+    """`near_probe`, where it was saved."""
 
     @classmethod
     def build(cls, given: Rows, count: int, seed: int, threads: int) -> Groups:
@@ -100,6 +103,13 @@ class Groups:
         """How far the farthest row of each group is from the centre."""
         return self.from_centre[self.offsets[1:] - 1]
 
+    @cached_property
+    def near_probe(self) -> int:
+        """How many groups have to be read to find near-duplicates; measured when first asked."""
+        if self.saved_probe is not None:
+            return self.saved_probe
+        return groups_until_near(self.rows.signatures, self.offsets, self.centres)
+
     def native(self) -> _native.Groups:
         """Return the groups as the core sees them."""
         rows = self.rows
@@ -129,11 +139,13 @@ class Groups:
     @classmethod
     def restored(cls, container: Container) -> Groups:
         """Return the groups that `arrays` saved, mapped and not read."""
+        probe = container.meta.get("near_probe")
         groups = cls(
             Rows.restored(container, ascending=False),
             container.array("offsets", np.int64, 1),
             container.array("centres", np.uint8, 2),
             container.array("from_centre", np.int32, 1),
+            None if probe is None else int(probe),
         )
         rows, offsets, far = groups.rows, groups.offsets, groups.from_centre
         fits = (
@@ -146,6 +158,7 @@ class Groups:
             and bool((offsets[1:] > offsets[:-1]).all())
             and bool((groups.nearest >= 0).all())
             and bool((groups.farthest <= rows.bits).all())
+            and (probe is None or 0 <= int(probe) <= len(groups))
         )
         if not fits:
             raise CorruptIndexError(

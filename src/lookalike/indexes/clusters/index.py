@@ -144,7 +144,7 @@ class ClusterIndex(Index):
             **super().stats(),
             "clusters": self.clusters,
             "largest_cluster": int(sizes.max(initial=0)),
-            "probe": usual_probe(self.clusters),
+            "probe": usual_probe(state.groups),
             "removed": sum(segment.removals for segment in state.segments),
             "added": sum(segment.alive for segment in state.segments[1:]),
             "seed": self.seed,
@@ -213,8 +213,9 @@ class ClusterIndex(Index):
         """Return k near signatures of each query, nearest first, ties by id. `masks` are refused.
 
         They are the nearest in the `probe` groups whose centres are nearest to the query, and in as
-        many more as it takes to have k signatures. Unless told, that is every 12th group, and 16 at
-        least; or as many as give the `recall` by `tune_probes`, which has to be called before.
+        many more as it takes to have k signatures. Unless told, that is every 12th group, 16 at
+        least, and as many as find 99.9% of near-duplicates; or as many as give the `recall` by
+        `tune_probes`, which has to be called before.
 
         `exact` of the result is True if no other group can have a signature that is nearer, by the
         triangle inequality. With `exact=True` all groups are read of which that is not so.
@@ -228,9 +229,9 @@ class ClusterIndex(Index):
         no_masks(self, masks)
         rows = as_queries(queries, self.bits)
         wanted = neighbor_count(k, len(rows), len(self))
-        number = groups_to_read(probe, recall, wanted, self.clusters, self._tunings)
         prove, tell = flag("exact", exact), flag("explain", explain)
         workers, state = thread_count(threads), self._state
+        number = groups_to_read(probe, recall, wanted, state.groups, self._tunings)
         read = len(state.groups) if prove else min(number, len(state.groups))
         found = nearest_in(state, self._among(state, among), rows, wanted, read, workers)
         return found if tell else replace(found, explanation=None)

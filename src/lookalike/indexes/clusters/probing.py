@@ -15,21 +15,25 @@ from lookalike.checks import share, whole_number
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes.clusters.groups import Groups
 
-__all__ = ["SAMPLE", "ProbeTuning", "groups_to_read", "probes_needed", "usual_probe"]
+__all__ = ["SAMPLE", "ProbeTuning", "groups_to_read", "least_probe", "probes_needed", "usual_probe"]
 
 SAMPLE = 1000
 """Signatures of the index that are searched for to tune it, unless told."""
 
 _SHARE, _LEAST = 12, 16
-"""So many that near-duplicates, which differ in a tenth of the bits at most, are found: 99.9% and
-more of those of a million abstracts, measured with others than it was chosen with. Of random bits,
-which make no groups, 98%.
-"""
 
 
-def usual_probe(groups: int) -> int:
-    """Return how many groups are read unless told."""
+def least_probe(groups: int) -> int:
+    """Return how many of so many groups are read at least unless told."""
     return max(_LEAST, -(-groups // _SHARE))
+
+
+def usual_probe(groups: Groups) -> int:
+    """Return how many groups are read unless told.
+
+    So many that of near-duplicates, which differ in a tenth of the bits at most, 99.9% are found.
+    """
+    return max(least_probe(len(groups)), groups.near_probe)
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,7 @@ def groups_to_read(
     probe: SupportsIndex | None,
     recall: SupportsFloat | None,
     k: int,
-    groups: int,
+    groups: Groups,
     tunings: Iterable[ProbeTuning],
 ) -> int:
     """Return how many of the groups are read: as told, as tuned, or as usual."""

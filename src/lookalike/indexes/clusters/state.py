@@ -107,6 +107,7 @@ class State:
     def meta(self) -> dict[str, Any]:
         """Return what has to be saved beside the arrays."""
         return {
+            "near_probe": self.groups.near_probe,
             "removals": self.segments[0].removals,
             "added": [segment.meta() for segment in self.segments[1:]],
         }
