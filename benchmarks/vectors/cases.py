@@ -30,7 +30,7 @@ built if `LOOKALIKE_GRAPH` is set, and is there from then on.
 FLAT_QUERIES, SINGLY = 200, 20
 """Queries that a flat index gets in a batch, and everybody one by one."""
 BITS = (128, 256, 512, 1024)
-WIDTHS = (32, 64, 128, 256)
+WIDTHS = (32, 64, 128, 256, 512, 1024)
 TARGET = 0.95
 EFFORT = Effort(rounds=3, seconds=1.0)
 
