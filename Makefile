@@ -24,12 +24,14 @@ test: $(VENV)/package $(VENV)/test java chromium
 
 # Kills writers, damages databases and every byte of files, lets system calls fail, uses ids again and
 # de-duplicates chains, hubs and templates, by the thousand: docs/trust.md. `make test` does a share.
-crash: $(VENV)/package $(VENV)/test
+# And on Spark, 100,000 variants of one template.
+crash: $(VENV)/package $(VENV)/test java
 	LOOKALIKE_CRASHES=1000 LOOKALIKE_DAMAGES=2000 LOOKALIKE_CHANGES=every LOOKALIKE_FAULTS=every \
 		LOOKALIKE_STATES=2000 LOOKALIKE_CASES=1400 LOOKALIKE_DAMAGE=all \
+		LOOKALIKE_VARIANTS=100000 \
 		$(BIN)/python -m pytest -s -rs tests/collection/test_crashes.py tests/crash \
 		tests/indexes/slices/test_slice_states.py tests/dedup/test_guarantee.py \
-		tests/dedup/test_damaged_work.py
+		tests/dedup/test_damaged_work.py tests/spark/test_spark_dedup.py::test_skewed_input
 
 check: $(VENV)/package $(VENV)/check
 	$(BIN)/ruff check .

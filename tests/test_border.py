@@ -21,6 +21,17 @@ def ints(*shape: int) -> NDArray[np.int32]:
     return np.zeros(shape, np.int32)
 
 
+def deal_bands(**wrong: Any) -> None:
+    given: dict[str, Any] = {
+        "keys": np.zeros((2, 2), np.uint32),
+        "positions": longs(0, 1),
+        "buckets": 2,
+        "entries": np.zeros((4, 2), np.uint64),
+        "begins": longs(0, 0, 0),
+    }
+    _native.deal_bands(**{**given, **wrong})
+
+
 def longs(*values: int) -> NDArray[np.int64]:
     return np.array(values, np.int64)
 
@@ -263,11 +274,15 @@ MISFITS: dict[str, Callable[[], Any]] = {
     "equal_values_at: values": lambda: _native.equal_values_at(
         ROWS, 3, longs(0), longs(0), 1, ints(1)
     ),
+    "deal_bands: buckets": lambda: deal_bands(buckets=0),
+    "deal_bands: positions": lambda: deal_bands(positions=longs(0)),
+    "deal_bands: entries": lambda: deal_bands(entries=np.zeros((3, 2), np.uint64)),
+    "deal_bands: begins": lambda: deal_bands(begins=longs(0, 0)),
     "components: rows": lambda: _native.components(longs(0), longs(2), longs(0, 0)),
     "components: sides": lambda: _native.components(longs(0, 1), longs(1), longs(0, 0)),
-    "stars: order": lambda: _native.stars(longs(0, 2), longs(0, 0, 0), longs(), longs(0, 0)),
-    "stars: offsets": lambda: _native.stars(longs(0, 1), longs(0, 0, 1), longs(), longs(0, 0)),
-    "stars: neighbours": lambda: _native.stars(longs(0, 1), longs(0, 0, 1), longs(2), longs(0, 0)),
+    "stars: order": lambda: _native.stars(longs(0, 2), longs(), longs(), longs(0, 0)),
+    "stars: pairs": lambda: _native.stars(longs(0, 1), longs(0), longs(), longs(0, 0)),
+    "stars: neighbours": lambda: _native.stars(longs(0, 1), longs(0), longs(2), longs(0, 0)),
     "block_pairs: marks": lambda: _native.block_pairs(ROWS, np.zeros(4, np.uint8), 1, 9, 1),
     "drawn_pairs: marks": lambda: _native.drawn_pairs(
         ROWS, np.zeros(4, np.uint8), DRAWS, 2, 1, 1e9, 9, 1

@@ -81,6 +81,26 @@ void bind_pairs(nb::module_& module) {
         },
         "rows"_a.noconvert());
 
+    module.attr("BAND_STEP") = search::kBandStep;
+
+    module.def(
+        "deal_bands",
+        [](const KeyArray& keys, const IdArray& positions, std::uint64_t buckets,
+           const OutputArray<std::uint64_t, 2>& entries,
+           const OutputArray<std::int64_t, 1>& begins) {
+            static_assert(sizeof(search::BandEntry) == 2 * sizeof(std::uint64_t));
+            expect(buckets > 0, "no buckets");
+            expect_shape(positions, {keys.shape(1)}, "positions of another number than rows");
+            expect_shape(entries, {keys.size(), 2}, "entries of another number than keys");
+            expect_shape(begins, {buckets + 1}, "beginnings of another number than buckets");
+            const nb::gil_scoped_release nogil;
+            search::deal_bands({keys.data(), keys.shape(1)}, keys.shape(0), positions.data(),
+                               buckets, reinterpret_cast<search::BandEntry*>(entries.data()),
+                               begins.data());
+        },
+        "keys"_a.noconvert(), "positions"_a.noconvert(), "buckets"_a, "entries"_a.noconvert(),
+        "begins"_a.noconvert());
+
     module.def(
         "band_keys",
         [](const SignatureArray& rows, std::size_t band_bytes, std::size_t first,
@@ -154,19 +174,16 @@ void bind_pairs(nb::module_& module) {
 
     module.def(
         "stars",
-        [](const IdArray& order, const IdArray& offsets, const IdArray& neighbours,
+        [](const IdArray& order, const IdArray& left, const IdArray& right,
            const OutputArray<std::int64_t, 1>& labels) {
             expect_shape(order, {labels.size()}, "an order of another number than labels");
             expect_below(order, labels.size(), "an order of what is not there");
-            expect_shape(offsets, {labels.size() + 1}, "neighbours of another number than labels");
-            expect_offsets(offsets, neighbours.size(), "neighbours that are not there");
-            expect_below(neighbours, labels.size(), "neighbours that are not there");
+            expect_pairs(left, right, labels.size());
             const nb::gil_scoped_release nogil;
-            search::stars(labels.size(), order.data(), offsets.data(), neighbours.data(),
+            search::stars(labels.size(), order.data(), left.data(), right.data(), left.size(),
                           labels.data());
         },
-        "order"_a.noconvert(), "offsets"_a.noconvert(), "neighbours"_a.noconvert(),
-        "labels"_a.noconvert());
+        "order"_a.noconvert(), "left"_a.noconvert(), "right"_a.noconvert(), "labels"_a.noconvert());
 }
 
 }  // namespace lookalike::bindings

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <numeric>
 
 #include "bits/hash.hpp"
 #include "pairs/keyed.hpp"
@@ -47,6 +48,23 @@ void band_keys(const std::uint8_t* rows, std::size_t count, std::size_t row_byte
         for (std::size_t band = 0; band < bands; ++band)
             keys[band * all + first + row] = static_cast<std::uint32_t>(
                 bits::xxh64(rows + row * row_bytes + band * band_bytes, band_bytes));
+}
+
+void deal_bands(const BandKeys& keys, std::size_t bands, const std::int64_t* positions,
+                std::uint64_t buckets, BandEntry* entries, std::int64_t* begins) {
+    const auto each = [&](const auto& visit) {
+        for (std::size_t band = 0; band < bands; ++band)
+            for (std::size_t row = 0; row < keys.count; ++row)
+                visit((keys.at(band, row) + band * kBandStep) % buckets, band, row);
+    };
+    std::vector<std::int64_t> next(buckets + 1, 0);
+    each([&](std::uint64_t bucket, std::size_t, std::size_t) { ++next[bucket + 1]; });
+    std::partial_sum(next.begin(), next.end(), next.begin());
+    std::copy(next.begin(), next.end(), begins);
+    each([&](std::uint64_t bucket, std::size_t band, std::size_t row) {
+        entries[next[bucket]++] = {keys.at(band, row), static_cast<std::uint32_t>(band),
+                                   positions[row]};
+    });
 }
 
 Groups band_groups(const std::uint32_t* keys, std::size_t count) {

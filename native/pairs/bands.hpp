@@ -25,6 +25,18 @@ void band_keys(const std::uint8_t* rows, std::size_t count, std::size_t row_byte
                std::size_t bands, std::size_t band_bytes, std::size_t first, std::size_t all,
                std::uint32_t* keys);
 
+// A key that travels to where equal ones meet, with the document that has it.
+struct BandEntry {
+    std::uint32_t key, band;
+    std::int64_t position;
+};
+
+// Writes the entries of all bands by bucket: those of bucket i are entries[begins[i]] to
+// entries[begins[i + 1]]. Keys are hashes already; bands differ, or all of one key would be near.
+constexpr std::uint64_t kBandStep = 0x9E3779B1;
+void deal_bands(const BandKeys& keys, std::size_t bands, const std::int64_t* positions,
+                std::uint64_t buckets, BandEntry* entries, std::int64_t* begins);
+
 // Rows that share a key: group g has rows[offsets[g]] to rows[offsets[g + 1]], ascending. Rows
 // whose key nobody shares are left out.
 struct Groups {

@@ -12,8 +12,8 @@ void components(std::size_t count, const std::int64_t* left, const std::int64_t*
 
 // Stars: in the given order, whoever belongs to nobody yet becomes a centre, and those of its
 // neighbours that belong to nobody yet become its own. So every member is paired with its centre,
-// which is its label. The neighbours of i are neighbours[offsets[i]] to neighbours[offsets[i + 1]].
-void stars(std::size_t count, const std::int64_t* order, const std::int64_t* offsets,
-           const std::int64_t* neighbours, std::int64_t* labels);
+// which is its label.
+void stars(std::size_t count, const std::int64_t* order, const std::int64_t* left,
+           const std::int64_t* right, std::size_t pairs, std::int64_t* labels);
 
 }  // namespace lookalike::search

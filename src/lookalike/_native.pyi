@@ -33,6 +33,7 @@ class StepCosts:
 
 USUAL_COSTS: StepCosts
 BAND_LEADERS: int
+BAND_STEP: int
 
 def kernels() -> list[tuple[str, bool, bool]]: ...
 def select_kernel(name: str) -> bool: ...
@@ -501,6 +502,13 @@ def group_pairs(
     first_new: int,
     threads: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
+def deal_bands(
+    keys: NDArray[np.uint32],
+    positions: NDArray[np.int64],
+    buckets: int,
+    entries: NDArray[np.uint64],
+    begins: NDArray[np.int64],
+) -> None: ...
 def equal_values_at(
     rows: NDArray[np.uint8],
     value_bytes: int,
@@ -514,8 +522,8 @@ def components(
 ) -> None: ...
 def stars(
     order: NDArray[np.int64],
-    offsets: NDArray[np.int64],
-    neighbours: NDArray[np.int64],
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
     labels: NDArray[np.int64],
 ) -> None: ...
 

@@ -34,12 +34,14 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(request.param)
 
 
-@pytest.mark.parametrize("way", ["one task", "components", "many pairs"], indirect=True)
+@pytest.mark.parametrize("way", ["one task", "components", "many pairs", "crowd"], indirect=True)
 def test_skewed_input(session: Any, way: str) -> None:
     """More than 200 share a band; half of the rows are one text; partitions are empty, rows are
-    null, and one document is huge. LOOKALIKE_VARIANTS are those of one template.
+    null, and one document is huge. LOOKALIKE_VARIANTS are those of one template, with the limits
+    as they are.
     """
-    texts = mixed_with_template(150, int(os.environ.get("LOOKALIKE_VARIANTS", "600")))
+    variants = int(os.environ.get("LOOKALIKE_VARIANTS", "600")) if way == "one task" else 600
+    texts = mixed_with_template(150, variants)
     texts += ["the same text, again and again, as often as all of the others"] * len(texts)
     texts += [None, "", None, " ".join(f"long{number}" for number in range(200_000))]
     frame = frame_of_texts(session, texts, 5)
@@ -78,6 +80,9 @@ CHAINS = {"cluster": "components", "max_cluster": 20, "threshold": 0.6, "keep": 
         (3, "rounds", {"keep": "none"}),
         (4, "many pairs", {"method": "simhash", "keep": "longest"}),
         (2, "components", {"method": "topsig", "bits": 256, "verify": False}),
+        (2, "crowd", {"keep": "last", "verify": False}),
+        (5, "crowd", {**CHAINS, "method": "simhash"}),
+        (3, "crowd in rounds", {"keep": "longest"}),
     ],
     indirect=["way"],
 )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 import lookalike as la
 from lookalike import spark as on_spark
@@ -77,7 +78,7 @@ def assert_as_local(
     local = la.dedup(rows, against=old, **settings)
     with on_spark.dedup(frame, **settings, **spark_only) as found:
         fates = found.fates.collect()
-        pairs = sorted(map(tuple, found.pairs.collect()))
+        pairs = found.pairs.toArrow()
         survivors = [row.id for row in found.survivors.select("id").collect()]
     clusters = np.arange(len(texts))
     duplicate_of, matched_old = np.full((2, len(texts)), -1)
@@ -96,21 +97,10 @@ def assert_as_local(
     np.testing.assert_array_equal(similarity, local.similarity)
     assert survivors == [f"id{row}" for row in local.survivors_rows.tolist()]
     assert len(fates) == len({row.position for row in fates})
-    assert pairs == sorted(
-        (f"{left_id}{left}", f"id{right}", *rest)
-        for left_id, expected, is_old in (
-            ("id", local.pairs, () if against is None else (False,)),
-            ("old", local.old_pairs, (True,)),
-        )
-        for left, right, *rest in zip(
-            expected.left.tolist(),
-            expected.right.tolist(),
-            expected.similarity.tolist(),
-            expected.distance.tolist(),
-            *([flag] * len(expected) for flag in is_old),
-            strict=True,
-        )
-    )
+    expected = _named_pairs(local, rows, old)
+    by_name = [("left", "ascending"), ("right", "ascending")]
+    pairs, expected = (table.sort_by(by_name).to_pydict() for table in (pairs, expected))
+    assert pairs == expected
     assert found.warnings == local.warnings
     for name, count in vars(found.counts).items():
         if name == "compared_pairs":  # there, one of a large group may come twice
@@ -118,3 +108,21 @@ def assert_as_local(
         else:
             assert count == getattr(local.counts, name), name
     return local
+
+
+def _named_pairs(local: la.DedupResult, rows: list[Any], old: list[Any] | None) -> Any:
+    """Return the pairs of a local job by the ids of rows; `old` tells that left is an old one."""
+    names = pa.array([row["id"] for row in rows])
+    parts = []
+    for pairs, of_left in ((local.pairs, rows), *([] if old is None else [(local.old_pairs, old)])):
+        left_names = pa.array([row["id"] for row in of_left], pa.string())
+        columns = {
+            "left": left_names.take(pa.array(pairs.left)),
+            "right": names.take(pa.array(pairs.right)),
+            "similarity": pairs.similarity,
+            "distance": pairs.distance,
+        }
+        if old is not None:
+            columns["old"] = pa.array([of_left is old] * len(pairs), pa.bool_())
+        parts.append(pa.table(columns))
+    return pa.concat_tables(parts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lookalike.spark import deciding, rounds
-from lookalike.spark.steps import propose
+from lookalike.spark.steps import crowd, propose
 
 __all__ = ["take_way"]
 
@@ -25,16 +25,27 @@ WAYS = {
         "deciding.PAIRS_A_TASK": 0,
         "rounds.PAIRS_A_TASK": 0,
     },
+    "crowd": {
+        "deciding.CROWD_PAIRS": 0,
+        "deciding.CROWD_PARTNERS": 0,
+        "crowd.PAIRS_A_TASK": 5_000,
+    },
+    "crowd in rounds": {
+        "propose.ENTRIES_A_TASK": 5_000,
+        "deciding.CROWD_PAIRS": 0,
+        "deciding.CROWD_PARTNERS": 0,
+        "deciding.PAIRS_A_TASK": 100,
+    },
 }
 """How much of a job one task does: all but signing; not the bands; only what pairs connect;
 what is large after all have compared it; not even that, but in rounds; and then only
-the pairs that decide.
+the pairs that decide. Of crowds, all but comparing; or not even settling.
 """
 
 
 def take_way(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lower the limits, so that a small corpus takes the way of a large one."""
-    modules = {"propose": propose, "deciding": deciding, "rounds": rounds}
+    modules = {"propose": propose, "deciding": deciding, "rounds": rounds, "crowd": crowd}
     for limit, value in WAYS[name].items():
         module, _, constant = limit.partition(".")
         monkeypatch.setattr(modules[module], constant, value)

@@ -15,3 +15,17 @@ def distinct(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     is_first = np.append(True, ascending[1:] != ascending[:-1])[: len(ascending)]
     found: NDArray[np.int64] = ascending[is_first]
     return found
+
+
+def numbered(numbers: NDArray[np.int64], bound: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return them ascending, each once, and the place of each number among these.
+
+    They are below `bound`; if that is not much more than their count, nothing is sorted.
+    """
+    if bound > 16 * len(numbers):
+        found, places = np.unique(numbers, return_inverse=True)
+        return found, places
+    there = np.zeros(bound, bool)
+    there[numbers] = True
+    place = np.cumsum(there) - 1
+    return np.flatnonzero(there), place[numbers]

@@ -49,6 +49,11 @@ SIGNATURES_A_TASK, PAIRS_A_TASK = 200_000, 4_000_000
 texts: of what pairs connect, few would stay and have to be compared then.
 """
 
+CROWD_PAIRS, CROWD_PARTNERS = 1_000_000, 8
+"""More pairs, and more for each document, are those of a crowd: few documents, each in pairs with
+many.
+"""
+
 _Near = tuple[Any, Any, list[int], PositionSet]
 """Pairs with their distances, `position, label`, labels of large components, and documents."""
 
@@ -74,6 +79,8 @@ class Decider:
         """
         from pyspark.sql import functions as sql
 
+        if self._is_crowd(proposed):
+            return self._of_crowd(proposed)
         named = proposed.needed | self.collapsed.copies | self.collapsed.firsts
         if gathered is not None and len(named) <= DOCUMENTS_A_TASK:
             return self._named(gathered, named)
@@ -87,11 +94,35 @@ class Decider:
             return self._resolve(pairs, proposed.needed, None, 1)
         return self._by_components(proposed)
 
+    def _is_crowd(self, proposed: Proposed) -> bool:
+        """Whether each document is in so many pairs that all go to where the pairs are."""
+        few = len(proposed.needed)
+        dense = proposed.count > max(CROWD_PAIRS, CROWD_PARTNERS * few)
+        return dense and few <= SIGNATURES_A_TASK and not self._asks
+
+    def _of_crowd(self, proposed: Proposed) -> Decided:
+        from pyspark.sql import functions as sql
+
+        verifier = self._verifier()
+        compared = verifier.of_crowd(proposed.packed, proposed.count, proposed.needed)
+        if compared.alike > PAIRS_A_TASK:
+            return self._rounds(verifier).decide(compared)
+        pairs = compared.accepted.select("left", "right", "similarity", sql.lit(0).alias("place"))
+        decided = self._resolve(pairs, proposed.needed, None, 1)
+        facts = decided.facts + ResolvedFacts(compared=compared.count)
+        return Decided(decided.groups, decided.verified, facts)
+
+    def _verifier(self) -> Verifier:
+        return Verifier(self.work, self.settings, self.frame, self.columns.text, self.signed)
+
+    def _rounds(self, verifier: Verifier) -> Rounds:
+        return Rounds(self.work, self.settings, self.signed, self.collapsed, verifier)
+
     def _by_components(self, proposed: Proposed) -> Decided:
         from pyspark.sql import functions as sql
 
         work = self.work
-        verifier = Verifier(work, self.settings, self.frame, self.columns.text, self.signed)
+        verifier = self._verifier()
         few = len(proposed.needed) <= SIGNATURES_A_TASK and proposed.count <= PAIRS_A_TASK
         compare = self._by_one_task if few and not self._asks else self._by_all
         near, labels, large, needed = compare(proposed, verifier)
@@ -101,7 +132,7 @@ class Decider:
             chosen = sql.broadcast(named)
             in_large = work.keep(labels.join(chosen, "label", "left_semi"))
             is_large = near["left"] == in_large["position"]
-            rounds = Rounds(work, self.settings, self.signed, self.collapsed, verifier)
+            rounds = self._rounds(verifier)
             compared = rounds.compare(work.keep(near.join(in_large, is_large, "left_semi")))
             near = near.join(in_large, is_large, "left_anti")
             members = collect_positions(in_large, ["position"], self.signed.documents)

@@ -24,6 +24,7 @@ __all__ = [
     "gathered",
     "map_arrow",
     "packed",
+    "packed_by_bucket",
     "packed_row",
     "shuffled",
     "table_of",
@@ -75,14 +76,28 @@ def packed(records: NDArray[Any], buckets: NDArray[np.integer[Any]], kind: int) 
         records = records.view(np.complex128)[order].view(records.dtype)
     else:
         records = records[order]
-    most = max(1, _BYTES_A_ROW // records.dtype.itemsize)
     begins = np.flatnonzero(np.diff(buckets, prepend=-1))
-    sizes = np.diff(begins, append=len(records))
+    yield from packed_by_bucket(records, buckets[begins], np.append(begins, len(records)), kind)
+
+
+def packed_by_bucket(
+    records: NDArray[Any],
+    buckets: NDArray[np.integer[Any]],
+    begins: NDArray[np.int64],
+    kind: int,
+) -> Batches:
+    """Yield records as packed rows: those of bucket i are records[begins[i]] to
+    records[begins[i + 1]].
+    """
+    if not len(records):
+        return
+    most = max(1, _BYTES_A_ROW // records.dtype.itemsize)
+    sizes, begins = np.diff(begins), begins[:-1]
     pieces = -(-sizes // most)
     number = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
     begins = np.repeat(begins, pieces) + number * most
     ends = np.append(begins[1:], len(records))
-    bucket = buckets[begins].astype(np.int32)
+    bucket = np.repeat(buckets, pieces).astype(np.int32)
     for some in _below(ends * records.dtype.itemsize):
         first, last = begins[some][0], ends[some][-1]
         offsets = (np.append(begins[some], last) - first) * records.dtype.itemsize

@@ -12,6 +12,7 @@ from lookalike.dedup.settings import DedupSettings
 from lookalike.spark.position_set import collect_positions
 from lookalike.spark.steps.collapse import Collapsed
 from lookalike.spark.steps.components import connected
+from lookalike.spark.steps.crowd import Compared
 from lookalike.spark.steps.propose import SignedTable
 from lookalike.spark.steps.resolve import ResolvedFacts
 from lookalike.spark.steps.survivors import GROUP, SPLIT, UNMET, chosen_frame, together
@@ -40,16 +41,6 @@ class Decided:
     facts: ResolvedFacts
     by_name: Any | None = None
     """The same and equal texts, by the ids of documents, where these are known already."""
-
-
-@dataclass(frozen=True, eq=False)
-class Compared:
-    """Pairs of which the texts were compared."""
-
-    accepted: Any
-    """Those that are alike: `left, right, similarity, distance`."""
-    count: int
-    alike: int
 
 
 @dataclass(frozen=True, eq=False)

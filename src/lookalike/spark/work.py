@@ -38,8 +38,9 @@ class SparkWork:
         if self._folder is not None:
             self._tables += 1
             path = f"{self._folder}/{self._tables}"
-            # Most of it is hashes, which nothing makes smaller.
-            frame.write.parquet(path, compression="uncompressed")
+            # Most of it is hashes, which nothing makes smaller, and of which none is there twice.
+            plain = frame.write.option("parquet.enable.dictionary", "false")
+            plain.parquet(path, compression="uncompressed")
             return self.spark.read.schema(frame.schema).parquet(path)
         from pyspark import StorageLevel
 

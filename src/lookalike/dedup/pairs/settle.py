@@ -23,6 +23,7 @@ from lookalike.dedup.pairs.verify import (
     VerifiedPairs,
     compare_documents,
     in_order,
+    merged,
     most_similar,
 )
 from lookalike.dedup.read import DocumentTable
@@ -78,7 +79,7 @@ def settle(
         near = some.similarity >= job.settings.threshold
         verdict = replace(
             verdict,
-            accepted=in_order([verdict.accepted, some[near]]),
+            accepted=merged(verdict.accepted, some[near]),
             rejected=most_similar(in_order([verdict.rejected, some[~near]])),
             proposed=verdict.proposed + len(unmet),
             compared=verdict.compared + len(some),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.dedup.context import JobContext
-from lookalike.dedup.distinct import distinct
+from lookalike.dedup.distinct import distinct, numbered
 from lookalike.dedup.pairs.propose import Candidates
 from lookalike.dedup.read import DocumentTable
 from lookalike.dedup.settings import DedupSettings
@@ -29,12 +29,13 @@ __all__ = [
     "earlier_verdict",
     "exact_similarities",
     "in_order",
+    "merged",
     "most_similar",
     "only_estimated",
     "verify_pairs",
 ]
 
-_PAIRS_AT_A_TIME = 1 << 16
+_PAIRS_AT_A_TIME = 1 << 20
 _BYTES_AT_A_TIME = 96 << 20
 """Of text whose features are held, which take some four times as much."""
 
@@ -161,7 +162,7 @@ def exact_similarities(
     found = np.empty(len(left))
     for part in _parts(lengths, left, right):
         both = np.concatenate([left[part], right[part]])
-        positions, places = np.unique(both, return_inverse=True)
+        positions, places = numbered(both, len(lengths))
         half = len(places) // 2
         found[order[part]] = similarity_pairs(
             settings.measure,
@@ -260,6 +261,22 @@ def in_order(parts: Sequence[VerifiedPairs]) -> VerifiedPairs:
     return pairs if differing.all() else pairs[differing]
 
 
+def merged(pairs: VerifiedPairs, more: VerifiedPairs) -> VerifiedPairs:
+    """Return both, which are in order, in one; as `in_order`, where there are few more."""
+    bound = 1 + max(int(some.right.max(initial=0)) for some in (pairs, more))
+    keys, others = (some.left * bound + some.right for some in (pairs, more))
+    places = np.searchsorted(keys, others)
+    new = np.append(keys, -1)[places] != others
+    if not new.any():
+        return pairs
+    return VerifiedPairs(
+        *(
+            np.insert(getattr(pairs, name), places[new], getattr(more, name)[new])
+            for name in _COLUMNS
+        )
+    )
+
+
 def _differing(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which of sorted pairs differ from the one before."""
     differing = np.ones(len(left), bool)
@@ -283,7 +300,7 @@ def _reading_order(
     both fit into a run.
     """
     as_they_come = np.arange(len(left))
-    positions, places = np.unique(np.concatenate([left, right]), return_inverse=True)
+    positions, places = numbered(np.concatenate([left, right]), len(lengths))
     ends = np.cumsum(lengths[positions])
     if not len(left) or ends[-1] <= _BYTES_AT_A_TIME:
         return as_they_come
@@ -317,12 +334,15 @@ def _parts(
     while begin < len(left):
         end = min(len(left), begin + _PAIRS_AT_A_TIME)
         both = np.stack([left[begin:end], right[begin:end]], axis=1).reshape(-1)
-        positions, firsts = np.unique(both, return_index=True)
-        sizes = np.zeros(len(both), np.int64)
-        sizes[firsts] = lengths[positions]
-        bytes_read = np.cumsum(sizes)[1::2]
-        end = begin + max(1, int(np.searchsorted(bytes_read, _BYTES_AT_A_TIME)))
-        end = min(end, len(left))
+        positions, places = numbered(both, len(lengths))
+        if int(lengths[positions].sum()) > _BYTES_AT_A_TIME:
+            firsts = np.empty(len(positions), np.int64)
+            firsts[places[::-1]] = np.arange(len(both))[::-1]
+            sizes = np.zeros(len(both), np.int64)
+            sizes[firsts] = lengths[positions]
+            bytes_read = np.cumsum(sizes)[1::2]
+            end = begin + max(1, int(np.searchsorted(bytes_read, _BYTES_AT_A_TIME)))
+            end = min(end, len(left))
         yield slice(begin, end)
         begin = end
 

@@ -74,13 +74,8 @@ def stars(count: int, pairs: VerifiedPairs, rank: NDArray[np.int64]) -> NDArray[
 
     By rank, whoever has no centre yet becomes one, and that of its neighbours that have none.
     """
-    one = np.concatenate([pairs.left, pairs.right])
-    two = np.concatenate([pairs.right, pairs.left])
-    offsets = np.zeros(count + 1, np.int64)
-    np.cumsum(np.bincount(one, minlength=count), out=offsets[1:])
     labels = np.empty(count, np.int64)
-    neighbours = two[np.argsort(one, kind="stable")]
-    _native.stars(np.argsort(rank, kind="stable"), offsets, neighbours, labels)
+    _native.stars(np.argsort(rank, kind="stable"), pairs.left, pairs.right, labels)
     return labels
 
 

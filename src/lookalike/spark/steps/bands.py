@@ -20,7 +20,14 @@ from lookalike import _native
 from lookalike.compare.methods import VALUE_BYTES
 from lookalike.dedup.pairs.propose import LARGEST_GROUP
 from lookalike.indexes.bands import BandLayout
-from lookalike.spark.packed import Batches, gathered, packed, packed_row, table_of
+from lookalike.spark.packed import (
+    Batches,
+    gathered,
+    packed,
+    packed_by_bucket,
+    packed_row,
+    table_of,
+)
 from lookalike.spark.position_set import packed_positions
 from lookalike.spark.steps.signing import chunks
 
@@ -48,6 +55,7 @@ LARGE_KEY = np.dtype([("band", "<u8"), ("key", "<u8"), ("size", "<i8")])
 PAIRS, LARGE, NEEDED = 0, 1, 2
 
 _DOCUMENTS_AT_A_TIME = 1 << 17
+_LargeRows = tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.int64]]
 _NO_KEYS = np.empty(0, np.uint32), np.zeros(1, np.int64)
 
 
@@ -85,17 +93,32 @@ def _entries(
 ) -> Iterator[Any]:
     """Yield the entries of documents, packed by bucket."""
     rows, columns = np.concatenate(positions), np.concatenate(keys, axis=1)
+    large = [_large_rows(column) for column in columns]
+    if any(one is not None for one in large):
+        yield from _marked_entries(rows, columns, large, buckets)
+        return
+    entries, begins = np.empty(columns.size, BAND_ENTRY), np.empty(buckets + 1, np.int64)
+    words = entries.view(np.uint64).reshape(-1, 2)
+    _native.deal_bands(np.ascontiguousarray(columns), rows, buckets, words, begins)
+    yield from packed_by_bucket(entries, np.arange(buckets), begins, PAIRS)
+
+
+def _marked_entries(
+    rows: NDArray[np.int64],
+    columns: NDArray[np.uint32],
+    large: list[_LargeRows | None],
+    buckets: int,
+) -> Iterator[Any]:
+    """Yield the entries of documents; those of a large key as one, which tells their number."""
     parts = []
-    for band, column in enumerate(columns):
-        large = _large_rows(column)
-        entries = np.empty(len(rows) if large is None else len(rows) - len(large[0]), BAND_ENTRY)
-        alone: Any = slice(None)
-        if large is not None:
-            alone = np.ones(len(rows), bool)
-            alone[large[0]] = False
-            marks = np.empty(len(large[1]), BAND_ENTRY)
-            marks["key"], marks["band"], marks["position"] = large[1], band, -large[2]
+    for band, (column, found) in enumerate(zip(columns, large, strict=True)):
+        alone = np.ones(len(rows), bool)
+        if found is not None:
+            alone[found[0]] = False
+            marks = np.empty(len(found[1]), BAND_ENTRY)
+            marks["key"], marks["band"], marks["position"] = found[1], band, -found[2]
             parts.append(marks)
+        entries = np.empty(int(alone.sum()), BAND_ENTRY)
         entries["key"], entries["band"], entries["position"] = column[alone], band, rows[alone]
         parts.append(entries)
     entries = np.concatenate(parts)
@@ -105,14 +128,12 @@ def _entries(
 def _bucket(
     keys: NDArray[np.uint32], bands: NDArray[np.integer[Any]], buckets: int
 ) -> NDArray[np.int32]:
-    """Return where a band meets. Keys are hashes already; bands differ, or all would be near."""
-    mixed = keys.astype(np.uint64) + bands.astype(np.uint64) * np.uint64(0x9E3779B1)
+    """Return where a band meets, as `_native.deal_bands` does."""
+    mixed = keys.astype(np.uint64) + bands.astype(np.uint64) * np.uint64(_native.BAND_STEP)
     return (mixed % np.uint64(buckets)).astype(np.int32)
 
 
-def _large_rows(
-    keys: NDArray[np.uint32],
-) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.int64]] | None:
+def _large_rows(keys: NDArray[np.uint32]) -> _LargeRows | None:
     """Return the rows of keys that more than `LARGEST_GROUP` have here, these keys, and how many
     each has; None if there are none.
     """

@@ -66,18 +66,19 @@ class SignedTable:
 class Proposed:
     """Pairs of positions, `left` and `right`, each once."""
 
-    rows: Any
+    packed: Any
+    """By the thousand; see `bands.PAIR`."""
     count: int
     needed: PositionSet
     """The documents that they are of."""
     warnings: list[str]
 
     @classmethod
-    def of(cls, rows: Any, told: list[bytes], documents: int, warnings: list[str]) -> Proposed:
-        """Return pairs, of which rows of the kind `bands.NEEDED` have told this."""
+    def of(cls, packed: Any, told: list[bytes], documents: int, warnings: list[str]) -> Proposed:
+        """Return packed pairs, of which rows of the kind `bands.NEEDED` have told this."""
         count = sum(int(np.frombuffer(one, np.int64, 1)[0]) for one in told)
         needed = PositionSet.of((one[8:] for one in told), documents)
-        return cls(rows, count, needed, warnings)
+        return cls(packed.where(f"kind = {bands.PAIRS}"), count, needed, warnings)
 
     @classmethod
     def of_packed(
@@ -89,9 +90,12 @@ class Proposed:
     ) -> Proposed:
         """Return pairs as `bands` packs them, and what they have told, if that is known."""
         told = _told(packed, signed) if told is None else told
-        pairs = packed.where(f"kind = {bands.PAIRS}")
-        rows = map_arrow(pairs, as_columns(bands.PAIR, bands.PAIRS), _PAIRS)
-        return cls.of(rows, told.get(bands.NEEDED, []), signed.documents, warnings)
+        return cls.of(packed, told.get(bands.NEEDED, []), signed.documents, warnings)
+
+    @property
+    def rows(self) -> Any:
+        """Each by itself."""
+        return map_arrow(self.packed, as_columns(bands.PAIR, bands.PAIRS), _PAIRS)
 
 
 def propose_by_bands(work: SparkWork, settings: DedupSettings, signed: SignedTable) -> Proposed:

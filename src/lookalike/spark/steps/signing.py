@@ -38,19 +38,30 @@ FINGERPRINT = np.dtype([("high", "<u8"), ("low", "<u8")])
 BEFORE_NEW = 1 << 62
 """By how much what decides is less for old documents: they stay before all others."""
 
-_DOCUMENTS_A_ROW = 2048
+_DOCUMENTS_A_ROW = 1024
+"""Of which the signatures are a quarter of a megabyte: larger values have a region of Java's memory
+for themselves each, and make it collect garbage again and again.
+"""
 _LEAST = int(np.iinfo(np.int64).min)
 
 
 def documents_of(column: Any) -> tuple[_native.Documents, NDArray[np.int64]]:
     """Return a column of text as the core reads it, and the bytes of each; a null has none."""
+    texts, ends = _texts_of(column)
+    return _documents(texts), np.diff(ends)
+
+
+def _texts_of(column: Any) -> tuple[Any, NDArray[np.int64]]:
+    """Return a column as texts, of which none is null, and where their bytes begin and end."""
     texts = text_strings(column, "text", cast(Corpus, _Unnamed()))
     if texts.null_count:
         texts = texts.fill_null("")
     _, offsets, _ = texts.buffers()
-    ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    stream = pa.chunked_array([texts]).__arrow_c_stream__()
-    return _native.Documents.from_arrow(stream), np.diff(ends)
+    return texts, np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+
+
+def _documents(texts: Any) -> _native.Documents:
+    return _native.Documents.from_arrow(pa.chunked_array([texts]).__arrow_c_stream__())
 
 
 class _Unnamed:
@@ -67,7 +78,8 @@ def sign_rows(settings: DedupSettings) -> Callable[[Batches], Iterator[Any]]:
         for (file, start, partition), row, batch, key in pieces_of(batches):
             for begin in range(0, len(batch), _DOCUMENTS_A_ROW):
                 some = batch.slice(begin, _DOCUMENTS_A_ROW)
-                documents, lengths = documents_of(some.column(0))
+                texts, ends = _texts_of(some.column(0))
+                documents, lengths = _documents(texts), np.diff(ends)
                 signatures = signer.sign(documents, threads=1)
                 enough = signer.with_features(
                     documents, signatures, least=settings.min_features, threads=1
@@ -82,7 +94,7 @@ def sign_rows(settings: DedupSettings) -> Callable[[Batches], Iterator[Any]]:
                         "count": pa.array([len(some)], pa.int32()),
                         "bytes": pa.array([int(lengths.sum())], pa.int64()),
                         "short": pa.array([int((~enough).sum())], pa.int32()),
-                        "fingerprints": binary(_fingerprints(some.column(0))),
+                        "fingerprints": binary(_fingerprints(texts, ends)),
                         "values": binary(_values(settings, some, lengths)),
                         "enough": binary(enough.astype(np.uint8)),
                         "signatures": binary(signatures),
@@ -92,12 +104,8 @@ def sign_rows(settings: DedupSettings) -> Callable[[Batches], Iterator[Any]]:
     return sign
 
 
-def _fingerprints(texts: Any) -> NDArray[Any]:
-    column = text_strings(texts, "text", cast(Corpus, _Unnamed()))
-    if column.null_count:
-        column = column.fill_null("")
-    _, offsets, data = column.buffers()
-    ends = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
+def _fingerprints(texts: Any, ends: NDArray[np.int64]) -> NDArray[Any]:
+    data = texts.buffers()[2]
     view, hashed = memoryview(data if data is not None else b""), hashlib.blake2b
     found = b"".join(
         hashed(view[begin:end], digest_size=16).digest() for begin, end in pairwise(ends.tolist())

@@ -23,10 +23,10 @@ from lookalike.dedup.pairs.propose import (
 )
 from lookalike.dedup.settings import DedupSettings
 from lookalike.indexes.bands import BandedPairs, choose_bands
-from lookalike.spark.packed import Batches, fixed_binary, map_arrow
+from lookalike.spark.packed import PACKED, Batches, fixed_binary, map_arrow
 from lookalike.spark.position_set import packed_positions, told_rows
 from lookalike.spark.steps import equals
-from lookalike.spark.steps.bands import NEEDED
+from lookalike.spark.steps.bands import NEEDED, pack_pairs
 from lookalike.spark.steps.collapse import Collapsed
 from lookalike.spark.steps.propose import Proposed
 from lookalike.spark.steps.resolve import COPIED, EQUAL, GATHERED, PAIRS, SIGNATURE
@@ -57,7 +57,8 @@ class Survey:
         )
         warnings = [one for part in told.get(_WARNINGS, []) for one in json.loads(part)]
         needed = told.get(_PROPOSED + NEEDED, [])
-        self.proposed = Proposed.of(pairs, needed, documents, warnings)
+        packed = map_arrow(pairs, pack_pairs, PACKED)
+        self.proposed = Proposed.of(packed, needed, documents, warnings)
         self.gathered = gathered.where(f"kind < {_EQUALS}")
         """All that `resolve` needs but for the texts."""
 

@@ -16,6 +16,7 @@ from lookalike.spark.steps.compare import (
     with_distances,
     with_similarities,
 )
+from lookalike.spark.steps.crowd import Compared, compare_crowd
 from lookalike.spark.steps.propose import SignedTable
 from lookalike.spark.steps.values import signature_rows
 from lookalike.spark.work import SparkWork
@@ -67,6 +68,12 @@ class Verifier:
         compare = with_similarities(self.settings)
         met = meet(distances, texts, "text", self._places(near), compare, SIMILARITIES)
         return self.work.keep(met)
+
+    def of_crowd(self, packed: Any, count: int, needed: PositionSet) -> Compared:
+        """Return which of many packed pairs of few documents are alike."""
+        return compare_crowd(
+            self.work, self.settings, self.frame, self.text, self.signed, packed, count, needed
+        )
 
     def with_sizes(self, frame: Any, needed: Any) -> Any:
         """Return rows of documents, by `position`, with `size`: how many different features they
