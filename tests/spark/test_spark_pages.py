@@ -81,7 +81,8 @@ def test_pages(session: Any, tmp_path: Path) -> None:
     local = la.dedup(rows, against=old, **how)
     assert {"unreadable pages", "few links"} == set(local.documents.left_out)
     assert local.counts.in_old and local.counts.clusters
-    frame = session.createDataFrame(rows, "id string, url string, title string, page string")
+    schema = "id string not null, url string not null, title string, page string"
+    frame = session.createDataFrame(rows, schema)
     against = session.createDataFrame(old, "uid string, text string")
     with on_spark.dedup(frame.coalesce(2), against=against, **how) as found:
         assert_same_rows(found, local, tmp_path)
