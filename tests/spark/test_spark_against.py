@@ -14,8 +14,7 @@ import lookalike as la
 from lookalike.cli import main
 from lookalike.corpora.columns import Columns
 from lookalike.spark.old_corpus import old_frame
-from support.spark_corpora import assert_as_local, frame_of_texts, mixed_corpus, template
-from support.spark_ways import take_way
+from support.spark_corpora import mixed_corpus, template
 
 
 def old_and_new() -> tuple[list[str | None], list[str | None]]:
@@ -25,26 +24,6 @@ def old_and_new() -> tuple[list[str | None], list[str | None]]:
     texts: list[str | None] = [*mixed_corpus(90), *template(230), None, ""]
     random.Random(8).shuffle(texts)
     return texts[:130], [*texts[130:], *texts[:20]]
-
-
-@pytest.mark.parametrize(
-    ("way", "settings"),
-    [
-        ("bands", {"keep": "none", "verify": False}),
-        ("many pairs", {"cluster": "components", "max_cluster": 20, "keep": "longest"}),
-        ("crowd", {"keep": "longest"}),
-        ("crowd in rounds", {}),
-    ],
-)
-def test_as_the_local_job(
-    session: Any, way: str, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    take_way(way, monkeypatch)
-    old, new = old_and_new()
-    against = frame_of_texts(session, old, 2, "old"), old
-    local = assert_as_local(frame_of_texts(session, new, 3), new, against=against, **settings)
-    assert local.counts.in_old > 20
-    assert local.counts.kept > 20
 
 
 def test_files_and_what_decides(

@@ -71,14 +71,14 @@ CHAINS = {"cluster": "components", "max_cluster": 20, "threshold": 0.6, "keep": 
         (1, "one task", {"keep": "last", "threshold": 0.7}),
         (3, "one task", {"keep": "none", "verify": False}),
         (2, "one task", CHAINS),
-        (9, "bands", {"keep": "none"}),
+        (9, "bands", {"keep": "none", "verify": False, "old": 130}),
         (4, "components", {"keep": "last", "verify": False}),
         (2, "components", CHAINS),
         (5, "settled", CHAINS),
         (4, "settled", {"keep": "longest", "verify": False}),
         (4, "rounds", CHAINS),
-        (3, "rounds", {"keep": "none"}),
-        (4, "many pairs", {"method": "simhash", "keep": "longest"}),
+        (3, "rounds", {"keep": "none", "old": 130}),
+        (4, "many pairs", {"method": "simhash", "keep": "longest", "old": 130}),
         (2, "components", {"method": "topsig", "bits": 256, "verify": False}),
         (2, "crowd", {"keep": "last", "verify": False}),
         (5, "crowd", {**CHAINS, "method": "simhash"}),
@@ -93,11 +93,18 @@ def test_settings(
     settings: dict[str, Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Some of them as if there were more texts than are joined where they are."""
+    """Some of them as if there were more texts than are joined where they are; some against an old
+    corpus, which has the first of them, and a few come again.
+    """
     for module in (compare, values):
         monkeypatch.setattr(module, "FEW", 0 if partitions > 3 else module.FEW)
-    texts = mixed_with_template(100, 300)
-    assert_as_local(frame_of_texts(session, texts, partitions), texts, **settings)
+    settings, texts = dict(settings), mixed_with_template(100, 300)
+    against, old = None, texts[: settings.pop("old", 0)]
+    if old:
+        against, texts = (frame_of_texts(session, old, 2, "old"), old), texts[len(old) - 20 :]
+    frame = frame_of_texts(session, texts, partitions)
+    local = assert_as_local(frame, texts, against=against, **settings)
+    assert local.counts.in_old >= len(old) // 8
 
 
 @pytest.mark.parametrize("way", ["one task", "components"], indirect=True)
@@ -125,9 +132,13 @@ def test_nothing_to_find(session: Any, way: str) -> None:
         assert_as_local(frame_of_texts(session, texts, 2), texts)
 
 
-def test_order_of_files_and_what_decides(session: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("wishes", [{}, {"min_words": 25, "strip_urls": True}])
+def test_order_of_files_and_what_decides(
+    session: Any, tmp_path: Path, wishes: dict[str, Any]
+) -> None:
     """Rows are in the order of files by name and of lines, whatever pieces Spark reads; a column
-    decides, of which values are missing or equal; annotated rows are those of the local job.
+    decides, of which values are missing or equal; annotated rows are those of the local job. If
+    some are not wanted, rows are numbered as if there were no others.
     """
     chance = random.Random(3)
     texts = mixed_corpus(400)
@@ -136,7 +147,7 @@ def test_order_of_files_and_what_decides(session: Any, tmp_path: Path) -> None:
     rows = [
         {
             "name": f"r{at}",
-            "text": text,
+            "text": f"{text} https://example.org/{at}" if at % 3 == 0 else text,
             "an odd, dotted.name": at,
             "score": chance.choice([None, 1.5, -2.0, 3.0]),
         }
@@ -146,15 +157,17 @@ def test_order_of_files_and_what_decides(session: Any, tmp_path: Path) -> None:
     for file, (begin, end) in enumerate(pairwise(bounds)):
         table = pa.Table.from_pylist(rows[begin:end])
         pq.write_table(table, folder / f"{file}.parquet")
-    local = la.dedup(str(folder), id="name", keep="max:score", threshold=0.5)
+    how = {"id": "name", "keep": "max:score", "threshold": 0.5, **wishes}
+    local = la.dedup(str(folder), **how)
     local.write_annotated(tmp_path / "expected.parquet")
     frame = session.read.parquet(str(folder))
-    with on_spark.dedup(frame, id="name", keep="max:score", threshold=0.5) as found:
+    with on_spark.dedup(frame, **how, work=(tmp_path / "work").as_uri()) as found:
         names = ("name", "`an odd, dotted.name`", "cluster", "duplicate_of", "similarity")
         annotated = found.annotated.orderBy("row").select(*names).collect()
         assert sorted(row.row for row in found.annotated.select("row").collect()) == list(
-            range(400)
+            range(local.counts.documents)
         )
+    assert found.left_out == local.documents.left_out
     expected = session.read.parquet(str(tmp_path / "expected.parquet")).select(*names).collect()
     assert list(map(tuple, annotated)) == list(map(tuple, expected))
     assert local.counts.near_duplicates > 10

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 import lookalike as la
 from lookalike import _native
-from lookalike import spark as on_spark
 from lookalike.dedup.settings import DedupSettings
 from lookalike.features import similarity_pairs
 from lookalike.spark.packed import gathered, packed
 from lookalike.spark.position_set import PositionSet, packed_positions
 from lookalike.spark.steps import prefixes
 from lookalike.spark.steps.bands import PAIR, PAIRS
+from lookalike.spark.steps.exact import _more_than_local
 from lookalike.spark.steps.signing import documents_of
 from support.spark_corpora import assert_as_local, frame_of_texts, mixed_corpus, template
 from support.spark_ways import take_way
@@ -99,14 +99,15 @@ def test_as_the_local_job(
     assert local.warnings == []
 
 
-def test_what_the_local_job_may_miss_is_said(session: Any) -> None:
+def test_what_the_local_job_may_miss_is_said() -> None:
     """Of documents that have more features than samples, one machine looks some up."""
-    texts = [" ".join(f"w{number}" for number in range(begin, 700)) for begin in (0, 5, 650)]
-    frame = frame_of_texts(session, texts, 1)
-    with on_spark.dedup(frame, measure="containment") as found:
-        (warning,) = found.warnings
-        assert found.counts.kept == 1
-    assert re.fullmatch(r".* all of their features; .* may miss .* 0.1% at the threshold", warning)
+    settings = DedupSettings(measure="containment")
+    assert _more_than_local(settings, 100, 512, 1000) == []
+    for features, shared_by in ((513, 2), (5, 1001)):
+        (warning,) = _more_than_local(settings, 100, features, shared_by)
+        assert re.fullmatch(r".* all of their features; .* may miss .* 0.1% at the thr.*", warning)
+        exact = DedupSettings(measure="containment", exact=True)
+        assert _more_than_local(exact, 100, features, shared_by) == []
 
 
 def test_features_of_documents() -> None:

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -15,7 +14,6 @@ from lookalike import spark as on_spark
 from support.spark_corpora import mixed_corpus
 from support.web_pages import page
 
-GERMAN = "Die Katze sitzt auf dem Dach und wartet darauf, dass es endlich wieder Abend wird. " * 3
 ENGLISH = "The cat is sitting on the roof, and waits until it is evening again at long last. " * 3
 
 
@@ -40,29 +38,6 @@ def assert_same_rows(found: on_spark.SparkDedup, local: la.DedupResult, folder: 
     assert found.left_out == local.documents.left_out
 
 
-def test_documents_that_are_not_wanted(session: Any, tmp_path: Path) -> None:
-    """Rows of several files, in pieces; some are too short, in another language, or differ in
-    nothing but URLs. They are numbered as if there were no others.
-    """
-    folder = tmp_path / "in"
-    folder.mkdir()
-    texts = [f"{text} https://example.org/{at}" for at, text in enumerate(mixed_corpus(60))]
-    texts += [f"{ENGLISH} {text}" for text in texts] + [f"{GERMAN} {text}" for text in texts[:20]]
-    texts = [*texts[::2], *texts[1::2]]
-    rows = [{"text": text, "number": at, "odd, d.ot": at} for at, text in enumerate(texts)]
-    for file, begin in enumerate((0, 50)):
-        table = pa.Table.from_pylist(rows[begin : begin + 50] if begin == 0 else rows[begin:])
-        pq.write_table(table, folder / f"{file}.parquet", row_group_size=30)
-    wishes: dict[str, Any] = {"min_words": 30, "language": "en", "strip_urls": True}
-    local = la.dedup(str(folder), **wishes, threshold=0.6, keep="max:number")
-    assert set(local.documents.left_out) == {"too short", "other language"}
-    assert local.counts.near_duplicates > 5
-    work = (tmp_path / "work").as_uri()
-    frame = session.read.parquet(str(folder))
-    with on_spark.dedup(frame, **wishes, threshold=0.6, keep="max:number", work=work) as found:
-        assert_same_rows(found, local, tmp_path)
-
-
 def test_pages(session: Any, tmp_path: Path) -> None:
     """Of a column of pages, one of which is too deep; the old corpus has texts."""
     words = mixed_corpus(40)
@@ -81,7 +56,8 @@ def test_pages(session: Any, tmp_path: Path) -> None:
     local = la.dedup(rows, against=old, **how)
     assert {"unreadable pages", "few links"} == set(local.documents.left_out)
     assert local.counts.in_old and local.counts.clusters
-    frame = session.createDataFrame(rows, "id string, url string, title string, page string")
+    schema = "id string not null, url string not null, title string, page string"
+    frame = session.createDataFrame(rows, schema)
     against = session.createDataFrame(old, "uid string, text string")
     with on_spark.dedup(frame.coalesce(2), against=against, **how) as found:
         assert_same_rows(found, local, tmp_path)

@@ -97,22 +97,7 @@ def assert_as_local(
     np.testing.assert_array_equal(similarity, local.similarity)
     assert survivors == [f"id{row}" for row in local.survivors_rows.tolist()]
     assert len(fates) == len({row.position for row in fates})
-    names, old_names = (pa.array([row["id"] for row in some]) for some in (rows, old or []))
-    told = [(local.pairs, names.cast(pa.string()), False)]
-    if against is not None:
-        told.append((local.old_pairs, old_names.cast(pa.string()), True))
-    expected = pa.concat_tables(
-        pa.table(
-            {
-                "left": left_names.take(pa.array(some.left)),
-                "right": names.take(pa.array(some.right)),
-                "similarity": some.similarity,
-                "distance": some.distance,
-                **({} if against is None else {"old": np.full(len(some), is_old)}),
-            }
-        )
-        for some, left_names, is_old in told
-    )
+    expected = _named_pairs(local, rows, old)
     by_name = [("left", "ascending"), ("right", "ascending")]
     pairs, expected = (table.sort_by(by_name).to_pydict() for table in (pairs, expected))
     assert pairs == expected
@@ -123,3 +108,21 @@ def assert_as_local(
         else:
             assert count == getattr(local.counts, name), name
     return local
+
+
+def _named_pairs(local: la.DedupResult, rows: list[Any], old: list[Any] | None) -> Any:
+    """Return the pairs of a local job by the ids of rows; `old` tells that left is an old one."""
+    names = pa.array([row["id"] for row in rows])
+    parts = []
+    for pairs, of_left in ((local.pairs, rows), *([] if old is None else [(local.old_pairs, old)])):
+        left_names = pa.array([row["id"] for row in of_left], pa.string())
+        columns = {
+            "left": left_names.take(pa.array(pairs.left)),
+            "right": names.take(pa.array(pairs.right)),
+            "similarity": pairs.similarity,
+            "distance": pairs.distance,
+        }
+        if old is not None:
+            columns["old"] = pa.array([of_left is old] * len(pairs), pa.bool_())
+        parts.append(pa.table(columns))
+    return pa.concat_tables(parts)

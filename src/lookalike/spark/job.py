@@ -106,8 +106,8 @@ def pairs(
 ) -> Any:
     """Return the verified pairs of a DataFrame: `left`, `right`, `similarity`, `distance`.
 
-    As `dedup`, of which they are a part: with those that were found to be alike afterwards, among
-    the documents that stay.
+    As `dedup`, which takes the same arguments, and of which they are a part: with those that were
+    found to be alike afterwards, among the documents that stay.
     """
     return dedup(frame, text=text, id=id, **settings).pairs
 

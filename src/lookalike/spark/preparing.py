@@ -17,7 +17,7 @@ from lookalike.features import FeatureKind
 from lookalike.pages.extract import check_installed
 from lookalike.pages.limits import PageLimits
 from lookalike.spark.columns import find_columns
-from lookalike.spark.numbering import ORDER_COLUMNS, ROW, numbered_columns
+from lookalike.spark.numbering import FILE, ORDER_COLUMNS, ROW, numbered_columns
 from lookalike.spark.packed import map_arrow
 from lookalike.spark.steps.prepare import COMPARED, LEFT_OUT, Preparation, prepare_rows
 from lookalike.spark.work import SparkWork
@@ -86,16 +86,13 @@ class Wishes:
         empty = frame.sparkSession.createDataFrame([], schema)
         columns = _find(empty, named, corpus.page_text, optional)
         how = replace(how, columns=columns_for(corpus, columns, features))
-        own = f"`{COMPARED}` string, " if how.own_text else ""
-        fields = ", ".join(
-            f"`{part.name}` {part.dataType.simpleString()}" for part in schema.fields
-        )
-        order_fields = zip(ORDER_COLUMNS, ("string", "long", "long", "long"), strict=True)
-        numbers = ", ".join(f"`{name}` {kind}" for name, kind in order_fields)
+        if how.own_text:
+            schema = schema.add(COMPARED, "string")
+        schema = schema.add(LEFT_OUT, "string")
+        for name in ORDER_COLUMNS:
+            schema = schema.add(name, "string" if name == FILE else "long")
         rows = numbered_columns(frame, [f"`{name}`" for name in frame.columns])
-        made = work.keep(
-            map_arrow(rows, prepare_rows(how), f"{fields}, {own}`{LEFT_OUT}` string, {numbers}")
-        )
+        made = work.keep(map_arrow(rows, prepare_rows(how), schema))
         with work.timed("read"):
             told = made.where(f"{LEFT_OUT} is not null").select(LEFT_OUT, ROW).collect()
         left_out: Counter[str] = Counter()
@@ -109,7 +106,12 @@ class Wishes:
         """Return the columns of rows that are ready, with their types."""
         from pyspark.sql.types import ArrayType, StringType, StructField, StructType
 
-        known = {part.name: part for part in frame.schema.fields if part.name != how.html}
+        # What tells of rows that are not wanted has nulls, whatever the frame has.
+        known = {
+            part.name: StructField(part.name, part.dataType)
+            for part in frame.schema.fields
+            if part.name != how.html
+        }
         link = StructType([StructField(name, StringType()) for name in ("url", "text")])
         links = getattr(how.corpus(iter(())), "reading", None)
         links_name = None if links is None else links.names["links"]

@@ -80,11 +80,6 @@ class Proposed:
         needed = PositionSet.of((one[8:] for one in told), documents)
         return cls(packed.where(f"kind = {bands.PAIRS}"), count, needed, warnings)
 
-    @property
-    def rows(self) -> Any:
-        """Each by itself."""
-        return map_arrow(self.packed, as_columns(bands.PAIR, bands.PAIRS), _PAIRS)
-
     @classmethod
     def of_packed(
         cls,
@@ -96,6 +91,11 @@ class Proposed:
         """Return pairs as `bands` packs them, and what they have told, if that is known."""
         told = _told(packed, signed) if told is None else told
         return cls.of(packed, told.get(bands.NEEDED, []), signed.documents, warnings)
+
+    @property
+    def rows(self) -> Any:
+        """Each by itself."""
+        return map_arrow(self.packed, as_columns(bands.PAIR, bands.PAIRS), _PAIRS)
 
 
 def propose_by_bands(work: SparkWork, settings: DedupSettings, signed: SignedTable) -> Proposed:

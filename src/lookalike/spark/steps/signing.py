@@ -42,7 +42,6 @@ _DOCUMENTS_A_ROW = 1024
 """Of which the signatures are a quarter of a megabyte: larger values have a region of Java's memory
 for themselves each, and make it collect garbage again and again.
 """
-
 _LEAST = int(np.iinfo(np.int64).min)
 
 
