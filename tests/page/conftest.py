@@ -84,14 +84,19 @@ Serve = Callable[..., str]
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Serve]:
-    """Starts services, each until the test has ended, and says where they are."""
+    """Starts services, each until the test has ended, and says where they are.
+
+    `first` is done in the process before anything else.
+    """
     running = []
 
-    def start(place: Path, *options: str) -> str:
+    def start(place: Path, *options: str, first: str = "") -> str:
+        program = f"{first}\nfrom lookalike.cli import main\nraise SystemExit(main())"
+        variables = {"TMPDIR": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[1])}
         process = subprocess.Popen(
-            [sys.executable, "-m", "lookalike.cli", "serve", str(place), "--port", "0",
+            [sys.executable, "-c", program, "serve", str(place), "--port", "0",
              "--log-level", "error", *options],
-            stdout=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(tmp_path)},
+            stdout=subprocess.PIPE, text=True, env={**os.environ, **variables},
         )  # fmt: skip
         running.append(process)
         assert process.stdout is not None

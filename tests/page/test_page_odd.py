@@ -15,6 +15,7 @@ from playwright.sync_api import expect
 
 import lookalike as la
 from page.conftest import NAME, Serve, texts
+from support.endless_overviews import begun, gone
 from support.waiting import wait_until
 
 OpenPage = Callable[..., Any]
@@ -70,6 +71,25 @@ def test_the_groups_are_those_of_the_last_radius(
         route.continue_()
     page.wait_for_timeout(500)
     expect(titles).to_have_text(["6 documents", "4 documents", "3 documents"])
+
+
+def test_what_nobody_looks_at_any_more_is_not_computed(
+    database: Path, serve: Serve, open_page: OpenPage
+) -> None:
+    endless = "from lookalike.service.work import overviews as o; o._MODULE = "
+    page = open_page(serve(database, first=endless + "'support.endless_overviews'"))
+    page.wait_for_selector("#text")
+    page.click("nav >> text=Groups")
+    wait_until(lambda: begun(database))
+    page.get_by_label("Within (bits)").fill("30")
+    page.click("text=Show groups")
+    wait_until(lambda: len(begun(database)) == 2)
+    (first, usual), (second, other) = begun(database)
+    assert (usual, other) == (128 // 14, 30)
+    wait_until(lambda: gone(first))
+    assert not gone(second)
+    page.click("nav >> text=Upload")
+    wait_until(lambda: gone(second))
 
 
 def test_ids_that_addresses_do_not_take(tmp_path: Path, serve: Serve, open_page: OpenPage) -> None:

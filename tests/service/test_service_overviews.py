@@ -18,7 +18,7 @@ import pytest
 
 import lookalike as la
 from lookalike.service.work import kept, overviews
-from support.endless_overviews import begun
+from support.endless_overviews import begun, gone
 from support.running_service import Running, running
 from support.waiting import wait_until
 
@@ -36,15 +36,6 @@ def database(tmp_path: Path) -> Path:
 @pytest.fixture
 def endless(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(overviews, "_MODULE", "support.endless_overviews")
-
-
-def gone(process: int) -> bool:
-    """Return whether a process has ended; nobody waits for one whose parent was killed."""
-    try:
-        with open(f"/proc/{process}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] == "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return True
 
 
 @contextmanager

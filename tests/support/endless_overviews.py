@@ -24,6 +24,15 @@ def begun(database: Path) -> list[tuple[int, int]]:
     return [(int(line.split()[0]), int(line.split()[1])) for line in lines]
 
 
+def gone(process: int) -> bool:
+    """Return whether a process has ended; nobody waits for one whose parent was killed."""
+    try:
+        with open(f"/proc/{process}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
 def main() -> None:
     overview_process._KINDS["groups"] = _endless
     overview_process.main()
