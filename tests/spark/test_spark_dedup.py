@@ -80,9 +80,10 @@ CHAINS = {"cluster": "components", "max_cluster": 20, "threshold": 0.6, "keep": 
         (3, "rounds", {"keep": "none", "old": 130}),
         (4, "many pairs", {"method": "simhash", "keep": "longest", "old": 130}),
         (2, "components", {"method": "topsig", "bits": 256, "verify": False}),
-        (2, "crowd", {"keep": "last", "verify": False}),
+        (2, "crowd", {"keep": "last", "verify": False, "old": 130}),
+        (2, "crowd", {"measure": "containment", "threshold": 0.9}),
         (5, "crowd", {**CHAINS, "method": "simhash"}),
-        (3, "crowd in rounds", {"keep": "longest"}),
+        (3, "crowd in rounds", {"keep": "longest", "old": 130}),
     ],
     indirect=["way"],
 )
