@@ -18,6 +18,15 @@ from support import cli_corpus as corpus
 from support.fake_card import FakeCard
 from support.refusals import refused
 
+_INDEXED = ["index", "vectors.jsonl", "--vectors", "v", "-o", "out.lookalike"]
+_SEARCHED = ["search", "vectors.lookalike", "[1, 2, 3]"]
+OF_VECTORS = {
+    ("index", "--bits"): _INDEXED,
+    ("index", "--recall"): _INDEXED,
+    ("search", "--candidates"): _SEARCHED,
+}
+"""What is for vectors alone."""
+
 PYTHONIC = re.compile(r"\bla\.|\w\(|\b\w+=['\"\dTFN]|\b[a-z]+_[a-z]")
 """What people who type commands have never heard of."""
 
@@ -80,6 +89,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     index = la.SliceIndex(signer.sign(texts))
     index.signer = signer
     index.save("slices.lookalike")
+    Path("vectors.jsonl").write_text('{"v": [1, 2, 3]}\n{"v": [3, 2, 1]}\n')
+    la.VectorIndex(np.eye(3, dtype=np.float32)).save("vectors.lookalike")
     Path("a.txt").write_text("one text")
     Path("b.txt").write_text("another text")
     with la.open_collection("docs.db", signer=la.SimHash(bits=64)) as docs:
@@ -115,6 +126,8 @@ def test_numbers_out_of_range_are_told_of_the_option(
             given = [*command.split(), *CALLS[command], *MORE.get((command, option), [])]
             if command == "plan" and option in ("--bits", "--count"):
                 given = ["plan", "--radius", "3", "--count", "9"]
+            if (command, option) in OF_VECTORS:
+                given = OF_VECTORS[command, option]
             message = refused([*given, option, "-7"], capsys)
             assert message.startswith(f"{option} is -7"), (command, option, message)
             assert "expected" in message
