@@ -251,10 +251,12 @@ def test_exported_and_imported(tmp_path: Path) -> None:
             metadata=[{"n": number} for number in range(200)],
         )
         docs.add(["none"], signatures=[rows_of()])
-        for name in ("all.jsonl", "all.parquet"):
+        files = ("all.jsonl", "all.parquet", "all.csv", "all.tsv")
+        for number_of_files, name in enumerate(files, 1):
             assert export_documents(docs, tmp_path / name) == 201
             done = import_documents(copy, tmp_path / name, replace=True)
             assert done.added + done.updated == 201
+            assert copy.version == 2 * number_of_files  # some at a time, since they may be long
             for number in range(9):
                 query = rows_of(number, 5)
                 assert copy.search(query, 300, min_votes=1) == docs.search(query, 300, min_votes=1)
