@@ -148,6 +148,7 @@ def as_cosine(similarity: SupportsFloat) -> float:
             number = np.nan
     if not -1 <= number <= 1:
         raise ArgumentError(
-            Said("similarity"), f" is {brief(similarity)}; expected a number from -1 to 1"
+            Said("similarity", "--threshold"),
+            f" is {brief(similarity)}; expected a number from -1 to 1",
         )
     return float(number)
