@@ -22,7 +22,7 @@ from lookalike.dedup.embeddings.written import written_vectors
 from lookalike.errors import ArgumentError, Said
 from lookalike.shown import shown
 from lookalike.vectors import VectorIndex
-from lookalike.vectors.given import as_vectors
+from lookalike.vectors.given import as_cosine, as_vectors
 
 __all__ = ["add_vector_options", "refuse_vector_options", "run_on_vectors"]
 
@@ -114,7 +114,7 @@ def _settings(options: argparse.Namespace, index: VectorIndex) -> dict[str, Any]
     for name in ("candidates", "probe"):
         if getattr(options, name) is not None:
             raise ArgumentError(Said(name), " goes with -k; leave it out")
-    return {"similarity": options.threshold, **shared}
+    return {"similarity": as_cosine(options.threshold, "threshold"), **shared}
 
 
 def _queries(options: argparse.Namespace, dimensions: int) -> Iterator[_Queries]:
