@@ -221,3 +221,15 @@ def test_names_of_vectors_last(tmp_path: Path) -> None:
         assert [same.name(id) for id in range(5)] == ["a", "b", "ü\n", "", 4]
     with pytest.raises(la.ArgumentError, match="id is 'a'; expected a whole number"):
         index.name("a")  # type: ignore[arg-type]
+
+
+def test_vectors_that_are_added_have_no_name_of_rows_without_one(tmp_path: Path) -> None:
+    rows, path = tmp_path / "rows.jsonl", tmp_path / "index.lookalike"
+    lines = [{"id": "a", "v": [1, 0]}, {"id": "b", "v": None}, {"id": "c", "v": [0, 1]}]
+    lines += [{"id": "d", "v": None}, {"id": "e", "v": None}]
+    rows.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert main(["index", str(rows), "--vectors", "v", "-o", str(path), "--quiet"]) == 0
+    index = la.VectorIndex.load(path)
+    (new,) = index.add(np.array([[1, 1]], np.float32)).tolist()
+    found = index.search(np.array([[1, 1], [0, 1], [1, 0]], np.float32), 1).ids[:, 0].tolist()
+    assert [index.name(id) for id in found] == [new, "c", "a"]
