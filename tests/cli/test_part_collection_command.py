@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -127,6 +128,13 @@ def test_recordings(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--text is for rows of texts" in refused(words, capsys)
     assert main(["collection", "add", "music.db", "c", "music/notes.txt"]) == 1
     assert "the recording" in capsys.readouterr().err
+    Path("odd").mkdir()
+    shutil.copy(b"music/a.flac", b"odd/\xff.flac")
+    shutil.copy("music/a.flac", "odd/ü.flac")
+    assert main(["collection", "import", "music.db", "odd"]) == 0
+    printed = capsys.readouterr()
+    assert "added 1, replaced 0, left out 1" in printed.out
+    assert "odd/\\xff.flac: its name is no UTF-8, and cannot be kept" in printed.out + printed.err
     Path("empty").mkdir()
     assert main(["collection", "import", "music.db", "empty"]) == 1
     assert "there is nothing to add in empty" in capsys.readouterr().err

@@ -190,7 +190,10 @@ def test_what_says_nothing_of_vectors_is_refused(
         "--mask does nothing with an index of vect": [*ask, one, "--mask", "yes"],
         "--expand does nothing with an index of ve": [*ask, one, "--expand", "1"],
         "--probe goes with -k": [*ask, one, "--threshold", "0.5", "--probe", "1"],
-        "--recall finds a part of them": [*ask, one, "--exact", "--recall", "0.5"],
+        "--recall looks at a part of them": [*ask, one, "--exact", "--recall", "0.5"],
+        "--candidates looks at a part of them": [*ask, one, "--exact", "--candidates", "50"],
+        "--probe looks at a part of them": [*ask, one, "--exact", "--probe", "5"],
+        "--threshold is 2.0; expected a number from -1 to 1": [*ask, one, "--threshold", "2"],
         "QUERY 2: the vector is 'words'; expected a list": [*ask, one, "words"],
         r"QUERY 1: .* has 2 dimensions; expected 12, as the index": [*ask, "[1, 2]"],
         "--signatures is .*, and the index has vectors": [*(*ask, "--signatures", str(bits))],
@@ -218,3 +221,15 @@ def test_names_of_vectors_last(tmp_path: Path) -> None:
         assert [same.name(id) for id in range(5)] == ["a", "b", "ü\n", "", 4]
     with pytest.raises(la.ArgumentError, match="id is 'a'; expected a whole number"):
         index.name("a")  # type: ignore[arg-type]
+
+
+def test_vectors_that_are_added_have_no_name_of_rows_without_one(tmp_path: Path) -> None:
+    rows, path = tmp_path / "rows.jsonl", tmp_path / "index.lookalike"
+    lines = [{"id": "a", "v": [1, 0]}, {"id": "b", "v": None}, {"id": "c", "v": [0, 1]}]
+    lines += [{"id": "d", "v": None}, {"id": "e", "v": None}]
+    rows.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert main(["index", str(rows), "--vectors", "v", "-o", str(path), "--quiet"]) == 0
+    index = la.VectorIndex.load(path)
+    (new,) = index.add(np.array([[1, 1]], np.float32)).tolist()
+    found = index.search(np.array([[1, 1], [0, 1], [1, 0]], np.float32), 1).ids[:, 0].tolist()
+    assert [index.name(id) for id in found] == [new, "c", "a"]

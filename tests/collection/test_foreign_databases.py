@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 import lookalike as la
 from lookalike.collection.search.kept import cache_file
+from lookalike.collection.stores.state import signer_hash
 
 BITS = 64
 ROWS = np.random.default_rng(0).integers(0, 256, (2000, BITS // 8), dtype=np.uint8)
@@ -151,3 +153,35 @@ def test_another_signer_than_the_row_says_is_refused(tmp_path: Path) -> None:
                 with pytest.raises(la.CollectionError, match="is not described as it was"):
                     use()
             assert docs.get("a") is not None
+
+
+@pytest.mark.parametrize("parts", [False, True])
+@pytest.mark.parametrize(
+    "description",
+    [
+        json.dumps(la.SimHash(32).to_dict()),
+        json.dumps(la.PassageHash(la.SimHash(32)).to_dict()),
+        json.dumps(la.AudioHash().to_dict()),
+        json.dumps(la.MinHash().to_dict()),
+        "{",
+        "[" * 100_000,
+        "[]",
+        "null",
+        '"SimHash"',
+    ],
+)
+def test_a_signer_that_cannot_be_is_refused_before_it_signs(
+    tmp_path: Path, description: str, parts: bool
+) -> None:
+    """Whoever writes a database can write the hash, too."""
+    path = tmp_path / "docs.db"
+    la.open_collection(path, bits=64, parts=parts).close()
+    with sqlite3.connect(path) as other:
+        other.execute("UPDATE lookalike_signers SET description = ?", (description,))
+        other.execute("UPDATE lookalike_collections SET signer = ?", (signer_hash(description),))
+    other.close()
+    with la.open_collection(path, cache=False) as docs:
+        for call in (lambda: docs.add(["a"], ["one two"]), lambda: docs.search("one two")):
+            with pytest.raises(la.LookalikeError):
+                call()
+        assert docs.count() == 0

@@ -215,17 +215,18 @@ def test_export_and_import_round_trip(
     with la.open_collection(url, signer=SIGNER, cache=False) as docs:
         fill(docs)
         docs.add(['odd, "id"'], ["text\nwith 'lines'"], metadata=[{"a": {"b": [1, None]}}])
-        assert export_documents(docs, path) == 4
+        docs.add(["of nothing"], [""])
+        assert export_documents(docs, path) == 5
         assert export_documents(docs, tmp_path / "one.jsonl", where={"n": 1}) == 1
         expected = {d.id: (d.text, d.metadata, d.signature.tobytes()) for d in docs}
     with la.open_collection(new_url(), signer=SIGNER, cache=False) as copy:
         done = import_documents(copy, path)
-        assert (done.added, done.updated, done.bad) == (4, 0, 0)
+        assert (done.added, done.updated, done.bad) == (5, 0, 0)
         assert {d.id: (d.text, d.metadata, d.signature.tobytes()) for d in copy} == expected
         with pytest.raises(la.BatchError, match="use upsert"):
             import_documents(copy, path)
-        assert import_documents(copy, path, replace=True).updated == 4
-        assert import_documents(copy, path, skip_bad=True).bad == 4
+        assert import_documents(copy, path, replace=True).updated == 5
+        assert import_documents(copy, path, skip_bad=True).bad == 5
         assert copy.verify().ok
 
 

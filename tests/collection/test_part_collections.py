@@ -145,6 +145,12 @@ def test_what_everybody_has_is_left_out(url: str, monkeypatch: pytest.MonkeyPatc
         first, second = told(answer)
         assert answer.left_out == 9 and truth == [first]  # of ten of silence, near 300 each
         assert (first[0], second[0]) == ("d03", "d09") and first[1:] == second[1:]
+        # Scores are shares of the six that were asked: of 15, five are less than half.
+        for score in (0.5, 5 / 6, 1.0):
+            assert told(docs.search(query, radius=0, explain=True, min_score=score)) == [
+                first,
+                second,
+            ]
 
 
 def test_signatures_that_are_given(url: str) -> None:
@@ -245,10 +251,12 @@ def test_exported_and_imported(tmp_path: Path) -> None:
             metadata=[{"n": number} for number in range(200)],
         )
         docs.add(["none"], signatures=[rows_of()])
-        for name in ("all.jsonl", "all.parquet"):
+        files = ("all.jsonl", "all.parquet", "all.csv", "all.tsv")
+        for number_of_files, name in enumerate(files, 1):
             assert export_documents(docs, tmp_path / name) == 201
             done = import_documents(copy, tmp_path / name, replace=True)
             assert done.added + done.updated == 201
+            assert copy.version == 2 * number_of_files  # some at a time, since they may be long
             for number in range(9):
                 query = rows_of(number, 5)
                 assert copy.search(query, 300, min_votes=1) == docs.search(query, 300, min_votes=1)
@@ -400,18 +408,24 @@ def test_threads_of_one_handle_see_whole_versions(tmp_path: Path) -> None:
         with ThreadPoolExecutor(3) as pool:
             asking = [pool.submit(ask) for _ in range(3)]
             random = np.random.default_rng(5)
-            for turn in range(60):
-                id = f"d{turn % 7}"
-                rows = rows_of(*random.integers(0, 5, 4).tolist())
-                offsets = tuple(random.integers(0, 6, 4).tolist())
-                if turn % 5 == 4:
-                    docs.delete([id])
-                    known.pop(id, None)
-                else:
-                    docs.upsert([id], signatures=[(rows, offsets)])
-                    known[id] = Entry(rows, offsets, {})
-                past[docs.version] = dict(known)
-            done.set()
+            try:
+                for turn in range(60):
+                    id = f"d{turn % 7}"
+                    rows = rows_of(*random.integers(0, 5, 4).tolist())
+                    offsets = tuple(random.integers(0, 6, 4).tolist())
+                    if turn % 5 == 4:
+                        docs.delete([id])
+                        known.pop(id, None)
+                    else:
+                        docs.upsert([id], signatures=[(rows, offsets)])
+                        known[id] = Entry(rows, offsets, {})
+                    past[docs.version] = dict(known)
+                    # A writer that never rests may leave readers of SQLite no turn at all.
+                    while turn % 6 == 0 and (not seen or seen[-1][0] < docs.version):
+                        assert not any(one.done() for one in asking)
+                        time.sleep(0.001)
+            finally:
+                done.set()
             for one in asking:
                 one.result()
     assert len({version for version, _ in seen}) > 5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -215,3 +216,21 @@ def test_chromaprint_gets_samples_and_gives_words(
     monkeypatch.setenv("PATH", str(tmp_path / "nowhere"))
     with pytest.raises(la.MissingDependencyError, match="libchromaprint-tools"):
         la.AudioHash("chromaprint").fingerprint((PIECES[0][:RATE], RATE))
+
+
+def test_scores_are_shares_of_the_words_that_were_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words that everybody has are left out, and count neither for nor against a recording."""
+    sound = la.AudioHash().fingerprint((PIECES[0], RATE)).sound
+
+    def words(*values: NDArray[np.int64]) -> la.Fingerprint:
+        all = np.concatenate(values).astype(np.uint32)
+        return la.Fingerprint(all, 50 * np.arange(len(all)), sound)
+
+    common, own = np.arange(80) << 20, np.arange(1, 21) * 0x01010100
+    index = la.RecordingIndex()
+    for number in range(9):
+        index.add(f"piece {number}", words(np.roll(common, number)))
+    index.add("wanted", words(own, common))
+    monkeypatch.setattr(index.parts, "search", partial(index.parts.search, most_near=20))
+    found = index.search(words(own, common), radius=0, min_score=0.9)
+    assert [(one.recording, one.score, one.votes) for one in found] == [("wanted", 1.0, 20)]

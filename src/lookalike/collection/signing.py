@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lookalike.checks import as_array, thread_count
+from lookalike.collection.documents import damaged
 from lookalike.collection.versions import Versions
 from lookalike.errors import ArgumentError, DocumentError, Said
 from lookalike.images import ImageHash
 from lookalike.images.decode import ImageSource, is_one_image
+from lookalike.shown import brief
 from lookalike.signatures import Projection, Signer, as_queries, signer_from_dict
 from lookalike.signatures.masking import Mask, as_mask, sign_masked
 from lookalike.signatures.signer import DocumentSigner
@@ -106,7 +108,7 @@ class Signing:
         """How documents are signed; None if signatures are given by the caller."""
         if self._signer is None and self._opened.signer:
             description = self._versions.read(lambda view, state: view.checked_signer(state))
-            self._signer = signer_from_dict(json.loads(description))
+            self._signer = _described(description, self._opened.bits)
         return self._signer
 
     def check_signs(self) -> None:
@@ -212,3 +214,15 @@ class Signing:
                 f"the query is {len(rows)} signatures; expected one: use search_many or within_many"
             )
         return rows
+
+
+def _described(description: str, bits: int) -> Signer:
+    """Return the signer that a table describes; it may come from anybody."""
+    try:
+        described = json.loads(description)
+    except (ValueError, RecursionError):
+        raise damaged(f"the signer is described by {description[:80]!r}") from None
+    signer = signer_from_dict(described)
+    if getattr(signer, "bits", None) != bits:
+        raise damaged(f"the signer is {brief(signer)}, and signatures have {bits} bits")
+    return signer

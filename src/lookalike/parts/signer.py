@@ -37,9 +37,9 @@ class VoteSettings:
     least_score: float = 0.0
     """Of the parts that are asked, at one place of an item: fewer are chance."""
 
-    def min_votes(self, parts: int, least_score: float) -> int:
+    def min_votes(self, parts: int) -> int:
         """Return how many votes a query of so many parts asks for, at least 1."""
-        return max(1, min(self.least_votes, parts), int(least_score * parts))
+        return max(1, min(self.least_votes, parts))
 
 
 class PartSigner(Signer):

@@ -136,7 +136,7 @@ class RecordingIndex:
             radius=min(bits, AudioHash.bits),
             tolerance=votes.tolerance,
             k=most,
-            min_votes=votes.min_votes(len(words), least),
+            min_votes=votes.min_votes(len(words)),
             threads=threads,
         )
         return [

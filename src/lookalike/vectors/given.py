@@ -138,7 +138,7 @@ def _lengths(column: Any) -> NDArray[np.int64]:
     return lengths.astype(np.int64)
 
 
-def as_cosine(similarity: SupportsFloat) -> float:
+def as_cosine(similarity: SupportsFloat, name: str = "similarity") -> float:
     """Return a cosine, or raise an error that says what was expected."""
     number = np.nan
     if not isinstance(similarity, str | bytes | bool | np.bool_ | np.ndarray):
@@ -147,7 +147,5 @@ def as_cosine(similarity: SupportsFloat) -> float:
         except (TypeError, ValueError, ArithmeticError):
             number = np.nan
     if not -1 <= number <= 1:
-        raise ArgumentError(
-            Said("similarity"), f" is {brief(similarity)}; expected a number from -1 to 1"
-        )
+        raise ArgumentError(Said(name), f" is {brief(similarity)}; expected a number from -1 to 1")
     return float(number)

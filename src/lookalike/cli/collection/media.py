@@ -25,6 +25,7 @@ __all__ = ["are_files", "import_files"]
 
 _TOGETHER = 200
 _NAMED = 5
+_NO_TEXT = "its name is no UTF-8, and cannot be kept; give it another"
 _OF_TEXTS = ("text", "id", "signature", "format")
 
 
@@ -57,13 +58,15 @@ def import_files(
             )
     paths = expand_paths([Path(one) for one in options.input])
     found = find_files(paths, medium_of(_kind(docs.signer)))
+    good = [file for file in found.files if _is_text(file)]
+    bad = [f"{one.path}: {one.reason}" for one in found.problems]
+    bad += [f"{_name(file)}: {_NO_TEXT}" for file in found.files if not _is_text(file)]
     if not found.files:
         raise FileError(f"there is nothing to add in {', '.join(map(str, options.input))}")
     root = paths[0] if len(paths) == 1 and paths[0].is_dir() else None
     write = docs.upsert if options.replace else docs.add
-    done = Imported(bad=len(found.problems))
-    done.examples = [f"{one.path}: {one.reason}" for one in found.problems[:_NAMED]]
-    files = iter(found.files)
+    done = Imported(bad=len(bad), examples=bad[:_NAMED])
+    files = iter(good)
     count = 0
     while some := list(islice(files, _TOGETHER)):
         written = write(
@@ -77,8 +80,13 @@ def import_files(
         done.examples = (done.examples + [str(error) for error in written.errors])[:_NAMED]
         count += len(some)
         if progress:
-            progress("importing", count / len(found.files))
+            progress("importing", count / len(good))
     return done
+
+
+def _is_text(path: Path) -> bool:
+    """Return whether a path can be kept, which is done as a text."""
+    return _name(path) == str(path)
 
 
 def _name(path: Path) -> str:

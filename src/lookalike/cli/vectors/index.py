@@ -106,5 +106,7 @@ def _built(options: argparse.Namespace) -> tuple[VectorIndex, int]:
         )
     missing = given.count - len(given.rows)
     index = VectorIndex(given.vectors, given.rows if missing else None, **how)
-    index.names = given.ids
+    if given.ids is not None:
+        # Vectors that are added get the numbers behind the last, and none of these names.
+        index.names = given.ids[: int(given.rows[-1]) + 1]
     return index, missing

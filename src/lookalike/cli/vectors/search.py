@@ -22,7 +22,7 @@ from lookalike.dedup.embeddings.written import written_vectors
 from lookalike.errors import ArgumentError, Said
 from lookalike.shown import shown
 from lookalike.vectors import VectorIndex
-from lookalike.vectors.given import as_vectors
+from lookalike.vectors.given import as_cosine, as_vectors
 
 __all__ = ["add_vector_options", "refuse_vector_options", "run_on_vectors"]
 
@@ -101,10 +101,11 @@ def _check(options: argparse.Namespace) -> None:
 def _settings(options: argparse.Namespace, index: VectorIndex) -> dict[str, Any]:
     """Return what the search is called with."""
     shared = {"threads": options.threads, "recall": options.recall}
-    if options.exact and options.recall is not None:
-        raise ArgumentError(
-            Said("recall"), " finds a part of them, and --exact wants all; give one of them"
-        )
+    for name in ("recall", "candidates", "probe"):
+        if options.exact and getattr(options, name) is not None:
+            raise ArgumentError(
+                Said(name), " looks at a part of them, and --exact at all; give one of them"
+            )
     if options.threshold is None:
         # More than there are is all of them.
         k = min(whole_number("k", options.k, at_least=1), max(1, len(index)))
@@ -113,7 +114,7 @@ def _settings(options: argparse.Namespace, index: VectorIndex) -> dict[str, Any]
     for name in ("candidates", "probe"):
         if getattr(options, name) is not None:
             raise ArgumentError(Said(name), " goes with -k; leave it out")
-    return {"similarity": options.threshold, **shared}
+    return {"similarity": as_cosine(options.threshold, "threshold"), **shared}
 
 
 def _queries(options: argparse.Namespace, dimensions: int) -> Iterator[_Queries]:

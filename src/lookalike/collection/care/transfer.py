@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 Progress = Callable[[str, float], None]
 
 _BATCH = 50_000
+_PART_BATCH = 200
+"""Documents of many parts: an hour of sound has 0.9 MB of them, twice that in hexadecimal."""
 _MOST_BATCH = 10_000_000
 _PAGE = 2_000
 _PART_PAGE = 64
@@ -64,7 +66,7 @@ def import_documents(
     replace: bool = False,
     skip_bad: bool = False,
     max_document: int | None = None,
-    batch: int = _BATCH,
+    batch: int | None = None,
     progress: Progress | None = None,
     html: str | None = None,
     page_limits: PageLimits | None = None,
@@ -73,7 +75,8 @@ def import_documents(
     min_links: int = 0,
     strip_urls: bool = False,
 ) -> Imported:
-    """Add the rows of a corpus, `batch` at a time, each batch in one transaction.
+    """Add the rows of a corpus, `batch` at a time, each batch in one transaction: 50,000 unless
+    told, 200 where documents have many parts.
 
     `source` is what `dedup` takes: files, folders, patterns, tables. `text`, `id` and `signature`
     name columns; without them, obvious ones are taken, and rows are numbered if there are no ids.
@@ -86,6 +89,8 @@ def import_documents(
     become metadata, and what is left out is counted in `Imported.left_out`.
     """
     replace, skip_bad = flag("replace", replace), flag("skip_bad", skip_bad)
+    if batch is None:
+        batch = _PART_BATCH if docs.parts else _BATCH
     size = whole_number("batch", batch, at_least=1, at_most=_MOST_BATCH)
     filters = Filters(
         min_words=min_words, language=language, min_links=min_links, strip_urls=strip_urls

@@ -104,7 +104,7 @@ class Votes:
         """Return how many votes a document needs."""
         if self.min_votes is not None:
             return self.min_votes
-        return self.settings.min_votes(ballot.query_parts, self.min_score)
+        return self.settings.min_votes(ballot.query_parts)
 
 
 def answers_by_votes(

@@ -17,7 +17,11 @@ from lookalike.collection.documents import MOST_ROW_BYTES, damaged
 from lookalike.collection.stores.base import Store, maybe_written
 from lookalike.collection.stores.pool import Pool
 from lookalike.collection.stores.schema import refuse_newer
-from lookalike.collection.stores.sqlite_transaction import SQLITE, SqliteTransaction
+from lookalike.collection.stores.sqlite_transaction import (
+    SHOWN_UPGRADED,
+    SQLITE,
+    SqliteTransaction,
+)
 from lookalike.errors import CollectionBusyError, CollectionError, FormatError, Said
 
 _CACHE_KIB = 64 << 10
@@ -46,6 +50,8 @@ class SqliteStore(Store):
         self._timeout = timeout
         self._durable = durable
         self._create = create
+        self._as_found = False
+        """Whether the file is of an older version, and may not be written to."""
         self._pool = Pool(self._connect)
         with self._translated(), self._pool.connection() as connection:
             self._prepare(connection)
@@ -118,10 +124,23 @@ class SqliteStore(Store):
             connection.execute("PRAGMA cell_size_check=ON")
             # Lengths that damage has made huge must not become allocations.
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_ROW_BYTES)
+            if self._as_found:
+                connection.execute(SHOWN_UPGRADED)
         except BaseException:
             connection.close()
             raise
         return connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        """Make or upgrade the tables; older ones of a file that is only read stay as they are."""
+        try:
+            super()._prepare(connection)
+        except sqlite3.OperationalError as error:
+            if _code(error) != sqlite3.SQLITE_READONLY or not self._schema_version(connection):
+                raise
+            connection.rollback()
+            connection.execute(SHOWN_UPGRADED)
+            self._as_found = True
 
     def _schema_version(self, connection: sqlite3.Connection) -> int:
         known = "SELECT count(*) FROM sqlite_master WHERE name = ?"

@@ -29,6 +29,13 @@ SQLITE = Dialect(
     reindex="REINDEX",
 )
 
+SHOWN_UPGRADED = (
+    f"CREATE TEMP VIEW {SQLITE.prefix}collections AS "
+    f"SELECT *, 0 AS parts FROM main.{SQLITE.prefix}collections"
+)
+"""Shows one connection the table of an older version as an upgrade would make it; should that
+happen meanwhile, the table's own column comes first."""
+
 _MOST_VARIABLES = 10_000
 _ROWS_PER_INSERT = 48  # halves the time of inserting one by one
 

@@ -101,6 +101,7 @@ class DelimitedCorpus(LineCorpus):
             f"delim={quoted(self.delimiter)}",
             "quote='\"'",
             "escape='\"'",
+            "allow_quoted_nulls=false",  # an empty text is one, and not a missing one
             f"columns={{{kinds}}}",
             "compression='none'",
             f"max_line_size={buffer}",
