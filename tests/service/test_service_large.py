@@ -25,7 +25,7 @@ from lookalike.service.problems import Problem
 from lookalike.service.routes import queries
 from lookalike.service.service import Service
 from lookalike.service.settings import ServeSettings
-from lookalike.service.shapes import QueryBody
+from lookalike.service.shapes import BatchQueryBody, QueryBody
 from support.running_service import Running, running
 from support.waiting import wait_until
 
@@ -95,6 +95,29 @@ def test_a_batch_counts_each_time_that_a_document_is_in_it(served: Running) -> N
         )  # fmt: skip
         assert status == 200, raw
         assert msgpack.unpackb(raw) == {"answers": answers}
+
+
+@pytest.mark.parametrize(
+    "how", [{"k": 5}, {"radius": 999, "limit": 5}, {"k": 5, "radius": 999}, {"k": 5, "way": "sql"}]
+)
+def test_whoever_is_counted_has_the_same_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: dict[str, Any]
+) -> None:
+    with la.open_collection(tmp_path / "docs.db", "wide", signer=la.SimHash(1024)) as docs:
+        docs.add(IDS, [f"number {id}" for id in IDS])
+    log = Log("error", io.StringIO())
+    service = Service(ServeSettings(), open_library(tmp_path / "docs.db"), tmp_path, log)
+    body = BatchQueryBody.model_validate({"texts": ["number"] * 3, "include_text": True, **how})
+    whole = queries._answer_batch(service, "wide", body, JSON)
+    service.settings = ServeSettings(max_answer=len(whole))
+    counted = service.metrics.candidates.labels("wide")._sum
+    for each in (1 << 60, 1):
+        monkeypatch.setattr(queries, "_SAMPLED", each)
+        before = counted.get()
+        assert queries._answer_batch(service, "wide", body, JSON) == whole
+        assert (counted.get() > before) == (each == 1)
+    service.close()
+    log.close()
 
 
 def test_metadata_count_too(served: Running) -> None:

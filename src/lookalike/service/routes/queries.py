@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from lookalike.collection import Answer, Collection
 from lookalike.collection.bounded import signatures_with
 from lookalike.collection.search.bounds import AnswerTooLargeError, answer_limit
+from lookalike.collection.search.noted import noted_work
 from lookalike.errors import CollectionError, LookalikeError
 from lookalike.service.answers import answers_together
 from lookalike.service.endpoint import Ask, Routes
@@ -38,7 +39,7 @@ _ANSWER = {
     "exact": True, "version": 7, "masked": False,
 }  # fmt: skip
 _SAMPLED = 32
-"""One batch in so many is explained, and tells how many candidates a query has."""
+"""One batch in so many tells how many candidates a query has."""
 
 _MANY = 100
 """Matches up to which an answer is small, unless metadata are large."""
@@ -80,14 +81,12 @@ class _Sort:
         """Whether an answer may be so large that it is better computed alone."""
         return self.include_text or max(self.k or 0, self.limit or 0) > _MANY
 
-    def ask(
-        self, docs: Collection, asked: Sequence[str] | Signature, threads: int, explain: bool
-    ) -> list[Answer]:
+    def ask(self, docs: Collection, asked: Sequence[str] | Signature, threads: int) -> list[Answer]:
         """Return the answers of a collection."""
         where = None if self.where is None else json.loads(self.where)
         options: dict[str, Any] = {
-            "where": where, "exclude": self.exclude, "explain": explain, "text": self.include_text,
-            "way": self.way, "threads": threads,
+            "where": where, "exclude": self.exclude, "explain": self.explain,
+            "text": self.include_text, "way": self.way, "threads": threads,
         }  # fmt: skip
         if self.k is None:
             limit = {} if self.limit is None else {"limit": self.limit}
@@ -219,14 +218,13 @@ def _ask(
     if sort.radius is not None:  # then a few queries take less than it takes to wake threads up
         threads = min(threads, 1 + len(asked) // _EACH)
     with answer_limit(service.settings.max_answer):
-        answers = sort.ask(docs, asked, threads, sort.explain or sampled)
-    if sort.explain or sampled:
-        candidates = service.metrics.candidates.labels(name)
-        for answer in answers:
-            if answer.work is not None:
-                candidates.observe(answer.work.candidates)
-    if sampled and not sort.explain:
-        answers = [_plain(answer) for answer in answers]
+        if not (sort.explain or sampled):
+            return docs, sort.ask(docs, asked, threads)
+        with noted_work() as done:
+            answers = sort.ask(docs, asked, threads)
+    candidates = service.metrics.candidates.labels(name)
+    for work in done:
+        candidates.observe(work.candidates)
     return docs, answers
 
 
@@ -234,13 +232,6 @@ def _check_width(asked: Sequence[str] | Signature, docs: Collection) -> None:
     """Tell that the collection has been replaced by one of another width meanwhile."""
     if isinstance(asked, np.ndarray) and asked.shape[1] * 8 != docs.bits:
         raise CollectionError("the collection was replaced by one of another width; ask again")
-
-
-def _plain(answer: Answer) -> Answer:
-    """Return an answer without the explanations that only counting has asked for."""
-    for match in answer:
-        vars(match).update(differing_bits=None, slice_distances=None, slices=None)
-    return Answer(list(answer), version=answer.version, exact=answer.exact, masked=answer.masked)
 
 
 def _like(service: Service, name: str, body: QueryBody, format: str) -> bytes:
