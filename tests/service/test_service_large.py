@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import lookalike as la
+from lookalike.collection.bounded import documents_with, page_of
 from lookalike.collection.search.bounds import answer_limit
 from lookalike.service import service as shared
 from lookalike.service.formats import JSON
@@ -135,6 +136,8 @@ def test_documents_by_id_are_refused_and_pages_end_early(served: Running) -> Non
     served.refused(422, "answer_too_large", "POST", f"{BASE}/documents/get", {"ids": IDS})
     few = served.good("POST", f"{BASE}/documents/get", {"ids": [*IDS[:3], "none", IDS[0]]})
     assert [one and one["id"] for one in few["documents"]] == ["d00", "d01", "d02", None, "d00"]
+    told = served.good("POST", f"{BASE}/documents/get", {"ids": IDS, "include_text": False})
+    assert [(one["id"], "text" in one) for one in told["documents"]] == [(id, False) for id in IDS]
     for where in (None, {"n": {">=": 3}}):
         found: list[str] = []
         after: str | None = ""
@@ -149,6 +152,17 @@ def test_documents_by_id_are_refused_and_pages_end_early(served: Running) -> Non
         assert [one["next"]] == [document["id"] for document in one["documents"]] == found[:1]
         count = served.good("POST", f"{BASE}/documents/count", {"where": where})
         assert count == {"count": len(found)}
+
+
+def test_a_document_counts_as_often_as_it_is_asked_for(database: Path) -> None:
+    with la.open_collection(database, "pages") as docs, answer_limit(MOST):
+        assert len(documents_with(docs, IDS[:1] * 5)) == 5
+        assert len(documents_with(docs, IDS * 10, text=False)) == 10 * COUNT
+        with pytest.raises(la.ResultTooLargeError):
+            documents_with(docs, IDS[:1] * 12)
+        # What is not wanted does not fill the memory either.
+        page, _ = page_of(docs, "", COUNT, MOST, text=False)
+        assert [one.text for one in page] == [None] * COUNT
 
 
 def test_explanations_count(tmp_path: Path) -> None:
