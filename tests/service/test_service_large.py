@@ -19,10 +19,10 @@ import lookalike as la
 from lookalike.collection.bounded import documents_with, page_of
 from lookalike.collection.search.bounds import answer_limit
 from lookalike.service import service as shared
-from lookalike.service.formats import JSON
+from lookalike.service.formats import JSON, MESSAGEPACK
 from lookalike.service.library import open_library
 from lookalike.service.logs import Log
-from lookalike.service.problems import Problem
+from lookalike.service.problems import Problem, problem_of
 from lookalike.service.routes import queries
 from lookalike.service.service import Service
 from lookalike.service.settings import ServeSettings
@@ -188,6 +188,23 @@ def test_answers_together_are_no_larger_than_one(service: Service) -> None:
         late = [reply for reply in replies if isinstance(reply, Problem)]
         assert {problem.code for problem in late} == {"too_much_at_once"}
         assert len(sizes) + len(late) == 3 and len(sizes) == (2 if together else 1)
+
+
+def test_answers_together_fail_alone(service: Service) -> None:
+    pages, told = service.library.collection("pages"), service.library.collection("told")
+    pages.upsert(["huge"], ["entirely different"], metadata=[{"n": 1 << 70}])
+    told.upsert(["huge"], ["entirely different"], metadata=[{"told": "x" * MOST}])
+    asked = ["number", "entirely different", "number"]
+    sort = queries._Sort.of("text", QueryBody.model_validate({"text": "number", "k": 1}))
+    for name, format, code in (
+        ("pages", MESSAGEPACK, "not_in_messagepack"),
+        ("told", JSON, "answer_too_large"),
+    ):
+        first, refused, last = queries._answer_all(service, name, sort, format, asked)
+        assert isinstance(first, bytes) and first == last
+        assert isinstance(refused, Exception) and problem_of(refused).code == code
+    for docs in (pages, told):
+        docs.delete(["huge"])
 
 
 def test_whoever_does_not_read_gets_no_more(

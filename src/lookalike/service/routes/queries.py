@@ -182,8 +182,16 @@ def _answer_all(
             raise
         return _fitting(_one_by_one(service, name, sort, format, questions), service)
     similarities = service.similarities(docs)
-    replies = (encode(answer_value(answer, similarities), format) for answer in answers)
+    replies = (_encoded(answer_value(answer, similarities), format) for answer in answers)
     return list(replies) if len(questions) == 1 else _fitting(replies, service)
+
+
+def _encoded(value: Any, format: str) -> bytes | Problem:
+    """Return an answer in a format, or why it cannot be told in it: others' answers may be."""
+    try:
+        return encode(value, format)
+    except Problem as problem:
+        return problem
 
 
 def _one_by_one(
