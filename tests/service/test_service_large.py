@@ -228,6 +228,25 @@ def test_whoever_does_not_read_gets_no_more(
         idle.close()
 
 
+def test_whoever_does_not_read_does_not_keep_the_connection(database: Path, tmp_path: Path) -> None:
+    large = 16 << 20  # more than what the sockets hold for whoever does not read
+    body = json.dumps({"texts": ["number"] * (large // (COUNT * LONG)), "k": COUNT,
+                       "include_text": True}).encode()  # fmt: skip
+    head = f"POST {BASE}/query/batch HTTP/1.1\r\nhost: localhost\r\ncontent-type: {JSON}\r\n"
+    sent = head.encode() + b"content-length: %d\r\n\r\n" % len(body) + body
+    with (
+        running(database, tmp_path, slow_limit=1.0, max_connections=2) as service,
+        socket.socket() as first,
+        socket.socket() as second,
+    ):
+        for one in (first, second):
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            one.connect((service.host, service.port))
+            one.sendall(sent)
+        assert first.recv(10) == second.recv(10) == b"HTTP/1.1 2"
+        wait_until(lambda: service.raw("GET", "/healthz")[0] == 200)
+
+
 def test_what_nobody_waits_for_is_not_looked_through(service: Service) -> None:
     begun, ended = threading.Event(), threading.Event()
 

@@ -30,7 +30,7 @@ from lookalike.service.logs import Log
 from lookalike.service.problems import Problem
 from lookalike.shown import brief
 
-__all__ = ["ENDED", "Jobs", "read_state", "write_state"]
+__all__ = ["ENDED", "Jobs", "drop_upload", "read_state", "write_state"]
 
 _MODULE = "lookalike.service.work.job_process"
 ENDED = ("done", "failed", "cancelled")
@@ -121,6 +121,7 @@ class Jobs:
             return state
         process.kill()  # which has not even begun to listen
         process.wait()
+        drop_upload(folder)
         state = read_state(folder) or state
         if state["state"] not in ENDED:
             state.update(state="cancelled", ended=_now())
@@ -170,6 +171,7 @@ class Jobs:
         if state is None or process is None or state["state"] in ENDED:
             return state
         if process.poll() is not None:  # it has died, or has just written its last word
+            drop_upload(folder)
             state = read_state(folder)
             if state is not None and state["state"] not in ENDED:
                 state.update(
@@ -200,6 +202,16 @@ def read_state(folder: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     return state
+
+
+def drop_upload(folder: Path) -> None:
+    """Remove the file that a job was to bring in, if it is still there."""
+    try:
+        path = json.loads((folder / "order.json").read_text()).get("path")
+    except (OSError, ValueError):
+        return
+    if path is not None:
+        Path(path).unlink(missing_ok=True)
 
 
 def write_state(folder: Path, state: dict[str, Any]) -> None:
