@@ -8,6 +8,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +153,21 @@ def test_documents_by_id_are_refused_and_pages_end_early(served: Running) -> Non
         assert [one["next"]] == [document["id"] for document in one["documents"]] == found[:1]
         count = served.good("POST", f"{BASE}/documents/count", {"where": where})
         assert count == {"count": len(found)}
+
+
+def test_results_of_jobs_come_in_pages(tmp_path: Path) -> None:
+    ids = [f"{number:02}" + "\u00e4" * 400 for number in range(COUNT)]
+    with la.open_collection(tmp_path / "docs.db", "plain", bits=64) as docs:
+        docs.add(ids, signatures=np.zeros((COUNT, 8), np.uint8))
+    with running(tmp_path / "docs.db", tmp_path, max_answer=MOST) as service:
+        job = service.job("/v1/collections/plain/pairs", {"radius": 0})
+        found: list[Any] = []
+        pages, after = 0, 0
+        while after is not None:
+            page = service.good("GET", f"/v1/jobs/{job['id']}/results?limit=5000&after={after}")
+            found += [(one["left"], one["right"]) for one in page["results"]]
+            pages, after = pages + 1, page["next"]
+    assert found == list(combinations(ids, 2)) and pages > 10
 
 
 def test_a_document_counts_as_often_as_it_is_asked_for(database: Path) -> None:

@@ -38,8 +38,6 @@ _ID = re.compile("[0-9a-f]{24}")
 _MOST_KEPT = 100
 _MOST_BYTES = 4 << 30
 """Of results that are kept: whoever may only read cannot fill the disk with them."""
-_PAGE_BYTES = 32 << 20
-"""With which a page of results ends, however many were asked for."""
 _PATIENCE = 5.0
 """Seconds that a process gets to end by itself when it is told to."""
 
@@ -128,10 +126,13 @@ class Jobs:
             write_state(folder, state)
         return state
 
-    def results(self, id: str, after: int, limit: int) -> tuple[list[Any], int | None]:
+    def results(
+        self, id: str, after: int, limit: int, most_bytes: int
+    ) -> tuple[list[Any], int | None]:
         """Return so many results behind a number of them, and the number to go on with.
 
-        Where they are long there are fewer.
+        Where they are long there are fewer: the page ends with the one with which it has
+        `most_bytes`.
         """
         state = self.get(id)
         if state["state"] != "done":
@@ -144,7 +145,7 @@ class Jobs:
                 for line in islice(file, after, after + limit):
                     lines.append(line)
                     size += len(line)
-                    if size >= _PAGE_BYTES:
+                    if size >= most_bytes:
                         break
                 more = file.readline() != b""
         except FileNotFoundError:
