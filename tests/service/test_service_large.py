@@ -8,6 +8,8 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -23,11 +25,12 @@ from lookalike.service import service as shared
 from lookalike.service.formats import JSON, MESSAGEPACK
 from lookalike.service.library import open_library
 from lookalike.service.logs import Log
-from lookalike.service.problems import Problem, problem_of
+from lookalike.service.problems import problem_of
 from lookalike.service.routes import queries
 from lookalike.service.service import Service
 from lookalike.service.settings import ServeSettings
 from lookalike.service.shapes import BatchQueryBody, QueryBody
+from lookalike.service.work.lanes import Lanes, Later
 from support.running_service import Running, running
 from support.waiting import wait_until
 
@@ -201,9 +204,32 @@ def test_answers_together_are_no_larger_than_one(service: Service) -> None:
         replies = queries._answer_all(service, "told", sort, JSON, questions)
         sizes = [len(reply) for reply in replies if isinstance(reply, bytes)]
         assert sizes and sum(sizes) <= MOST
-        late = [reply for reply in replies if isinstance(reply, Problem)]
-        assert {problem.code for problem in late} == {"too_much_at_once"}
+        late = [reply for reply in replies if isinstance(reply, Later)]
         assert len(sizes) + len(late) == 3 and len(sizes) == (2 if together else 1)
+
+
+def test_whoever_is_answered_with_others_gets_what_they_get_alone(service: Service) -> None:
+    told = service.library.collection("told")
+    told.upsert(["huge"], ["entirely different"], metadata=[{"told": "x" * MOST}])
+    asked = ["entirely different" if number % 5 == 2 else "number" for number in range(40)]
+    sort = queries._Sort.of("text", QueryBody.model_validate({"text": "number", "k": 5}))
+    answer = partial(queries._answer_all, service, "told", sort, JSON)
+    alone = answer(["number"])[0]
+    batches: list[int] = []
+
+    async def ask() -> list[Any]:
+        with ThreadPoolExecutor(2) as threads:
+            lanes: Lanes[str, Any] = Lanes(threads, batches.append)
+            each = [lanes.ask("a", answer, text) for text in asked]
+            return await asyncio.gather(*each, return_exceptions=True)
+
+    for text, reply in zip(asked, asyncio.run(ask()), strict=True):
+        if text == "number":
+            assert reply == alone
+        else:
+            assert problem_of(reply).code == "answer_too_large"
+    assert batches[0] == 40 > batches[1]
+    told.delete(["huge"])
 
 
 def test_answers_together_fail_alone(service: Service) -> None:

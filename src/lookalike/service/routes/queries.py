@@ -26,9 +26,10 @@ from lookalike.service.endpoint import Ask, Routes
 from lookalike.service.formats import encode
 from lookalike.service.problems import Problem
 from lookalike.service.routes.documents import check_count, check_text, no_document
-from lookalike.service.service import Service, no_room
+from lookalike.service.service import Service
 from lookalike.service.shapes import Asked, BatchQueryBody, QueryBody
 from lookalike.service.values import answer_value, signature_rows
+from lookalike.service.work.lanes import Later
 
 queries = Routes("queries")
 
@@ -172,7 +173,7 @@ def _answer_all(
 ) -> list[bytes | Exception]:
     """Return the encoded answers to queries of one sort.
 
-    Together they are no larger than one may be: those that have no room are told to come again.
+    Together they are no larger than one may be: those that have no room are for the next time.
     """
     asked = list(questions) if sort.by == "text" else np.concatenate(questions)
     try:
@@ -180,10 +181,11 @@ def _answer_all(
     except AnswerTooLargeError:
         if len(questions) == 1:
             raise
-        return _fitting(_one_by_one(service, name, sort, format, questions), service)
+        replies = _one_by_one(service, name, sort, format, questions)
+        return _fitting(replies, len(questions), service)
     similarities = service.similarities(docs)
     replies = (_encoded(answer_value(answer, similarities), format) for answer in answers)
-    return list(replies) if len(questions) == 1 else _fitting(replies, service)
+    return _fitting(replies, len(questions), service)
 
 
 def _encoded(value: Any, format: str) -> bytes | Problem:
@@ -204,15 +206,19 @@ def _one_by_one(
             yield error
 
 
-def _fitting(replies: Iterable[bytes | Exception], service: Service) -> list[bytes | Exception]:
-    """Return the replies, in memory at once, that there is room for; the others as refusals."""
+def _fitting(
+    replies: Iterable[bytes | Exception], count: int, service: Service
+) -> list[bytes | Exception]:
+    """Return the replies, in memory at once, that there is room for: one at least."""
     found: list[bytes | Exception] = []
     room = service.settings.max_answer
     for reply in replies:
-        if isinstance(reply, bytes):
-            room -= len(reply)
-        found.append(no_room() if room < 0 else reply)
-    return found
+        size = len(reply) if isinstance(reply, bytes) else 0
+        if found and size > room:
+            break
+        room -= size
+        found.append(reply)
+    return [*found, *(Later() for _ in range(count - len(found)))]
 
 
 def _ask(
