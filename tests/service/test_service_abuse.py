@@ -158,6 +158,26 @@ def test_jobs_that_have_ended_leave_no_processes(tmp_path: Path) -> None:
     log.close()
 
 
+def test_a_file_to_bring_in_is_gone_however_the_job_ends(tmp_path: Path) -> None:
+    log = Log("error", io.StringIO())
+    several = jobs.Jobs(tmp_path / "jobs", 3, log)
+    order = {"kind": "import", "url": str(tmp_path / "none.db"), "name": "none", "format": "jsonl",
+             "max_text": 100}  # fmt: skip
+    started = {}
+    for name in ("cancelled", "failed", "killed"):
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text('{"id": "a", "text": "b"}\n')
+        started[name] = several.start("none", {**order, "path": str(path)})["id"]
+    assert several.cancel(started["cancelled"])["state"] == "cancelled"
+    several._processes[started["killed"]].kill()
+    for name in ("failed", "killed"):
+        several._processes[started[name]].wait()
+        assert several.get(started[name])["state"] == "failed"
+    assert list(tmp_path.glob("*.jsonl")) == []
+    several.close()
+    log.close()
+
+
 def test_a_collection_that_is_replaced_twice_while_it_is_asked(tmp_path: Path) -> None:
     path = tmp_path / "docs.db"
     la.open_collection(path, "pages", signer=la.SimHash(64)).close()

@@ -8,6 +8,9 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +19,18 @@ import numpy as np
 import pytest
 
 import lookalike as la
+from lookalike.collection.bounded import documents_with, page_of
 from lookalike.collection.search.bounds import answer_limit
 from lookalike.service import service as shared
-from lookalike.service.formats import JSON
+from lookalike.service.formats import JSON, MESSAGEPACK
 from lookalike.service.library import open_library
 from lookalike.service.logs import Log
-from lookalike.service.problems import Problem
+from lookalike.service.problems import problem_of
 from lookalike.service.routes import queries
 from lookalike.service.service import Service
 from lookalike.service.settings import ServeSettings
-from lookalike.service.shapes import QueryBody
+from lookalike.service.shapes import BatchQueryBody, QueryBody
+from lookalike.service.work.lanes import Lanes, Later
 from support.running_service import Running, running
 from support.waiting import wait_until
 
@@ -97,6 +102,29 @@ def test_a_batch_counts_each_time_that_a_document_is_in_it(served: Running) -> N
         assert msgpack.unpackb(raw) == {"answers": answers}
 
 
+@pytest.mark.parametrize(
+    "how", [{"k": 5}, {"radius": 999, "limit": 5}, {"k": 5, "radius": 999}, {"k": 5, "way": "sql"}]
+)
+def test_whoever_is_counted_has_the_same_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: dict[str, Any]
+) -> None:
+    with la.open_collection(tmp_path / "docs.db", "wide", signer=la.SimHash(1024)) as docs:
+        docs.add(IDS, [f"number {id}" for id in IDS])
+    log = Log("error", io.StringIO())
+    service = Service(ServeSettings(), open_library(tmp_path / "docs.db"), tmp_path, log)
+    body = BatchQueryBody.model_validate({"texts": ["number"] * 3, "include_text": True, **how})
+    whole = queries._answer_batch(service, "wide", body, JSON)
+    service.settings = ServeSettings(max_answer=len(whole))
+    counted = service.metrics.candidates.labels("wide")._sum
+    for each in (1 << 60, 1):
+        monkeypatch.setattr(queries, "_SAMPLED", each)
+        before = counted.get()
+        assert queries._answer_batch(service, "wide", body, JSON) == whole
+        assert (counted.get() > before) == (each == 1)
+    service.close()
+    log.close()
+
+
 def test_metadata_count_too(served: Running) -> None:
     path = "/v1/collections/told/query"
     served.refused(422, "answer_too_large", "POST", path, {"text": "number", "k": COUNT})
@@ -112,6 +140,8 @@ def test_documents_by_id_are_refused_and_pages_end_early(served: Running) -> Non
     served.refused(422, "answer_too_large", "POST", f"{BASE}/documents/get", {"ids": IDS})
     few = served.good("POST", f"{BASE}/documents/get", {"ids": [*IDS[:3], "none", IDS[0]]})
     assert [one and one["id"] for one in few["documents"]] == ["d00", "d01", "d02", None, "d00"]
+    told = served.good("POST", f"{BASE}/documents/get", {"ids": IDS, "include_text": False})
+    assert [(one["id"], "text" in one) for one in told["documents"]] == [(id, False) for id in IDS]
     for where in (None, {"n": {">=": 3}}):
         found: list[str] = []
         after: str | None = ""
@@ -126,6 +156,32 @@ def test_documents_by_id_are_refused_and_pages_end_early(served: Running) -> Non
         assert [one["next"]] == [document["id"] for document in one["documents"]] == found[:1]
         count = served.good("POST", f"{BASE}/documents/count", {"where": where})
         assert count == {"count": len(found)}
+
+
+def test_results_of_jobs_come_in_pages(tmp_path: Path) -> None:
+    ids = [f"{number:02}" + "\u00e4" * 400 for number in range(COUNT)]
+    with la.open_collection(tmp_path / "docs.db", "plain", bits=64) as docs:
+        docs.add(ids, signatures=np.zeros((COUNT, 8), np.uint8))
+    with running(tmp_path / "docs.db", tmp_path, max_answer=MOST) as service:
+        job = service.job("/v1/collections/plain/pairs", {"radius": 0})
+        found: list[Any] = []
+        pages, after = 0, 0
+        while after is not None:
+            page = service.good("GET", f"/v1/jobs/{job['id']}/results?limit=5000&after={after}")
+            found += [(one["left"], one["right"]) for one in page["results"]]
+            pages, after = pages + 1, page["next"]
+    assert found == list(combinations(ids, 2)) and pages > 10
+
+
+def test_a_document_counts_as_often_as_it_is_asked_for(database: Path) -> None:
+    with la.open_collection(database, "pages") as docs, answer_limit(MOST):
+        assert len(documents_with(docs, IDS[:1] * 5)) == 5
+        assert len(documents_with(docs, IDS * 10, text=False)) == 10 * COUNT
+        with pytest.raises(la.ResultTooLargeError):
+            documents_with(docs, IDS[:1] * 12)
+        # What is not wanted does not fill the memory either.
+        page, _ = page_of(docs, "", COUNT, MOST, text=False)
+        assert [one.text for one in page] == [None] * COUNT
 
 
 def test_explanations_count(tmp_path: Path) -> None:
@@ -148,9 +204,49 @@ def test_answers_together_are_no_larger_than_one(service: Service) -> None:
         replies = queries._answer_all(service, "told", sort, JSON, questions)
         sizes = [len(reply) for reply in replies if isinstance(reply, bytes)]
         assert sizes and sum(sizes) <= MOST
-        late = [reply for reply in replies if isinstance(reply, Problem)]
-        assert {problem.code for problem in late} == {"too_much_at_once"}
+        late = [reply for reply in replies if isinstance(reply, Later)]
         assert len(sizes) + len(late) == 3 and len(sizes) == (2 if together else 1)
+
+
+def test_whoever_is_answered_with_others_gets_what_they_get_alone(service: Service) -> None:
+    told = service.library.collection("told")
+    told.upsert(["huge"], ["entirely different"], metadata=[{"told": "x" * MOST}])
+    asked = ["entirely different" if number % 5 == 2 else "number" for number in range(40)]
+    sort = queries._Sort.of("text", QueryBody.model_validate({"text": "number", "k": 5}))
+    answer = partial(queries._answer_all, service, "told", sort, JSON)
+    alone = answer(["number"])[0]
+    batches: list[int] = []
+
+    async def ask() -> list[Any]:
+        with ThreadPoolExecutor(2) as threads:
+            lanes: Lanes[str, Any] = Lanes(threads, batches.append)
+            each = [lanes.ask("a", answer, text) for text in asked]
+            return await asyncio.gather(*each, return_exceptions=True)
+
+    for text, reply in zip(asked, asyncio.run(ask()), strict=True):
+        if text == "number":
+            assert reply == alone
+        else:
+            assert problem_of(reply).code == "answer_too_large"
+    assert batches[0] == 40 > batches[1]
+    told.delete(["huge"])
+
+
+def test_answers_together_fail_alone(service: Service) -> None:
+    pages, told = service.library.collection("pages"), service.library.collection("told")
+    pages.upsert(["huge"], ["entirely different"], metadata=[{"n": 1 << 70}])
+    told.upsert(["huge"], ["entirely different"], metadata=[{"told": "x" * MOST}])
+    asked = ["number", "entirely different", "number"]
+    sort = queries._Sort.of("text", QueryBody.model_validate({"text": "number", "k": 1}))
+    for name, format, code in (
+        ("pages", MESSAGEPACK, "not_in_messagepack"),
+        ("told", JSON, "answer_too_large"),
+    ):
+        first, refused, last = queries._answer_all(service, name, sort, format, asked)
+        assert isinstance(first, bytes) and first == last
+        assert isinstance(refused, Exception) and problem_of(refused).code == code
+    for docs in (pages, told):
+        docs.delete(["huge"])
 
 
 def test_whoever_does_not_read_gets_no_more(
@@ -172,6 +268,25 @@ def test_whoever_does_not_read_gets_no_more(
         assert service.good("POST", f"{BASE}/query", {"text": "x", "k": 1})["matches"]
         wait_until(lambda: service.raw("POST", path, body, content_type=JSON)[0] == 200)
         idle.close()
+
+
+def test_whoever_does_not_read_does_not_keep_the_connection(database: Path, tmp_path: Path) -> None:
+    large = 16 << 20  # more than what the sockets hold for whoever does not read
+    body = json.dumps({"texts": ["number"] * (large // (COUNT * LONG)), "k": COUNT,
+                       "include_text": True}).encode()  # fmt: skip
+    head = f"POST {BASE}/query/batch HTTP/1.1\r\nhost: localhost\r\ncontent-type: {JSON}\r\n"
+    sent = head.encode() + b"content-length: %d\r\n\r\n" % len(body) + body
+    with (
+        running(database, tmp_path, slow_limit=1.0, max_connections=2) as service,
+        socket.socket() as first,
+        socket.socket() as second,
+    ):
+        for one in (first, second):
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            one.connect((service.host, service.port))
+            one.sendall(sent)
+        assert first.recv(10) == second.recv(10) == b"HTTP/1.1 2"
+        wait_until(lambda: service.raw("GET", "/healthz")[0] == 200)
 
 
 def test_what_nobody_waits_for_is_not_looked_through(service: Service) -> None:

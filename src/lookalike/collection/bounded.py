@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 from lookalike.collection.collection import Collection
 from lookalike.collection.documents import (
     Document,
+    Row,
     as_document,
     as_id,
     check_row,
@@ -31,17 +34,20 @@ Check = Callable[[], object]
 """Raises if nobody waits for the answer any more."""
 
 
-def documents_with(docs: Collection, ids: Sequence[str]) -> list[Document | None]:
+def documents_with(
+    docs: Collection, ids: Sequence[str], text: bool = True
+) -> list[Document | None]:
     """Return the documents of these ids, None for each that is not there, at one moment.
 
-    What they hold is counted while they are read: see `answer_limit`.
+    What they hold is counted while they are read, as often as it is asked for: see `answer_limit`.
     """
+    times = Counter(ids)
 
     def found(view: View, state: State) -> dict[str, Document]:
         result = {}
         for row, signature in rows_with_texts(view, state, _different(ids)):
-            spend(len(row.metadata) + len(row.text or b""))
-            result[row.id] = as_document(row, signature)
+            result[row.id], size = _document(row, signature, text)
+            spend(size * times[row.id])
         return result
 
     known = docs._versions.read(found)
@@ -121,11 +127,18 @@ def _documents(
     if len(ids) > most:
         ids, following = ids[:most], ids[most - 1]
     found = [
-        (as_document(row, signature), len(row.metadata) + (len(row.text or b"") if text else 0))
-        for row, signature in rows_with_texts(view, state, ids)
+        _document(row, signature, text) for row, signature in rows_with_texts(view, state, ids)
     ]
     found.sort(key=lambda one: one[0].id)
     return found, following
+
+
+def _document(row: Row, signature: bytes, text: bool) -> tuple[Document, int]:
+    """Return a document and its size; a text that came for its checksum alone is not held."""
+    document = as_document(row, signature)
+    if text:
+        return document, len(row.metadata) + len(row.text or b"")
+    return replace(document, text=None), len(row.metadata)
 
 
 def _ids(

@@ -27,7 +27,7 @@ __all__ = ["Ask", "ClientGone", "Routes", "read_body", "refusal"]
 
 _LARGE = 64 << 10
 """Bytes from which on a body is read, or an answer written, in a thread."""
-_LARGE_ANSWER = 1 << 20
+_LARGE_ANSWER = 256 << 10
 """Bytes from which on answers are counted, and sent as they are taken."""
 
 Handler = Callable[..., Awaitable[Any]]

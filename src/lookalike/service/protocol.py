@@ -1,4 +1,5 @@
-"""Connections that bring no request: they are not waited for without end, nor without number."""
+"""Connections that bring no request, or take no answer: they are not waited for without end, nor
+without number."""
 
 from __future__ import annotations
 
@@ -22,14 +23,17 @@ _FULL_BODY = (
 
 class BoundedProtocol(HttpToolsProtocol):
     """uvicorn's protocol, with limits that the gate knows: the time that the headers of a request
-    take, and the number of connections.
+    take, and the end of a connection; and the number of connections.
     """
 
     _waiting: asyncio.TimerHandle | None = None
+    _looking: asyncio.TimerHandle | None = None
+    _closing = False
 
     def connection_made(self, transport: Any) -> None:
         """Begin, unless there are too many."""
         super().connection_made(transport)
+        self._look_later()
         if len(self.connections) > self.app.most_connections:
             transport.write(_FULL % len(_FULL_BODY) + _FULL_BODY)
             transport.close()
@@ -49,6 +53,8 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no more."""
         self._stop_waiting()
+        if self._looking is not None:
+            self._looking.cancel()
         super().connection_lost(exc)
 
     def _await_headers(self) -> None:
@@ -65,3 +71,14 @@ class BoundedProtocol(HttpToolsProtocol):
         if not self.transport.is_closing():
             self.transport.write(_TOO_SLOW)
             self.transport.close()
+
+    def _look_later(self) -> None:
+        self._looking = self.loop.call_later(self.app.slow_limit / 2, self._look)
+
+    def _look(self) -> None:
+        """End a connection that is being closed, but whose other end does not take the rest."""
+        if self._closing:
+            self.transport.abort()
+            return
+        self._closing = self.transport.is_closing()
+        self._look_later()

@@ -16,6 +16,7 @@ from lookalike.collection.search.fetch import DocumentFetcher
 from lookalike.collection.search.kept import KeptIndex
 from lookalike.collection.search.level import Level, MaskedDistances
 from lookalike.collection.search.native import native_levels, native_within
+from lookalike.collection.search.noted import note, noting
 from lookalike.collection.search.sql import SqlSearch
 from lookalike.collection.search.texts import add_texts
 from lookalike.collection.stores.base import State, View
@@ -58,7 +59,7 @@ def _near(
     index = native.at(view, state)
     if radius is None:
         return (native_levels(index, signature, k, threads, mask) for signature, mask in asked)
-    return native_within(index, signatures, radius, threads, query.explain, masks)
+    return native_within(index, signatures, radius, threads, query.explain or noting(), masks)
 
 
 def _answer(
@@ -70,6 +71,7 @@ def _answer(
 ) -> Answer:
     """Return the answer for one signature."""
     query, version = fetcher.query, fetcher.state.version
+    note(found.work)
     cut = query.limit is not None and len(matches) > query.limit
     if cut:
         matches = matches[: query.limit]

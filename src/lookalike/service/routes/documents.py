@@ -119,7 +119,7 @@ async def get_documents(ask: Ask, name: str) -> Any:
         with answer_limit(most):
             return [
                 None if one is None else document_value(one, body.include_text)
-                for one in documents_with(docs, body.ids)
+                for one in documents_with(docs, body.ids, body.include_text)
             ]
 
     return {"documents": await ask.service.with_texts(ask.service.library.use, name, found)}

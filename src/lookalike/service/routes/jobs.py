@@ -31,6 +31,8 @@ _JOB = {
 }  # fmt: skip
 JobId = Annotated[str, Path(pattern="^[0-9a-f]{24}$", description="The id of a job")]
 _CHUNK = 4 << 20
+_PAGE_BYTES = 32 << 20
+"""With which a page of results ends, however many were asked for."""
 
 
 @jobs.add("GET", "/v1/jobs", example={"jobs": [_JOB]})
@@ -71,7 +73,9 @@ async def job_results(
 ) -> Any:
     """Return what a job has found; `next` is null at the end."""
     await _known(ask, id)
-    found, following = await ask.service.read(ask.service.jobs.results, id, after, limit)
+    service = ask.service
+    most = min(_PAGE_BYTES, service.settings.max_answer // 2)  # so that the last one fits as well
+    found, following = await service.read(service.jobs.results, id, after, limit, most)
     return {"results": found, "next": following}
 
 

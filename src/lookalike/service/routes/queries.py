@@ -19,15 +19,17 @@ from numpy.typing import NDArray
 from lookalike.collection import Answer, Collection
 from lookalike.collection.bounded import signatures_with
 from lookalike.collection.search.bounds import AnswerTooLargeError, answer_limit
+from lookalike.collection.search.noted import noted_work
 from lookalike.errors import CollectionError, LookalikeError
 from lookalike.service.answers import answers_together
 from lookalike.service.endpoint import Ask, Routes
 from lookalike.service.formats import encode
 from lookalike.service.problems import Problem
 from lookalike.service.routes.documents import check_count, check_text, no_document
-from lookalike.service.service import Service, no_room
+from lookalike.service.service import Service
 from lookalike.service.shapes import Asked, BatchQueryBody, QueryBody
 from lookalike.service.values import answer_value, signature_rows
+from lookalike.service.work.lanes import Later
 
 queries = Routes("queries")
 
@@ -38,7 +40,7 @@ _ANSWER = {
     "exact": True, "version": 7, "masked": False,
 }  # fmt: skip
 _SAMPLED = 32
-"""One batch in so many is explained, and tells how many candidates a query has."""
+"""One batch in so many tells how many candidates a query has."""
 
 _MANY = 100
 """Matches up to which an answer is small, unless metadata are large."""
@@ -80,14 +82,12 @@ class _Sort:
         """Whether an answer may be so large that it is better computed alone."""
         return self.include_text or max(self.k or 0, self.limit or 0) > _MANY
 
-    def ask(
-        self, docs: Collection, asked: Sequence[str] | Signature, threads: int, explain: bool
-    ) -> list[Answer]:
+    def ask(self, docs: Collection, asked: Sequence[str] | Signature, threads: int) -> list[Answer]:
         """Return the answers of a collection."""
         where = None if self.where is None else json.loads(self.where)
         options: dict[str, Any] = {
-            "where": where, "exclude": self.exclude, "explain": explain, "text": self.include_text,
-            "way": self.way, "threads": threads,
+            "where": where, "exclude": self.exclude, "explain": self.explain,
+            "text": self.include_text, "way": self.way, "threads": threads,
         }  # fmt: skip
         if self.k is None:
             limit = {} if self.limit is None else {"limit": self.limit}
@@ -173,7 +173,7 @@ def _answer_all(
 ) -> list[bytes | Exception]:
     """Return the encoded answers to queries of one sort.
 
-    Together they are no larger than one may be: those that have no room are told to come again.
+    Together they are no larger than one may be: those that have no room are for the next time.
     """
     asked = list(questions) if sort.by == "text" else np.concatenate(questions)
     try:
@@ -181,10 +181,19 @@ def _answer_all(
     except AnswerTooLargeError:
         if len(questions) == 1:
             raise
-        return _fitting(_one_by_one(service, name, sort, format, questions), service)
+        replies = _one_by_one(service, name, sort, format, questions)
+        return _fitting(replies, len(questions), service)
     similarities = service.similarities(docs)
-    replies = (encode(answer_value(answer, similarities), format) for answer in answers)
-    return list(replies) if len(questions) == 1 else _fitting(replies, service)
+    replies = (_encoded(answer_value(answer, similarities), format) for answer in answers)
+    return _fitting(replies, len(questions), service)
+
+
+def _encoded(value: Any, format: str) -> bytes | Problem:
+    """Return an answer in a format, or why it cannot be told in it: others' answers may be."""
+    try:
+        return encode(value, format)
+    except Problem as problem:
+        return problem
 
 
 def _one_by_one(
@@ -197,15 +206,19 @@ def _one_by_one(
             yield error
 
 
-def _fitting(replies: Iterable[bytes | Exception], service: Service) -> list[bytes | Exception]:
-    """Return the replies, in memory at once, that there is room for; the others as refusals."""
+def _fitting(
+    replies: Iterable[bytes | Exception], count: int, service: Service
+) -> list[bytes | Exception]:
+    """Return the replies, in memory at once, that there is room for: one at least."""
     found: list[bytes | Exception] = []
     room = service.settings.max_answer
     for reply in replies:
-        if isinstance(reply, bytes):
-            room -= len(reply)
-        found.append(no_room() if room < 0 else reply)
-    return found
+        size = len(reply) if isinstance(reply, bytes) else 0
+        if found and size > room:
+            break
+        room -= size
+        found.append(reply)
+    return [*found, *(Later() for _ in range(count - len(found)))]
 
 
 def _ask(
@@ -219,14 +232,13 @@ def _ask(
     if sort.radius is not None:  # then a few queries take less than it takes to wake threads up
         threads = min(threads, 1 + len(asked) // _EACH)
     with answer_limit(service.settings.max_answer):
-        answers = sort.ask(docs, asked, threads, sort.explain or sampled)
-    if sort.explain or sampled:
-        candidates = service.metrics.candidates.labels(name)
-        for answer in answers:
-            if answer.work is not None:
-                candidates.observe(answer.work.candidates)
-    if sampled and not sort.explain:
-        answers = [_plain(answer) for answer in answers]
+        if not (sort.explain or sampled):
+            return docs, sort.ask(docs, asked, threads)
+        with noted_work() as done:
+            answers = sort.ask(docs, asked, threads)
+    candidates = service.metrics.candidates.labels(name)
+    for work in done:
+        candidates.observe(work.candidates)
     return docs, answers
 
 
@@ -234,13 +246,6 @@ def _check_width(asked: Sequence[str] | Signature, docs: Collection) -> None:
     """Tell that the collection has been replaced by one of another width meanwhile."""
     if isinstance(asked, np.ndarray) and asked.shape[1] * 8 != docs.bits:
         raise CollectionError("the collection was replaced by one of another width; ask again")
-
-
-def _plain(answer: Answer) -> Answer:
-    """Return an answer without the explanations that only counting has asked for."""
-    for match in answer:
-        vars(match).update(differing_bits=None, slice_distances=None, slices=None)
-    return Answer(list(answer), version=answer.version, exact=answer.exact, masked=answer.masked)
 
 
 def _like(service: Service, name: str, body: QueryBody, format: str) -> bytes:

@@ -19,7 +19,7 @@ from lookalike.dedup import cluster_pairs, dedup
 from lookalike.errors import ArgumentError, LookalikeError
 from lookalike.service.library import open_for_strangers
 from lookalike.service.problems import problem_for_strangers
-from lookalike.service.work.jobs import lines_of, read_state, write_state
+from lookalike.service.work.jobs import drop_upload, lines_of, read_state, write_state
 
 _LOOK = 0.05
 _TELL = 0.2
@@ -72,6 +72,7 @@ class Job:
             ended = datetime.now(UTC).isoformat(timespec="milliseconds")
             self._state.update(state="cancelled", ended=ended)
             try:
+                drop_upload(self.folder)
                 write_state(self.folder, self._state)
             finally:
                 os._exit(1)
@@ -174,14 +175,10 @@ def _dropped(result: Any) -> Iterator[tuple[int, int, float]]:
 
 def bring_in(job: Job, docs: Collection) -> Summary:
     """Import a file."""
-    path = Path(job.order["path"])
-    try:
-        done = import_documents(
-            docs, str(path), format=job.order["format"], replace=True, skip_bad=True,
-            max_document=job.order["max_text"], batch=5_000, progress=job.tell,
-        )  # fmt: skip
-    finally:
-        path.unlink(missing_ok=True)
+    done = import_documents(
+        docs, job.order["path"], format=job.order["format"], replace=True, skip_bad=True,
+        max_document=job.order["max_text"], batch=5_000, progress=job.tell,
+    )  # fmt: skip
     return {
         "added": done.added,
         "updated": done.updated,
@@ -210,6 +207,8 @@ def main(folder: str) -> int:
     except BaseException as error:
         job.end("failed", error=f"something went wrong: {type(error).__name__}")
         raise
+    finally:
+        drop_upload(job.folder)
     job.end("done", step="done", progress=1.0, summary=summary)
     return 0
 

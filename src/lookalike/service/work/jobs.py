@@ -30,7 +30,7 @@ from lookalike.service.logs import Log
 from lookalike.service.problems import Problem
 from lookalike.shown import brief
 
-__all__ = ["ENDED", "Jobs", "read_state", "write_state"]
+__all__ = ["ENDED", "Jobs", "drop_upload", "read_state", "write_state"]
 
 _MODULE = "lookalike.service.work.job_process"
 ENDED = ("done", "failed", "cancelled")
@@ -38,8 +38,6 @@ _ID = re.compile("[0-9a-f]{24}")
 _MOST_KEPT = 100
 _MOST_BYTES = 4 << 30
 """Of results that are kept: whoever may only read cannot fill the disk with them."""
-_PAGE_BYTES = 32 << 20
-"""With which a page of results ends, however many were asked for."""
 _PATIENCE = 5.0
 """Seconds that a process gets to end by itself when it is told to."""
 
@@ -121,16 +119,20 @@ class Jobs:
             return state
         process.kill()  # which has not even begun to listen
         process.wait()
+        drop_upload(folder)
         state = read_state(folder) or state
         if state["state"] not in ENDED:
             state.update(state="cancelled", ended=_now())
             write_state(folder, state)
         return state
 
-    def results(self, id: str, after: int, limit: int) -> tuple[list[Any], int | None]:
+    def results(
+        self, id: str, after: int, limit: int, most_bytes: int
+    ) -> tuple[list[Any], int | None]:
         """Return so many results behind a number of them, and the number to go on with.
 
-        Where they are long there are fewer.
+        Where they are long there are fewer: the page ends with the one with which it has
+        `most_bytes`.
         """
         state = self.get(id)
         if state["state"] != "done":
@@ -143,7 +145,7 @@ class Jobs:
                 for line in islice(file, after, after + limit):
                     lines.append(line)
                     size += len(line)
-                    if size >= _PAGE_BYTES:
+                    if size >= most_bytes:
                         break
                 more = file.readline() != b""
         except FileNotFoundError:
@@ -170,6 +172,7 @@ class Jobs:
         if state is None or process is None or state["state"] in ENDED:
             return state
         if process.poll() is not None:  # it has died, or has just written its last word
+            drop_upload(folder)
             state = read_state(folder)
             if state is not None and state["state"] not in ENDED:
                 state.update(
@@ -200,6 +203,16 @@ def read_state(folder: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     return state
+
+
+def drop_upload(folder: Path) -> None:
+    """Remove the file that a job was to bring in, if it is still there."""
+    try:
+        path = json.loads((folder / "order.json").read_text()).get("path")
+    except (OSError, ValueError):
+        return
+    if path is not None:
+        Path(path).unlink(missing_ok=True)
 
 
 def write_state(folder: Path, state: dict[str, Any]) -> None:

@@ -16,13 +16,20 @@ from typing import Generic, TypeVar
 
 from lookalike.errors import LookalikeError
 
-__all__ = ["Lanes"]
+__all__ = ["Lanes", "Later"]
 
 Question = TypeVar("Question")
 Reply = TypeVar("Reply")
 
 _MOST = 256
 """Questions of a batch; beyond that they gain nothing from each other."""
+
+
+class Later(Exception):
+    """Instead of a reply: the question is the first of the next batch, since there was no room.
+
+    The first question of a batch gets a reply, or nobody ever would.
+    """
 
 
 @dataclass(eq=False)
@@ -98,13 +105,17 @@ class Lanes(Generic[Question, Reply]):
         batch: list[tuple[Question, asyncio.Future[Reply]]],
         replies: Sequence[Reply | BaseException],
     ) -> None:
-        for (_, future), reply in zip(batch, replies, strict=True):
+        again = []
+        for (question, future), reply in zip(batch, replies, strict=True):
             if future.done():
                 continue
-            if isinstance(reply, BaseException):
+            if isinstance(reply, Later):
+                again.append((question, future))
+            elif isinstance(reply, BaseException):
                 future.set_exception(reply)
             else:
                 future.set_result(reply)
+        lane.waiting.extendleft(reversed(again))
         self._begin(loop, sort, lane)
 
 
