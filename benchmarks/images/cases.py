@@ -104,6 +104,9 @@ def run_images(names: Sequence[str], *, part: int) -> Iterator[QualityResult]:
         elif name in RECALL:
             kind = name.removeprefix("images-")
             paths = FOUND[kind]()[::part]
+            if len(paths) < 2:
+                print(f"\n{name}: no {kind} here; benchmarks/images/found.py says which packages")
+                continue
             yield _recall(name, kind, [partial(opened, path, LONGEST) for path in paths])
         else:
             yield _speed(name, SPEED_SCENES // part, files=name != "images-decoded")
