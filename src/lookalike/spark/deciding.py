@@ -54,6 +54,9 @@ CROWD_PAIRS, CROWD_PARTNERS = 1_000_000, 8
 many.
 """
 
+CROWD_BYTES = 256 << 20
+"""Of their texts, by the average of all: each task holds them."""
+
 _Near = tuple[Any, Any, list[int], PositionSet]
 """Pairs with their distances, `position, label`, labels of large components, and documents."""
 
@@ -98,7 +101,8 @@ class Decider:
         """Whether each document is in so many pairs that all go to where the pairs are."""
         few = len(proposed.needed)
         dense = proposed.count > max(CROWD_PAIRS, CROWD_PARTNERS * few)
-        return dense and few <= SIGNATURES_A_TASK and not self._asks
+        held = few * self.signed.text_bytes // max(1, self.signed.documents)
+        return dense and few <= SIGNATURES_A_TASK and held <= CROWD_BYTES and not self._asks
 
     def _of_crowd(self, proposed: Proposed) -> Decided:
         from pyspark.sql import functions as sql

@@ -5,7 +5,7 @@ The steps are those of the local job (`lookalike.dedup.job`), and so are the set
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -147,9 +147,10 @@ class _Job:
         work, settings = self.work, self.settings
         sources = self.sources
         with work.timed("sign"):
-            table, numbering, chunk_keys, total = self._sign()
+            table, numbering, chunk_keys, total, text_bytes = self._sign()
         documents = len(numbering.value)
         signed, proposed, gathered = self._propose(table, numbering, chunk_keys, documents)
+        signed = replace(signed, text_bytes=text_bytes)
         collapsed = signed.collapsed
         with work.timed("verify"):
             decider = Decider(
@@ -178,9 +179,9 @@ class _Job:
             _rows=rows,
         )
 
-    def _sign(self) -> tuple[Any, Any, NDArray[np.int64], _Total]:
+    def _sign(self) -> tuple[Any, Any, NDArray[np.int64], _Total, int]:
         """Return the table of signatures, the numbering, Spark's numbers of the first documents of
-        its rows, and what there is of the corpus in all.
+        its rows, what there is of the corpus in all, and the bytes of texts, also of an old one.
         """
         from pyspark.sql import functions as sql
 
@@ -203,7 +204,7 @@ class _Job:
                 total += _Total(count, bytes, short)
         numbering = Numbering.of(counts, keys)
         chunk_keys = np.sort(told["key"].to_numpy())
-        return table, self.work.send(numbering), chunk_keys, total
+        return table, self.work.send(numbering), chunk_keys, total, sum(told["bytes"].to_pylist())
 
     def _propose(
         self, table: Any, numbering: Any, chunk_keys: NDArray[np.int64], documents: int

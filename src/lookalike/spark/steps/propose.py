@@ -46,6 +46,8 @@ class SignedTable:
     """Spark's numbers of the first documents of the table's rows, ascending."""
     rule: str
     documents: int
+    text_bytes: int = 0
+    """Of all documents."""
 
     @property
     def originals(self) -> Any:
