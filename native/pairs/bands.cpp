@@ -67,7 +67,7 @@ void deal_bands(const BandKeys& keys, std::size_t bands, const std::int64_t* pos
     });
 }
 
-Groups band_groups(const std::uint32_t* keys, std::size_t count) {
+BandGroups band_groups(const std::uint32_t* keys, std::size_t count) {
     // Most keys have one row only. Two bitmaps over the upper bits of keys, with some 16 bits a
     // row, tell which may have more; only those are sorted.
     const int bits = std::clamp(static_cast<int>(std::bit_width(count)) + 4, 16, 32);
@@ -85,7 +85,7 @@ Groups band_groups(const std::uint32_t* keys, std::size_t count) {
     std::vector<Keyed> spare(entries.size());
     const std::span<const Keyed> sorted(
         sort_by_key(entries.data(), spare.data(), entries.size(), 32), entries.size());
-    Groups groups;
+    BandGroups groups;
     groups.offsets.push_back(0);
     each_group(sorted, [&](std::size_t first, std::size_t end) {
         for (std::size_t index = first; index < end; ++index)

@@ -39,11 +39,11 @@ void deal_bands(const BandKeys& keys, std::size_t bands, const std::int64_t* pos
 
 // Rows that share a key: group g has rows[offsets[g]] to rows[offsets[g + 1]], ascending. Rows
 // whose key nobody shares are left out.
-struct Groups {
+struct BandGroups {
     std::vector<std::uint32_t> rows;
     std::vector<std::int64_t> offsets;
 };
-Groups band_groups(const std::uint32_t* keys, std::size_t count);
+BandGroups band_groups(const std::uint32_t* keys, std::size_t count);
 
 struct RowPairs {
     std::vector<std::int64_t> left, right;
