@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := CMakeLists.txt $(shell find native -name '*.[ch]pp')
 
-.PHONY: demo demo-spark test crash check bench papers wheel format clean java chromium
+.PHONY: demo demo-spark test test-arm crash check bench papers wheel format clean java chromium aarch64
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/package
@@ -32,6 +32,10 @@ crash: $(VENV)/package $(VENV)/test java
 		$(BIN)/python -m pytest -s -rs tests/collection/test_crashes.py tests/crash \
 		tests/indexes/slices/test_slice_states.py tests/dedup/test_guarantee.py \
 		tests/dedup/test_damaged_work.py tests/spark/test_spark_dedup.py::test_skewed_input
+
+# Builds the core for aarch64 and tests kernels, signers, golden signatures and indexes under qemu-user.
+test-arm: $(VENV)/build aarch64
+	$(BIN)/python tools/test_arm.py
 
 check: $(VENV)/package $(VENV)/check
 	$(BIN)/ruff check .
@@ -69,6 +73,13 @@ chromium:
 	@if ! command -v chromium >/dev/null && [ -z "$$LOOKALIKE_CHROMIUM" ] && [ "$$(id -u)" = 0 ] \
 		&& command -v apt-get >/dev/null; then \
 		apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium || true; fi
+
+# The cross-compiler and the emulator of `make test-arm`, likewise.
+aarch64:
+	@if ! { command -v aarch64-linux-gnu-g++ && command -v qemu-aarch64; } >/dev/null \
+		&& [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update -qq && apt-get install -qq -y --no-install-recommends \
+			g++-aarch64-linux-gnu qemu-user || true; fi
 
 clean:
 	rm -rf $(VENV) build
