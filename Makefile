@@ -99,7 +99,7 @@ $(VENV)/package: $(VENV)/build $(NATIVE)
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable .
 	@touch $@
 
-$(VENV)/test $(VENV)/check $(VENV)/wheel: pyproject.toml | $(VENV)/python
+$(VENV)/test $(VENV)/check $(VENV)/wheel $(VENV)/bench: pyproject.toml | $(VENV)/python
 	$(BIN)/python -m pip install --quiet --group $(notdir $@)
 	@touch $@
 
@@ -109,8 +109,4 @@ $(VENV)/papers: $(VENV)/package
 
 $(VENV)/spark: $(VENV)/package
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[spark]'
-	@touch $@
-
-$(VENV)/bench: $(VENV)/package
-	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[bench,spark]'
 	@touch $@

@@ -75,7 +75,7 @@ def _pictures(folder: Path, below: str = "") -> list[Path]:
 def _package(name: str) -> Path:
     spec = find_spec(name)
     if spec is None or spec.origin is None:
-        raise ModuleNotFoundError(f"{name} is not installed; pip install 'lookalike[bench]'")
+        raise ModuleNotFoundError(f"{name} is not installed; run: make bench")
     return Path(spec.origin).parent
 
 
