@@ -29,7 +29,10 @@ TESTS = (
     "tests/signatures", "tests/features", "tests/compare", "tests/indexes", "tests/vectors",
     "tests/parts", "tests/images",
 )  # fmt: skip
-NEEDED = ("numpy", "pyarrow", "pytest", "hypothesis", "xxhash", "PyStemmer", "pandas", "Pillow")
+NEEDED = (
+    "numpy", "pyarrow", "duckdb", "pandas", "polars", "PyStemmer", "Pillow", "pytest", "hypothesis",
+    "xxhash",
+)  # fmt: skip
 PLATFORMS = ("manylinux2014_aarch64", "manylinux_2_17_aarch64", "manylinux_2_28_aarch64")
 
 
@@ -50,7 +53,8 @@ def main(arguments: list[str]) -> int:
     FOLDER.mkdir(parents=True, exist_ok=True)
     if not SYSTEM.exists():
         unpack_system()
-    if not WHEELS.exists():
+    listed = WHEELS / "needed"
+    if not listed.exists() or listed.read_text() != " ".join(NEEDED):
         install_wheels()
     build()
     write_launcher()
@@ -94,6 +98,8 @@ def install_wheels() -> None:
         sys.executable, "-m", "pip", "install", "--quiet", "--target", unfinished, *platforms,
         "--python-version", VERSION, "--implementation", "cp", "--only-binary=:all:", *NEEDED,
     )  # fmt: skip
+    (unfinished / "needed").write_text(" ".join(NEEDED))
+    shutil.rmtree(WHEELS, ignore_errors=True)
     unfinished.rename(WHEELS)
 
 
