@@ -69,7 +69,7 @@ class MediaCounts:
             files=len(clusters),
             kept=int((~dropped).sum()),
             exact_duplicates=int(equal.sum()),
-            near_duplicates=int((dropped & ~equal).sum()),
+            near_duplicates=int(dropped.sum() - equal.sum()),
             clusters=int((members > 1).sum()),
             largest_cluster=int(members.max()) if (members > 1).any() else 0,
             pairs=pairs,
