@@ -98,7 +98,7 @@ def test_the_page_says_when_by_what_and_how_it_is_made_again(tmp_path: Path) -> 
     assert page.all("h1")[0].text == f"Duplicates in {result.source.name}"
     assert f"Made on 5 April 2031, 06:07 UTC by lookalike {la.__version__}" in page.text
     (typed,) = page.all("p", "typed")
-    assert typed.text.startswith("la.dedup(source, method='simhash', threshold=0.7, ")
+    assert typed.text.startswith("la.dedup(source, text='text', id='id', method='simhash', ")
     again = eval(typed.text.partition(").report")[0] + ")", {"la": la, "source": corpus(6)})
     assert (again.keep == result.keep).all() and again.settings == result.settings
     result.report(tmp_path / "typed.html", command=["lookalike", "dedup", "a <b>.jsonl"])

@@ -91,6 +91,8 @@ class MediaResult:
     root: Path | None
     """The folder, if it is all there was."""
     name: str
+    several: bool
+    """Whether more than one file or folder was given."""
     files: Sequence[Path] = field(repr=False)
     sizes: NDArray[np.int64] = field(repr=False)
     """Bytes of each."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lookalike.dedup.report.remade import argument_text, reading_arguments
 from lookalike.report.frame import (
     figure,
     made_line,
@@ -19,6 +21,7 @@ from lookalike.report.frame import (
 )
 from lookalike.report.markup import clipped, one_line, shown, table
 from lookalike.shown import counted
+from lookalike.topics import cluster_documents
 from lookalike.topics.report.charts import MOST_ON_MAP, map_chart, spread_chart
 from lookalike.topics.report.style import STYLE
 from lookalike.topics.summary import about
@@ -208,7 +211,12 @@ def _typed(result: DocumentClusters, command: Sequence[str] | None) -> str:
     """Return what to type for the page: in a shell if a command made it, else in Python."""
     if command is not None:
         return typed_command(command)
-    return (
-        f"la.cluster_documents({result.source.name!r}, {result.wanted}, "
-        f"text={result.columns.text!r}, ...).report('topics.html')"
-    )
+    given = reading_arguments(result.source, result.columns)
+    if result.wanted is not None:
+        given.insert(1, f"{result.wanted}")
+    settings = result.settings
+    for name, parameter in signature(cluster_documents).parameters.items():
+        value = getattr(settings, name, parameter.default)
+        if value != parameter.default:
+            given.append(f"{name}={argument_text(name, value)}")
+    return f"la.cluster_documents({', '.join(given)}).report('topics.html')"
