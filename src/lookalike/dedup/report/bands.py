@@ -40,7 +40,7 @@ def dropped_bands(result: DedupResult) -> list[Band]:
     threshold = float(result.settings.threshold)
     width = next((one for one in _WIDTHS if (1 - threshold) / one <= _MOST), _WIDTHS[-1])
     first = math.floor(threshold / width + 1e-9) + 1
-    inner = [step * width for step in range(first, round(1 / width))]
+    inner = [round(step * width, 9) for step in range(first, round(1 / width))]
     edges = [threshold, *inner, 1.0] if threshold < 1 else []
     found = [Band("1, the same text", 1.0, 1.0, int(same.sum()))]
     others = int(((values == 1) & ~same).sum())
