@@ -108,11 +108,11 @@ def _map(result: DocumentClusters) -> str:
         return ""
     which = "Clusters" if len(result) <= MOST_ON_MAP else f"The largest {MOST_ON_MAP} clusters"
     return figure(
-        "Who is near whom",
+        "Map of the clusters",
         map_chart(result, MOST_CARDS),
-        f"{which}; areas are numbers of documents. Those with similar centres are near each other, "
-        "as far as two directions can show it (classical scaling of the bits that differ); circles "
-        "that would cover each other are moved apart. Each leads to its cluster.",
+        f"{which}; areas grow with the number of documents. Clusters with similar centers are near "
+        "each other, as far as two dimensions can show it (classical scaling of the bits that "
+        "differ); overlapping circles are moved apart. A circle links to its cluster.",
     )
 
 
@@ -143,7 +143,7 @@ def _card(
     share = 100 * one.mean_distance / result.bits
     head = (
         f'<div class="head"><h3>{one.number}. {_title(one)}</h3><span class="soft">'
-        f"{counted(one.size, 'document')}, {share:.1f}% of the bits from the centre on average"
+        f"{counted(one.size, 'document')}, {share:.1f}% of the bits from the center on average"
         "</span></div>"
     )
     picture = spread_chart(distances, result.bits, span)
