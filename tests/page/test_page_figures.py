@@ -60,6 +60,8 @@ def address(tmp_path_factory: pytest.TempPathFactory, documents: Rows) -> Iterat
     odd = la.BBitMinHash(64)
     with la.open_collection(path, "odd", signer=odd, durable=False) as docs:
         docs.add(["wide", "wordless"], ["one two  three\nfour five six", "!!!"])
+    with la.open_collection(path, "topical", signer=la.TopSig(512), durable=False) as docs:
+        docs.add(list(documents), [text for text, _ in documents.values()])
     with services(folder) as start:
         yield start(path)
 
@@ -206,6 +208,27 @@ def test_the_figures_of_matches(page: Any, documents: Rows) -> None:
     assert "cosine similarity of words, estimated from signatures" in told
 
 
+def test_few_words_are_ranked_by_their_own_bits(page: Any, documents: Rows) -> None:
+    page.goto(page.url.replace(f"#/{NAME}", "#/topical"))
+    page.wait_for_selector("text=topical: 36 documents")
+    text = " ".join(documents["7/0"][0].split()[:3])
+    search(page, text, k="5")
+    page.wait_for_selector(".match")
+    signer = la.TopSig(512)
+    signed = signer.sign([words for words, _ in documents.values()])
+    (query,), (mask,) = signer.sign([text], mask=True)
+    all_bits = np.bitwise_count(signed ^ query).sum(axis=1)
+    ranked = np.bitwise_count((signed ^ query) & mask).sum(axis=1)
+    every = zip(ranked.tolist(), all_bits.tolist(), documents, strict=True)
+    best = sorted(every)[:5]  # by the ranking bits, then by all, then by id
+    assert shown_ids(page) == [id for _, _, id in best]
+    assert page.locator(".likeness > span").all_text_contents() == [
+        f"{percent(max(0.0, round(math.cos(math.pi * far / 512), 4)))} · {far} bits, {near} ranked"
+        for near, far, _ in best
+    ]
+    assert "only the bits that they determine rank the matches" in page.inner_text("main")
+
+
 def test_differences_name_their_measures(page: Any, documents: Rows) -> None:
     text = documents["6/1"][0] + " and more"
     search(page, text, k="8")
@@ -228,7 +251,7 @@ def test_differences_name_their_measures(page: Any, documents: Rows) -> None:
             "Containment of word 5-grams: "
             f"{percent(len(one & two) / min(len(one), len(two)))} of those in the smaller text are "
             "in the other.",
-            f"Words: {len(text.split())} on the left, {len(other.split())} on the right.",
+            f"Words: {len(text.split())} in the first text, {len(other.split())} in the second.",
         ]
         # What the match says is what the comparison estimates.
         above = row.locator(".likeness > span").inner_text()

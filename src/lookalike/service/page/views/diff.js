@@ -25,7 +25,7 @@ function summary(told) {
     own && own.exact === null ? `${measure(own)}: not defined, a text has no ${own.unit}.` : own ? `${measure(own)}: ${percent(own.exact)} exact, ${percent(own.estimate)} estimated from signatures (${own.distance} of ${number(own.bits)} bits differ).` : null,
     sets ? `${measure(sets)}: ${sets.estimate === null ? `not defined, a text has no ${sets.unit}` : `${percent(sets.exact)} exact`}.` : null,
     within && sets?.estimate !== null ? `Containment of ${within.unit}: ${percent(within.exact)} of those in the smaller text are in the other.` : null,
-    told.words ? `Words: ${number(told.words[0])} on the left, ${number(told.words[1])} on the right.` : null,
+    told.words ? `Words: ${number(told.words[0])} in the first text, ${number(told.words[1])} in the second.` : null,
   ];
   return h("ul", { class: "soft measures" }, lines.filter(Boolean).map((line) => h("li", {}, line[0].toUpperCase() + line.slice(1))));
 }

@@ -24,7 +24,7 @@ export async function groupsView(place, context) {
     if (told === undefined) return;
     const few = told.groups.length < MOST, documents = told.groups.reduce((sum, group) => sum + group.size, 0);
     const text = `${few ? counted(told.groups.length, "group") : `The ${MOST} largest groups`} with ${counted(documents, "document")} in all.`;
-    fill(found, told.groups.length ? [h("p", { class: "soft" }, text), told.groups.map((group, place) => groupCard(group, place, context))]
+    fill(found, told.groups.length ? [h("p", { class: "soft told" }, text), told.groups.map((group, place) => groupCard(group, place, context))]
       : h("p", {}, "No two documents are that near: there are no near-duplicates at this radius."));
     say(text);
   };

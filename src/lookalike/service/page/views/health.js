@@ -51,5 +51,5 @@ function histogram(counts, bits, kind, title) {
   return h("figure", {}, h("figcaption", { class: "soft" }, title), svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${title}: most often ${span(bars.indexOf(high))}` },
     svg("line", { x1: 0, x2: width, y1: base, y2: base }),
     bars.map((count, place) => count ? svg("rect", { class: kind || null, x: place * wide + 0.5, width: Math.max(1, wide - 1), y: base - (base - 8) * count / high, height: (base - 8) * count / high }, svg("title", {}, `${span(place)}: ${number(count)} (${percent(count / all)})`)) : null),
-    [0, 0.25, 0.5, 0.75, 1].map((share) => svg("text", { x: Math.min(width - 14, Math.max(8, (Math.round(share * bits) + 0.5) / (step * bars.length) * width)), y: height - 6 }, number(Math.round(share * bits))))));
+    [0, 0.25, 0.5, 0.75, 1].map((share) => svg("text", { x: Math.min(width - 20, Math.max(8, (Math.round(share * bits) + 0.5) / (step * bars.length) * width)), y: height - 6 }, number(Math.round(share * bits))))));
 }

@@ -38,7 +38,7 @@ export function likeness(match, bits) {
   const far = `${all} of ${bits} bits differ${match.unmasked === undefined ? "" : `, ${match.distance} of those that rank the matches`}`;
   return h("div", { class: "likeness", title: far },
     h("div", { class: share >= 0.8 ? "bar near" : "bar", "aria-hidden": "true" }, h("i", { style: { width: `${100 * share}%` } })),
-    h("span", {}, percent(share), h("span", { class: "soft" }, ` · ${counted(all, "bit")}${match.unmasked === undefined ? "" : `, rank by ${match.distance}`}`)));
+    h("span", {}, percent(share), h("span", { class: "soft" }, ` · ${counted(all, "bit")}${match.unmasked === undefined ? "" : `, ${match.distance} ranked`}`)));
 }
 
 export function tags(metadata) {

@@ -45,7 +45,7 @@ export async function searchView(place, { collection, name, link, signal }) {
     if (told === undefined) return;
     fill(found, count ? [
       h("p", { class: "soft" }, `${told} · ${passed} ms`),
-      h("p", { class: "soft" }, `Percentages: ${similarityName(collection)}.${answer.masked ? " Your text has few words: the bits that they determine rank the matches." : ""}`),
+      h("p", { class: "soft" }, `Percentages: ${similarityName(collection)}.${answer.masked ? " Your text has few words: only the bits that they determine rank the matches, and the last number counts those that differ." : ""}`),
       matchList(answer.matches, { name, link, bits: collection.bits, other: signs ? { text: now.text } : null, signal }),
     ] : h("p", {}, told));
     say(told);
