@@ -61,8 +61,12 @@ def test_numbers_are_those_of_the_result(tmp_path: Path) -> None:
     rows = [[cell.text for cell in row.all("td")] for row in timing.all("tr")[1:]]
     assert [row[0] for row in rows] == [*result.seconds, "all"]
     assert [row[1] for row in rows[:-1]] == [f"{value:.2f}" for value in result.seconds.values()]
-    assert f"{counts.proposed_pairs:,} pairs proposed" in page.text
-    assert f"{counts.verified_pairs:,} accepted" in page.text
+    equal = counts.verified_pairs - len(result.text_pairs)
+    assert (
+        f"{counts.proposed_pairs:,} pairs of different texts proposed, {counts.compared_pairs:,} "
+        f"compared, {len(result.text_pairs):,} accepted. Beside these: {equal:,} pairs of equal "
+        "texts."
+    ) in page.text
     assert not page.all("div", "warning")
     widths = [
         float((bar.attributes["style"] or "")[6:-1])

@@ -83,7 +83,7 @@ def test_every_dropped_document_is_in_one_band(values: list[float], threshold: f
     assert sum(band.count for band in bands) == len(values)
     for band in bands:
         inside = [value for value in values if band.low <= value < band.high]
-        if band.name == "1":
+        if band.name == "1, the same text":
             inside = [value for value in values if value == 1]
         if band.name == "not known":
             inside = [value for value in values if np.isnan(value)]
@@ -98,7 +98,7 @@ def test_the_page_says_when_by_what_and_how_it_is_made_again(tmp_path: Path) -> 
     assert page.all("h1")[0].text == f"Duplicates in {result.source.name}"
     assert f"Made on 5 April 2031, 06:07 UTC by lookalike {la.__version__}" in page.text
     (typed,) = page.all("p", "typed")
-    assert typed.text.startswith("la.dedup(source, method='simhash', threshold=0.7, ")
+    assert typed.text.startswith("la.dedup(source, text='text', id='id', method='simhash', ")
     again = eval(typed.text.partition(").report")[0] + ")", {"la": la, "source": corpus(6)})
     assert (again.keep == result.keep).all() and again.settings == result.settings
     result.report(tmp_path / "typed.html", command=["lookalike", "dedup", "a <b>.jsonl"])
@@ -113,4 +113,7 @@ def test_cards_show_the_bands(tmp_path: Path) -> None:
     names, counts = card.all("dt"), card.all("dd")
     shown_bands = {n.text: c.text for n, c in zip(names, counts, strict=True)}
     assert shown_bands == {band.name: f"{band.count:,}" for band in dropped_bands(result)}
-    assert list(shown_bands)[:2] == ["1", "0.95 to 1"] and list(shown_bands)[-1] == "0.7 to 0.75"
+    assert (
+        list(shown_bands)[:2] == ["1, the same text", "0.95 to 1"]
+        and list(shown_bands)[-1] == "0.7 to 0.75"
+    )

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,14 @@ Serve = Callable[..., str]
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Serve]:
-    """Starts services, each until the test has ended, and says where they are.
+    """Starts services, each until the test has ended, and returns their addresses."""
+    with services(tmp_path) as start:
+        yield start
+
+
+@contextmanager
+def services(folder: Path) -> Iterator[Serve]:
+    """Starts services that run until the end of the block, with temporary files in a folder.
 
     `first` is done in the process before anything else.
     """
@@ -92,7 +100,7 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
 
     def start(place: Path, *options: str, first: str = "") -> str:
         program = f"{first}\nfrom lookalike.cli import main\nraise SystemExit(main())"
-        variables = {"TMPDIR": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[1])}
+        variables = {"TMPDIR": str(folder), "PYTHONPATH": str(Path(__file__).parents[1])}
         process = subprocess.Popen(
             [sys.executable, "-c", program, "serve", str(place), "--port", "0",
              "--log-level", "error", *options],

@@ -61,19 +61,19 @@ def test_a_search_shows_what_the_collection_finds(page: Any, database: Path) -> 
     widths = page.locator(".bar i").evaluate_all("bars => bars.map(bar => bar.offsetWidth)")
     assert widths == sorted(widths, reverse=True)
     assert widths[0] > widths[-1]
-    assert "none overlooked" in page.inner_text("main")
+    assert "The 10 nearest documents" in page.inner_text("main")
 
 
 def test_conditions_and_a_radius_narrow_a_search(page: Any) -> None:
-    page.get_by_label("Only where").fill("family = a, place >= 2")
+    page.get_by_label("Filter by metadata").fill("family = a, place >= 2")
     search(page, texts()["a/0"])
     assert set(shown_ids(page)) == {f"a/{number}" for number in range(2, 6)}
-    page.get_by_label("Only where").fill("")
+    page.get_by_label("Filter by metadata").fill("")
     page.get_by_label("Within (bits)").fill("0")
     page.click("button:has-text('Search')")
     expect(page.locator(".match")).to_have_count(1)
     assert shown_ids(page) == ["a/0"]
-    page.get_by_label("Only where").fill("family")
+    page.get_by_label("Filter by metadata").fill("family")
     page.click("button:has-text('Search')")
     expect(page.locator(".problem")).to_contain_text("expected: field = value")
 
@@ -98,7 +98,7 @@ def test_differences_are_those_of_compare(page: Any) -> None:
 def test_a_document_has_its_text_and_neighbours(page: Any, database: Path) -> None:
     search(page, texts()["b/1"])
     page.click(".match .id >> text=b/1")
-    page.wait_for_selector("h2:has-text('Neighbours')")
+    page.wait_for_selector("h2:has-text('Neighbors')")
     expect(page.locator(".text")).to_have_text(texts()["b/1"])
     with la.open_collection(database, NAME) as docs:
         near = [match.id for match in docs.search(texts()["b/1"], 11)]
@@ -153,7 +153,7 @@ def test_the_map_is_zoomed_and_leads_to_documents(page: Any) -> None:
     page.wait_for_selector("text=The most central document")
     id = dots.first.get_attribute("data-id")
     dots.first.click(force=True)
-    page.wait_for_selector("h2:has-text('Neighbours')")
+    page.wait_for_selector("h2:has-text('Neighbors')")
     expect(page.locator("main")).to_contain_text(texts()[id][:20])
 
 
@@ -199,7 +199,7 @@ def test_hostile_texts_are_shown_and_do_nothing(page: Any) -> None:
     visible = HOSTILE.replace("\u202e", "\u2039U+202E\u203a")
     assert shown_ids(page)[0] == visible
     page.click(".match .id >> nth=0")
-    page.wait_for_selector("h2:has-text('Neighbours')")
+    page.wait_for_selector("h2:has-text('Neighbors')")
     expect(page.locator("h1")).to_have_text(visible)
     for name in VIEWS[1:]:
         view(page, name)
@@ -255,7 +255,7 @@ def test_keys_alone_are_enough(page: Any) -> None:
     page.keyboard.press("Control+Enter")
     page.wait_for_selector(".match")
     page.locator(".match .id").first.press("Enter")
-    page.wait_for_selector("h2:has-text('Neighbours')")
+    page.wait_for_selector("h2:has-text('Neighbors')")
     expect(page.locator("#main")).to_be_focused()
 
 

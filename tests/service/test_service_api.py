@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -184,7 +186,17 @@ def test_two_texts_are_compared_word_by_word(pages: Running) -> None:
     body = {"left": {"id": "fox"}, "right": {"text": TEXTS["owl"]}}
     found = pages.good("POST", f"{BASE}/compare", body)
     expected = la.compare_texts(TEXTS["fox"], TEXTS["owl"]).to_dict()
+    own = found.pop("signer")
     assert found == json.loads(json.dumps(expected))
+    left, right = (Counter(TEXTS[id].lower().split()) for id in ("fox", "owl"))
+    dot = sum(count * right[word] for word, count in left.items())
+    lengths = [math.sqrt(sum(count**2 for count in one.values())) for one in (left, right)]
+    assert own["exact"] == pytest.approx(dot / math.prod(lengths))
+    assert (own["measure"], own["unit"], own["weights"]) == ("cosine", "words", "count")
+    (match,) = pages.good("POST", f"{BASE}/query", {"id": "fox", "k": 1})["matches"]
+    assert (match["id"], match["distance"]) == ("owl", own["distance"])
+    assert own["estimate"] == pytest.approx(math.cos(math.pi * own["distance"] / own["bits"]))
+    assert match["similarity"] == pytest.approx(own["estimate"], abs=1e-4)
     pages.refused(404, "not_found", "POST", f"{BASE}/compare", {**body, "left": {"id": "none"}})
 
 

@@ -75,3 +75,13 @@ def test_exact_similarities_are_those_that_signatures_estimate() -> None:
     weighted = exact_similarity(learnt, texts, left, right)
     assert weighted[0] == pytest.approx(la.cosine(texts[0], texts[1], la.Words(), learnt.weights))
     assert weighted[0] < cosine[0], "what all have counts less"
+
+
+def test_topsig_that_has_learnt_nothing_is_compared_by_counts() -> None:
+    texts = ["one two two three", "one two three three"]
+    exact = exact_similarity(la.TopSig(1024), texts, [0], [1])
+    assert exact == pytest.approx(la.cosine(*texts, weights="count"))
+    learnt = la.TopSig(1024).fit([*texts, "four", "four three"])
+    expected = la.cosine(*texts, weights=learnt.weights)
+    assert exact_similarity(learnt, texts, [0], [1]) == pytest.approx(expected)
+    assert expected != pytest.approx(exact[0])

@@ -107,3 +107,54 @@ def test_circles_are_moved_apart(drawn: list[tuple[float, float, float]]) -> Non
         for two in range(one):
             far = float(np.hypot(*(moved[one] - moved[two])))
             assert far > 0.9 * (radii[one] + radii[two])
+
+
+def number(text: str) -> int:
+    return int(text.replace(",", ""))
+
+
+@pytest.mark.parametrize("clusters", [1, 2, 6])
+def test_figures_are_those_of_brute_force(clusters: int, tmp_path: Path) -> None:
+    texts = ["", *TEXTS, "?", TEXTS[0]]
+    result = la.cluster_documents(texts, clusters)
+    page = read_page(written(result, tmp_path))
+    signer = result.settings.signer()
+    signed = signer.fit(texts).sign(texts)
+    bits = result.bits
+    far = np.array(
+        [[np.bitwise_count(row ^ one).sum() for one in result.centres] for row in signed]
+    )
+    inside = np.array([any(map(str.isalnum, text)) for text in texts])
+    nearest, order = far.min(axis=1), np.sort(far, axis=1)
+    assert result.distances[inside].tolist() == nearest[inside].tolist()
+    tiles = {one.all("span", "name")[0].text: one for one in page.all("div", "tile")}
+    figures = {name: one.all("b")[0].text for name, one in tiles.items()}
+    sizes = np.bincount(result.labels[inside], minlength=len(result))
+    assert number(figures["documents"]) == len(texts)
+    assert number(figures["clusters"]) == len(sizes) == clusters
+    assert number(figures["without words"]) == (~inside).sum() > 1
+    assert f"{inside.sum()} documents in {clusters} cluster" in page.text
+    assert figures["from the center"] == f"{100 * nearest[inside].mean() / bits:.1f}%"
+    note = tiles["from the center"].text
+    if clusters > 1:
+        next_share = 100 * order[inside, 1].mean() / bits
+        assert f"; {next_share:.1f}% from the next nearest center" in note
+    else:
+        assert "next nearest" not in note
+    listed = page.by_id("sizes").all("li")
+    assert [number(one.all("span", "count")[0].text) for one in listed] == sizes.tolist()
+    for at in range(len(sizes)):
+        card = page.by_id(f"c{at}")
+        own = nearest[result.labels == at]
+        share = f"{100 * own.mean() / bits:.1f}% of the bits from the center on average"
+        assert share in card.text
+        for bar in card.all("rect"):
+            told = re.match(r"([\d,]+) documents?, ([\d,]+)(?: to ([\d,]+))? bits", bar.text)
+            low, high = number(told[2]), number(told[3] or told[2])
+            assert number(told[1]) == ((own >= low) & (own <= high)).sum()
+        (central,) = card.all("table", "central")
+        for row in central.all("tr")[1:]:
+            cells = [cell.text for cell in row.all("td")]
+            assert number(cells[0]) == nearest[int(cells[1])]
+        weights = [float(one.text.replace(",", "")) for one in card.all("span", "weight")]
+        assert weights == sorted(weights, reverse=True)

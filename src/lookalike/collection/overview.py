@@ -1,6 +1,6 @@
-"""A collection from above: its near-duplicate groups, a map of it, how far documents are apart.
+"""Overviews of a collection: its near-duplicate groups, a map of it, and its distances.
 
-Signatures are read at one version. Where there are many, the map and the distances are those of a
+Signatures are read at one version. The map and the distances of a large collection come from a
 sample, which is the same for the same version.
 """
 
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike import _native
 from lookalike.checks import thread_count, whole_number
 from lookalike.collection.collection import Collection
 from lookalike.collection.documents import Row, check_row
@@ -28,12 +29,14 @@ _ASKED = 1_000
 
 @dataclass(frozen=True)
 class Group:
-    """Documents that pairs within the radius connect."""
+    """A document and the documents within the radius of it."""
 
     size: int
-    """Documents in it."""
+    """Number of documents in the group."""
+    largest_distance: int
+    """Largest distance between the first document and another one of the group, in bits."""
     members: list[tuple[str, int]]
-    """Ids of some of them, by id, and how far each is from the first."""
+    """The first ids of the group in order, each with its distance from the first document."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,9 @@ class Distances:
 
     random_pairs: list[int]
     nearest: list[int]
-    """Of signatures and their nearest other one."""
+    """Distances between signatures and their nearest other signature."""
+    sharing: int
+    """Number of documents whose signature at least one other document has, too."""
     version: int
 
 
@@ -86,28 +91,41 @@ def groups(
 ) -> tuple[list[Group], int]:
     """Return the largest groups of near-duplicates, and the version of the collection.
 
-    Documents of the same signature belong together at every radius.
+    Every document of a group is within the radius of the group's first document. Documents are
+    taken in the order of their ids: one that is not in a group yet starts a group, and every
+    document within the radius that is not in a group yet joins it. These are the groups of
+    `cluster_pairs` and of the service's `dedup` job.
     """
     near = min(whole_number("radius", radius, at_least=0), docs.bits)
 
     def found(view: View, state: State) -> tuple[list[Group], int]:
         table = view.whole_table(state)
-        if not len(table):
+        count = len(table)
+        if not count:
             return [], state.version
-        places = np.arange(len(table))
         pairs = pairs_of_rows(
-            table.signatures, places, near, _MOST_PAIRS, True, thread_count(threads)
+            table.signatures, np.arange(count), near, _MOST_PAIRS, True, thread_count(threads)
         )
-        labels = _connected(len(table), pairs.left, pairs.right)
         copies = _copies(view, state, table.numbers)
-        sizes = np.bincount(labels, weights=copies, minlength=len(table)).astype(np.int64)
-        largest = np.argsort(-sizes, kind="stable")[:most]
+        # Only these can be in a group of two or more documents.
+        rows = np.unique(np.concatenate([pairs.left, pairs.right, np.flatnonzero(copies > 1)]))
+        ids = _first_ids(view, state, table.numbers[rows])
+        rows = rows[sorted(range(len(rows)), key=lambda at: ids[int(table.numbers[rows[at]])])]
+        others = np.setdiff1d(np.arange(count), rows, assume_unique=True)
+        centers = np.empty(count, np.int64)
+        _native.stars(np.concatenate([rows, others]), pairs.left, pairs.right, centers)
+        sizes = np.bincount(centers, weights=copies, minlength=count).astype(np.int64)
+        by_center: dict[int, list[int]] = {}
+        for row in rows.tolist():
+            if sizes[centers[row]] > 1:
+                by_center.setdefault(int(centers[row]), []).append(row)
+        largest = sorted(by_center, key=lambda center: -sizes[center])[:most]
         result = []
-        for label in largest.tolist():
-            if sizes[label] < 2:
-                break
-            rows = np.flatnonzero(labels == label)
-            result.append(_group(view, state, table.numbers[rows], int(sizes[label]), members))
+        for center in largest:
+            some = np.array(by_center[center])  # the center first: its id is the smallest
+            far = _apart(table.signatures[some], table.signatures[center][None])
+            shown = _members(view, state, table.numbers[some[:members]], far[:, 0], members)
+            result.append(Group(int(sizes[center]), int(far.max()), shown))
         return result, state.version
 
     return docs._versions.read(found)
@@ -155,7 +173,7 @@ def distances(docs: Collection, *, threads: int | None = None) -> Distances:
         count, rng = len(signatures), np.random.default_rng(0)
         nothing = [0] * (state.bits + 1)
         if count < 2:
-            return Distances(nothing, nothing, state.version)
+            return Distances(nothing, nothing, _sharing(view, state), state.version)
         left = rng.integers(0, count, _RANDOM_PAIRS)
         right = (left + rng.integers(1, count, _RANDOM_PAIRS)) % count
         both = signatures[left] ^ signatures[right]
@@ -166,23 +184,17 @@ def distances(docs: Collection, *, threads: int | None = None) -> Distances:
         return Distances(
             np.bincount(apart, minlength=state.bits + 1).tolist(),
             np.bincount(nearest, minlength=state.bits + 1).tolist(),
+            _sharing(view, state),
             state.version,
         )
 
     return docs._versions.read(found)
 
 
-def _connected(count: int, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the smallest member of each one's component: the smaller label wins, until none
-    changes, and labels of labels are followed meanwhile."""
-    labels = np.arange(count)
-    while True:
-        before = labels.copy()
-        np.minimum.at(labels, left, labels[right])
-        np.minimum.at(labels, right, labels[left])
-        labels = labels[labels]
-        if np.array_equal(labels, before):
-            return labels
+def _sharing(view: View, state: State) -> int:
+    """Return the number of documents whose signature another document has, too."""
+    copies = _copies(view, state, view.whole_table(state).numbers)
+    return int(copies[copies > 1].sum())
 
 
 def _copies(view: View, state: State, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -196,18 +208,20 @@ def _copies(view: View, state: State, numbers: NDArray[np.int64]) -> NDArray[np.
     return np.fromiter(counts.values(), np.int64, len(counts))
 
 
-def _group(view: View, state: State, numbers: NDArray[np.int64], size: int, most: int) -> Group:
-    # As many of each signature as are shown, so that those that come first by id are among them.
-    rows: list[tuple[str, bytes]] = []
-    for row, signature in view.documents_of(state, numbers[: 50 * most], most, False):
-        rows.append((row.id, check_row(row, signature, text=False)))
-    rows.sort()
-    first = np.frombuffer(rows[0][1], np.uint8)
-    members = [
-        (id, int(np.bitwise_count(first ^ np.frombuffer(signature, np.uint8)).sum()))
-        for id, signature in rows[:most]
-    ]
-    return Group(size, members)
+def _members(
+    view: View, state: State, numbers: NDArray[np.int64], far: NDArray[np.int64], most: int
+) -> list[tuple[str, int]]:
+    """Return the first documents of a group by id, and their distances.
+
+    `numbers` are signatures by their first ids, `far` their distances from the first one: at most
+    `most` of them, and of each at most `most` documents, are enough.
+    """
+    distances = dict(zip(numbers.tolist(), far.tolist(), strict=False))
+    rows = []
+    for row, signature in view.documents_of(state, numbers, most, False):
+        check_row(row, signature, text=False)
+        rows.append((row.id, int(distances[row.signature])))
+    return sorted(rows)[:most]
 
 
 def _sample(view: View, state: State, most: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:

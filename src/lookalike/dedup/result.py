@@ -19,7 +19,7 @@ from lookalike.corpora import Corpus
 from lookalike.corpora.columns import Columns
 from lookalike.corpora.filters import FilteredCorpus
 from lookalike.corpora.formats.tables import TableCorpus
-from lookalike.dedup.copies import every_pair, with_copies
+from lookalike.dedup.copies import count_every_pair, every_pair, with_copies
 from lookalike.dedup.pairs.verify import VerifiedPairs, concatenated
 from lookalike.dedup.read import DocumentTable
 from lookalike.dedup.settings import DedupSettings
@@ -148,6 +148,14 @@ class DedupResult:
         for part in of_documents(self.text_pairs, self.first_equal, old):
             is_old = part.left < old
             yield part[~is_old].moved(old, old), part[is_old].moved(0, old)
+
+    @property
+    def equal_pairs(self) -> int:
+        """Number of `pairs` and `old_pairs` whose two texts are equal."""
+        if self.settings.exact:
+            none = self.text_pairs[np.arange(0)]
+            return count_every_pair(none, self.first_equal, self.documents.old)
+        return self.counts.verified_pairs - len(self.text_pairs)
 
     @property
     def complete(self) -> bool:

@@ -88,7 +88,7 @@ tbody tr:last-child td { border-bottom: 0; }
 .timing td:last-child { width: 34%; vertical-align: middle; }
 .timing th, .timing td:first-child { overflow-wrap: normal; white-space: nowrap; }
 .bands { margin: 8px 0 0; }
-.bands div { display: grid; grid-template-columns: 7.5em 5em 1fr; gap: 0 12px; align-items: center;
+.bands div { display: grid; grid-template-columns: 8.5em 5em 1fr; gap: 0 12px; align-items: center;
   padding: 2px 0; }
 .bands dt { color: var(--soft); font-size: 14px; }
 .bands dd { margin: 0; text-align: right; font-variant-numeric: tabular-nums; }
@@ -124,7 +124,8 @@ tbody tr:last-child td { border-bottom: 0; }
   overflow-wrap: anywhere; }
 .badge { display: inline-block; border-radius: 9px; padding: 0 8px; font-size: 12px;
   line-height: 18px; font-weight: 600; background: var(--code); color: var(--text);
-  white-space: nowrap; }
+  max-width: 100%; overflow-wrap: anywhere; }
+.number .badge { padding: 0 6px; }
 .badge.stays { background: var(--kept); color: var(--card); }
 .badge.low { background: var(--rejected); color: #1b2330; }
 .head { display: flex; flex-wrap: wrap; gap: 4px 14px; align-items: baseline; }
@@ -150,10 +151,11 @@ footer { margin-top: 44px; color: var(--soft); font-size: 13px; }
   .sides { gap: 0 10px; }
   .members th:nth-child(3), .members td:nth-child(3) { display: none; }
   .members th:nth-child(2) { width: 34%; } .members th:nth-child(1) { width: 74px; }
+  .members .begin { -webkit-line-clamp: 5; max-height: 7.3em; }
   .timing th, .timing td { padding-right: 8px; font-size: 13px; }
   .timing td:last-child { width: 22%; }
   svg text { font-size: 14px; }
-  .bands div { grid-template-columns: 6em 4em 1fr; }
+  .bands div { grid-template-columns: 8em 4em 1fr; }
   .settings { grid-template-columns: repeat(auto-fill, minmax(130px, 1fr)); }
 }
 @media screen and (max-width: 640px) {

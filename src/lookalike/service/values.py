@@ -11,10 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.collection import Answer, Document, Match
+from lookalike.features.choice import unit_text
 from lookalike.service.problems import Problem
 from lookalike.shown import brief
+from lookalike.signatures import Signer
+from lookalike.signatures.exact import estimated_measure
+from lookalike.signatures.signer import DocumentSigner, WeightedSigner
 
-__all__ = ["answer_value", "document_value", "signature_rows"]
+__all__ = ["answer_value", "document_value", "measure_value", "signature_rows"]
 
 
 def document_value(document: Document, text: bool = True) -> dict[str, Any]:
@@ -29,6 +33,20 @@ def document_value(document: Document, text: bool = True) -> dict[str, Any]:
     if text:
         value["text"] = document.text
     return value
+
+
+def measure_value(signer: Signer | None) -> dict[str, Any] | None:
+    """Return which similarity of texts the signatures of a signer estimate.
+
+    None where it does not sign texts.
+    """
+    if not isinstance(signer, DocumentSigner):
+        return None
+    return {
+        "measure": estimated_measure(signer),
+        "unit": unit_text(signer.features),
+        "weights": signer.weights_in_use.kind if isinstance(signer, WeightedSigner) else None,
+    }
 
 
 def answer_value(answer: Answer, similarities: list[float]) -> dict[str, Any]:

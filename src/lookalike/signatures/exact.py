@@ -34,5 +34,5 @@ def exact_similarity(
     """
     if estimated_measure(signer) == "jaccard":
         return jaccard_pairs(documents, left, right, signer.features, threads=threads)
-    weights = signer.weights if isinstance(signer, WeightedSigner) else "count"
+    weights = signer.weights_in_use if isinstance(signer, WeightedSigner) else "count"
     return cosine_pairs(documents, left, right, signer.features, weights, threads=threads)

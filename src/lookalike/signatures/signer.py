@@ -207,6 +207,11 @@ class WeightedSigner(DocumentSigner):
         super().__init__(features, seed)
         self.weights = weights if isinstance(weights, Weights) else Weights(weights)
 
+    @property
+    def weights_in_use(self) -> Weights:
+        """The weights that `sign` uses now."""
+        return self.weights
+
     def fit(
         self,
         documents: Any,

@@ -38,6 +38,12 @@ class TopSig(WeightedSigner, BitWeightSigner):
         self.bits = signature_bits(bits)
         self.density = whole_number("density", density, at_least=1, at_most=self.bits)
 
+    @property
+    def weights_in_use(self) -> Weights:
+        """The weights that `sign` uses now: counts until `fit` was called."""
+        weights = self.weights
+        return Weights("count") if weights.learns and weights.vocabulary is None else weights
+
     @overload
     def sign(
         self,
@@ -90,10 +96,7 @@ class TopSig(WeightedSigner, BitWeightSigner):
         masked: bool,
         sums: GrowingArray | None = None,
     ) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.uint8]]:
-        weights = self.weights
-        if weights.learns and weights.vocabulary is None:
-            weights = Weights("count")
-        kind, vocabulary = weights.native()
+        kind, vocabulary = self.weights_in_use.native()
         parts = GrowingArray((), np.int64, documents)
         signatures = GrowingArray((self.bits // 8,), np.uint8, documents)
         masks = GrowingArray((self.bits // 8,), np.uint8, documents if masked else ())

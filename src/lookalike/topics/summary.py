@@ -42,8 +42,12 @@ def about(result: DocumentClusters) -> list[tuple[str, str, str]]:
         found.append(("without words", f"{result.without_features:,}", "in no cluster"))
     if sizes:
         share = 100 * result.mean_distance / result.bits
-        note = f"of {result.bits:,} bits, on average; 50% by chance"
-        found.append(("from the centre", f"{share:.1f}%", note))
+        note = f"of {result.bits:,} bits differ on average"
+        others = result.other_distances[result.other_distances >= 0]
+        if len(others):
+            next_share = 100 * float(others.mean()) / result.bits
+            note += f"; {next_share:.1f}% from the next nearest center"
+        found.append(("from the center", f"{share:.1f}%", note))
     for count, name in (
         (result.documents.bad, "bad rows"),
         (result.documents.binary, "binary files"),

@@ -90,14 +90,17 @@ def dedup_vectors(
         similarity = _cosines(given, duplicate_of, workers)
     dropped = duplicate_of >= 0
     sizes = np.bincount(clusters.labels, minlength=1)
-    equal = dropped & (first == first[np.where(dropped, duplicate_of, 0)])
-    below = dropped & ~equal & (similarity < least)
+    named = np.where(dropped, duplicate_of, 0)
+    below = dropped & (first != first[named]) & (similarity < least)
+    exact_duplicates = int((first != np.arange(given.count)).sum())
+    if settings.keep == "none":  # the first of equal vectors is dropped, too
+        exact_duplicates = int((np.bincount(first, minlength=given.count)[first] > 1).sum())
     counts = VectorDedupCounts(
         documents=given.count,
         dimensions=given.vectors.shape[1] if len(given.rows) else 0,
         kept=int((~dropped).sum()),
-        exact_duplicates=int(equal.sum()),
-        near_duplicates=int((dropped & ~equal).sum()),
+        exact_duplicates=exact_duplicates,
+        near_duplicates=int(dropped.sum()) - exact_duplicates,
         below_threshold=int(below.sum()),
         lowest_similarity=float(similarity[dropped].min()) if dropped.any() else None,
         clusters=int((sizes > 1).sum()),

@@ -29,9 +29,11 @@ class VectorDedupCounts:
     """Numbers that a vector has; 0 if there is none."""
     kept: int
     exact_duplicates: int
-    """Dropped rows whose vector is that of the one that stands for them, number by number."""
+    """Rows whose vector an earlier row has, number by number, whatever the threshold; with
+    `keep="none"` that earlier row, too.
+    """
     near_duplicates: int
-    """The other dropped ones."""
+    """The other dropped rows."""
     below_threshold: int
     """Dropped though less similar than the threshold to the one that stands for them, because
     others connect the two. None but with `cluster="components"`.

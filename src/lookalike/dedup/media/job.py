@@ -70,6 +70,7 @@ def run_media_job(
     return MediaResult(
         medium=medium,
         root=paths[0] if len(paths) == 1 and paths[0].is_dir() else None,
+        several=len(paths) > 1,
         name=f"{paths[0]}{f' and {len(paths) - 1} more' if len(paths) > 1 else ''}",
         files=[found.files[position] for position in good.tolist()],
         sizes=sizes,

@@ -13,6 +13,7 @@ from lookalike.dedup.summary import size_text
 from lookalike.report.markup import clipped, one_line, shown, table
 from lookalike.report.style import STYLE
 from lookalike.shown import counted
+from lookalike.signatures import Signer
 from lookalike.storage import whole_file
 
 if TYPE_CHECKING:
@@ -242,15 +243,23 @@ def _left_out(result: MediaResult) -> str:
     return f'<div class="card"><ul>\n{items}\n</ul>{rest}</div>'
 
 
+def _call(result: MediaResult) -> str:
+    """Return the call in Python that gives this page; several paths are called `source`."""
+    source = "source" if result.several else repr(result.name)
+    arguments = [source, f"kind={result.kind!r}"]
+    for name, value in result.medium.settings().items():
+        signer = getattr(result.medium, name, None)
+        text = f"la.{signer!r}" if isinstance(signer, Signer) else repr(value)
+        arguments.append(f"{name}={text}")
+    return f"la.dedup_media({', '.join(arguments)}).report('report.html')"
+
+
 def _settings(result: MediaResult, command: Sequence[str] | None) -> str:
     given = result.medium.settings()
     items = "\n".join(
         f"<div><dt>{shown(name)}</dt><dd>{shown(value)}</dd></div>" for name, value in given.items()
     )
-    typed = f"la.dedup({result.name!r}, kind={result.kind!r}"
-    typed += "".join(f", {name}={value!r}" for name, value in given.items()) + ")"
-    if command is not None:
-        typed = shlex.join(command)
+    typed = _call(result) if command is None else shlex.join(command)
     return (
         f'<dl class="card settings">\n{items}\n</dl>\n'
         '<div class="card"><h3>To make this page again</h3>\n'

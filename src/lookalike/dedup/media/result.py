@@ -69,7 +69,7 @@ class MediaCounts:
             files=len(clusters),
             kept=int((~dropped).sum()),
             exact_duplicates=int(equal.sum()),
-            near_duplicates=int((dropped & ~equal).sum()),
+            near_duplicates=int(dropped.sum() - equal.sum()),
             clusters=int((members > 1).sum()),
             largest_cluster=int(members.max()) if (members > 1).any() else 0,
             pairs=pairs,
@@ -91,6 +91,8 @@ class MediaResult:
     root: Path | None
     """The folder, if it is all there was."""
     name: str
+    several: bool
+    """Whether more than one file or folder was given."""
     files: Sequence[Path] = field(repr=False)
     sizes: NDArray[np.int64] = field(repr=False)
     """Bytes of each."""

@@ -19,6 +19,10 @@ _PART_CHARACTERS = 3000
 _CHANGE_CHARACTERS = 800
 _CHANGE_END = 200
 _CONTEXT_CHARACTERS = 160
+_LEAD_CHARACTERS = 24
+"""Before the first change of an excerpt: so few that it is in view where there is little room."""
+_MISSING = 60
+"""Characters of words that are shown where an excerpt lacks them."""
 
 _WHITE = re.compile(r"\s+")
 _WRAPPED = re.compile(r"^([^\n]{62,100})\n(?=\w)", re.MULTILINE)
@@ -60,23 +64,35 @@ def side_by_side(left: str, right: str, *, cut: bool = False) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def excerpt(text: str, other: str, most: int, *, cut: bool) -> str:
-    """Return so many characters of a text, with the words marked that `other` does not have.
+def excerpt(text: str, other: str, most: int, *, cut: bool) -> str | None:
+    """Return at most `most` characters of a text that show its first difference from `other`.
 
-    It is the beginning, unless that would not show the first change. `cut`: these are but the
-    beginnings, so that what differs at their ends may well go on alike.
+    Words that `other` does not have are marked, and words that only `other` has stand marked where
+    they are missing. None if no word differs. `cut`: these are only the beginnings, so that a
+    difference at their ends does not count.
     """
-    found = difference(other, text).changes
-    if cut and found and (found[-1].left.stop == len(other) or found[-1].right.stop == len(text)):
-        found.pop()
-    changes = [change.right for change in found]
-    begin = 0
-    if changes and changes[0].start > most * 2 // 3:
-        begin = _word_begin(text, 0, changes[0].start, most // 3)
+    found = difference(other, text)
+    changes = found.changes
+    ends = found.complete and cut and changes
+    if ends and (changes[-1].left.stop == len(other) or changes[-1].right.stop == len(text)):
+        changes = changes[:-1]
+    if not changes:
+        return None
+    begin = _word_begin(text, 0, changes[0].right.start, _LEAD_CHARACTERS)
     end = min(len(text), begin + most)
-    marked = [slice(part.start, min(part.stop, end)) for part in changes if part.start < end]
-    pieces = _marked(text, slice(begin, end), marked, "ins")
-    return f"{'…' if begin else ''}{pieces}{'…' if end < len(text) else ''}"
+    pieces, at = [], begin
+    for change in changes:
+        here = change.right
+        if here.start > end or (here.start == end and here.start < len(text)):
+            break
+        pieces.append(_text(text[at : here.start]))
+        if here.start < here.stop:
+            pieces.append(f"<ins>{_text(text[here.start : min(here.stop, end)])}</ins>")
+        else:
+            pieces.append(f"<del>{_text(clipped(other[change.left], _MISSING))}</del> ")
+        at = min(here.stop, end)
+    pieces.append(_text(text[at:end]))
+    return f"{'…' if begin else ''}{''.join(pieces)}{'…' if end < len(text) else ''}"
 
 
 def _parts(changes: list[Change]) -> list[list[Change]]:

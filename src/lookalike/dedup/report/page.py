@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 __all__ = ["write_report"]
 
 MOST_WARNINGS = 50
+_EXACT = "their text has come before, byte for byte"
 LIKELY = 0.9
 """The chance of a pair at the threshold below which the page says that many are missed."""
 
@@ -180,9 +181,7 @@ def _summary(result: DedupResult) -> str:
     tiles = [
         tile("documents", f"{counts.documents:,}", f"{size_text(counts.bytes)} of text"),
         tile("kept", f"{counts.kept:,}", share_text(counts.kept, counts.documents), "kept"),
-        tile(
-            "exact duplicates", f"{counts.exact_duplicates:,}", "the same, byte for byte", "exact"
-        ),
+        tile("exact duplicates", f"{counts.exact_duplicates:,}", _EXACT, "exact"),
         tile(
             "near-duplicates",
             f"{counts.near_duplicates:,}",
@@ -217,11 +216,6 @@ def _summary(result: DedupResult) -> str:
     lines = ['<div class="tiles">', *tiles, "</div>", bands_card(result)]
     if shares:
         lines.insert(0, f'<div class="shares">{shares}</div>')
-    if result.documents.examples:
-        rows = "\n".join(f"<li>{shown(text[:500])}</li>" for text in result.documents.examples)
-        lines.append(
-            f'<div class="card"><h3>Rows left out, for example</h3>\n<ul>{rows}</ul></div>'
-        )
     return "\n".join(lines)
 
 
@@ -245,7 +239,7 @@ def _similarities(result: DedupResult) -> str:
     """Return the histogram, without pairs of equal texts: they would hide all others."""
     counts, settings = result.counts, result.settings
     different = result.text_pairs.similarity
-    equal = counts.verified_pairs - len(different)
+    equal = result.equal_pairs
     rejected = result.rejected.similarity
     all_rejected = counts.compared_pairs - len(different)
     title = "Similarities" if settings.verify else "Similarities (estimated)"
@@ -258,7 +252,8 @@ def _similarities(result: DedupResult) -> str:
     if len(rejected):
         which = counted(len(rejected), "rejected pair")
         if len(rejected) < all_rejected:
-            which = f"the {len(rejected):,} most similar of {all_rejected:,} rejected pairs"
+            most = "" if result.documents.old else "the "  # pairs with old documents are not shown
+            which = f"{most}{len(rejected):,} most similar of {all_rejected:,} rejected pairs"
         keys += f'<i class="key of-rejected"></i><span>{which}</span>'
     chart = similarity_chart(bins, _measure(result))
     content = f'<p class="soft">{keys}</p>\n{chart}'
@@ -320,12 +315,16 @@ def _timing(result: DedupResult) -> str:
         rows.append([*(f"<b>{cell}</b>" if step == "all" else cell for cell in cells), bar])
     heads = ["step", "seconds", "documents/s", ""]
     found = (
-        f"{counted(result.counts.proposed_pairs, 'pair')} proposed, "
-        f"{result.counts.compared_pairs:,} looked at, and {result.counts.verified_pairs:,} "
-        "accepted, those of equal texts among them."
+        f"{counted(result.counts.proposed_pairs, 'pair')} of different texts proposed, "
+        f"{result.counts.compared_pairs:,} compared, {len(result.text_pairs):,} accepted. "
+        f"Beside these: {counted(result.equal_pairs, 'pair')} of equal texts."
     )
     if result.complete:
-        found = f"All {counted(result.counts.verified_pairs, 'pair')} at or above the threshold."
+        found = (
+            f"All {counted(result.counts.verified_pairs, 'pair')} of documents at or above the "
+            f"threshold: {len(result.text_pairs):,} of different texts, their copies counted once, "
+            f"and {counted(result.equal_pairs, 'pair')} of equal texts among them."
+        )
     return (
         f'<div class="card"><h3>Steps</h3>\n{table(heads, rows, {1, 2}, "timing")}\n'
         f'<p class="soft">{found}</p></div>'

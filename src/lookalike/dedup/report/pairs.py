@@ -27,6 +27,8 @@ COMPARED_BYTES = 4 << 20
 """Of each document of a pair that is shown: longer ones are compared up to here."""
 
 _BEGINNING_BYTES = 1600
+_MEMBER_BYTES = 1 << 16
+"""Of each member of a cluster that is compared with the kept document."""
 _BEGINNING = 280
 _ID = 160
 
@@ -40,7 +42,8 @@ def cluster_section(result: DedupResult) -> str:
     which = "All of them." if shown_all else f"{len(clusters)} of {result.counts.clusters:,}."
     intro = (
         f'<p class="soft">{which} Of each, the one that stays and some of the others, from the '
-        "least similar to it to the most; words that it does not have are marked.</p>"
+        "least similar to it to the most, each from its first difference on; words that only one "
+        "of the two has are marked.</p>"
     )
     return "\n".join([intro, *(_cluster(result, cluster) for cluster in clusters)])
 
@@ -92,16 +95,25 @@ def _member(result: DedupResult, row: int, stays: int | None) -> list[str]:
         name += f' <span class="soft">is old</span> {_id(result.old_id(old))}'
     texts, old_count = result.documents.texts, result.documents.old
     size = texts.size(position)
-    text = one_line(texts.beginning(position, _BEGINNING_BYTES))
     if stays is None or row == stays:
+        text = one_line(texts.beginning(position, _BEGINNING_BYTES))
         begins = shown(clipped(text, _BEGINNING))
     elif size <= COMPARED_BYTES and texts.equal(position, stays + old_count):
         begins = "<em>the same text</em>"
     else:
-        other = one_line(texts.beginning(stays + old_count, _BEGINNING_BYTES))
-        cut = max(size, texts.size(stays + old_count)) > _BEGINNING_BYTES
-        begins = excerpt(text, other, _BEGINNING, cut=cut)
+        text, other = (
+            one_line(texts.beginning(at, _MEMBER_BYTES)) for at in (position, stays + old_count)
+        )
+        cut = max(size, texts.size(stays + old_count)) > _MEMBER_BYTES
+        begins = excerpt(text, other, _BEGINNING, cut=cut) or _alike(cut)
     return [value, name, size_text(size), f'<span class="begin" dir="auto">{begins}</span>']
+
+
+def _alike(cut: bool) -> str:
+    """Return what is said of a member in which no word differs from the kept document."""
+    if cut:
+        return f"<em>no difference in the first {size_text(_MEMBER_BYTES)}</em>"
+    return "<em>the same words; only the spaces between them differ</em>"
 
 
 def old_section(result: DedupResult) -> str:

@@ -5,34 +5,109 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+from lookalike.corpora import Corpus
+from lookalike.corpora.columns import Columns
 from lookalike.corpora.filters import FilteredCorpus
-from lookalike.corpora.formats.tables import TableCorpus
+from lookalike.corpora.folders import FolderCorpus
+from lookalike.corpora.formats.files import FileCorpus
+from lookalike.corpora.formats.names import format_of
 from lookalike.corpora.html_column import HtmlColumnCorpus
+from lookalike.dedup.settings import DedupSettings
+from lookalike.errors import ArgumentError
+from lookalike.features import Combined, FeatureFunction, FeatureKind
 
 if TYPE_CHECKING:
     from lookalike.dedup.result import DedupResult
 
-__all__ = ["call_text"]
+__all__ = ["argument_text", "call_text", "reading_arguments"]
+
+_MOST_PATHS = 8
 
 
 def call_text(result: DedupResult) -> str:
-    """Return the call that gives this result."""
-    corpus, read = result.source, dict[str, Any]()
+    """Return the call that gives this result.
+
+    What cannot be written down, such as a table in memory, a function or an old corpus, has the
+    name of its argument.
+    """
+    given = reading_arguments(result.source, result.columns)
+    if result.documents.old:
+        given.append("against=against")
+    if result.skip_bad:
+        given.append("skip_bad=True")
+    for name, value in _told(result.settings).items():
+        given.append(f"{name}={argument_text(name, value)}")
+    return f"la.dedup({', '.join(given)}).report('report.html')"
+
+
+def reading_arguments(corpus: Corpus, columns: Columns) -> list[str]:
+    """Return the arguments of a job that say what is read, and how."""
+    read = dict[str, Any]()
     if isinstance(corpus, FilteredCorpus):
         asked = {one.name: getattr(corpus.filters, one.name) for one in fields(corpus.filters)}
         read |= {name: value for name, value in asked.items() if value}
         corpus = corpus.inner
+    of_pages = corpus.page_text is not None
     if isinstance(corpus, HtmlColumnCorpus):
         read["html"] = corpus.html_column
         corpus = corpus.inner
-    source = "source" if isinstance(corpus, TableCorpus) else repr(corpus.name)
-    settings = {
-        one.name: getattr(result.settings, one.name)
-        for one in fields(result.settings)
-        if getattr(result.settings, one.name) != one.default
+    source = _source(corpus)
+    named = len(corpus.columns()) > 1 and not isinstance(corpus, FolderCorpus)
+    if named and not of_pages:
+        read["text"] = columns.text
+    if named and columns.id is not None and columns.id in corpus.columns():
+        read["id"] = columns.id
+    is_file = isinstance(corpus, FileCorpus) and source != "source"
+    if is_file and any(format_of(path) != corpus.format for path in corpus.files):
+        read["format"] = corpus.format
+    return [source, *(f"{name}={value!r}" for name, value in read.items())]
+
+
+def argument_text(name: str, value: Any) -> str:
+    """Return the value of an argument as Python writes it; a function has the argument's name."""
+    if isinstance(value, FeatureFunction) or callable(value):
+        return name
+    if isinstance(value, Combined):
+        kinds = [argument_text(name, kind) for kind in value.kinds]
+        return f"la.Combined({', '.join(kinds)}, weights={value.weights!r})"
+    return f"la.{value!r}" if isinstance(value, FeatureKind) else repr(value)
+
+
+def _source(corpus: Corpus) -> str:
+    if isinstance(corpus, FolderCorpus):
+        return "source" if corpus.root is None else repr(str(corpus.root))
+    if not isinstance(corpus, FileCorpus) or corpus.spool is not None:
+        return "source"
+    paths = [str(path) for path in corpus.paths]
+    if len(paths) == 1:
+        return repr(paths[0])
+    if len(paths) > _MOST_PATHS:
+        return "source"
+    return f"[{', '.join(f'pathlib.Path({path!r})' for path in paths)}]"
+
+
+def _told(settings: DedupSettings) -> dict[str, Any]:
+    """Return the settings without which others would come out."""
+    values = {one.name: getattr(settings, one.name) for one in fields(settings)}
+    told = {
+        one.name: values[one.name]
+        for one in fields(settings)
+        if values[one.name] is not None and values[one.name] != one.default
     }
-    given = [source, *(f"{name}={value!r}" for name, value in settings.items() if value != 0)]
-    given += [f"{name}={value!r}" for name, value in read.items()]
-    if len(result.source.columns()) > 1 and result.source.page_text is None:
-        given.append(f"text={result.columns.text!r}")
-    return f"la.dedup({', '.join(given)}).report('report.html')"
+    for one in fields(settings):
+        only = one.metadata["only"]
+        idle = only is not None and values[only[0]] not in only[1]
+        if idle or (one.name == "radius" and not settings.by_signatures):
+            told.pop(one.name, None)
+    for name in list(told):
+        others = {other: value for other, value in told.items() if other != name}
+        if _gives(others, settings):
+            told = others
+    return told
+
+
+def _gives(told: dict[str, Any], settings: DedupSettings) -> bool:
+    try:
+        return DedupSettings(**told).to_dict() == settings.to_dict()
+    except ArgumentError:
+        return False

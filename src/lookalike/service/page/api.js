@@ -77,6 +77,7 @@ export const api = {
   describe: (name) => ask("GET", at(name)),
   query: (name, body, signal) => ask("POST", at(name, "/query"), body, signal),
   document,
+  count: (name, where, signal) => ask("POST", at(name, "/documents/count"), { where }, signal),
   compare: (name, left, right) => ask("POST", at(name, "/compare"), { left, right }),
   groups: (name, options, signal) => computed(`${at(name, "/groups")}?${new URLSearchParams(options)}`, signal),
   map: (name, signal) => computed(at(name, "/map"), signal),
@@ -89,7 +90,7 @@ export const api = {
   cancel: (id) => ask("DELETE", `/v1/jobs/${part(id)}`),
   dedup: (name, body) => ask("POST", at(name, "/dedup"), body),
   upload: (name, format, file, heard) => send(`${at(name, "/upload")}?format=${part(format)}`, file, heard),
-  scroll: (name, body) => ask("POST", at(name, "/documents/scroll"), body),
+  scroll: (name, body, signal) => ask("POST", at(name, "/documents/scroll"), body, signal),
 };
 
 /** Send a file; `heard(sent, all)` is told how far it is. Fetch cannot tell that: the older way can. */
@@ -120,3 +121,16 @@ export const signsTexts = (collection) => collection.signer !== null && !OTHERS.
 
 /** Whether documents have words to be compared: the texts of images are their paths. */
 export const hasWords = (collection) => collection.keeps_text && collection.signer?.signer !== "ImageHash";
+
+/** What the percentages of a collection's matches are. */
+export function similarityName(collection) {
+  if (collection.measure) return `${measure(collection.measure)}, estimated from signatures`;
+  if (collection.signer === null) return "share of equal bits";
+  return collection.signer.signer === "Projection" ? "cosine similarity of vectors, estimated from signatures" : "similarity estimated from the bits that differ";
+}
+
+/** The name of a measure: what is compared, and how. */
+export function measure({ measure: name, unit, weights }) {
+  const weighted = weights && weights !== "count" ? ` (${weights} weights)` : "";
+  return `${name === "jaccard" ? "Jaccard" : "cosine"} similarity of ${unit}${weighted}`;
+}

@@ -94,8 +94,8 @@ const button = document.getElementById("theme");
 function drawTheme() {
   const now = document.documentElement.dataset.theme ?? "auto";
   button.textContent = { auto: "◐", light: "☀", dark: "☾" }[now];
-  button.title = `Colours: ${now}`;
-  button.setAttribute("aria-label", `Colours: ${now}. Change`);
+  button.title = `Colors: ${now}`;
+  button.setAttribute("aria-label", `Colors: ${now}. Change`);
 }
 
 button.addEventListener("click", () => {
@@ -108,6 +108,10 @@ button.addEventListener("click", () => {
 });
 
 chooser.addEventListener("change", () => { location.hash = link(chooser.value, address().view === "document" ? "search" : address().view); });
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault(); // the part of the address behind # is the view, not an element
+  main.focus();
+});
 addEventListener("hashchange", () => show(true));
 addEventListener("keydown", (event) => {
   const typing = event.target.closest?.("input, textarea, select");

@@ -61,6 +61,7 @@ export function counted(count, one, many = `${one}s`) {
 
 export function percent(share) {
   const value = 100 * share;
+  if (value > 0 && value < 0.05) return "< 0.1%"; // not rounded to nothing, nor to everything
   return value > 99.9 && value < 100 ? "> 99.9%" : `${value.toFixed(value < 10 || value > 99 ? 1 : 0).replace(/\.0$/, "")}%`;
 }
 

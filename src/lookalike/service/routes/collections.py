@@ -14,12 +14,14 @@ from lookalike.service.guard.keys import Key
 from lookalike.service.problems import Problem
 from lookalike.service.service import Service
 from lookalike.service.shapes import CreateBody, SignerBody
+from lookalike.service.values import measure_value
 from lookalike.signatures import BBitMinHash, Signer, SimHash, TopSig, signer_from_dict
 
 collections = Routes("collections")
 
 _MADE = {
     "name": "pages", "documents": 3, "signatures": 3, "bits": 128, "signer": {"signer": "SimHash"},
+    "measure": {"measure": "cosine", "unit": "words", "weights": "count"},
     "keeps_text": True, "version": 1,
 }  # fmt: skip
 
@@ -73,6 +75,7 @@ def describe(name: str, docs: Collection) -> dict[str, Any]:
         "signatures": stats["signatures"],
         "bits": stats["bits"],
         "signer": None if signer is None else _brief(signer.to_dict()),
+        "measure": measure_value(signer),
         "keeps_text": stats["keeps_text"],
         "version": stats["version"],
         "durability": stats["durability"],

@@ -1,7 +1,7 @@
-"""A collection from above: groups of near-duplicates, a map, distances.
+"""Overviews of a collection: groups of near-duplicates, a map, distances.
 
-These read all signatures. They are computed once for each version and kept; while that is going on
-the answer is status 202, and whoever wants it asks again. What nobody wants any more is ended.
+These read all signatures. They are computed once for each version and kept. Until then the answer
+is status 202, and the client asks again. A computation that no client waits for is stopped.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _ERRORS = (404, 422, 503)
 _GROUPS = {
     "radius": 9, "version": 7,
     "groups": [
-        {"size": 2, "members": [{"id": "fox", "distance": 0}, {"id": "owl", "distance": 4}]}
+        {"size": 2, "largest_distance": 4,
+         "members": [{"id": "fox", "distance": 0}, {"id": "owl", "distance": 4}]}
     ],
 }  # fmt: skip
 _MAP = {
@@ -40,12 +41,19 @@ async def near_duplicate_groups(
     ask: Ask,
     name: str,
     radius: Annotated[
-        int | None, Query(ge=0, le=16384, description="bits // 14 unless told")
+        int | None,
+        Query(ge=0, le=16384, description="largest distance in bits (default: bits // 14)"),
     ] = None,
-    most: Annotated[int, Query(ge=1, le=1000, description="groups")] = 50,
-    members: Annotated[int, Query(ge=1, le=1000, description="of each group")] = 10,
+    most: Annotated[int, Query(ge=1, le=1000, description="number of groups")] = 50,
+    members: Annotated[
+        int, Query(ge=1, le=1000, description="number of ids listed for each group")
+    ] = 10,
 ) -> Any:
-    """Return the largest groups of near-duplicates; 202 while they are being looked for."""
+    """Return the largest groups of near-duplicates; 202 while they are being computed.
+
+    Every document of a group is within the radius of the group's first document; two others may be
+    up to twice the radius apart. The groups are those of the `dedup` job with the same radius.
+    """
     bits = (await ask.service.collection(name)).bits
     near = bits // 14 if radius is None else min(radius, bits)  # what is the same is computed once
     return await _soon(ask, name, "groups", radius=near, most=most, members=members)
@@ -64,10 +72,16 @@ async def map_of_collection(
 
 @overview.add(
     "GET", f"{_BASE}/distances",
-    example={"random_pairs": [0, 1, 5], "nearest": [3, 2, 1], "version": 7}, errors=_ERRORS,
+    example={"random_pairs": [0, 1, 5], "nearest": [3, 2, 1], "sharing": 2, "version": 7},
+    errors=_ERRORS,
 )  # fmt: skip
 async def distance_histogram(ask: Ask, name: str) -> Any:
-    """Return how many random pairs, and nearest neighbours, are how far apart; 202 meanwhile."""
+    """Return histograms of distances; 202 while they are being computed.
+
+    Element d of a list counts distances of d bits: `random_pairs` between signatures chosen at
+    random, `nearest` between up to 1,000 signatures and their nearest other signature. `sharing` is
+    the number of documents whose signature another document has, too.
+    """
     return await _soon(ask, name, "distances")
 
 

@@ -66,6 +66,7 @@ def _groups(docs: Collection, order: Order) -> dict[str, Any]:
     shown = [
         {
             "size": group.size,
+            "largest_distance": group.largest_distance,
             "members": [{"id": id, "distance": far} for id, far in group.members],
         }
         for group in largest

@@ -125,5 +125,5 @@ def spread_chart(distances: NDArray[np.int32], bits: int, span: tuple[int, int])
         x = LEFT + (value - low) * scale
         side = "begin" if not share else "end" if share == 4 else ""
         lines.append(label(x, BOTTOM + 17, f"{100 * value / bits:.1f}%", side))
-    lines.append(across_name("bits that differ from the centre"))
-    return svg("Documents by their distance from the centre", lines)
+    lines.append(across_name("bits that differ from the center"))
+    return svg("Documents by their distance from the center", lines)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lookalike.dedup.report.remade import argument_text, reading_arguments
 from lookalike.report.frame import (
     figure,
     made_line,
@@ -19,6 +21,7 @@ from lookalike.report.frame import (
 )
 from lookalike.report.markup import clipped, one_line, shown, table
 from lookalike.shown import counted
+from lookalike.topics import cluster_documents
 from lookalike.topics.report.charts import MOST_ON_MAP, map_chart, spread_chart
 from lookalike.topics.report.style import STYLE
 from lookalike.topics.summary import about
@@ -105,11 +108,11 @@ def _map(result: DocumentClusters) -> str:
         return ""
     which = "Clusters" if len(result) <= MOST_ON_MAP else f"The largest {MOST_ON_MAP} clusters"
     return figure(
-        "Who is near whom",
+        "Map of the clusters",
         map_chart(result, MOST_CARDS),
-        f"{which}; areas are numbers of documents. Those with similar centres are near each other, "
-        "as far as two directions can show it (classical scaling of the bits that differ); circles "
-        "that would cover each other are moved apart. Each leads to its cluster.",
+        f"{which}; areas grow with the number of documents. Clusters with similar centers are near "
+        "each other, as far as two dimensions can show it (classical scaling of the bits that "
+        "differ); overlapping circles are moved apart. A circle links to its cluster.",
     )
 
 
@@ -140,7 +143,7 @@ def _card(
     share = 100 * one.mean_distance / result.bits
     head = (
         f'<div class="head"><h3>{one.number}. {_title(one)}</h3><span class="soft">'
-        f"{counted(one.size, 'document')}, {share:.1f}% of the bits from the centre on average"
+        f"{counted(one.size, 'document')}, {share:.1f}% of the bits from the center on average"
         "</span></div>"
     )
     picture = spread_chart(distances, result.bits, span)
@@ -208,7 +211,12 @@ def _typed(result: DocumentClusters, command: Sequence[str] | None) -> str:
     """Return what to type for the page: in a shell if a command made it, else in Python."""
     if command is not None:
         return typed_command(command)
-    return (
-        f"la.cluster_documents({result.source.name!r}, {result.wanted}, "
-        f"text={result.columns.text!r}, ...).report('topics.html')"
-    )
+    given = reading_arguments(result.source, result.columns)
+    if result.wanted is not None:
+        given.insert(1, f"{result.wanted}")
+    settings = result.settings
+    for name, parameter in signature(cluster_documents).parameters.items():
+        value = getattr(settings, name, parameter.default)
+        if value != parameter.default:
+            given.append(f"{name}={argument_text(name, value)}")
+    return f"la.cluster_documents({', '.join(given)}).report('topics.html')"

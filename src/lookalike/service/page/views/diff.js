@@ -1,29 +1,33 @@
-// Two texts beside each other, with the words that differ marked; long stretches that are equal are cut short.
+// Two texts side by side, with the words that differ marked; long equal stretches are shortened.
 
+import { measure } from "../api.js";
 import { counted, h, number, percent, shown } from "../dom.js";
 
 const LONG = 600;
 const EDGE = 220;
 
-/** `told`: what the service says of two texts. */
+/** `told`: the service's comparison of two texts. */
 export function diff(told, left, right) {
   const parts = told.diff?.parts ?? [];
   return h("div", {},
-    h("p", { class: "soft" }, summary(told)),
+    summary(told),
     told.equal ? null : h("div", { class: "sides" },
       side(left, parts, "insert"), side(right, parts, "delete")),
-    told.diff && !told.diff.complete ? h("p", { class: "soft" }, "The texts differ so much that the rest is not compared word by word.") : null);
+    !told.equal && told.diff?.complete && parts.every((part) => part.kind === "equal") ? h("p", { class: "soft" }, "The words are the same, in the same order: only the spaces between them differ.") : null,
+    told.diff && !told.diff.complete ? h("p", { class: "soft" }, "The rest is not compared word by word: the texts are too long or too different.") : null);
 }
 
+/** Each measure by its name: that of the collection's own signatures first, then those of word runs. */
 function summary(told) {
-  if (told.equal) return "The texts are equal.";
-  const likeness = told.methods?.[0];
-  const words = (told.words ?? []).map((count) => number(count));
-  return [
-    likeness ? `Exact similarity ${percent(likeness.exact)} (${likeness.measure} of ${likeness.unit})` : null,
-    told.containment ? `${percent(told.containment.exact)} of the smaller one is in the other` : null,
-    words.length === 2 ? `${words[0]} and ${words[1]} words` : null,
-  ].filter(Boolean).join(" · ");
+  if (told.equal) return h("p", { class: "soft" }, "The texts are equal.");
+  const own = told.signer, sets = told.methods?.find((one) => one.measure === "jaccard"), within = told.containment;
+  const lines = [
+    own && own.exact === null ? `${measure(own)}: not defined, a text has no ${own.unit}.` : own ? `${measure(own)}: ${percent(own.exact)} exact, ${percent(own.estimate)} estimated from signatures (${own.distance} of ${number(own.bits)} bits differ).` : null,
+    sets ? `${measure(sets)}: ${sets.estimate === null ? `not defined, a text has no ${sets.unit}` : `${percent(sets.exact)} exact`}.` : null,
+    within && sets?.estimate !== null ? `Containment of ${within.unit}: ${percent(within.exact)} of those in the smaller text are in the other.` : null,
+    told.words ? `Words: ${number(told.words[0])} in the first text, ${number(told.words[1])} in the second.` : null,
+  ];
+  return h("ul", { class: "soft measures" }, lines.filter(Boolean).map((line) => h("li", {}, line[0].toUpperCase() + line.slice(1))));
 }
 
 function side(title, parts, without) {

@@ -1,7 +1,7 @@
-// One document: its text, what belongs to it, and its neighbours.
+// One document: its text, its metadata and its neighbors.
 
-import { api, hasWords } from "../api.js";
-import { counted, during, fill, h, moment, shown, svg } from "../dom.js";
+import { api, hasWords, similarityName } from "../api.js";
+import { during, fill, h, moment, shown, svg } from "../dom.js";
 import { matchList, tags } from "./matches.js";
 import { picture } from "./picture.js";
 
@@ -12,14 +12,14 @@ export async function documentView(place, { collection, name, rest, link, signal
   fill(place, h("h1", { class: "id" }, shown(document.id)),
     tags(document.metadata), picture(document.metadata, id),
     document.text === null ? h("p", { class: "soft" }, collection.keeps_text ? "This document has no text." : "The collection keeps no texts.") : h("div", { class: "card text", tabindex: "0" }, shown(document.text)),
-    h("details", { class: "card" }, h("summary", {}, "What is stored"), h("dl", { class: "facts" },
+    h("details", { class: "card" }, h("summary", {}, "Stored data"), h("dl", { class: "facts" },
       h("dt", {}, "Added"), h("dd", {}, moment(document.added)),
       h("dt", {}, "Updated"), h("dd", {}, moment(document.updated)),
       h("dt", {}, "Signature"), h("dd", {}, bits(document.signature), h("span", { class: "id" }, document.signature)))),
-    h("h2", {}, "Neighbours"), near);
+    h("h2", {}, "Neighbors"), near);
   const answer = await during(near, () => api.query(name, { id, k: 10, include_text: true }, signal));
   if (answer === undefined) return;
-  fill(near, h("p", { class: "soft" }, `${counted(answer.matches.length, "nearest document")}${answer.exact ? ", none overlooked" : ""}`),
+  fill(near, h("p", { class: "soft" }, answer.matches.length === 0 ? "There is no other document." : `The ${answer.matches.length === 1 ? "nearest other document" : `${answer.matches.length} nearest other documents`}${answer.exact ? "" : "; others may have been missed"}. Percentages: ${similarityName(collection)}.`),
     matchList(answer.matches, { name, link, bits: collection.bits, other: document.text === null || !hasWords(collection) ? null : { id }, signal }));
 }
 

@@ -14,9 +14,9 @@ export async function mapView(place, { name, link, signal }) {
   if (!told.places.length) return void place.append(h("p", {}, "There is nothing to draw yet: the collection is empty."));
   const panel = h("div", { "aria-live": "polite" });
   const areas = arranged(told);
-  const drawn = told.places.length < told.signatures ? `${number(told.places.length)} of ${counted(told.signatures, "signature")}, chosen evenly` : counted(told.signatures, "signature");
+  const drawn = told.places.length < told.signatures ? `${number(told.places.length)} of ${counted(told.signatures, "signature")}, chosen at random` : counted(told.signatures, "signature");
   place.append(
-    h("p", { class: "soft" }, `${drawn}, in ${counted(areas.length, "region")}. A region is a cluster, as large as it has members, and near to those that are like it as far as two dimensions can show. Choose one to see its documents; wheel, fingers or + and − zoom.`),
+    h("p", { class: "soft" }, `${drawn}, in ${counted(areas.length, "region")}. A region is a cluster; its area grows with its number of signatures. Similar regions are near each other, as far as two dimensions can show it. Choose a region to see its documents. Zoom with the wheel, two fingers, or + and −.`),
     atlas(areas, (area) => showRegion(panel, area, { name, link }), (id) => { location.hash = link(name, "document", id); }), panel);
 }
 
@@ -81,7 +81,7 @@ function atlas(areas, choose, open) {
   const drawing = svg("svg", { role: "group", "aria-label": "Regions of the collection", tabindex: "0", preserveAspectRatio: "xMidYMid meet" }, marks, dots, labels);
 
   function mark(area, place) {
-    const group = svg("g", { role: "button", tabindex: "0", "aria-pressed": "false", class: `hue${place % 8}`, "aria-label": `${title(area.region)}: ${counted(area.region.size, "document")}` },
+    const group = svg("g", { role: "button", tabindex: "0", "aria-pressed": "false", class: `hue${place % 8}`, "aria-label": `${title(area.region)}: ${counted(area.region.size, "signature")}` },
       svg("circle", { cx: area.x, cy: area.y, r: area.r }));
     const take = () => {
       for (const one of marks) one.setAttribute("aria-pressed", String(one === group));
@@ -205,7 +205,7 @@ function title(region) {
 function showRegion(panel, { region, dots }, { name, link }) {
   fill(panel, h("div", { class: "card" },
     h("h2", {}, beginning(title(region), 120)),
-    h("p", { class: "soft" }, `${counted(region.size, "signature")}, ${region.mean_distance.toFixed(0)} bits from the middle on average. The most central document: `,
+    h("p", { class: "soft" }, `${counted(region.size, "signature")}, ${region.mean_distance.toFixed(0)} bits from the center on average. The most central document: `,
       h("a", { class: "id", href: link(name, "document", region.example) }, shown(region.example))),
     region.text ? h("p", { class: "begin" }, beginning(region.text)) : null,
     h("p", {}, "On the map: ", dots.slice(0, SHOWN).map((dot, place) => [place ? ", " : "", h("a", { class: "id", href: link(name, "document", dot.id) }, shown(dot.id))]),

@@ -1,11 +1,11 @@
-// A list of matches: likeness as a bar, metadata, the beginning of the text, and the words that differ when asked.
+// A list of matches: the similarity as a bar, metadata, the beginning of the text, and on demand the words that differ.
 
 import { api } from "../api.js";
-import { beginning, during, fill, h, percent, shown } from "../dom.js";
+import { beginning, counted, during, fill, h, percent, shown } from "../dom.js";
 import { diff } from "./diff.js";
 import { picture } from "./picture.js";
 
-/** `other`: what they are compared with, `{ id }` or `{ text }`; null if it has no words. */
+/** `other`: what the matches are compared with, `{ id }` or `{ text }`; null if it has no words. */
 export function matchList(matches, { name, link, bits, other, signal }) {
   return h("ol", { class: "matches" }, matches.map((match) => row(match, { name, link, bits, other, signal })));
 }
@@ -20,24 +20,25 @@ function row(match, { name, link, bits, other }) {
     opener.textContent = open ? "Hide differences" : "Show differences";
     if (!open) return void fill(place);
     const told = await during(place, () => api.compare(name, other, { id: match.id }));
-    if (told && opener.getAttribute("aria-expanded") === "true") fill(place, diff(told, other.id ?? "what you look for", match.id));
+    if (told && opener.getAttribute("aria-expanded") === "true") fill(place, diff(told, other.id ?? "your text", match.id));
   });
   return h("li", { class: "match" },
     h("div", { class: "head" }, h("a", { class: "id", href: here }, shown(match.id)), likeness(match, bits)),
     picture(match.metadata, match.id),
     match.text ? h("p", { class: "begin" }, beginning(match.text)) : null,
     tags(match.metadata),
-    h("div", { class: "actions" }, other && typeof match.text === "string" ? opener : null, h("a", { href: here }, "Neighbours")),
+    h("div", { class: "actions" }, other && typeof match.text === "string" ? opener : null, h("a", { href: here }, "Neighbors")),
     place);
 }
 
 export function likeness(match, bits) {
   const share = Math.max(0, Math.min(1, match.similarity));
-  const far = match.unmasked === undefined ? `${match.distance} of ${bits} bits differ`
-    : `${match.distance} of the bits that the words decide differ, ${match.unmasked} of all ${bits}`;
+  // The similarity is that of all bits, also where only some of them rank the matches.
+  const all = match.unmasked ?? match.distance;
+  const far = `${all} of ${bits} bits differ${match.unmasked === undefined ? "" : `, ${match.distance} of those that rank the matches`}`;
   return h("div", { class: "likeness", title: far },
     h("div", { class: share >= 0.8 ? "bar near" : "bar", "aria-hidden": "true" }, h("i", { style: { width: `${100 * share}%` } })),
-    h("span", {}, percent(share), h("span", { class: "soft" }, ` · ${match.distance} bits`)));
+    h("span", {}, percent(share), h("span", { class: "soft" }, ` · ${counted(all, "bit")}${match.unmasked === undefined ? "" : `, ${match.distance} ranked`}`)));
 }
 
 export function tags(metadata) {

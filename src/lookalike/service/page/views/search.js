@@ -1,19 +1,19 @@
-// Search: a text that is typed, pasted or dropped, and what is like it.
+// Search: a text that is typed, pasted or dropped, and the documents similar to it.
 
-import { api, signsTexts } from "../api.js";
-import { counted, during, fill, h, number, say, shown } from "../dom.js";
+import { api, signsTexts, similarityName } from "../api.js";
+import { beginning, counted, during, fill, h, number, say, shown } from "../dom.js";
 import { dropped } from "./drop.js";
 import { matchList } from "./matches.js";
 import { condition } from "./where.js";
 
-/** What was typed, by collection, for those who come back from a document. */
+/** What was typed, by collection: it is there again after a look at a document. */
 const kept = new Map();
 
 export async function searchView(place, { collection, name, link, signal }) {
   const before = kept.get(name) ?? { text: "", k: "10", radius: "", where: "" };
   const signs = signsTexts(collection);
   const text = h("textarea", { id: "text", spellcheck: "false", value: before.text, "aria-describedby": "hint",
-    placeholder: signs ? "Paste a text, or drop a file here" : "A signature in hexadecimal digits" });
+    placeholder: signs ? "Paste a text or drop a file here: its most similar documents are found" : "A signature in hexadecimal digits" });
   const k = h("input", { type: "number", min: 1, max: 1000, value: before.k, required: true });
   const radius = h("input", { type: "number", min: 0, max: collection.bits, value: before.radius, placeholder: "any" });
   const where = h("input", { value: before.where, placeholder: 'lang = en, year >= 2020', spellcheck: "false" });
@@ -25,33 +25,38 @@ export async function searchView(place, { collection, name, link, signal }) {
     const now = { text: text.value, k: k.value, radius: radius.value, where: where.value };
     kept.set(name, now);
     if (!now.text.trim()) {
-      fill(found, h("p", { class: "soft" }, "There is nothing to look for yet."));
+      fill(found, h("p", { class: "soft" }, "Type or paste a text first."));
       return void text.focus();
     }
     asked.abort();
     asked = new AbortController();
     signal.addEventListener("abort", () => asked.abort(), { once: true });
     const start = performance.now();
+    let given; // the filter as the service takes it
     const answer = await during(found, () => api.query(name, {
       ...(signs ? { text: now.text } : { signature: now.text.replace(/\s+/g, "") }),
       k: Number(now.k), include_text: true,
       ...(now.radius === "" ? {} : { radius: Number(now.radius) }),
-      ...(now.where.trim() === "" ? {} : { where: condition(now.where) }),
+      ...(now.where.trim() === "" ? {} : { where: given = condition(now.where) }),
     }, asked.signal));
     if (answer === undefined) return;
-    const told = `${counted(answer.matches.length, "match", "matches")}${answer.exact ? ", none overlooked" : ""}${answer.masked ? ", by the bits that these few words decide" : ""}`;
-    fill(found, h("p", { class: "soft" }, `${told} · ${Math.round(performance.now() - start)} ms`),
-      answer.matches.length ? matchList(answer.matches, { name, link, bits: collection.bits, other: signs ? { text: now.text } : null, signal })
-        : h("p", {}, "Nothing is that near. A larger radius, or none, finds more."));
+    const passed = Math.round(performance.now() - start), count = answer.matches.length;
+    const told = count ? which(count, now, answer) : await during(found, () => nothing(name, now, given, asked.signal));
+    if (told === undefined) return;
+    fill(found, count ? [
+      h("p", { class: "soft" }, `${told} · ${passed} ms`),
+      h("p", { class: "soft" }, `Percentages: ${similarityName(collection)}.${answer.masked ? " Your text has few words: only the bits that they determine rank the matches, and the last number counts those that differ." : ""}`),
+      matchList(answer.matches, { name, link, bits: collection.bits, other: signs ? { text: now.text } : null, signal }),
+    ] : h("p", {}, told));
     say(told);
   };
   const form = h("form", { class: "card drop", onsubmit: search },
     h("label", { class: "unseen", for: "text" }, "What to look for"), text,
     h("div", { class: "options" },
       h("label", {}, "Matches", k), h("label", {}, "Within (bits)", radius),
-      h("label", { class: "grow" }, "Only where", where),
+      h("label", { class: "grow" }, "Filter by metadata", where),
       h("div", { class: "buttons" }, h("button", { class: "main" }, "Search"))),
-    h("p", { class: "soft", id: "hint" }, "Ctrl + Enter searches, / comes back here."));
+    h("p", { class: "soft", id: "hint" }, "Ctrl + Enter searches, / goes to the text. Filters: lang = en, year >= 2020, suite in (a, b), tags has news; a comma or “and” joins them."));
   dropped(form, async (files) => {
     text.value = await files[0].slice(0, 1_000_000).text();
     search();
@@ -59,9 +64,29 @@ export async function searchView(place, { collection, name, link, signal }) {
   text.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) search();
   });
-  fill(place, h("h1", {}, "What is like this?"),
+  fill(place, h("h1", {}, "Search"),
     h("p", { class: "soft" }, `${shown(name)}: ${counted(collection.documents, "document")}, signatures of ${number(collection.bits)} bits`),
     form, found);
   if (before.text) await search();
   else text.focus({ preventScroll: true });
+}
+
+/** Which documents the matches are. */
+function which(count, { k, radius, where }, answer) {
+  const of = `${radius === "" ? "" : ` within ${counted(Number(radius), "bit")}`}${where.trim() === "" ? "" : `${radius === "" ? "" : ","} that match the filter`}`;
+  const found = count < Number(k) ? `All ${counted(count, "document")}${of}` : `The ${count === 1 ? "nearest document" : `${number(count)} nearest documents`}${of}`;
+  return `${found}${answer.exact ? "" : "; others may have been missed"}`;
+}
+
+/** Why there are no matches: the filter, the radius, or no documents. */
+async function nothing(name, { radius }, where, signal) {
+  const far = radius === "" ? "" : counted(Number(radius), "bit");
+  if (where === undefined) return far ? `No document is within ${far}. A larger radius, or none, finds more.` : "The collection has no documents.";
+  const { count } = await api.count(name, where, signal);
+  if (count) return `${counted(count, "document")} match${count === 1 ? "es" : ""} the filter, but none is within ${far} of your text. A larger radius, or none, finds more.`;
+  const { documents } = await api.scroll(name, { limit: 100, include_text: false }, signal);
+  const fields = new Map();
+  for (const one of documents) for (const [field, value] of Object.entries(one.metadata)) if (!fields.has(field) && JSON.stringify(value).length < 80) fields.set(field, value);
+  const known = [...fields].slice(0, 8).map(([field, value]) => `${shown(field)} = ${beginning(JSON.stringify(value), 40)}`).join(", ");
+  return `No document matches the filter. ${known ? `Metadata looks like this: ${known}. Upper and lower case differ.` : "The documents have no metadata to filter by."}`;
 }
