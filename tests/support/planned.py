@@ -26,6 +26,5 @@ COSTS = MachineCosts(
     table_query=20.0,
     bucket=25.0,
     bucket_word=0.5,
-    flip_level=12.0,
     table_build=50.0,
 )

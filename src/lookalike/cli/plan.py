@@ -167,7 +167,5 @@ def _words(chosen: Plan) -> Words:
     return Words(
         built,
         searched,
-        sample="Give a file of some to measure instead.",
-        flips="that takes the weights behind the bits of queries, in Python. `lookalike search` "
-        "has none: it tries all flips, finds all, and takes longer",
+        sample="Give a file of some to measure.",
     )

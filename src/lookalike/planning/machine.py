@@ -19,7 +19,7 @@ from lookalike.storage import user_cache_folder
 
 __all__ = ["FORMAT", "Access", "MachineCosts", "access_time", "machine_costs"]
 
-FORMAT = 5
+FORMAT = 6
 """To be raised when the meaning of a cost changes: older files are then measured again."""
 
 
@@ -89,8 +89,6 @@ class MachineCosts:
     """A bucket of a sorted table, looked up."""
     bucket_word: float
     """Eight bytes of a signature of such a bucket, compared."""
-    flip_level: float
-    """One of many flips, for each level of the heap that orders them."""
     table_build: float
     """A signature sorted into a table."""
 

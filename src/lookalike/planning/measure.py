@@ -7,7 +7,6 @@ solution. Memory is measured apart, at some sizes.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from itertools import count
 from time import process_time
@@ -20,8 +19,6 @@ from lookalike.indexes.scan import ScanIndex
 from lookalike.indexes.slices.index import SliceIndex
 from lookalike.indexes.tables.block_choice import BlockChoice
 from lookalike.indexes.tables.blocks import BlockIndex
-from lookalike.indexes.tables.flip_sets import MOST_CHOSEN
-from lookalike.indexes.tables.flips import FlipIndex
 from lookalike.planning.machine import Access, MachineCosts
 from lookalike.planning.scan import pushes
 
@@ -98,7 +95,6 @@ def measure_costs() -> MachineCosts:
         table_query=table_query,
         bucket=bucket,
         bucket_word=bucket_word,
-        flip_level=_flip_level(generator, table_query, bucket),
         table_build=table_build,
     )
 
@@ -233,17 +229,6 @@ def _blocks(generator: np.random.Generator) -> list[float]:
     rows = _uniform(generator, _COUNT, 8)
     build = best_time(lambda: BlockIndex(rows, 0, blocks=1, lead=1, threads=1), 2) / _COUNT
     return [*explain_times(steps, times), build]
-
-
-def _flip_level(generator: np.random.Generator, query: float, bucket: float) -> float:
-    """Time more flips than are chosen beforehand: what is more than buckets, for each level."""
-    index = FlipIndex(_uniform(generator, _COUNT, 8), threads=1)
-    queries = _uniform(generator, 2 * _QUERIES, 8)
-    weights = generator.normal(size=(len(queries), 64)).astype(np.float32)
-    flips = 2 * MOST_CHOSEN
-    time = best_time(lambda: index.within(queries, 3, weights=weights, flips=flips, threads=1))
-    ordered = _beside(query + (1 + flips) * bucket, time / len(queries))
-    return ordered / (flips * math.log2(flips))
 
 
 def _beside(known: float, time: float) -> float:

@@ -29,10 +29,9 @@ def prefix_options(question: Question, costs: MachineCosts) -> Iterator[Option]:
         obstacle = "an order has at most 4,294,967,295 rows: make several and search them as one"
     for orders in _ORDERS:
         beside = orders * (12 * count + 4 * ((1 << header) + 1))
+        expected = 1.0  # with a sample, a trial will tell
         if question.sample is None:
-            recall = share_examined(question.bits, orders, count, examine, question.bits // 10)
-        else:
-            recall = question.sample.prefixes(question, orders, examine)
+            expected = share_examined(question.bits, orders, count, examine, question.bits // 10)
         place = costs.bucket + 3 * costs.missing(beside)
         row = costs.top_candidate + question.lines * costs.missing(question.signature_bytes)
         time = costs.top_query + orders * place + examine * row
@@ -42,9 +41,10 @@ def prefix_options(question: Question, costs: MachineCosts) -> Iterator[Option]:
             1e-3 * min(time, scan_cost(question, costs)),
             1e-9 * orders * count * key,
             question.signature_bytes + beside,
-            1.0 if examine == count else min(recall, 1 - 1e-9),
+            1.0 if examine == count else None,
             {"orders": orders},
             obstacle=obstacle,
+            expected=expected,
         )
 
 

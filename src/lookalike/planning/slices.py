@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lookalike import _native
+from lookalike.indexes.slices.search import usual_rerank
 from lookalike.indexes.slices.width import MOST_SLICE_BITS, list_bytes, slice_width
 from lookalike.planning.machine import MachineCosts
 from lookalike.planning.question import Option, Question
@@ -21,7 +22,6 @@ __all__ = ["share_found", "slice_options"]
 _SWEPT_SHARE = 1 / 128
 """Where postings are more than this share of a collection, all rows get a score."""
 _MOST_EXPAND = 4
-_RERANK = 1000
 _AROUND = 4
 """So many narrower and wider slices than the usual ones are weighed with a sample."""
 _MOST_BITS = 2**16 - 1
@@ -57,13 +57,14 @@ def slice_options(question: Question, costs: MachineCosts) -> Iterator[Option]:
             time = _within_cost(question, question.radius, slice_bits, costs)
             yield replace(option, microseconds=1e-3 * time)
             continue
-        rerank = max(_RERANK, 10 * (question.k or 1))
+        rerank = usual_rerank(question.k or 1)
         for expand, steps in enumerate(_nearest_steps(question, slice_bits, rerank)):
             yield replace(
                 option,
                 microseconds=1e-3 * _top_cost(question, widths, steps, rerank, costs),
-                recall=min(steps.recall, 1 - 1e-9),  # where it rounds to 1: nothing is proven
+                recall=None,
                 settings={"expand": expand},
+                expected=steps.recall,
             )
 
 
