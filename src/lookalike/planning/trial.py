@@ -1,6 +1,6 @@
 """Measuring the recall of an index that is not exact, before it is recommended.
 
-The index is built over signatures that were given, and searched for others of them. Where these are
+The index is built over the signatures that were given and searched for some of them. If they are
 fewer than the collection has, the trial is the collection thinned out: a search that compares the
 best 1000 of a million compares the best 100 of a tenth of them, and of the ten nearest, one is
 there on average.
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from lookalike.indexes.base import Index
 from lookalike.indexes.clusters.groups import group_count
+from lookalike.indexes.results import Neighbors
 from lookalike.indexes.scan import ScanIndex
 from lookalike.indexes.slices.search import usual_rerank
 from lookalike.indexes.tables.prefixes import examined
@@ -27,7 +28,7 @@ __all__ = ["Trial", "Tried", "sampling_error"]
 
 QUERIES = 512
 _QUERY_SHARE = 8
-"""Of the signatures given, at most one in so many is a query."""
+"""Of signatures that are some of the collection, at most one in so many is a query."""
 _ROWS = 1 << 17
 """Signatures that an index is tried with, at least, if so many were given."""
 _THINNED = 64
@@ -54,7 +55,11 @@ def sampling_error(values: NDArray[np.float64]) -> float:
 
 
 class Trial:
-    """Queries, signatures that they are not among, and which of these are nearest."""
+    """Queries, signatures, and which of these are nearest to each query.
+
+    With all signatures of a collection, the index is the one that will be built: a query is one of
+    its signatures and is not its own neighbor. Otherwise queries are held out.
+    """
 
     def __init__(
         self,
@@ -63,17 +68,22 @@ class Trial:
         question: Question,
         seed: int,
     ) -> None:
-        generator, self._held = np.random.default_rng(seed), 0
+        generator = np.random.default_rng(seed)
         order = generator.permutation(len(signatures))
-        if queries is None:
-            number = max(1, min(QUERIES, len(signatures) // _QUERY_SHARE))
-            self.queries = np.ascontiguousarray(signatures[order[:number]])
-            order, self._held = order[number:], number
-        else:
-            self.queries = np.ascontiguousarray(
-                queries[generator.permutation(len(queries))[:QUERIES]]
-            )
         most = max(_ROWS, -(-question.count // _THINNED), self.group_rows(question.count))
+        whole = len(signatures) == question.count <= most
+        self._own: NDArray[np.int64] | None = None
+        self._held = 0
+        if queries is not None:
+            asked = queries[generator.permutation(len(queries))[:QUERIES]]
+        elif whole:
+            # The index that is tried is the one that will be built.
+            self._own = order[:QUERIES]
+            asked = signatures[self._own]
+        else:
+            self._held = max(1, min(QUERIES, len(signatures) // _QUERY_SHARE))
+            asked, order = signatures[order[: self._held]], order[self._held :]
+        self.queries = np.ascontiguousarray(asked)
         self._places = np.sort(order[:most])
         self._signatures, self._question = signatures, question
         self.share = len(self._places) / question.count
@@ -103,11 +113,11 @@ class Trial:
         if self._built is None or self._built[0] != key:
             self._built = None  # makes room for the next
             self._built = key, build_option(option, self._rows)
-        found = self._built[1].search(self.queries, self.k, explain=True, **self._settings(option))
+        found = self._nearest(self._built[1], explain=True, **self._settings(option))
         shares = np.array(
             [
                 np.isin(true[true >= 0], near).mean() if (true >= 0).any() else 1.0
-                for true, near in zip(self._truth, found.ids, strict=True)
+                for true, near in zip(self._truth, self._others(found.ids), strict=True)
             ]
         )
         work = found.explanation
@@ -133,7 +143,20 @@ class Trial:
 
     def _thinned(self, compared: int, k: int) -> int:
         """Return how many are compared here: neighbors, and of others the same share."""
-        return self.k + int(self.share * (compared - k))
+        itself = int(self._own is not None)
+        return self.k + itself + int(self.share * (compared - k))
+
+    def _nearest(self, index: Index, **settings: Any) -> Neighbors:
+        """Search for the queries, and for one neighbor more if each is its own."""
+        return index.search(self.queries, self.k + int(self._own is not None), **settings)
+
+    def _others(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return all columns but one: without the query itself, or the last."""
+        if self._own is None:
+            return ids
+        itself = ids == self._own[:, None]
+        itself[~itself.any(axis=1), -1] = True
+        return ids[~itself].reshape(len(ids), -1)
 
     @cached_property
     def _rows(self) -> NDArray[np.uint8]:
@@ -141,4 +164,4 @@ class Trial:
 
     @cached_property
     def _truth(self) -> NDArray[np.int64]:
-        return ScanIndex(self._rows).search(self.queries, self.k).ids
+        return self._others(self._nearest(ScanIndex(self._rows)).ids)
