@@ -27,9 +27,11 @@ Work = tuple[float, float, float]
 
 _QUERIES = 32
 _ROWS = 8192
-_NEAREST_QUERIES = 256
-"""For the share of neighbours that is found, which differs from query to query."""
+_MATCHED_QUERIES = 256
+"""For the number of matches, most of which a few queries have."""
+_NEAREST_QUERIES = 64
 _NEAREST_ROWS = 2048
+"""For the share of neighbors that is expected to be found; a trial measures it."""
 _SEED = 11
 _ALIKE = 8
 """So many lists on either side of one, in order of how dense it is around them, are like it."""
@@ -47,10 +49,10 @@ class Sample:
         self._trial: Trial | None = None
         places = np.arange(0)
         if queries is None:
-            places = generator.permutation(len(signatures))[:_NEAREST_QUERIES]
+            places = generator.permutation(len(signatures))[:_MATCHED_QUERIES]
             queries = signatures[places]
         else:
-            queries = queries[generator.permutation(len(queries))[:_NEAREST_QUERIES]]
+            queries = queries[generator.permutation(len(queries))[:_MATCHED_QUERIES]]
         self.queries = np.ascontiguousarray(queries)
         self.given = len(signatures) - (1 if len(places) else 0)
         """How many signatures a query was looked for among."""
@@ -97,12 +99,13 @@ class Sample:
         postings = levels.sum(axis=1).mean(axis=0).cumsum() * question.count / len(self.part)
         part = self.part[:_NEAREST_ROWS]
         scale = question.count / len(part)
-        scores = _scores(part, self.queries, slice_bits, most)
+        queries = self.queries[:_NEAREST_QUERIES]
+        scores = _scores(part, queries, slice_bits, most)
         near = self._neighbours(question)
         pairs = np.concatenate(  # of each query with its own neighbours
             [
                 _scores(own, query[None], slice_bits, most)
-                for own, query in zip(near, self.queries, strict=True)
+                for own, query in zip(near, queries, strict=True)
             ],
             axis=1,
         )
@@ -160,7 +163,8 @@ class Sample:
         if self.given < question.count:
             k = math.ceil(k * self.given / question.count)
         extra = 1 if len(self._own) else 0
-        found = ScanIndex(self._all).search(self.queries, min(k + extra, len(self._all))).ids
+        queries = self.queries[:_NEAREST_QUERIES]
+        found = ScanIndex(self._all).search(queries, min(k + extra, len(self._all))).ids
         if extra:  # a query is no neighbour of its own
             others = found != self._own[: len(found), None]
             others[others.all(axis=1), -1] = False

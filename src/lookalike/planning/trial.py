@@ -54,6 +54,16 @@ def sampling_error(values: NDArray[np.float64]) -> float:
     return 2 * float(values.std()) / math.sqrt(len(values)) + 1 / (1 + len(values))
 
 
+def _shares(found: NDArray[np.int64], true: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the share of the true ids of each query that was found; -1 is no id."""
+    first = (1 + int(max(found.max(initial=0), true.max(initial=0)))) * np.arange(len(true))
+    there = true >= 0
+    every = np.where(found >= 0, found + first[:, None], -1)
+    hits = np.isin(true + first[:, None], every) & there
+    wanted = there.sum(axis=1)
+    return np.where(wanted, hits.sum(axis=1) / np.maximum(wanted, 1), 1.0)
+
+
 class Trial:
     """Queries, signatures, and which of these are nearest to each query.
 
@@ -114,12 +124,7 @@ class Trial:
             self._built = None  # makes room for the next
             self._built = key, build_option(option, self._rows)
         found = self._nearest(self._built[1], explain=True, **self._settings(option))
-        shares = np.array(
-            [
-                np.isin(true[true >= 0], near).mean() if (true >= 0).any() else 1.0
-                for true, near in zip(self._truth, self._others(found.ids), strict=True)
-            ]
-        )
+        shares = _shares(self._others(found.ids), self._truth)
         work = found.explanation
         compared = 1.0 if work is None else float(work.candidates.mean()) / max(1, len(self))
         return Tried(float(shares.mean()), sampling_error(shares), compared)
