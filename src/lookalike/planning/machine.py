@@ -90,7 +90,19 @@ class MachineCosts:
     bucket_word: float
     """Eight bytes of a signature of such a bucket, compared."""
     table_build: float
-    """A signature sorted into a table."""
+    """A signature sorted into a table, among others with other headers."""
+    table_byte: float
+    """A byte of a signature, copied to its place in a new table."""
+    table_sort: float
+    """A signature sorted among others with the same header, each time these are twice as many."""
+    centre: float
+    """A centre of a group, put in order, beside comparing it."""
+    group: float
+    """A group read, beside the signatures in it."""
+    grouped_row: float
+    """A signature given to the nearest centre while groups are made, beside comparing."""
+    grouped_centre: float
+    """A centre that it is compared with, beside the bytes."""
 
     def access_to(self, size: float) -> float:
         """Return what a read at a random place of `size` bytes costs."""

@@ -32,7 +32,8 @@ def prefix_options(question: Question, costs: MachineCosts) -> Iterator[Option]:
         expected = 1.0  # with a sample, a trial will tell
         if question.sample is None:
             expected = share_examined(question.bits, orders, count, examine, question.bits // 10)
-        place = costs.bucket + 3 * costs.missing(beside)
+        # Where a prefix begins, then the keys around it: each has to be known for the next.
+        place = costs.bucket + _KEY_BIT * KEY_BITS + 3 * costs.missing_wait(beside)
         row = costs.top_candidate + question.lines * costs.missing(question.signature_bytes)
         time = costs.top_query + orders * place + examine * row
         key = costs.table_build + _KEY_BIT * KEY_BITS + 2 * costs.missing(8 * count)

@@ -60,8 +60,9 @@ def _blocks(question: Question, radius: int, costs: MachineCosts) -> Iterator[Op
         if question.sample is not None:
             rows = question.sample.bucket_rows(question, choice.headers(count))
             steps = replace(steps, rows=max(steps.rows, rows))
-        build = choice.tables * _build_seconds(question, costs)
         for compressed in (False, True):
+            alike = steps.rows / choice.tables
+            build = choice.tables * _build_seconds(question, costs, alike, not compressed)
             memory = choice.bytes(count, compressed)
             time = _table_time(question, steps, memory, costs, scattered=compressed)
             time = min(time + match_cost(question, costs), scan_cost(question, costs))
@@ -91,14 +92,16 @@ def _flips(question: Question, radius: int, costs: MachineCosts) -> Iterator[Opt
         # The query's own header is looked up first; flips follow.
         steps = TableSteps.of(1 + flips, count, header)
         steps = replace(steps, buckets=parts * steps.buckets)
+        alike = count / 2**header
         if question.sample is not None:
             own = question.sample.bucket_rows(question, [upper_bits(question.bits, header)])
+            alike = max(alike, own)
             steps = replace(steps, rows=max(steps.rows, min(count, (1 + flips) * own)))
         time = match_cost(question, costs) + _table_time(question, steps, memory, costs)
         yield Option(
             "flips",
             1e-3 * time,
-            _build_seconds(question, costs),
+            _build_seconds(question, costs, alike),
             memory,
             parameters={"header_bits": header},
             remark=f"all {flips} flip{'' if flips == 1 else 's'}{_in_parts(count)}, fewer with "
@@ -135,9 +138,16 @@ def _table_time(
     return costs.table_query + steps.buckets * bucket + steps.rows * row
 
 
-def _build_seconds(question: Question, costs: MachineCosts) -> float:
-    """Return what sorting a table takes; every signature is written to a place of its own."""
+def _build_seconds(
+    question: Question, costs: MachineCosts, alike: float, copied: bool = True
+) -> float:
+    """Return what sorting a table takes, where so many signatures share a header.
+
+    Every signature, or its row, is written to a place of its own.
+    """
     row = costs.table_build + 2 * costs.missing(question.signature_bytes)
+    row += costs.table_sort * math.log2(1 + alike)
+    row += costs.table_byte * question.width if copied else 0.0
     return 1e-9 * question.count * row
 
 
