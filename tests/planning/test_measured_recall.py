@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.planning.kinds import KINDS, Rows, copies, molecules
 
 import lookalike as la
 from lookalike.evaluation import recall_at_k
@@ -16,7 +17,6 @@ from lookalike.planning import trial as trial_module
 from lookalike.planning.building import build_option
 from lookalike.planning.question import Option, Question
 from lookalike.planning.sample import Sample
-from support.kinds import KINDS, Rows, copies, molecules
 from support.planned import COSTS
 
 SLOW_SCAN = replace(COSTS, scanned_byte=1.0, reading_byte=1.0)
