@@ -28,7 +28,14 @@ from benchmarks.quality import (
 from benchmarks.slices.enlarged import BITS, Collection, signed_collection
 from benchmarks.slices.entries import EFFORT, FEW, K, entry, hnsw, ivf, ours
 from benchmarks.slices.kept import kept
-from benchmarks.slices.peers import Built, build_clusters, build_hnsw, build_ivf, build_slices
+from benchmarks.slices.peers import (
+    SAMPLE_PER_LIST,
+    Built,
+    build_clusters,
+    build_hnsw,
+    build_ivf,
+    build_slices,
+)
 from lookalike.evaluation.measures import near_duplicate_recall
 
 __all__ = ["CASES", "run_clusters"]
@@ -62,7 +69,7 @@ class Targets:
 
 
 REAL = Targets(0.988, graph=10)
-ALL = Targets(0.965, graph=15, lists=4, slices=8, build_seconds=15)
+ALL = Targets(0.965, graph=15, lists=1, slices=8, build_seconds=15)
 
 
 def run_clusters(
@@ -104,7 +111,8 @@ def _compared(
     faiss.omp_set_num_threads(os.cpu_count() or 1)
     graph = kept(cache, "hnsw", rows, partial(build_hnsw, rows))
     files = [
-        kept(cache, f"ivf-{number}", rows, partial(build_ivf, rows, number)) for number in lists
+        kept(cache, f"ivf-{number}-{SAMPLE_PER_LIST}", rows, partial(build_ivf, rows, number))
+        for number in lists
     ]
     faiss.omp_set_num_threads(1)
     groups, sliced = build_clusters(rows, 2), build_slices(rows, 18, 2)

@@ -16,6 +16,7 @@ import lookalike as la
 from benchmarks.answers import Matched, Nearest
 
 __all__ = [
+    "SAMPLE_PER_LIST",
     "Built",
     "build_clusters",
     "build_flat",
@@ -28,8 +29,8 @@ __all__ = [
 
 Signatures = NDArray[np.uint8]
 
-SAMPLE_PER_LIST = 40
-"""Signatures that each list of the inverted file learns from; faiss warns below 39."""
+SAMPLE_PER_LIST = 256
+"""Signatures that each list of the inverted file learns from, at most: the default of faiss."""
 LINKS = 32
 """Of a node in HNSW: faiss's default, as its 40 candidates while building."""
 
@@ -118,8 +119,9 @@ def build_ivf(signatures: Signatures, lists: int) -> Built:
     def make() -> Any:
         quantizer = faiss.IndexBinaryFlat(bits)
         index: Any = faiss.IndexBinaryIVF(quantizer, bits, lists)
-        index.cp.max_points_per_centroid = SAMPLE_PER_LIST
-        index.train(signatures[: SAMPLE_PER_LIST * lists])
+        # Faiss draws these by itself, but only after it made floats of the bits of all.
+        order = np.random.default_rng(0).permutation(len(signatures))
+        index.train(signatures[np.sort(order[: SAMPLE_PER_LIST * lists])])
         index.add(signatures)
         index.quantizer_kept = quantizer  # which the index only points to
         return index

@@ -31,7 +31,7 @@ def test_a_plan_builds_it() -> None:
     hubs = rng.integers(0, 256, (40, 128), np.uint8)
     noise = np.packbits(rng.random((8_000, 1024)) < 0.3, axis=1)
     rows = hubs[rng.integers(0, 40, 8_000)] ^ noise
-    plan = la.plan(signatures=rows, count=10**7, k=10, recall=0.3, costs=COSTS)
+    plan = la.plan(signatures=rows, k=10, recall=0.3, costs=COSTS)
     assert plan.chosen.index == "clusters"
     index = plan.build(rows)
     assert isinstance(index, la.ClusterIndex)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 import lookalike as la
 from lookalike.indexes.tables.flip_sets import all_sets
@@ -52,13 +53,19 @@ def test_nearest_neighbours_that_must_be_proven_are_scanned() -> None:
     assert option(made, "slices").obstacle == "cannot promise that"
 
 
+def near_copies() -> NDArray[np.uint8]:
+    """4000 signatures of 1024 bits, of which each has three others within a few bits."""
+    generator = np.random.default_rng(3)
+    rows = np.repeat(generator.integers(0, 256, (1000, 128), dtype=np.uint8), 4, axis=0)
+    return rows ^ np.packbits(generator.random((4000, 1024)) < 0.02, axis=1)
+
+
 def test_near_neighbours_are_found_by_slices() -> None:
-    made = plan(count=1_000_000, bits=1024, k=10, recall=0.9)
-    assert made.chosen.index == "slices"
-    assert 0.9 <= made.chosen.recall < 1
-    assert not made.chosen.exact
-    assert made.search_settings.keys() == {"expand"}
-    assert "assumed that bits are fair" in made.reason
+    slices = option(plan(signatures=near_copies(), k=3, recall=0.9), "slices")
+    assert slices.recall is not None
+    assert 0.9 <= slices.recall - slices.error < 1
+    assert slices.settings.keys() == {"expand"}
+    assert not slices.exact
 
 
 def test_near_duplicates_among_millions_are_not_scanned() -> None:
@@ -69,17 +76,17 @@ def test_near_duplicates_among_millions_are_not_scanned() -> None:
 
 
 def test_narrow_signatures_within_few_bits_are_for_tables() -> None:
-    """Exactly: blocks. Less than all, in little memory: flips, which find out how many."""
+    """With room: blocks. In little memory: one table, and all flips. Both are exact."""
     made = plan(count=10_000_000, bits=64, radius=3)
     assert made.chosen.index == "blocks"
     assert made.chosen.parameters["blocks"] - made.chosen.parameters["lead"] == 3
-    assert option(made, "flips").obstacle == "cannot promise that"
-    little = plan(count=60_000_000, bits=64, radius=3, recall=0.95, memory=1_100_000_000)
-    assert little.chosen.index == "flips"
-    assert little.search_settings == {"recall": 0.95}
-    assert option(little, "blocks").obstacle == "takes too much memory"
-    assert "needs weights" in str(little)
-    assert "weights behind their bits" in little.reason
+    for recall in (0.95, 1.0):
+        little = plan(count=60_000_000, bits=64, radius=3, recall=recall, memory=1_100_000_000)
+        assert little.chosen.index == "flips"
+        assert little.chosen.exact
+        assert little.search_settings == {}
+        assert option(little, "blocks").obstacle == "takes too much memory"
+        assert "flips, fewer with weights" in str(little)
 
 
 def test_more_leading_blocks_for_more_signatures() -> None:
@@ -139,10 +146,10 @@ def test_what_an_index_cannot_do_is_listed_with_why() -> None:
 
 
 def test_what_is_lacking_most_is_said_first() -> None:
-    """Tables that are too many for memory or promise too little are not helped by shards."""
+    """Tables that are too many for memory are not helped by shards."""
     made = plan(count=8 * 10**9, bits=64, radius=3, memory=70 * 10**9)
     assert option(made, "blocks").obstacle == "takes too much memory"
-    assert option(made, "flips").obstacle == "cannot promise that"
+    assert option(made, "flips").obstacle == "takes too much memory"
 
 
 def test_flips_grow_with_recall_header_and_radius() -> None:
@@ -188,7 +195,7 @@ def test_any_question_has_a_plan_that_keeps_to_it(
         made = plan(count=count, bits=bits, recall=recall, queries=queries, **asked)
         assert made.chosen in made.options
         assert made.chosen.obstacle is None
-        assert made.chosen.recall >= recall
+        assert made.chosen.exact  # nothing was measured
         least = min(o.total_seconds(queries) for o in made.options if o.obstacle is None)
         assert made.chosen.total_seconds(queries) == least
         assert all(o.microseconds > 0 and o.memory_bytes >= count * bits // 8 for o in made.options)
@@ -308,8 +315,8 @@ def test_flips_are_built_as_planned() -> None:
     index = made.build(rows, threads=1)
     assert isinstance(index, la.FlipIndex)
     assert index.header_bits == made.chosen.parameters["header_bits"]
-    weights = np.where(np.unpackbits(rows, axis=1, bitorder="little"), 1, -1).astype(np.float32)
-    matches = index.within(rows, 3, weights=weights, **made.search_settings)
+    matches = index.within(rows, 3, **made.search_settings)
+    assert matches.exact
     assert set(range(500)) <= set(matches.ids.tolist())
 
 
@@ -323,8 +330,9 @@ def test_planned_memory_is_what_an_index_takes(index: str) -> None:
 
 
 def test_slices_are_built_as_planned() -> None:
-    rows = np.random.default_rng(3).integers(0, 256, (2000, 128), dtype=np.uint8)
-    made = plan(count=1_000_000, bits=1024, k=10, recall=0.9)
+    rows = near_copies()
+    made = plan(signatures=rows, k=3, recall=0.9)
+    made = replace(made, chosen=option(made, "slices"))
     index = made.build(rows, threads=1)
     assert isinstance(index, la.SliceIndex)
     assert index.slice_bits == made.chosen.parameters["slice_bits"]

@@ -26,6 +26,11 @@ COSTS = MachineCosts(
     table_query=20.0,
     bucket=25.0,
     bucket_word=0.5,
-    flip_level=12.0,
     table_build=50.0,
+    table_byte=2.0,
+    table_sort=10.0,
+    centre=6.0,
+    group=90.0,
+    grouped_row=800.0,
+    grouped_centre=1.5,
 )

@@ -146,6 +146,18 @@ def test_a_tuning_is_kept_and_reached(rows: NDArray[np.float32]) -> None:
     assert own.queries == 50
 
 
+def test_no_sample_proves_that_nothing_is_missed(rows: NDArray[np.float32]) -> None:
+    """A recall of 1 compares with every vector, tuned or not."""
+    index = la.VectorIndex(rows[:3900])
+    truth = index.search(rows[3900:], 10, exact=True)
+    assert np.array_equal(index.search(rows[3900:], 10, recall=1).ids, truth.ids)
+    tuning = index.tune(10, 1.0, sample=3)
+    assert tuning.candidates == 3900
+    found = index.search(rows[3900:], 10, recall=1)
+    assert found.exact
+    assert np.array_equal(found.ids, truth.ids)
+
+
 def test_what_no_effort_reaches_is_compared_with_all() -> None:
     """Eight bits say next to nothing, so that all vectors are candidates in the end."""
     rows = np.random.default_rng(0).normal(size=(3000, 50)).astype("f4")

@@ -21,10 +21,10 @@ from lookalike.planning.words import Words
 
 PURPOSE = "say which index suits a collection, and what it will cost"
 DESCRIPTION = (
-    "Weigh all indexes for a collection of a given size and a question, by what "
-    "single\nsteps cost on this machine. That is measured the first time, in about a second,\n"
-    "and kept in the user's cache folder. What signatures are like is measured on those\n"
-    "that are given; without any, bits are assumed to be fair, and it says so."
+    "Weigh all indexes for a collection and a question. Times are predicted by the cost of\n"
+    "single steps on this machine, which is measured the first time, in about a second. With\n"
+    "a file of signatures, the recall of an index that is not exact is measured on them before\n"
+    "it is recommended. Without one, only exact indexes are recommended."
 )
 DETAILS = """\
 columns of the table (* marks the choice):
@@ -33,17 +33,18 @@ columns of the table (* marks the choice):
   µs a query     microseconds, one thread, queries in batches
   build s        seconds to build, one thread
   memory         signatures included
-  finds          "all" if that is guaranteed, else the share to be expected
+  finds          "all" if that is guaranteed; the recall that was measured, ± its sampling error;
+                 or "?" if it was not measured
   remark         why it cannot be chosen, or what else there is to know
 
 Numbers may end in K, M, G and T: thousands, millions and so on; sizes, too: 500MB, 8GB, 2GiB.
 
 examples:
   lookalike plan signatures.npy --radius 3
+  lookalike plan signatures.npy --nearest 10 --recall 0.9
   lookalike plan sample.npy --count 10M --nearest 10 --recall 0.9
   lookalike plan --count 10M --bits 64 --radius 3
-  lookalike plan --count 60M --bits 64 --radius 3 --recall 0.95 --memory 1GB
-  lookalike plan --count 1M --bits 1024 --nearest 10 --recall 0.9
+  lookalike plan --count 60M --bits 64 --radius 3 --memory 1GB
   lookalike plan --count 1M --bits 64 --radius 3 --queries 100 --json
 """
 
@@ -77,7 +78,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=1.0,
         metavar="SHARE",
-        help="the share that has to be found (default 1: everything)",
+        help="least share that has to be found; below 1 give SIGNATURES, on which it is measured "
+        "(default: 1, everything)",
     )
     parser.add_argument(
         "--memory",
@@ -167,7 +169,5 @@ def _words(chosen: Plan) -> Words:
     return Words(
         built,
         searched,
-        sample="Give a file of some to measure instead.",
-        flips="that takes the weights behind the bits of queries, in Python. `lookalike search` "
-        "has none: it tries all flips, finds all, and takes longer",
+        sample="Give a file of some to measure.",
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from lookalike.evaluation.measures import (
 )
 from lookalike.evaluation.questions import Answers, Questions
 from lookalike.indexes import ClusterIndex, PrefixIndex, SliceIndex
+from lookalike.planning.trial import sampling_error
 from lookalike.signatures import hamming
 
 __all__ = [
@@ -218,11 +218,6 @@ def _measurement(questions: Questions, answers: Answers, count: int, bits: int) 
         top_10_in_100=float(top_in_top(found.ids, truth.ids, min(k, 10), 100).mean()),
         lists=float(work.lists.mean()) if work else 0.0,
         touched=float(work.candidates.mean() / count) if work else 1.0,
-        cdr_error=_error(cdr) if work else 0.0,
-        recall_error=_error(recall) if work else 0.0,
+        cdr_error=sampling_error(cdr) if work else 0.0,
+        recall_error=sampling_error(recall) if work else 0.0,
     )
-
-
-def _error(values: NDArray[np.float64]) -> float:
-    """Return two standard errors of a mean, and what a query more or less would change."""
-    return 2 * float(values.std()) / math.sqrt(len(values)) + 1 / (1 + len(values))

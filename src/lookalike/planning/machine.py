@@ -19,7 +19,7 @@ from lookalike.storage import user_cache_folder
 
 __all__ = ["FORMAT", "Access", "MachineCosts", "access_time", "machine_costs"]
 
-FORMAT = 5
+FORMAT = 6
 """To be raised when the meaning of a cost changes: older files are then measured again."""
 
 
@@ -89,10 +89,20 @@ class MachineCosts:
     """A bucket of a sorted table, looked up."""
     bucket_word: float
     """Eight bytes of a signature of such a bucket, compared."""
-    flip_level: float
-    """One of many flips, for each level of the heap that orders them."""
     table_build: float
-    """A signature sorted into a table."""
+    """A signature sorted into a table, among others with other headers."""
+    table_byte: float
+    """A byte of a signature, copied to its place in a new table."""
+    table_sort: float
+    """A signature sorted among others with the same header, each time these are twice as many."""
+    centre: float
+    """A centre of a group, put in order, beside comparing it."""
+    group: float
+    """A group read, beside the signatures in it."""
+    grouped_row: float
+    """A signature given to the nearest centre while groups are made, beside comparing."""
+    grouped_centre: float
+    """A centre that it is compared with, beside the bytes."""
 
     def access_to(self, size: float) -> float:
         """Return what a read at a random place of `size` bytes costs."""

@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
+from lookalike.indexes.clusters.groups import group_count
+from lookalike.indexes.clusters.index import ClusterIndex
 from lookalike.indexes.scan import ScanIndex
 from lookalike.indexes.slices.index import SliceIndex
 from lookalike.indexes.tables.block_choice import BlockChoice
 from lookalike.indexes.tables.blocks import BlockIndex
-from lookalike.indexes.tables.flip_sets import MOST_CHOSEN
-from lookalike.indexes.tables.flips import FlipIndex
+from lookalike.planning.clusters import rows_assigned
 from lookalike.planning.machine import Access, MachineCosts
 from lookalike.planning.scan import pushes
 
@@ -77,7 +78,9 @@ def measure_costs() -> MachineCosts:
     query, scanned_byte = _scan(generator)
     within_list, within_sketch, row, row_byte = _slice_within(generator, query)
     top_query, top_list, top_posting, top_candidate, slice_build = _slice_nearest(generator)
-    table_query, bucket, bucket_word, table_build = _blocks(generator)
+    table_query, bucket, bucket_word = _blocks(generator)
+    table_build, table_byte, table_sort = _table_builds(generator)
+    centre, group, grouped_row, grouped_centre = _groups(generator, query, scanned_byte)
     return MachineCosts(
         access=access,
         waiting=waiting,
@@ -98,8 +101,13 @@ def measure_costs() -> MachineCosts:
         table_query=table_query,
         bucket=bucket,
         bucket_word=bucket_word,
-        flip_level=_flip_level(generator, table_query, bucket),
         table_build=table_build,
+        table_byte=table_byte,
+        table_sort=table_sort,
+        centre=centre,
+        group=group,
+        grouped_row=grouped_row,
+        grouped_centre=grouped_centre,
     )
 
 
@@ -214,9 +222,9 @@ def _slice_nearest(generator: np.random.Generator) -> list[float]:
 
 
 def _blocks(generator: np.random.Generator) -> list[float]:
-    """Time few and many tables, short and long buckets, wide signatures; and building.
+    """Time few and many tables, short and long buckets, wide signatures.
 
-    Returns a query, a bucket, eight bytes of a signature in it, and a signature sorted in.
+    Returns a query, a bucket, and eight bytes of a signature in it.
     """
     cases = [(8, 0, 1, 1), (8, 3, 4, 1), (8, 3, 5, 2), (8, 4, 6, 2), (8, 7, 8, 1), (8, 11, 12, 1)]
     cases += [(16, 3, 5, 2), (16, 7, 8, 1), (32, 3, 5, 2)]
@@ -230,20 +238,54 @@ def _blocks(generator: np.random.Generator) -> list[float]:
         taken = BlockChoice(8 * width, blocks, lead).steps(len(rows))
         steps.append([1.0, taken.buckets, taken.rows * (width // 8)])
         times.append(time)
-    rows = _uniform(generator, _COUNT, 8)
-    build = best_time(lambda: BlockIndex(rows, 0, blocks=1, lead=1, threads=1), 2) / _COUNT
-    return [*explain_times(steps, times), build]
+    return explain_times(steps, times)
 
 
-def _flip_level(generator: np.random.Generator, query: float, bucket: float) -> float:
-    """Time more flips than are chosen beforehand: what is more than buckets, for each level."""
-    index = FlipIndex(_uniform(generator, _COUNT, 8), threads=1)
-    queries = _uniform(generator, 2 * _QUERIES, 8)
-    weights = generator.normal(size=(len(queries), 64)).astype(np.float32)
-    flips = 2 * MOST_CHOSEN
-    time = best_time(lambda: index.within(queries, 3, weights=weights, flips=flips, threads=1))
-    ordered = _beside(query + (1 + flips) * bucket, time / len(queries))
-    return ordered / (flips * math.log2(flips))
+def _table_builds(generator: np.random.Generator) -> tuple[float, float, float]:
+    """Time building tables: a signature, a byte of it, and doubling those with its header."""
+
+    def build(rows: Signatures) -> float:
+        return best_time(lambda: BlockIndex(rows, 0, blocks=1, lead=1, threads=1), 2) / len(rows)
+
+    new = best_time(lambda: np.ones(_MEMORY // 8, np.uint8), 2) / (_MEMORY // 8)
+    wide, narrow = _uniform(generator, 4 * _COUNT, 64), _uniform(generator, _COUNT, 16)
+    alike = narrow.copy()
+    alike[:, :6] = alike[:, -6:] = 0  # one header for all, wherever it is
+    alone = build(narrow)
+    byte = max(0.0, build(wide) - alone) / (64 - 16)
+    sort = max(0.0, build(alike) - alone) / math.log2(_COUNT)
+    # Memory of large tables is new, which that of small ones is not.
+    return max(0.0, alone - 16 * byte), byte + new, sort
+
+
+def _groups(generator: np.random.Generator, query: float, scanned_byte: float) -> list[float]:
+    """Time groups, few and many of them, read and built.
+
+    Returns a centre and a group of a query, and a signature and a centre of building.
+    """
+    width, k = 32, 10
+    steps: list[list[float]] = []
+    times: list[float] = []
+    assigned: list[list[float]] = []
+    built: list[float] = []
+    for size in (_COUNT // 4, _COUNT):
+        rows = _uniform(generator, size, width)
+        queries = _uniform(generator, _QUERIES, width)
+        made = group_count(size)
+        start = process_time()
+        index = ClusterIndex(rows, made, threads=1)
+        time = 1e9 * (process_time() - start) / rows_assigned(size, made, index.clusters)
+        built.append(_beside(made * width * scanned_byte, time))
+        assigned.append([1.0, float(made)])
+        for probe in (4, 32, made // 2):
+            found = index.search(queries, k, probe=probe, explain=True, threads=1)
+            if found.explanation is None:
+                continue
+            compared = index.clusters + float(found.explanation.candidates.mean())
+            time = best_time(lambda: index.search(queries, k, probe=probe, threads=1))  # noqa: B023
+            times.append(_beside(query + compared * width * scanned_byte, time / _QUERIES))
+            steps.append([float(index.clusters), float(probe)])
+    return [*explain_times(steps, times), *explain_times(assigned, built)]
 
 
 def _beside(known: float, time: float) -> float:

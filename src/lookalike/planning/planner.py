@@ -12,12 +12,7 @@ from numpy.typing import ArrayLike
 from lookalike.checks import instance, one_of, share, whole_number
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes.base import Index
-from lookalike.indexes.clusters.index import ClusterIndex
-from lookalike.indexes.scan import ScanIndex
-from lookalike.indexes.slices.index import SliceIndex
-from lookalike.indexes.tables.blocks import BlockIndex
-from lookalike.indexes.tables.flips import FlipIndex
-from lookalike.indexes.tables.prefixes import PrefixIndex
+from lookalike.planning.building import build_option
 from lookalike.planning.clusters import cluster_options
 from lookalike.planning.machine import MachineCosts, machine_costs
 from lookalike.planning.prefixes import prefix_options
@@ -42,6 +37,10 @@ __all__ = ["Plan", "plan"]
 _MOST_COUNT = 2**40
 _ABOUT = 1.1
 """Times that differ by less are the same, and less memory is better."""
+_OFF = 0.1
+"""By how much the recall expected of an option may be off: with less, it is not tried."""
+_MOST_TRIED = 6
+"""Options of one sort that are tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +59,10 @@ class Plan:
     """The best of each sort of index; `obstacle` says why one could not be chosen."""
     sampled: int | None = None
     """How many signatures were given to measure on; None: fair bits were assumed."""
+    tried_queries: int = 0
+    """Queries of the trial that recall was measured with; 0 if there was none."""
+    tried_rows: int = 0
+    """Signatures of that trial."""
 
     @property
     def search_settings(self) -> dict[str, Any]:
@@ -90,14 +93,14 @@ class Plan:
             option.microseconds < chosen.microseconds for option in possible
         ):
             why += " Others are quicker once built, but not for so few queries."
-        if not chosen.exact:
-            why += f" It is expected to find {chosen.recall:.1%}"
-            if chosen.index == "flips":
-                why += f"; {words.flips}."
-            elif self.sampled is None:
-                why += " of neighbours within a tenth of the bits."
-            else:
-                why += "."
+        if not chosen.exact and chosen.recall is not None:
+            why += (
+                f"\nMeasured: it found {chosen.recall:.1%} of the nearest, "
+                f"± {chosen.error:.1%} for other queries. "
+            )
+            why += f"Tried with {self.tried_queries:,} queries and {self.tried_rows:,} "
+            whole = self.tried_rows + self.tried_queries >= self.count
+            why += "signatures." if whole else f"of {self.count:,} signatures."
         return f"{why}\n{self._assumed(words)}"
 
     @property
@@ -106,19 +109,16 @@ class Plan:
         return self._assumed(PYTHON)
 
     def _assumed(self, words: Words) -> str:
-        known = "Predicted for one thread and batches of queries"
-        if self.sampled is None:
-            return (
-                f"{known}. No signatures were given: assumed that bits are fair and independent, "
-                f"which\nthose of real data are not. {words.sample}"
-            )
-        text = f"{known}, by {self.sampled:,} signatures that were looked at."
-        if self.k is not None and self.k * self.sampled < self.count:
-            text += (
-                f" Of all {self.count:,}, neighbours\nare nearer than among these, and slices find "
-                "more of them: give more signatures to know."
-            )
-        return text
+        known = "Times are predicted for one thread and batches of queries"
+        if self.sampled is not None:
+            return f"{known}, by {self.sampled:,} signatures that were looked at."
+        text = (
+            f"{known}. No signatures were given: times assume bits that\nare fair and "
+            "independent, which those of real data are not."
+        )
+        if self.recall < 1:
+            text += " Recall was not measured: only exact indexes\nare recommended."
+        return f"{text} {words.sample}"
 
     def __str__(self) -> str:
         return plan_text(self, PYTHON)
@@ -147,31 +147,7 @@ class Plan:
                 f"signatures have {8 * rows.shape[1]} bits; the plan is for {self.bits}: "
                 "make one for these with la.plan"
             )
-        chosen = self.chosen.parameters
-        if self.chosen.index == "slices":
-            return SliceIndex(rows, chosen["slice_bits"], ids, threads=threads)
-        if self.chosen.index == "blocks":
-            return BlockIndex(
-                rows,
-                chosen["radius"],
-                ids=ids,
-                blocks=chosen["blocks"],
-                lead=chosen["lead"],
-                compressed=bool(chosen.get("compressed")),
-                threads=threads,
-            )
-        if self.chosen.index == "flips":
-            return FlipIndex(rows, chosen["header_bits"], ids, threads=threads)
-        if self.chosen.index == "gpu":
-            from lookalike.gpu import GpuIndex
-
-            return GpuIndex(rows, ids)
-        if self.chosen.index == "prefix":
-            return PrefixIndex(rows, chosen["orders"], ids, threads=threads)
-        if self.chosen.index == "clusters":
-            most = min(chosen["clusters"], max(1, len(rows)))
-            return ClusterIndex(rows, most, ids, threads=threads)
-        return ScanIndex(rows, ids)
+        return build_option(self.chosen, rows, ids, threads)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything in plain values, fit for JSON."""
@@ -187,10 +163,19 @@ def plan_text(plan: Plan, words: Words) -> str:
         cells += [words.built(option), words.searched(option)]
         cells += map(number_in_words, (option.microseconds, option.build_seconds))
         cells.append(bytes_in_words(option.memory_bytes))
-        cells.append("all" if option.exact else f"{min(option.recall, 0.999):.1%}")
+        cells.append(_found(option))
         cells.append("; ".join(filter(None, (option.obstacle, option.remark))))
         lines.append(cells)
     return f"{plan.title}\n\n{table(lines)}\n\n{plan._reason(words)}"
+
+
+def _found(option: Option) -> str:
+    """Return what an option finds, in a few characters."""
+    if option.exact:
+        return "all"
+    if option.recall is None:
+        return "?"
+    return f"{min(option.recall, 0.999):.1%} ± {option.error:.1%}"
 
 
 def plan(
@@ -206,23 +191,30 @@ def plan(
     device: str = "cpu",
     costs: MachineCosts | None = None,
 ) -> Plan:
-    """Weigh every sort of index for `count` signatures and choose the quickest that will do.
+    """Weigh every sort of index for a collection and choose the quickest that will do.
 
-    The question is either everything within `radius` bits, or the `k` nearest. Below a `recall`
-    of 1, indexes count that find so much of what there is. `memory` is what an index may take in
-    bytes, signatures included. With a number of `queries`, the time of building and of so many
-    queries counts; otherwise that of a query alone.
+    Without `signatures`, nothing is known of the data: times assume fair and independent bits, and
+    only exact indexes are recommended, whatever the `recall`. With them, times are predicted by
+    steps counted on them, and an index that is not exact is tried: built over up to some hundred
+    thousand of them and searched for 512 others. It is recommended only if the recall measured,
+    less its sampling error, is at least the one asked for.
 
-    With `signatures`, all of the collection or some drawn at random, what matters is measured on
-    them: how long lists and buckets will be, how far neighbours are and how many of them are found.
-    `count` and `bits` are theirs unless told. Signatures of queries may be given as `queries`; else
-    some of the collection are looked for among the others. It takes seconds. Without `signatures`,
-    bits are assumed to be fair and independent, and neighbours to be within a tenth of the bits.
+    Args:
+        count: Number of signatures in the collection (default: as many as are given).
+        bits: Bits of a signature (default: as those given have).
+        radius: Find every signature within this distance. Give this or `k`.
+        k: Find this many nearest neighbors.
+        recall: Least share of them that has to be found (default: 1, all of them).
+        memory: Most bytes the index may take, signatures included (default: no limit).
+        queries: Number of queries, so that the time to build counts; or signatures to search for
+            (default: some of the collection, each searched for among the others).
+        signatures: All signatures of the collection, or some drawn at random.
+        device: "gpu" weighs the first CUDA card, too, by what a search on it takes now.
+        costs: What `machine_costs` returned (default: measured the first time, in less than a
+            second, and kept).
 
-    With `device="gpu"` the first CUDA card is weighed, too, by what a search on it takes now.
-
-    Costs of single steps are measured on this machine the first time, in less than a second, and
-    kept; see `machine_costs`.
+    Raises:
+        ArgumentError: If no index fits into `memory`, or arguments contradict each other.
     """
     rows = None if signatures is None else as_signatures(signatures)
     given = isinstance(queries, np.ndarray | list | tuple)
@@ -254,7 +246,14 @@ def plan(
         from lookalike.planning.gpu import gpu_option
 
         sorts.append([gpu_option(question)])
-    options = [_best(sort, question) for sort in sorts if sort]
+    made = [sort for sort in sorts if sort]
+    sure = [_best(sort, question) for sort in made if sort[0].exact]
+    exact = min(
+        (option for option in sure if option.obstacle is None),
+        key=lambda option: option.total_seconds(question.queries),
+        default=None,
+    )
+    options = [sure.pop(0) if sort[0].exact else _best(sort, question, exact) for sort in made]
     possible = [option for option in options if option.obstacle is None]
     if not possible:
         raise ArgumentError(
@@ -275,7 +274,16 @@ def plan(
         chosen,
         tuple(options),
         None if rows is None else len(rows),
+        *_trial_size(options, question),
     )
+
+
+def _trial_size(options: Sequence[Option], question: Question) -> tuple[int, int]:
+    """Return the queries and signatures of the trial, if any option was tried."""
+    if question.sample is None or all(each.exact or each.recall is None for each in options):
+        return 0, 0
+    trial = question.sample.trial(question)
+    return len(trial.queries), len(trial)
 
 
 def _sample(rows: Any, queries: Any, question: Question) -> Sample:
@@ -334,23 +342,61 @@ def _question(
     )
 
 
-def _best(every: Sequence[Option], question: Question) -> Option:
-    """Return the quickest of one sort that will do, or the nearest to it and what it lacks."""
+def _best(every: Sequence[Option], question: Question, exact: Option | None = None) -> Option:
+    """Return the quickest of one sort that will do, or the nearest to it and what it lacks.
+
+    What is not exact has to be quicker than the best of what is, `exact`, and is tried.
+    """
     every = [option for option in every if option.obstacle is None] or every
-    good = [option for option in every if option.recall >= question.recall]
+    if every[0].obstacle is not None:
+        return every[0]
     fitting = [
         option
-        for option in good
+        for option in every
         if question.memory is None or option.memory_bytes <= question.memory
     ]
-    if fitting:
-        least = min(option.total_seconds(question.queries) for option in fitting)
-        quick = [o for o in fitting if o.total_seconds(question.queries) <= _ABOUT * least]
-        return min(quick, key=lambda option: option.memory_bytes)
-    if good:
+    if not every[0].exact and question.recall == 1:
+        return replace(max(every, key=_expected), obstacle="cannot promise that")
+    if not fitting:
         return replace(
-            min(good, key=lambda option: option.memory_bytes), obstacle="takes too much memory"
+            min(every, key=lambda option: option.memory_bytes), obstacle="takes too much memory"
         )
-    best = max(every, key=lambda option: (option.recall, -option.microseconds))
-    lacks = "cannot promise that" if question.recall == 1 else "finds too few"
-    return replace(best, obstacle=lacks)
+    if not every[0].exact:
+        return _tried(fitting, question, exact)
+    least = min(option.total_seconds(question.queries) for option in fitting)
+    quick = [o for o in fitting if o.total_seconds(question.queries) <= _ABOUT * least]
+    return min(quick, key=lambda option: option.memory_bytes)
+
+
+def _tried(options: Sequence[Option], question: Question, exact: Option | None) -> Option:
+    """Return the quickest of options that are not exact that surely reaches the recall."""
+
+    def seconds(option: Option) -> float:
+        return option.total_seconds(question.queries)
+
+    promising = [option for option in options if option.expected >= question.recall - _OFF]
+    in_order = sorted(promising or [max(options, key=_expected)], key=seconds)
+    if question.sample is None:
+        return replace(in_order[0], obstacle="recall not measured: no signatures given")
+    trial = question.sample.trial(question)
+    needed = trial.lacks(in_order[0].index)
+    if needed is not None:
+        lacks = f"recall not measured: takes {needed:,} signatures"
+        return replace(in_order[0], obstacle=lacks)
+    best: Option | None = None
+    for option in in_order[:_MOST_TRIED]:
+        if exact is not None and seconds(option) >= seconds(exact):
+            break
+        recall, error, _ = trial.tried(option)
+        option = replace(option, recall=recall, error=error)
+        if recall - error >= question.recall:
+            return option
+        if best is None or recall > (best.recall or 0):
+            best = option
+    if best is None:
+        return replace(in_order[0], obstacle=f"recall not measured: {exact.index} is quicker")
+    return replace(best, obstacle="finds too few")
+
+
+def _expected(option: Option) -> tuple[float, float]:
+    return option.expected, -option.microseconds

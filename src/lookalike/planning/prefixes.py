@@ -29,11 +29,11 @@ def prefix_options(question: Question, costs: MachineCosts) -> Iterator[Option]:
         obstacle = "an order has at most 4,294,967,295 rows: make several and search them as one"
     for orders in _ORDERS:
         beside = orders * (12 * count + 4 * ((1 << header) + 1))
+        expected = 1.0  # with a sample, a trial will tell
         if question.sample is None:
-            recall = share_examined(question.bits, orders, count, examine, question.bits // 10)
-        else:
-            recall = question.sample.prefixes(question, orders, examine)
-        place = costs.bucket + 3 * costs.missing(beside)
+            expected = share_examined(question.bits, orders, count, examine, question.bits // 10)
+        # Where a prefix begins, then the keys around it: each has to be known for the next.
+        place = costs.bucket + _KEY_BIT * KEY_BITS + 3 * costs.missing_wait(beside)
         row = costs.top_candidate + question.lines * costs.missing(question.signature_bytes)
         time = costs.top_query + orders * place + examine * row
         key = costs.table_build + _KEY_BIT * KEY_BITS + 2 * costs.missing(8 * count)
@@ -42,9 +42,10 @@ def prefix_options(question: Question, costs: MachineCosts) -> Iterator[Option]:
             1e-3 * min(time, scan_cost(question, costs)),
             1e-9 * orders * count * key,
             question.signature_bytes + beside,
-            1.0 if examine == count else min(recall, 1 - 1e-9),
+            1.0 if examine == count else None,
             {"orders": orders},
             obstacle=obstacle,
+            expected=expected,
         )
 
 

@@ -61,8 +61,8 @@ class Option:
     build_seconds: float
     memory_bytes: int
     """Signatures included."""
-    recall: float = 1.0
-    """The share expected to be found; 1 only if the index guarantees it."""
+    recall: float | None = 1.0
+    """The share that was found in a trial; 1 only if the index guarantees it, None if unknown."""
     parameters: Mapping[str, int] = field(default_factory=dict)
     """What the index is built with."""
     settings: Mapping[str, float] = field(default_factory=dict)
@@ -71,11 +71,16 @@ class Option:
     """What else there is to know."""
     obstacle: str | None = None
     """Why it cannot be chosen."""
+    error: float = 0.0
+    """By how much the recall of other queries may differ from that of the trial, 19 times out of
+    20."""
+    expected: float = 1.0
+    """The share that steps counted in a sample let expect: it decides what is tried, no more."""
 
     @property
     def exact(self) -> bool:
         """Whether everything is found, and known to be."""
-        return self.recall == 1.0
+        return self.recall == 1.0 and not self.error
 
     def total_seconds(self, queries: int | None) -> float:
         """Return what counts in the choice: building and all queries, or one if there is no end."""

@@ -7,20 +7,17 @@ slice in common tells how long the lists of a whole collection will be, without 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.indexes.clusters.groups import Groups, group_count
-from lookalike.indexes.clusters.majority import nearest_centres
-from lookalike.indexes.rows import Rows
 from lookalike.indexes.scan import ScanIndex
-from lookalike.indexes.tables.prefixes import keys_of, permutations
 from lookalike.indexes.tables.sorted_table import Runs
 from lookalike.planning.question import Question
+from lookalike.planning.trial import Trial
 
 __all__ = ["Sample", "Work"]
 
@@ -30,11 +27,11 @@ Work = tuple[float, float, float]
 
 _QUERIES = 32
 _ROWS = 8192
-_NEAREST_QUERIES = 256
-"""For the share of neighbours that is found, which differs from query to query."""
+_MATCHED_QUERIES = 256
+"""For the number of matches, most of which a few queries have."""
+_NEAREST_QUERIES = 64
 _NEAREST_ROWS = 2048
-_GROUPED_ROWS = 1 << 15
-"""Which clusters are tried with."""
+"""For the share of neighbors that is expected to be found; a trial measures it."""
 _SEED = 11
 _ALIKE = 8
 """So many lists on either side of one, in order of how dense it is around them, are like it."""
@@ -48,12 +45,14 @@ class Sample:
 
     def __init__(self, signatures: Signatures, queries: Signatures | None) -> None:
         generator = np.random.default_rng(_SEED)
+        self._asked = queries
+        self._trial: Trial | None = None
         places = np.arange(0)
         if queries is None:
-            places = generator.permutation(len(signatures))[:_NEAREST_QUERIES]
+            places = generator.permutation(len(signatures))[:_MATCHED_QUERIES]
             queries = signatures[places]
         else:
-            queries = queries[generator.permutation(len(queries))[:_NEAREST_QUERIES]]
+            queries = queries[generator.permutation(len(queries))[:_MATCHED_QUERIES]]
         self.queries = np.ascontiguousarray(queries)
         self.given = len(signatures) - (1 if len(places) else 0)
         """How many signatures a query was looked for among."""
@@ -62,6 +61,12 @@ class Sample:
         self.part = np.ascontiguousarray(signatures[chosen])
         self._all, self._own = signatures, places
         self._levels: dict[tuple[int, int], tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
+
+    def trial(self, question: Question) -> Trial:
+        """Return what the recall of an index is measured with; one, for one question."""
+        if self._trial is None:
+            self._trial = Trial(self._all, self._asked, question, _SEED)
+        return self._trial
 
     def matches(self, question: Question, radius: int) -> float:
         """Return how many signatures are within a radius of a query, on average."""
@@ -94,12 +99,13 @@ class Sample:
         postings = levels.sum(axis=1).mean(axis=0).cumsum() * question.count / len(self.part)
         part = self.part[:_NEAREST_ROWS]
         scale = question.count / len(part)
-        scores = _scores(part, self.queries, slice_bits, most)
+        queries = self.queries[:_NEAREST_QUERIES]
+        scores = _scores(part, queries, slice_bits, most)
         near = self._neighbours(question)
         pairs = np.concatenate(  # of each query with its own neighbours
             [
                 _scores(own, query[None], slice_bits, most)
-                for own, query in zip(near, self.queries, strict=True)
+                for own, query in zip(near, queries, strict=True)
             ],
             axis=1,
         )
@@ -119,52 +125,6 @@ class Sample:
                 (float(postings[expand]), question.count * float((every > 0).mean()), recall)
             )
         return steps
-
-    def prefixes(self, question: Question, orders: int, examine: int) -> float:
-        """Return the share of the nearest that so many orders of permuted bits examine.
-
-        A neighbour is, if no more than `examine` signatures share a longer prefix with the query.
-        """
-        part, near = self.part[:_NEAREST_ROWS], self._neighbours(question)
-        flat = np.ascontiguousarray(near.reshape(-1, near.shape[-1]))
-        longest = np.zeros((len(self.queries), len(part)), np.int64)
-        longest_near = np.zeros(near.shape[:2], np.int64)
-        for places in permutations(0, orders, question.bits):
-            own = keys_of(self.queries, places, 1)[:, None]
-            np.maximum(longest, _shared(own, keys_of(part, places, 1)), out=longest)
-            others = keys_of(flat, places, 1).reshape(near.shape[:2])
-            np.maximum(longest_near, _shared(own, others), out=longest_near)
-        # Where less than one of the part is examined, the prefix is longer by a bit for each half.
-        rows = examine * len(part) / question.count
-        place = min(max(0, math.ceil(rows) - 1), len(part) - 1)
-        least = -np.partition(-longest, place, axis=1)[:, place, None]
-        found = longest_near >= least + max(0.0, -math.log2(rows))
-        return self._of_nearest(question, found.mean(axis=0))
-
-    def clusters(self, question: Question) -> tuple[float, Callable[[float], tuple[float, float]]]:
-        """Return how many more groups there are when large ones are split, and what reading tells.
-
-        That is called with a share of the groups, and returns which share of the rows they have,
-        and of the nearest. Groups are made of some signatures, fewer than there will be: with more
-        of them, the same share finds a little more.
-        """
-        some = self._all[:: max(1, len(self._all) // _GROUPED_ROWS)]
-        groups = Groups.build(Rows(np.ascontiguousarray(some)), group_count(len(some)), 0, 1)
-        near = self._neighbours(question)
-        flat = np.ascontiguousarray(near.reshape(-1, near.shape[-1]))
-        own = nearest_centres(flat, groups.centres, 1)[0].reshape(near.shape[:2])
-        distances = np.empty((len(self.queries), len(groups)), np.int32)
-        _native.scan_all(self.queries, groups.centres, 1, distances)
-        order = np.argsort(distances, axis=1, kind="stable")
-        ranks = np.take_along_axis(np.argsort(order, axis=1), own, axis=1)
-        sizes = np.diff(groups.offsets)[order].cumsum(axis=1).mean(axis=0) / len(some)
-
-        def reading(share: float) -> tuple[float, float]:
-            number = max(1, min(len(groups), round(share * len(groups))))
-            found = (ranks < number).mean(axis=0)
-            return float(sizes[number - 1]), self._of_nearest(question, found)
-
-        return len(groups) / group_count(len(some)), reading
 
     def bucket_rows(self, question: Question, headers: Iterable[Runs]) -> float:
         """Return how many signatures agree with a query in each of these headers, all together."""
@@ -203,7 +163,8 @@ class Sample:
         if self.given < question.count:
             k = math.ceil(k * self.given / question.count)
         extra = 1 if len(self._own) else 0
-        found = ScanIndex(self._all).search(self.queries, min(k + extra, len(self._all))).ids
+        queries = self.queries[:_NEAREST_QUERIES]
+        found = ScanIndex(self._all).search(queries, min(k + extra, len(self._all))).ids
         if extra:  # a query is no neighbour of its own
             others = found != self._own[: len(found), None]
             others[others.all(axis=1), -1] = False
@@ -253,12 +214,6 @@ def _of_alike(
     last = np.minimum(np.searchsorted(places, by, "right") + _ALIKE, len(places))
     mean, square = (sums[:, last] - sums[:, first]) / (last - first)
     return np.maximum(mean, 1e-12), square - mean**2
-
-
-def _shared(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return how many leading bits of keys are the same, of each with each."""
-    differing = np.frexp((a ^ b).astype(np.float64))[1]
-    return 64 - differing.astype(np.int64)
 
 
 def _scores(rows: Signatures, queries: Signatures, slice_bits: int, most: int) -> NDArray[np.int32]:

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from lookalike import _native
-from lookalike.indexes.slices.width import MOST_SLICE_BITS, list_bytes, slice_width
+from lookalike.indexes.slices.search import usual_rerank
+from lookalike.indexes.slices.width import MOST_SLICE_BITS, list_bytes, number_bytes, slice_width
 from lookalike.planning.machine import MachineCosts
 from lookalike.planning.question import Option, Question
 from lookalike.planning.scan import match_cost, scan_cost
@@ -21,7 +22,6 @@ __all__ = ["share_found", "slice_options"]
 _SWEPT_SHARE = 1 / 128
 """Where postings are more than this share of a collection, all rows get a score."""
 _MOST_EXPAND = 4
-_RERANK = 1000
 _AROUND = 4
 """So many narrower and wider slices than the usual ones are weighed with a sample."""
 _MOST_BITS = 2**16 - 1
@@ -57,13 +57,14 @@ def slice_options(question: Question, costs: MachineCosts) -> Iterator[Option]:
             time = _within_cost(question, question.radius, slice_bits, costs)
             yield replace(option, microseconds=1e-3 * time)
             continue
-        rerank = max(_RERANK, 10 * (question.k or 1))
+        rerank = usual_rerank(question.k or 1)
         for expand, steps in enumerate(_nearest_steps(question, slice_bits, rerank)):
             yield replace(
                 option,
                 microseconds=1e-3 * _top_cost(question, widths, steps, rerank, costs),
-                recall=min(steps.recall, 1 - 1e-9),  # where it rounds to 1: nothing is proven
+                recall=None,
                 settings={"expand": expand},
+                expected=steps.recall,
             )
 
 
@@ -79,16 +80,17 @@ def _within_cost(question: Question, radius: int, slice_bits: int, costs: Machin
         every = question.sample.within(question, radius, slice_bits)
     widths = _native.slice_widths(question.bits, slice_bits)
     postings = question.count * len(widths)
-    looked_up = costs.within_list + costs.missing(4 * sum(1 << width for width in widths))
+    number = number_bytes(question.count)
+    looked_up = costs.within_list + costs.missing(number * sum(1 << width for width in widths))
     row = costs.row + costs.row_byte * question.width
     row += question.lines * costs.missing(question.signature_bytes)
     if _native.has_sketches(question.bits):
         # Those of a list are read in order; the posting of one that is near is somewhere else.
         looked_up += costs.missing(2 * postings)
-        row += costs.missing(4 * postings)
+        row += costs.missing(number * postings)
         entry = costs.within_sketch + 2 * costs.reading_byte
     else:
-        looked_up += costs.missing(4 * postings)
+        looked_up += costs.missing(number * postings)
         entry = 0.0
     known = costs.query + matches
     total = 0.0
@@ -136,7 +138,8 @@ def _top_cost(
     """Return the nanoseconds of one query for nearest neighbours."""
     count = question.count
     reranked = min(rerank, steps.candidates)
-    list_memory = 4 * sum(1 << width for width in widths) + 4 * count * len(widths)
+    numbers = sum(1 << width for width in widths) + count * len(widths)
+    list_memory = number_bytes(count) * numbers
     cost: float = costs.top_query
     cost += steps.lists * (costs.top_list + 2 * costs.missing(list_memory))
     cost += steps.postings * costs.top_posting

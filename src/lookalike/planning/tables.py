@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from lookalike.indexes.tables.block_choice import MOST_TABLES, BlockChoice
-from lookalike.indexes.tables.flip_sets import MOST_CHOSEN, upper_bits
-from lookalike.indexes.tables.flip_tuning import flips_expected
+from lookalike.indexes.tables.flip_sets import all_sets, upper_bits
 from lookalike.indexes.tables.sorted_table import header_width, part_count
 from lookalike.indexes.tables.steps import TableSteps
 from lookalike.planning.machine import MachineCosts
@@ -41,7 +40,11 @@ def block_options(question: Question, costs: MachineCosts) -> Iterator[Option]:
 
 
 def flip_options(question: Question, costs: MachineCosts) -> Iterator[Option]:
-    """Yield one sorted table with headers of log2(n) bits and fewer, and flips of them."""
+    """Yield one sorted table with headers of log2(n) bits and fewer, and all flips of them.
+
+    With the weights of queries fewer flips find nearly all. How many that takes, and what share
+    they find, depends on the weights, which a plan does not see: `tune_flips` measures it.
+    """
     if question.radius is None:
         return
     yield from _flips(question, question.radius, costs)
@@ -57,8 +60,9 @@ def _blocks(question: Question, radius: int, costs: MachineCosts) -> Iterator[Op
         if question.sample is not None:
             rows = question.sample.bucket_rows(question, choice.headers(count))
             steps = replace(steps, rows=max(steps.rows, rows))
-        build = choice.tables * _build_seconds(question, costs)
         for compressed in (False, True):
+            alike = steps.rows / choice.tables
+            build = choice.tables * _build_seconds(question, costs, alike, not compressed)
             memory = choice.bytes(count, compressed)
             time = _table_time(question, steps, memory, costs, scattered=compressed)
             time = min(time + match_cost(question, costs), scan_cost(question, costs))
@@ -81,29 +85,27 @@ def _blocks(question: Question, radius: int, costs: MachineCosts) -> Iterator[Op
 
 def _flips(question: Question, radius: int, costs: MachineCosts) -> Iterator[Option]:
     count = question.count
-    recall = min(question.recall, 0.95) if question.recall == 1 else question.recall
     widest, parts = min(header_width(count), question.bits), part_count(count)
     for header in range(widest, max(0, widest - _FEWER_HEADER_BITS) - 1, -1):
-        flips = flips_expected(question.bits, radius, header, recall)
+        flips = all_sets(header, radius)
         memory = count * (question.width + 4) + parts * (4 << header)
         # The query's own header is looked up first; flips follow.
         steps = TableSteps.of(1 + flips, count, header)
         steps = replace(steps, buckets=parts * steps.buckets)
+        alike = count / 2**header
         if question.sample is not None:
             own = question.sample.bucket_rows(question, [upper_bits(question.bits, header)])
-            steps = replace(steps, rows=max(steps.rows, (1 + flips) * own))
-        # A few are chosen beforehand, at next to no cost; more are put in order by a heap.
-        levels = math.log2(flips) if flips > MOST_CHOSEN else 0.0
-        ordered = match_cost(question, costs) + costs.flip_level * levels * flips
+            alike = max(alike, own)
+            steps = replace(steps, rows=max(steps.rows, min(count, (1 + flips) * own)))
+        time = match_cost(question, costs) + _table_time(question, steps, memory, costs)
         yield Option(
             "flips",
-            1e-3 * (ordered + _table_time(question, steps, memory, costs)),
-            _build_seconds(question, costs),
+            1e-3 * time,
+            _build_seconds(question, costs, alike),
             memory,
-            recall,
-            {"header_bits": header},
-            {"recall": recall},
-            f"about {flips} flip{'' if flips == 1 else 's'}{_in_parts(count)}, needs weights",
+            parameters={"header_bits": header},
+            remark=f"all {flips} flip{'' if flips == 1 else 's'}{_in_parts(count)}, fewer with "
+            "weights",
         )
 
 
@@ -136,9 +138,16 @@ def _table_time(
     return costs.table_query + steps.buckets * bucket + steps.rows * row
 
 
-def _build_seconds(question: Question, costs: MachineCosts) -> float:
-    """Return what sorting a table takes; every signature is written to a place of its own."""
+def _build_seconds(
+    question: Question, costs: MachineCosts, alike: float, copied: bool = True
+) -> float:
+    """Return what sorting a table takes, where so many signatures share a header.
+
+    Every signature, or its row, is written to a place of its own.
+    """
     row = costs.table_build + 2 * costs.missing(question.signature_bytes)
+    row += costs.table_sort * math.log2(1 + alike)
+    row += costs.table_byte * question.width if copied else 0.0
     return 1e-9 * question.count * row
 
 

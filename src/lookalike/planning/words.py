@@ -20,8 +20,6 @@ class Words:
     """What to search it with."""
     sample: str
     """How signatures to measure on are given."""
-    flips: str
-    """What flips need, and how to find out how many it takes."""
 
 
 def _keywords(settings: Mapping[str, float]) -> str:
@@ -31,9 +29,7 @@ def _keywords(settings: Mapping[str, float]) -> str:
 PYTHON = Words(
     built=lambda option: _keywords(option.parameters),
     searched=lambda option: _keywords(option.settings),
-    sample="Give some (signatures=...) to measure instead.",
-    flips="FlipIndex.tune_flips finds out on your data how many flips that takes. Queries need the "
-    "weights behind their bits",
+    sample="Give some to measure: signatures=...",
 )
 """Arguments by their names."""
 

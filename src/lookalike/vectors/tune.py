@@ -51,12 +51,14 @@ def tuned(
     truth = all_compared(by_place, by_place.places, queries, near, threads).ids
     if own is not None:  # which is found in any case
         truth = _without(truth, own)
+    groups = max(1, inner.clusters)  # none where there was nothing at first
+    if target == 1:  # no sample proves that fewer find all
+        return VectorTuning(k, target, max(1, store.alive), groups, 1.0, len(queries))
     # Neighbours of one query are found together, so that a query counts, and not each of them.
     wanted = min(1.0, target + 2 * math.sqrt(target * (1 - target) / len(queries)))
     most = min(store.alive, max(_MOST_CANDIDATES, _MOST_PER_NEIGHBOR * k))
     steps = ladder(min(k, most), most)
     best: tuple[float, VectorTuning] | None = None
-    groups = max(1, inner.clusters)  # none where there was nothing at first
     for probe in ladder(min(_FIRST_PROBE, groups), groups)[::2]:
         least = cost(steps[0], probe, groups, len(inner), inner.bits)
         if best is not None and least >= best[0]:

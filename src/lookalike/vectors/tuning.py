@@ -10,7 +10,7 @@ from typing import Any, SupportsFloat, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.checks import share, whole_number
+from lookalike.checks import LARGEST, share, whole_number
 from lookalike.errors import ArgumentError, Said
 
 __all__ = ["SAMPLE", "Effort", "VectorTuning", "effort_for", "ladder", "usual_effort"]
@@ -84,6 +84,8 @@ def effort_for(
         )  # fmt: skip
     if recall is not None:
         target = share("recall", recall)
+        if target == 1:
+            return Effort(LARGEST, max(1, groups))  # no sample proves that fewer find all
         enough = [each for each in tunings if each.k >= k and each.target >= target]
         if not enough:
             raise ArgumentError(

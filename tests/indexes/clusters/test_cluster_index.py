@@ -268,6 +268,18 @@ def test_probes_are_tuned_and_remembered(tmp_path: Path) -> None:
     assert again.tunings == (tuned,)
 
 
+def test_no_sample_proves_that_nothing_is_missed() -> None:
+    """A recall of 1 reads every group, tuned or not: others may need what the sample did not."""
+    everything = clustered(3_500, 32, seed=6)
+    rows, queries = everything[:3_000], everything[3_000:]
+    index = la.ClusterIndex(rows, 60)
+    truth = la.ScanIndex(rows).search(queries, 10).ids.tolist()
+    assert index.search(queries, 10, recall=1).ids.tolist() == truth
+    tuned = index.tune_probes(10, 1.0, sample=5)
+    assert (tuned.probe, tuned.recall) == (index.clusters, 1.0)
+    assert index.search(queries, 10, recall=1).ids.tolist() == truth
+
+
 def test_stats_and_size() -> None:
     rows = clustered(4_000, 128, seed=2)
     index = la.ClusterIndex(rows, seed=9)

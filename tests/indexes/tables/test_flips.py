@@ -148,6 +148,17 @@ def test_recall_is_measured_and_reached() -> None:
     assert len(blind.ids) < len(few.ids)
 
 
+def test_a_query_with_many_matches_counts_once() -> None:
+    """Matches of one query are found together: a thousand of one prove no more than one of it."""
+    alone = np.arange(100)  # which attempt finds the match of each query
+    many = np.concatenate([alone[:-1], np.repeat(3, 10_000)])
+    offsets = np.concatenate([np.arange(100), [100 + 9_999]])
+    one = la.Matches(np.arange(101), alone, np.zeros(100, np.int32), True)
+    hub = la.Matches(offsets, many, np.zeros(len(many), np.int32), True)
+    assert la.FlipTuning.of(one, 3, False, 0.9).flips == 95  # 90, and two standard errors
+    assert la.FlipTuning.of(hub, 3, False, 0.99).flips == 98  # the last: 100 queries tell no more
+
+
 def test_attempts_say_which_flip_finds_each_match() -> None:
     rows, weights = edited(3000, 1)
     queries, asked = near_duplicates(weights[:300], 0.1)

@@ -20,7 +20,7 @@ from lookalike.indexes.tables.large_pages import empty_in_large_pages
 if TYPE_CHECKING:
     from lookalike.storage import Container
 
-__all__ = ["Groups", "group_count"]
+__all__ = ["MOST_WORK", "Groups", "group_count"]
 
 _LEAST = 32
 """Signatures that a group has on average, at least, where nobody said how many there are."""
@@ -32,7 +32,7 @@ _MOST_SPLITS = 64
 """How often what came of a split is split again: of hubs, each time some go elsewhere, and most
 have the new centre that is in the middle of all.
 """
-_MOST_WORK = 4
+MOST_WORK = 4
 """Rows that are given other centres so, as many times as there are rows."""
 
 
@@ -192,7 +192,7 @@ def _split(
         for group in large.tolist():
             members = np.flatnonzero(labels == group)
             work += len(members)
-            if not far[members].any() or work > _MOST_WORK * len(rows):  # the first: all are equal
+            if not far[members].any() or work > MOST_WORK * len(rows):  # the first: all are equal
                 continue
             some = rows[members]
             new, own, distances = clustered(some, -(-len(some) // usual), seed, ROUNDS, threads)

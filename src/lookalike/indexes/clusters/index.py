@@ -193,6 +193,8 @@ class ClusterIndex(Index):
         if itself:  # which is found in any case, and is the nearest but for equals
             needed = needed[found != own[:, None]]
         tuning = ProbeTuning.of(needed, wanted, target, len(asked))
+        if target == 1:  # no sample proves that fewer groups find all
+            tuning = replace(tuning, probe=len(groups), recall=1.0)
         others = [each for each in self._tunings if (each.k, each.target) != (wanted, target)]
         self._tunings = (*others, tuning)
         return tuning

@@ -68,7 +68,7 @@ def search_settings(
             Said("exact=True", "--exact"),
         )
     narrow = wide if admit is None else min(whole_number("admit", admit, at_least=0), wide)
-    best = max(1000, 10 * k)
+    best = usual_rerank(k)
     if rerank is not None:
         best = rerank_count(rerank, k)
     if exact and not best:
@@ -80,6 +80,11 @@ def search_settings(
         )
     # Scores of a scan are of all bits, so that they could not be compared with those of lists.
     return Settings(wide, narrow, min(best, LARGEST), expand is None and best > 0)
+
+
+def usual_rerank(k: int) -> int:
+    """Return how many candidates get their true distance by default."""
+    return max(1000, 10 * k)
 
 
 def rerank_count(rerank: SupportsIndex, k: int) -> int:

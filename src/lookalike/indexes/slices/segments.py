@@ -14,6 +14,7 @@ from lookalike import _native
 from lookalike.errors import CorruptIndexError
 from lookalike.indexes.among import Chosen
 from lookalike.indexes.rows import Rows
+from lookalike.indexes.slices.width import number_bytes
 
 if TYPE_CHECKING:
     from lookalike.storage import Container
@@ -57,7 +58,7 @@ class Lists(NamedTuple):
     def empty(cls, rows: int, bits: int, slice_bits: int, wide: bool) -> Lists:
         """Return arrays of the right length."""
         widths = _native.slice_widths(bits, slice_bits)
-        dtype = np.uint64 if wide or rows >= 2**32 else np.uint32
+        dtype = np.uint64 if wide or number_bytes(rows) == 8 else np.uint32
         return cls(
             np.empty(sum(1 << width for width in widths), dtype),
             np.empty(rows * len(widths), dtype),

@@ -9,7 +9,7 @@ from lookalike import _native
 from lookalike.checks import whole_number
 from lookalike.errors import ArgumentError, Said
 
-__all__ = ["MOST_SLICE_BITS", "checked_width", "list_bytes", "slice_width"]
+__all__ = ["MOST_SLICE_BITS", "checked_width", "list_bytes", "number_bytes", "slice_width"]
 
 MOST_SLICE_BITS = 28
 
@@ -40,10 +40,19 @@ def slice_width(count: int, bits: int, memory: int | None = None) -> int:
 
 
 def list_bytes(count: int, bits: int, width: int) -> int:
-    """Return what lists take: four bytes for each signature and for each value of each slice."""
+    """Return the bytes of lists: a number for each signature and for each value of each slice.
+
+    Numbers have four bytes, and eight for 2**32 signatures or more; sketches have two.
+    """
     widths = _native.slice_widths(bits, width)
-    posting = 6 if _native.has_sketches(bits) else 4
-    return posting * count * len(widths) + 4 * sum(1 << one for one in widths)
+    number = number_bytes(count)
+    posting = number + (2 if _native.has_sketches(bits) else 0)
+    return posting * count * len(widths) + number * sum(1 << one for one in widths)
+
+
+def number_bytes(count: int) -> int:
+    """Return the bytes of a number in the lists of so many signatures."""
+    return 8 if count >= 2**32 else 4
 
 
 def checked_width(

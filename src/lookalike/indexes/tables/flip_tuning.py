@@ -76,7 +76,9 @@ class FlipTuning:
         needed = _least_of_each(attempts) if first else np.sort(attempts.ids)
         if not len(needed):
             return cls(radius, first, target, 0, 0.0, 0, len(attempts))
-        margin = 2 * math.sqrt(target * (1 - target) / len(needed))
+        # Matches of one query are found together, so that a query counts, and not each of them.
+        asked = int((np.diff(attempts.offsets) > 0).sum())
+        margin = 2 * math.sqrt(target * (1 - target) / asked)
         flips = int(needed[math.ceil(min(1.0, target + margin) * len(needed)) - 1])
         found = float(np.mean(needed <= flips))
         return cls(radius, first, target, flips, found, len(needed), len(attempts))
