@@ -441,14 +441,15 @@ def check_name(name: str) -> str:
 
 
 def _exists(name: str) -> Problem:
-    return Problem(409, "exists", f"there is a collection {name!r}; delete it, or take another name")
+    message = f"there is a collection {name!r}; delete it, or take another name"
+    return Problem(409, "exists", message)
 
 
 def _unreadable(name: str) -> Problem:
     return Problem(
-        503, "collection", f"the file of the collection {brief(name)} cannot be read: it is damaged, "
-        "belongs to another program, or was written by a newer lookalike; the log of the service "
-        "says which", kind="CollectionError",
+        503, "collection", f"the file of the collection {brief(name)} cannot be read: it is "
+        "damaged, belongs to another program, or was written by a newer lookalike; the log of the "
+        "service says which", kind="CollectionError",
     )  # fmt: skip
 
 
