@@ -211,9 +211,9 @@ def test_jobs_find_pairs_and_duplicates(pages: Running) -> None:
     assert failed["state"] == "failed" and "more than limit=1" in failed["error"]
     pages.refused(409, "not_done", "GET", f"/v1/jobs/{failed['id']}/results")
     by_text = pages.job(f"{BASE}/dedup", {"threshold": 0.6, "keep": "newest"})
-    assert by_text["summary"] == {"duplicates": 1, "groups": 1, "deleted": 0}
+    assert by_text["summary"] == {"duplicates": 1, "groups": 1, "deleted": 0, "changed": 0}
     deleted = pages.job(f"{BASE}/dedup", {"radius": 20, "delete": True})
-    assert deleted["summary"] == {"duplicates": 1, "groups": 1, "deleted": 1}
+    assert deleted["summary"] == {"duplicates": 1, "groups": 1, "deleted": 1, "changed": 0}
     rows = pages.good("GET", f"/v1/jobs/{deleted['id']}/results")["results"]
     assert [(one["id"], one["duplicate_of"]) for one in rows] == [("owl", "fox")]
     assert pages.good("POST", f"{BASE}/documents/count")["count"] == 2
