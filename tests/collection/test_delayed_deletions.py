@@ -8,6 +8,7 @@ between wherever the job tells how far it is.
 from __future__ import annotations
 
 import itertools
+import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -27,6 +28,7 @@ from lookalike.collection.stores.sqlite import SqliteStore
 from lookalike.service.work import job_process
 from support import oracle
 
+EXAMPLES = min(300, int(os.environ.get("LOOKALIKE_STATES", "30")))
 MOST_TURNS = 8
 """Times that others write while a job runs."""
 IDS = "abcdefgh"
@@ -173,7 +175,7 @@ def test_members_of_families_are_near_and_families_far() -> None:
             assert (len(a & b) / len(a | b) >= 0.6) is (one[0] == two[0])
 
 
-@pytest.mark.parametrize(("by_texts", "examples"), [(False, 60), (True, 25)])
+@pytest.mark.parametrize(("by_texts", "examples"), [(False, EXAMPLES), (True, EXAMPLES // 3)])
 def test_writes_beside_a_job_that_deletes_duplicates(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_texts: bool, examples: int
 ) -> None:
