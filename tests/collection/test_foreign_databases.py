@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -185,3 +186,89 @@ def test_a_signer_that_cannot_be_is_refused_before_it_signs(
             with pytest.raises(la.LookalikeError):
                 call()
         assert docs.count() == 0
+
+
+def tables(url: str) -> list[tuple[str, ...]]:
+    """Return everything that a database holds, by kind and name."""
+    if not url.startswith("postgresql"):
+        other = sqlite3.connect(url)
+        found = other.execute("SELECT type, name FROM sqlite_master").fetchall()
+        other.close()
+        return sorted(found)
+    with psycopg.connect(url) as connection:
+        schemas = connection.execute("SELECT 'schema', nspname FROM pg_namespace").fetchall()
+        names = connection.execute("SELECT schemaname, tablename FROM pg_tables").fetchall()
+        views = connection.execute("SELECT schemaname, viewname FROM pg_views").fetchall()
+        return sorted([*schemas, *names, *views])
+
+
+def run(url: str, *statements: str) -> None:
+    """Do something as another program does."""
+    if url.startswith("postgresql"):
+        with psycopg.connect(url, autocommit=True) as connection:
+            for statement in statements:
+                connection.execute(statement)
+        return
+    other = sqlite3.connect(url)
+    with other:
+        for statement in statements:
+            other.execute(statement)
+    other.close()
+
+
+@pytest.fixture
+def shop(url: str) -> Iterator[str]:
+    """A database of others, without any collection."""
+    run(url, "DROP TABLE IF EXISTS customers", "CREATE TABLE customers (x int)",
+        "INSERT INTO customers VALUES (7)")  # fmt: skip
+    yield url
+    run(url, "DROP TABLE customers")
+
+
+def test_looking_into_a_database_of_others_changes_nothing(shop: str, tmp_path: Path) -> None:
+    before = tables(shop)
+    sqlite = not shop.startswith("postgresql")
+    data = Path(shop).read_bytes() if sqlite else b""
+    assert la.list_collections(shop) == []
+    for use in (
+        lambda: la.open_collection(shop),
+        lambda: la.open_collection(shop, bits=BITS, create=False),
+        lambda: la.drop_collection(shop, "documents"),
+        lambda: la.restore_collection(shop, tmp_path / "copy.db"),
+    ):
+        with pytest.raises(la.NotFoundError, match="there (is no collection|are no collections)"):
+            use()
+    assert tables(shop) == before
+    assert not sqlite or Path(shop).read_bytes() == data
+    assert not (tmp_path / "copy.db").exists()
+
+
+def test_dropping_removes_our_tables_alone(shop: str) -> None:
+    prefix = "lookalike." if shop.startswith("postgresql") else "lookalike_"
+    la.open_collection(shop, bits=BITS).close()
+    run(shop, f"CREATE TABLE {prefix}notes (x int)", "CREATE TABLE orders (x int)")
+    empty = tables(shop)
+    la.open_collection(shop, "other", bits=BITS).close()
+    la.drop_collection(shop, "other")
+    assert tables(shop) == empty
+    la.drop_collection(shop, "documents")
+    left = {name for _, name in tables(shop)}
+    assert {"customers", "orders"} <= left
+    assert "notes" in left or "lookalike_notes" in left
+    assert not {name for name in left if "signatures" in name or "keys_" in name}
+    run(shop, "DROP TABLE orders")
+
+
+def test_a_view_of_others_on_our_tables_is_not_dropped_with_them(new_postgresql: str) -> None:
+    url = new_postgresql
+    with la.open_collection(url, bits=BITS) as docs:
+        docs.add(IDS[:5], signatures=ROWS[:5])
+    run(url, "CREATE VIEW report AS SELECT count(*) FROM lookalike.documents_1")
+    before = tables(url)
+    with pytest.raises(la.CollectionError, match="other objects depend on it"):
+        la.drop_collection(url, "documents")
+    assert tables(url) == before
+    with la.open_collection(url) as docs:
+        assert len(docs) == 5
+    run(url, "DROP VIEW report")
+    la.drop_collection(url, "documents")

@@ -123,13 +123,28 @@ def test_another_threshold_needs_no_new_signatures(
         la.dedup(source, work=work, ngram=3)
 
 
+def test_signing_that_was_done_while_reading_has_no_rate(source: Path) -> None:
+    """The seconds of the step are those of the rest, which say nothing about its speed."""
+    together, alone = (la.dedup(source, threads=threads) for threads in (2, 1))
+    lines = [
+        next(line for line in one.summary().splitlines() if line.split()[:1] == ["sign"])
+        for one in (together, alone)
+    ]
+    assert together.to_dict()["overlapped"] == ["sign"] and alone.overlapped == ()
+    assert lines[0].split()[2:] == ["-", "partly", "done", "while", "reading"]
+    assert float(lines[1].split()[2].replace(",", "")) > 0 and len(lines[1].split()) == 3
+    for one in (together, alone):
+        rate = one.summary().splitlines()[-1].split()
+        assert rate[0] == "all" and float(rate[2].replace(",", "")) > 0
+
+
 def test_steps_of_an_earlier_run_are_told_and_have_no_rate(source: Path, tmp_path: Path) -> None:
     def lines(result: la.DedupResult) -> dict[str, str]:
         table = result.summary().partition("documents/s")[2]
         return {line.split()[0]: line for line in table.splitlines() if line}
 
     work = tmp_path / "work"
-    first = la.dedup(source, work=work)
+    first = la.dedup(source, work=work, threads=1)
     assert first.reused == ()
     assert "earlier run" not in first.summary()
     assert not any(line.split()[2] == "-" for line in lines(first).values())

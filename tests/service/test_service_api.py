@@ -17,6 +17,7 @@ import pytest
 import lookalike as la
 from lookalike.service.work import jobs
 from support.running_service import Running, running
+from support.waiting import wait_until
 
 TEXTS = {
     "fox": "the quick brown fox jumps over the lazy dog near the river bank",
@@ -223,9 +224,9 @@ def test_jobs_find_pairs_and_duplicates(pages: Running) -> None:
     assert failed["state"] == "failed" and "more than limit=1" in failed["error"]
     pages.refused(409, "not_done", "GET", f"/v1/jobs/{failed['id']}/results")
     by_text = pages.job(f"{BASE}/dedup", {"threshold": 0.6, "keep": "newest"})
-    assert by_text["summary"] == {"duplicates": 1, "groups": 1, "deleted": 0}
+    assert by_text["summary"] == {"duplicates": 1, "groups": 1, "deleted": 0, "changed": 0}
     deleted = pages.job(f"{BASE}/dedup", {"radius": 20, "delete": True})
-    assert deleted["summary"] == {"duplicates": 1, "groups": 1, "deleted": 1}
+    assert deleted["summary"] == {"duplicates": 1, "groups": 1, "deleted": 1, "changed": 0}
     rows = pages.good("GET", f"/v1/jobs/{deleted['id']}/results")["results"]
     assert [(one["id"], one["duplicate_of"]) for one in rows] == [("owl", "fox")]
     assert pages.good("POST", f"{BASE}/documents/count")["count"] == 2
@@ -233,6 +234,35 @@ def test_jobs_find_pairs_and_duplicates(pages: Running) -> None:
     for job in pages.good("GET", "/v1/jobs")["jobs"]:
         pages.good("DELETE", f"/v1/jobs/{job['id']}")
     assert pages.good("GET", "/v1/jobs") == {"jobs": []}
+
+
+@pytest.mark.parametrize("how", [{"radius": 0}, {"threshold": 0.95}])
+def test_what_is_written_while_a_job_compares_is_not_deleted(
+    pages: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(jobs, "_MODULE", "support.held_jobs")
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+    monkeypatch.setenv("GO_ON", str(tmp_path / "go-on"))
+    texts = {f"{group}{member}": f"{group * 3} {TEXTS['law']} {group * 5}" for group in "abcd"
+             for member in range(3)}  # fmt: skip
+
+    def put(documents: dict[str, str]) -> None:
+        items = [{"id": id, "text": text} for id, text in documents.items()]
+        pages.good("PUT", f"{BASE}/documents", {"documents": items})
+
+    put(texts)
+    job = pages.good("POST", f"{BASE}/dedup", {**how, "delete": True})["id"]
+    wait_until(lambda: pages.good("GET", f"/v1/jobs/{job}")["step"] == "deleting")
+    put({"a1": "a new text that resembles nothing"})  # a duplicate has another text
+    pages.good("DELETE", f"{BASE}/documents/b0")  # the kept document is gone
+    put({"c0": "another text of a kept document"})  # the kept document has another text
+    (tmp_path / "go-on").touch()
+    done = pages.ended(job)
+    assert done["summary"] == {"duplicates": 8, "groups": 4, "deleted": 3, "changed": 5}
+    found = pages.good("POST", f"{BASE}/documents/scroll", {"limit": 50})["documents"]
+    expected = {"a0", "a1", "b1", "b2", "c0", "c1", "c2", "d0", *TEXTS}
+    assert {one["id"] for one in found} == expected
+    pages.good("DELETE", f"/v1/jobs/{job}")
 
 
 def test_a_job_that_runs_is_cancelled_and_others_wait(

@@ -64,9 +64,10 @@ def _described(
 ) -> dict[str, Any]:
     found: dict[str, Any]
     if name is None:
-        there = channel.read("GET", "/v1/collections")["collections"]
-        if len(there) != 1:
-            names = [one["name"] for one in there]
+        listed = channel.read("GET", "/v1/collections")
+        there = listed["collections"]
+        if len(there) != 1 or listed.get("unavailable"):
+            names = [one["name"] for one in [*there, *listed.get("unavailable", [])]]
             raise NotFoundError(
                 f"{channel.shown} serves {len(names)} collections, {names}: say which one with "
                 "name="

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -21,14 +21,17 @@ from lookalike.collection.search.bounds import spend
 from lookalike.collection.search.filters import Predicate, Where, compile_where
 from lookalike.collection.search.texts import rows_with_texts
 from lookalike.collection.stores.base import State, View
+from lookalike.collection.writing import Written, delete_documents
 
-__all__ = ["count_meeting", "documents_with", "page_of", "signatures_with"]
+__all__ = ["count_meeting", "delete_meeting", "documents_with", "page_of", "signatures_with"]
 
 _AT_ONCE = 64
 """Documents that are in memory together beside the page: each may have a text of a megabyte."""
 _FILTERED = 256
 """Documents of which the metadata are looked at together, where few may meet a condition."""
 _COUNTED = 1_000
+_DELETED = 5_000
+"""Documents that are deleted together."""
 
 Check = Callable[[], object]
 """Raises if nobody waits for the answer any more."""
@@ -112,6 +115,41 @@ def count_meeting(docs: Collection, where: Where | None, check: Check) -> int:
         )
         count += len(some)
     return count
+
+
+def delete_meeting(docs: Collection, where: Where | None) -> Written:
+    """Delete the documents that meet a condition, `_DELETED` at a time, each time in one step.
+
+    Whether a document meets it is decided in the transaction that deletes it.
+    """
+    predicate = compile_where(where)
+    deleted, version = 0, docs.version
+    begin: str | None = ""
+    while begin is not None:
+        ids: list[str] = []
+        while begin is not None and len(ids) + _COUNTED <= _DELETED:
+            some, begin = docs._versions.read(
+                partial(_ids, begin=begin, predicate=predicate, size=_COUNTED)
+            )
+            ids += some
+        if not ids:
+            break
+        with docs._versions.writing() as (writer, state):
+            meeting = list(_still_meeting(writer, state, ids, predicate))
+            after = delete_documents(writer, state, meeting)
+        deleted, version = deleted + state.documents - after.documents, after.version
+    return Written(deleted=deleted, version=version)
+
+
+def _still_meeting(
+    view: View, state: State, ids: Sequence[str], predicate: Predicate | None
+) -> Iterator[str]:
+    """Yield those of the ids whose documents are there and meet a condition."""
+    for first in range(0, len(ids), _FILTERED):
+        for row, signature in view.documents(state, ids[first : first + _FILTERED], text=False):
+            check_row(row, signature, text=False)
+            if predicate is None or predicate(decoded_metadata(row)):
+                yield row.id
 
 
 def _different(ids: Sequence[str]) -> list[str]:

@@ -63,6 +63,27 @@ class Row(NamedTuple):
     checksum: int
 
 
+class Seen(NamedTuple):
+    """The version of a document that something was decided about.
+
+    Every write to the document changes it, so that what is done later can be done to this version
+    alone.
+    """
+
+    id: str
+    signature: int
+    """The number of its signature."""
+    checksum: int
+    """Of the content, the metadata and the times when it was added and updated."""
+    added: int
+    """Microseconds since 1970, UTC."""
+
+
+def seen(row: Row) -> Seen:
+    """Return the version of a document that a row holds."""
+    return Seen(row.id, row.signature, row.checksum, row.added)
+
+
 @dataclass(frozen=True)
 class Items:
     """The valid items of a batch, ready to be written."""

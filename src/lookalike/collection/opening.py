@@ -14,7 +14,7 @@ from lookalike.collection.query import WAYS, Way
 from lookalike.collection.search.kept import cache_file
 from lookalike.collection.slicing import MOST_SLICE_BITS, Slicing, default_slice_bits
 from lookalike.collection.stores.address import Address, parse_address
-from lookalike.collection.stores.base import Store
+from lookalike.collection.stores.base import NoCollectionsError, Store
 from lookalike.collection.stores.state import MOST_BITS, State, signer_hash
 from lookalike.errors import ArgumentError, NotFoundError, Said
 from lookalike.parts.signer import PartSigner
@@ -67,9 +67,12 @@ def open_collection(
     folder = address.cache_folder() if cache is None else None
     if cache is not None and cache is not False:
         folder = file_path("cache", cache)
-    store = open_store(
-        address, timeout=timeout, durable=durable, create=create and wanted is not None
-    )
+    try:
+        store = open_store(
+            address, timeout=timeout, durable=durable, create=create and wanted is not None
+        )
+    except NoCollectionsError:
+        raise _no_collection(name, address.shown, [], wanted is not None) from None
     try:
         state = _find_or_create(store, name, wanted, signer, create)
         _refuse_other(state, signer, bits, slice_bits)
@@ -90,17 +93,55 @@ def list_collections(url: str | os.PathLike[str]) -> list[str]:
 
 def collections_by_parts(url: str | os.PathLike[str]) -> dict[str, bool]:
     """Return the names of the collections in a database, and whether documents have many parts."""
-    with closing(open_store(parse_address(url), create=False)) as store, store.reading() as view:
+    try:
+        store = open_store(parse_address(url), create=False)
+    except NoCollectionsError:
+        return {}
+    with closing(store), store.reading() as view:
         return {state.name: state.parts for state in view.states()}
 
 
 def drop_collection(url: str | os.PathLike[str], name: str) -> None:
-    """Remove a collection with all it holds; it cannot be taken back."""
+    """Remove a collection with all it holds; it cannot be taken back.
+
+    The tables of the collection are dropped, and nothing else: an SQLite file stays, also if it is
+    empty then, and so do tables, views and schemas that lookalike did not create.
+    """
     address = parse_address(url)
     with closing(open_store(address, create=False)) as store, store.writing() as writer:
         state = store.known(writer.lock(checked_name(name)), name)
         writer.drop(state)
     forget_cache(address, state)
+
+
+def remove_unused_file(path: str | os.PathLike[str]) -> bool:
+    """Remove an SQLite file that lookalike created if nothing is left in it; return whether."""
+    from lookalike.collection.stores.sqlite import SqliteStore
+
+    address = parse_address(path)
+    try:
+        store = open_store(address, create=False)
+    except NotFoundError:
+        return False
+    with closing(store):
+        return isinstance(store, SqliteStore) and store.remove_file()
+
+
+def unused_file(path: str | os.PathLike[str]) -> bool:
+    """Return whether an SQLite file holds the tables of lookalike, but no collection yet.
+
+    Also returns False if it has any other content.
+    """
+    from lookalike.collection.stores.sqlite_transaction import SqliteTransaction
+
+    try:
+        store = open_store(parse_address(path), create=False)
+    except NotFoundError:
+        return False
+    with closing(store), store.reading() as view:
+        if view.states() or view.states(hidden=True):
+            return False
+        return isinstance(view, SqliteTransaction) and not view.other_content()
 
 
 def forget_cache(address: Address, state: State) -> None:
@@ -128,7 +169,9 @@ def open_store(
         return SqliteStore(address.path, timeout=timeout, durable=durable, create=create)
     from lookalike.collection.stores.postgresql import PostgresStore
 
-    return PostgresStore(address.url, address.shown, timeout=timeout, durable=durable)
+    return PostgresStore(
+        address.url, address.shown, timeout=timeout, durable=durable, create=create
+    )
 
 
 _TO_MAKE_ONE = Said(
@@ -213,13 +256,21 @@ def _find_or_create(
             return state
         others = [other.name for other in view.states()]
     if wanted is None or not create:
-        known = f"; there are {others}" if others else ""
-        hint = _TO_MAKE_ONE
-        if wanted is not None:
-            hint = Said("; create=True makes one", _TO_MAKE_ONE.typed)
-        raise NotFoundError(f"there is no collection {name!r} at {store.shown}{known}", hint)
+        raise _no_collection(name, store.shown, others, wanted is not None)
     with store.writing() as writer:
         return writer.lock(name) or writer.create(wanted, describe_signer(signer))
+
+
+def _no_collection(name: str, shown: str, others: list[str], described: bool) -> NotFoundError:
+    """Return the error for a collection that is not there and is not created.
+
+    `described` tells whether the call says enough of it to create one.
+    """
+    known = f"; there are {others}" if others else ""
+    hint = _TO_MAKE_ONE
+    if described:
+        hint = Said("; create=True makes one", _TO_MAKE_ONE.typed)
+    return NotFoundError(f"there is no collection {name!r} at {shown}{known}", hint)
 
 
 def _refuse_mode(state: State, parts: bool, way: str) -> None:

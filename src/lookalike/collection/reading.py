@@ -11,7 +11,7 @@ import numpy as np
 from lookalike.collection.documents import Document, as_document, damaged
 from lookalike.collection.search.filters import Predicate
 from lookalike.collection.stores.base import State, View
-from lookalike.collection.stores.rows import Numbered
+from lookalike.collection.stores.rows import Numbered, Stored
 from lookalike.collection.versions import Versions
 from lookalike.parts.signer import SignedParts
 
@@ -32,6 +32,10 @@ def next_documents(
     return result[:wanted]
 
 
+def _next_rows(view: View, state: State, after: str, wanted: int) -> list[Stored]:
+    return next(view.pages(state, wanted, after), [])
+
+
 def documents_with_parts(
     view: View, state: State, ids: Sequence[str]
 ) -> list[tuple[Document, SignedParts]]:
@@ -50,11 +54,21 @@ def document_pages(
     versions: Versions, size: int, predicate: Predicate | None
 ) -> Iterator[list[Document]]:
     """Yield all documents, each page at a version of its own; see `Collection.pages`."""
+    for rows in row_pages(versions, size):
+        page = list(starmap(as_document, rows))
+        yield page if predicate is None else [one for one in page if predicate(one.metadata)]
+
+
+def row_pages(versions: Versions, size: int) -> Iterator[list[Stored]]:
+    """Yield the rows of all documents by id, not checked yet, each page at its own version.
+
+    Raises at the end if nothing was written meanwhile, but rows are missing.
+    """
     before = versions.read(lambda view, state: state)
     after, seen = "", 0
-    while page := versions.read(partial(next_documents, after=after, wanted=size)):
-        after, seen = page[-1].id, seen + len(page)
-        yield page if predicate is None else [one for one in page if predicate(one.metadata)]
+    while page := versions.read(partial(_next_rows, after=after, wanted=size)):
+        after, seen = page[-1][0].id, seen + len(page)
+        yield page
     now = versions.read(lambda view, state: state)
     if now == before and seen != now.documents:
         raise damaged(f"{seen} documents are there to be read, not {now.documents}")

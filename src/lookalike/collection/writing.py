@@ -14,7 +14,15 @@ from typing import Any
 import numpy as np
 
 from lookalike.checks import one_of
-from lookalike.collection.documents import Items, Row, checksum, intact, now, prepare_items
+from lookalike.collection.documents import (
+    Items,
+    Row,
+    Seen,
+    checksum,
+    intact,
+    now,
+    prepare_items,
+)
 from lookalike.collection.query import listed
 from lookalike.collection.signing import Signed, Signing
 from lookalike.collection.slicing import digest, hashes
@@ -187,7 +195,29 @@ def write_documents(
 
 def delete_documents(writer: Writer, state: State, ids: Sequence[str]) -> State:
     """Remove the documents that are there; return the row as it was saved."""
-    found = writer.find_documents(state, ids)
+    return _delete_found(writer, state, writer.find_documents(state, ids))
+
+
+def delete_duplicates(
+    writer: Writer, state: State, duplicates: Sequence[tuple[Seen, Seen]]
+) -> State:
+    """Remove duplicates, each given with the document that is kept for it.
+
+    Only those are removed of which both are there in the version that was compared. Return the row
+    as it was saved.
+    """
+    kept = {other.id for _, other in duplicates}
+    there = writer.seen(state, [*kept, *(one.id for one, _ in duplicates)])
+    found = {
+        one.id: one.signature
+        for one, other in duplicates
+        if there.get(one.id) == one and there.get(other.id) == other and one.id not in kept
+    }
+    return _delete_found(writer, state, found)
+
+
+def _delete_found(writer: Writer, state: State, found: dict[str, int]) -> State:
+    """Remove documents that are there, given with the numbers of their signatures."""
     if not found:
         return state
     writer.delete_documents(state, list(found))

@@ -60,6 +60,7 @@ def conclude(job: JobContext, outcome: Outcome) -> DedupResult:
         counts=_counts(job, outcome, keep, matched_old, labels),
         seconds=dict(job.progress.seconds),
         reused=tuple(job.progress.reused),
+        overlapped=tuple(job.progress.overlapped),
         warnings=[
             *outcome.source.corpus.notices,
             *outcome.verdict.warnings,

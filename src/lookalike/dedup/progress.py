@@ -21,6 +21,7 @@ class JobProgress:
         self._listener = listener
         self.seconds: dict[str, float] = {}
         self.reused: list[str] = []
+        self.overlapped: list[str] = []
 
     def step(self, name: str, share: float) -> None:
         """Tell that this share of a step is done."""
@@ -35,6 +36,11 @@ class JobProgress:
         for name in names:
             self.reused.append(name)
             self.seconds.setdefault(name, 0.0)
+
+    def overlap(self, name: str) -> None:
+        """Tell that a part of a step was done while documents were read."""
+        if name not in self.overlapped:
+            self.overlapped.append(name)
 
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:

@@ -109,6 +109,8 @@ class DedupResult:
     seconds: dict[str, float]
     reused: tuple[str, ...]
     """Steps of `seconds` that an earlier run in the same `work` had done, or had begun."""
+    overlapped: tuple[str, ...]
+    """Steps of which a part was done while documents were read: `seconds` has only the rest."""
     warnings: list[str]
     source: Corpus = field(repr=False)
     source_identity: list[Any] | None = field(repr=False)
@@ -232,8 +234,8 @@ class DedupResult:
         return summary_text(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return settings, whether pairs are complete, counts, seconds, reused steps and warnings,
-        in plain values.
+        """Return settings, whether pairs are complete, counts, seconds, reused and overlapped
+        steps, and warnings, in plain values.
         """
         return {
             "settings": self.settings.to_dict(),
@@ -241,6 +243,7 @@ class DedupResult:
             "counts": dict(vars(self.counts)),
             "seconds": {step: round(passed, 4) for step, passed in self.seconds.items()},
             "reused": list(self.reused),
+            "overlapped": list(self.overlapped),
             "warnings": list(self.warnings),
         }
 

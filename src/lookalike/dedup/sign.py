@@ -107,6 +107,8 @@ def _sign(
         part = documents.texts.documents.take(which)
         if signatures is None:
             signatures = signer.sign(part, threads=job.threads)
+        else:
+            job.progress.overlap("sign")
         enough = signer.with_features(
             part, signatures, least=job.settings.min_features, threads=job.threads
         )

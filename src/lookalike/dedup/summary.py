@@ -125,19 +125,21 @@ def share_text(part: int, whole: int) -> str:
 def timings(result: DedupResult) -> list[tuple[str, float, str, str]]:
     """Return each step and all together: name, seconds, documents a second, what to know of it.
 
-    What an earlier run has done says nothing about speed.
+    A step has no speed if a part of its work was done elsewhere: by an earlier run, or while
+    documents were read.
     """
-    steps = [(step, passed, step in result.reused) for step, passed in result.seconds.items()]
-    steps.append(("all", sum(result.seconds.values()), bool(result.reused)))
-    return [
-        (
-            step,
-            seconds,
-            "-" if reused or seconds <= 0 else f"{result.counts.documents / seconds:,.0f}",
-            "from an earlier run" if reused and step != "all" else "",
-        )
-        for step, seconds, reused in steps
-    ]
+    rows = []
+    for step, seconds in result.seconds.items():
+        note = "partly done while reading" if step in result.overlapped else ""
+        if step in result.reused:
+            note = "from an earlier run"
+        rows.append((step, seconds, _rate(result, 0.0 if note else seconds), note))
+    whole = sum(result.seconds.values())
+    return [*rows, ("all", whole, _rate(result, 0.0 if result.reused else whole), "")]
+
+
+def _rate(result: DedupResult, seconds: float) -> str:
+    return f"{result.counts.documents / seconds:,.0f}" if seconds > 0 else "-"
 
 
 def size_text(count: int) -> str:

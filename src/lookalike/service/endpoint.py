@@ -188,7 +188,7 @@ async def _run(kind: _Kind, handler: Handler, request: Request, given: dict[str,
         raise
     except Exception as error:
         problem = problem_for_strangers(error, service.library.shown)
-        if problem.status == 500 or problem.code == "database_away":
+        if problem.logged:
             service.log.failed("request failed", error, id=visit.id, route=kind.path)
         return refusal(problem, service)
     finally:

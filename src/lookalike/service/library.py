@@ -1,38 +1,43 @@
 """The collections that are served: those of a database, or one for each file of a folder.
 
 Names in addresses are strict, so that nothing of them can lead to another file. In a folder, the
-collection `pages` is the file `pages.db`, which holds this one collection.
+collection `pages` is the file `pages.db`, which holds this one collection. Files of others in the
+folder are never written to, and what others keep in a file beside its collection stays.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import stat
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
-from lookalike.collection import (
-    Collection,
-    drop_collection,
-    list_collections,
-    open_collection,
+from lookalike.collection import Collection, drop_collection, open_collection
+from lookalike.collection.opening import (
+    collections_by_parts,
+    remove_unused_file,
+    unused_file,
 )
-from lookalike.collection.opening import collections_by_parts
 from lookalike.collection.stores.address import Address, parse_address
 from lookalike.errors import (
     BatchError,
     CollectionBusyError,
     CollectionError,
     FileError,
+    FormatError,
+    LookalikeError,
     NotFoundError,
 )
 from lookalike.parts.signer import PartSigner
 from lookalike.service.problems import Problem
 from lookalike.shown import brief, shown
 from lookalike.signatures import Signer
+from lookalike.storage import remove_if_same
 
 __all__ = ["NAME", "DatabaseLibrary", "FolderLibrary", "Library", "open_library"]
 
@@ -90,10 +95,6 @@ class Library(ABC):
     def names(self) -> list[str]:
         """Return the names of the collections there are, sorted."""
 
-    def taken(self) -> list[str]:
-        """Return the names that a new collection cannot have."""
-        return self.names()
-
     @abstractmethod
     def place(self, name: str) -> tuple[str, str]:
         """Return the address of a collection's database, and its name there."""
@@ -132,13 +133,8 @@ class Library(ABC):
         if isinstance(signer, PartSigner):
             raise Problem(422, "parts", f"the collection {brief(name)} {_PARTS}")
         with self._making:
-            if name in self.taken():
-                raise Problem(
-                    409, "exists", f"there is a collection {name!r}; delete it, or take another "
-                    "name",
-                )  # fmt: skip
-            url, inner = self.place(name)
-            made = open_collection(url, inner, signer=signer, bits=bits, keep_text=keep_text)
+            with self._claimed(name) as url:
+                made = open_collection(url, name, signer=signer, bits=bits, keep_text=keep_text)
             made.reads_files = False
         with self._lock:
             self._open[name] = made
@@ -166,6 +162,8 @@ class Library(ABC):
                 return work(docs)
             except (BatchError, CollectionBusyError):
                 raise
+            except FormatError as error:  # the file was damaged while it was open
+                raise _unreadable(name) from error
             except CollectionError as error:
                 if self._replaced(name, docs):
                     continue
@@ -202,6 +200,13 @@ class Library(ABC):
         return isinstance(error, NotFoundError) and name not in self._open
 
     @abstractmethod
+    def _claimed(self, name: str) -> AbstractContextManager[str]:
+        """Return the address of the database in which a new collection of this name is made.
+
+        Raises a conflict where the name is taken. What was made for it is removed on an error.
+        """
+
+    @abstractmethod
     def _opened(self, name: str) -> Collection: ...
 
     @abstractmethod
@@ -236,10 +241,6 @@ class DatabaseLibrary(Library):
         """Return the names of the collections there are, sorted."""
         return [name for name, parts in self._all().items() if _NAME.fullmatch(name) and not parts]
 
-    def taken(self) -> list[str]:
-        """Return the names that a new collection cannot have."""
-        return list(self._all())
-
     def left_out(self) -> list[str]:
         """Return the collections of parts, and those whose names cannot be part of an address."""
         reasons = []
@@ -260,6 +261,12 @@ class DatabaseLibrary(Library):
             return collections_by_parts(self._url)
         except NotFoundError:
             return {}
+
+    @contextmanager
+    def _claimed(self, name: str) -> Iterator[str]:
+        if name in self._all():
+            raise _exists(name)
+        yield self._url
 
     def _opened(self, name: str) -> Collection:
         try:
@@ -294,20 +301,24 @@ class FolderLibrary(Library):
         return self._folder / ".snapshots"
 
     def names(self) -> list[str]:
-        """Return the names of the files that hold one collection each, sorted."""
-        files = self._files()
-        return sorted(name for name, inner in files.items() if list(inner.values()) == [False])
+        """Return the names of the files that hold one collection each, sorted.
 
-    def taken(self) -> list[str]:
-        """Return the names that a new collection cannot have."""
-        return [name for name, inner in self._files().items() if len(inner) == 1]
+        Those that cannot be read are among them: what is asked of them gets an error.
+        """
+        return sorted(
+            name
+            for name, inner in self._files().items()
+            if isinstance(inner, Exception) or list(inner.values()) == [False]
+        )
 
     def left_out(self) -> list[str]:
         """Return the files that hold none or several collections, or one of parts."""
         reasons = []
         for name, inner in self._files().items():
             file = brief(name + ".db")
-            if len(inner) != 1:
+            if isinstance(inner, Exception):
+                reasons.append(f"{file} cannot be read: {inner}")
+            elif len(inner) != 1:
                 reasons.append(
                     f"{file} holds {len(inner)} collections, not one: serve it by itself"
                 )
@@ -317,26 +328,73 @@ class FolderLibrary(Library):
 
     def place(self, name: str) -> tuple[str, str]:
         """Return the address of a collection's database, and its name there."""
-        check_name(name)
-        path = self._folder / f"{name}.db"
-        if path.is_symlink():
+        path = self._path(name)
+        try:
+            state = path.lstat()
+        except OSError:
+            raise missing(name) from None
+        if not stat.S_ISREG(state.st_mode):
             raise missing(name)
-        inner = list_collections(path) if path.exists() else []
-        return str(path), inner[0] if len(inner) == 1 else name
+        inner = _collections_in(path)
+        if isinstance(inner, NotFoundError):
+            raise missing(name)
+        if isinstance(inner, FormatError):
+            raise _unreadable(name) from inner
+        if isinstance(inner, Exception):
+            raise inner
+        if len(inner) != 1:
+            raise missing(name)
+        return str(path), next(iter(inner))
 
-    def _files(self) -> dict[str, dict[str, bool]]:
-        found: dict[str, dict[str, bool]] = {}
+    def _path(self, name: str) -> Path:
+        return self._folder / f"{check_name(name)}.db"
+
+    def _files(self) -> dict[str, dict[str, bool] | Exception]:
+        """Return what each file holds, or why that cannot be told."""
+        found: dict[str, dict[str, bool] | Exception] = {}
         for entry in os.scandir(self._folder):
             name = entry.name.removesuffix(".db")
             if entry.name == name or not _NAME.fullmatch(name):
                 continue
-            if not entry.is_file(follow_symlinks=False):
-                continue
-            try:
-                found[name] = collections_by_parts(entry.path)
-            except (CollectionError, FileError):
-                found[name] = {}
+            if entry.is_file(follow_symlinks=False):
+                found[name] = _collections_in(entry.path)
         return found
+
+    @contextmanager
+    def _claimed(self, name: str) -> Iterator[str]:
+        """Create the file, which must be new, or one of ours without any content."""
+        path = self._path(name)
+        created = None
+        try:
+            descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666)
+        except FileExistsError:
+            self._check_unused(name, path)
+        except OSError as error:
+            raise FileError(f"{path} cannot be created: {error.strerror}") from error
+        else:
+            created = os.fstat(descriptor)
+            os.close(descriptor)
+        try:
+            yield str(path)
+        except BaseException:
+            with suppress(OSError, LookalikeError):
+                if created is not None and not path.lstat().st_size:
+                    remove_if_same(path, created)
+            raise
+
+    def _check_unused(self, name: str, path: Path) -> None:
+        """Refuse a file with content: it is a collection, or it belongs to others."""
+        regular = path.is_file() and not path.is_symlink()
+        inner = _collections_in(path) if regular else {}
+        if not isinstance(inner, Exception) and len(inner) == 1:
+            raise _exists(name)
+        with suppress(CollectionError, FileError):
+            if regular and unused_file(path):
+                return
+        raise Problem(
+            409, "exists", f"the folder has a {brief(path.name)} that is not a collection of this "
+            "service; choose another name, or move that file elsewhere",
+        )  # fmt: skip
 
     def _opened(self, name: str) -> Collection:
         url, inner = self.place(name)
@@ -348,8 +406,15 @@ class FolderLibrary(Library):
     def _remove(self, name: str) -> None:
         url, inner = self.place(name)
         drop_collection(url, inner)
-        for path in (Path(url), Path(f"{url}-journal")):
-            path.unlink(missing_ok=True)
+        remove_unused_file(url)
+
+
+def _collections_in(path: str | os.PathLike[str]) -> dict[str, bool] | Exception:
+    """Return the collections of a file as `collections_by_parts` does, or why they are unknown."""
+    try:
+        return collections_by_parts(path)
+    except (CollectionError, FileError) as error:
+        return error
 
 
 def open_library(place: str | os.PathLike[str]) -> Library:
@@ -373,6 +438,19 @@ def check_name(name: str) -> str:
             "and '-', beginning with a letter or digit",
         )  # fmt: skip
     return name
+
+
+def _exists(name: str) -> Problem:
+    message = f"there is a collection {name!r}; delete it, or take another name"
+    return Problem(409, "exists", message)
+
+
+def _unreadable(name: str) -> Problem:
+    return Problem(
+        503, "collection", f"the file of the collection {brief(name)} cannot be read: it is "
+        "damaged, belongs to another program, or was written by a newer lookalike; the log of the "
+        "service says which", kind="CollectionError",
+    )  # fmt: skip
 
 
 def missing(name: str) -> Problem:

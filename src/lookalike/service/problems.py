@@ -67,6 +67,11 @@ class Problem(Exception):
             found["www-authenticate"] = "Bearer"
         return found
 
+    @property
+    def logged(self) -> bool:
+        """Whether the log says more about it than the answer does."""
+        return self.status == 500 or self.code in ("collection", "database_away")
+
     def value(self) -> dict[str, Any]:
         """Return it in plain values."""
         error: dict[str, Any] = {
@@ -83,7 +88,7 @@ _STATUS: tuple[tuple[type[LookalikeError], int, str], ...] = (
     (BatchError, 422, "bad_items"),
     (NotFoundError, 404, "not_found"),
     (CollectionBusyError, 503, "busy"),
-    (CollectionError, 500, "collection"),
+    (CollectionError, 503, "collection"),
     (AnswerTooLargeError, 422, "answer_too_large"),
     (ResultTooLargeError, 422, "result_too_large"),
     (SignatureError, 422, "bad_signature"),
@@ -111,7 +116,7 @@ def problem_of(error: BaseException) -> Problem:
             if isinstance(error, BatchError):
                 items = [item_values(item) for item in error.errors]
             name = next(one.__name__ for one in type(error).__mro__ if one.__name__ in _KINDS)
-            retry = 1 if status == 503 else None
+            retry = 1 if code == "busy" else None
             return Problem(status, code, str(error), kind=name, items=items, retry_after=retry)
     if isinstance(error, MemoryError):
         return Problem(
@@ -137,7 +142,7 @@ def problem_for_strangers(error: BaseException, place: str) -> Problem:
     if cause is not None and str(cause):
         message = message.replace(shown(str(cause)), "see the log of the service")
     message = message.replace(shown(place), "the database")
-    if problem.status == 500 and _is_away(cause):
+    if problem.code == "collection" and _is_away(cause):
         return Problem(503, "database_away", message, kind=problem.kind, retry_after=5)
     return Problem(
         problem.status, problem.code, message, kind=problem.kind, retry_after=problem.retry_after

@@ -287,7 +287,9 @@ class DedupBody(Body):
         "first", description="who stays of a group: the first by id, or by the time it was added"
     )
     delete: bool = Field(
-        False, description="delete those that are near-duplicates of one that stays"
+        False,
+        description="delete the near-duplicates of the documents that are kept; those that have "
+        "changed since they were compared are left alone",
     )
 
     @model_validator(mode="after")

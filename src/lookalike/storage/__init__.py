@@ -3,6 +3,7 @@
 from lookalike.storage.atomic import (
     check_replaceable,
     is_there,
+    remove_if_same,
     same_file,
     whole_file,
     whole_folder,
@@ -31,6 +32,7 @@ __all__ = [
     "is_there",
     "new_container",
     "open_container",
+    "remove_if_same",
     "same_file",
     "user_cache_folder",
     "whole_file",

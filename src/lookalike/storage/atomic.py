@@ -113,6 +113,36 @@ def same_file(path: str | os.PathLike[str], others: Iterable[Path]) -> Path | No
     return None
 
 
+def remove_if_same(path: str | os.PathLike[str], known: os.stat_result) -> bool:
+    """Remove a file if it is still the one that was looked at; return whether it was removed.
+
+    The file is renamed before it is compared and removed, so that another file which takes its
+    name in between is not lost: that one gets its name back.
+    """
+    target = Path(path)
+    aside = target.with_name(f".{target.name}.{os.urandom(6).hex()}.aside")
+    try:
+        if not os.path.samestat(target.lstat(), known):
+            return False
+        target.rename(aside)
+    except FileNotFoundError:
+        return False
+    if os.path.samestat(aside.lstat(), known):
+        aside.unlink()
+        return True
+    try:
+        os.link(aside, target, follow_symlinks=False)
+        aside.unlink()
+    except OSError as error:
+        if is_there(target) or target.is_symlink():
+            raise FileError(
+                f"{target} was replaced twice while it was looked at; one of the files is now "
+                f"called {aside}: {error}"
+            ) from error
+        aside.rename(target)  # a file system without links, or a folder
+    return False
+
+
 def _resemble(descriptor: int, target: Path) -> None:
     """Give a file the mode and, if that is allowed, the owner of the one that it will replace."""
     with contextlib.suppress(OSError):

@@ -32,14 +32,20 @@ def snapshot(store: Store, name: str, path: Path) -> None:
         raise FileError(f"{path} is there already; name a new file, or remove that one")
     remove_old_snapshots(path.absolute().parent)
     with whole_file(path) as temporary:
+        pages = temporary.with_name(f"{temporary.name}-pages")
         try:
-            if store.copy_file(temporary):  # pages, at the speed of the disk
-                _keep_only(temporary, name)
-            else:
+            if not store.copy_file(temporary):
                 _copy_to_file(store, name, temporary)
+            elif _has_other_content(temporary):  # which is not ours to pass on: copy our rows
+                temporary.rename(pages)
+                with closing(open_store(parse_address(pages), create=False)) as copy:
+                    _copy_to_file(copy, name, temporary)
+            else:  # pages were copied, at the speed of the disk
+                _keep_only(temporary, name)
         finally:
-            with suppress(OSError):
-                temporary.with_name(f"{temporary.name}-journal").unlink()
+            for left in (pages.name, f"{pages.name}-journal", f"{temporary.name}-journal"):
+                with suppress(OSError):
+                    temporary.with_name(left).unlink()
 
 
 def restore_collection(
@@ -76,7 +82,8 @@ def restore_collection(
 def _restore(view: View, state: State, target: Store, name: str, replace_old: bool) -> State | None:
     """Put it there under `name`, and return what was there before."""
     with target.reading() as there:
-        if there.state(name) is not None and not replace_old:
+        old = there.state(name)
+        if old is not None and not replace_old:
             raise ArgumentError(
                 f"there is a collection {name!r} at {target.shown}; ",
                 Said("pass replace=True", "add --replace"),
@@ -85,21 +92,24 @@ def _restore(view: View, state: State, target: Store, name: str, replace_old: bo
             )
     remove_abandoned(target)
     with target.restoring():
-        return _restore_hidden(view, state, target, name, replace_old)
+        return _restore_hidden(view, state, target, name, None if old is None else old.uid)
 
 
 def _restore_hidden(
-    view: View, state: State, target: Store, name: str, replace_old: bool
+    view: View, state: State, target: Store, name: str, replaced: str | None
 ) -> State | None:
-    """Copy under a name that nobody else uses, and then give it its own."""
+    """Copy under a name that nobody else uses, and then give it its own.
+
+    `replaced` is the uid of the collection to replace, None if there was none.
+    """
     hidden = HIDDEN + os.urandom(16).hex()
     try:
         _copy(view, state, target, hidden)
         for _ in range(_TRIES):
             # Readers of the old tables may stand in the way of removing them.
             with suppress(StaleView):
-                return _put_in_place(target, hidden, name, replace_old)
-        return _put_in_place(target, hidden, name, replace_old)
+                return _put_in_place(target, hidden, name, replaced)
+        return _put_in_place(target, hidden, name, replaced)
     except BaseException:
         with suppress(CollectionError), target.writing() as writer:
             left = writer.lock(hidden)
@@ -108,12 +118,17 @@ def _restore_hidden(
         raise
 
 
-def _put_in_place(target: Store, hidden: str, name: str, replace_old: bool) -> State | None:
-    """Give what was copied its name, in one step with removing what had it."""
+def _put_in_place(target: Store, hidden: str, name: str, replaced: str | None) -> State | None:
+    """Give what was copied its name, in one step with removing what had it.
+
+    A collection that another process has made under this name meanwhile is not removed.
+    """
     with target.writing() as writer:
         old, new = writer.lock(name), writer.lock(hidden)
-        if old is not None and not replace_old:
-            raise ArgumentError(f"a collection {name!r} was made at {target.shown} meanwhile")
+        if old is not None and old.uid != replaced:
+            raise ArgumentError(
+                f"a collection {name!r} was made at {target.shown} meanwhile; nothing was replaced"
+            )
         if new is None:
             raise CollectionError(_GONE)
         if old is not None:
@@ -187,6 +202,14 @@ def _choose(view: View, source: str | None, shown: str) -> State:
             ),
         )
     return states[0]
+
+
+def _has_other_content(path: Path) -> bool:
+    """Return whether a copy of a file holds more than collections."""
+    from lookalike.collection.stores.sqlite_transaction import SqliteTransaction
+
+    with closing(open_store(parse_address(path), create=False)) as copy, copy.reading() as view:
+        return isinstance(view, SqliteTransaction) and view.other_content()
 
 
 def _keep_only(path: Path, name: str) -> None:

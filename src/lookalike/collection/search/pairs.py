@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from lookalike.checks import thread_count
 from lookalike.collection.answers import Pair
-from lookalike.collection.documents import check_row, damaged
+from lookalike.collection.documents import Seen, check_row, damaged, seen
 from lookalike.collection.stores.base import State, View
 from lookalike.errors import ResultTooLargeError
 from lookalike.indexes.all_pairs import pairs_of_rows
@@ -20,8 +20,12 @@ def document_pairs(
     limit: int,
     threads: int | None,
     recall: float | None = None,
+    versions: dict[str, Seen] | None = None,
 ) -> list[Pair]:
-    """Return every pair, each once, by (left, right); with a `recall`, each with that chance."""
+    """Return every pair, each once, by (left, right); with a `recall`, each with that chance.
+
+    The versions of the documents that were compared are added to `versions`.
+    """
     found = view.whole_table(state)
     numbers = found.numbers
     if not len(numbers):
@@ -30,7 +34,8 @@ def document_pairs(
         found.signatures, numbers, radius, limit, False, thread_count(threads), recall=recall
     )
     touched = np.unique(np.concatenate([near.left, near.right]))
-    ids = _ids(view, state, touched if state.documents == state.signatures else numbers)
+    wanted = touched if state.documents == state.signatures else numbers
+    ids = _ids(view, state, wanted, versions)
     sizes = {number: len(names) for number, names in ids.items()}
     left, right = near.left.tolist(), near.right.tolist()
     total = sum(size * (size - 1) // 2 for size in sizes.values())
@@ -56,7 +61,9 @@ def document_pairs(
     return result
 
 
-def _ids(view: View, state: State, numbers: NDArray[np.int64]) -> dict[int, list[str]]:
+def _ids(
+    view: View, state: State, numbers: NDArray[np.int64], versions: dict[str, Seen] | None
+) -> dict[int, list[str]]:
     """Return the ids of the documents of each signature; of all, or of those that have one each."""
     ids: dict[int, list[str]] = {number: [] for number in numbers.tolist()}
     names = set()
@@ -64,6 +71,8 @@ def _ids(view: View, state: State, numbers: NDArray[np.int64]) -> dict[int, list
         check_row(row, signature, text=False)
         ids.setdefault(row.signature, []).append(row.id)
         names.add(row.id)
+        if versions is not None:
+            versions[row.id] = seen(row)
     expected = state.documents - state.signatures + len(numbers)
     if len(ids) > len(numbers) or not all(ids.values()):
         raise damaged("a signature has no document")

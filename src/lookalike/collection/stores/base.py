@@ -30,7 +30,22 @@ from lookalike.collection.stores.view import View
 from lookalike.collection.stores.writer import Writer
 from lookalike.errors import CollectionError, NotFoundError, Said
 
-__all__ = ["StaleView", "State", "Store", "View", "Writer", "maybe_written"]
+__all__ = [
+    "NoCollectionsError",
+    "StaleView",
+    "State",
+    "Store",
+    "View",
+    "Writer",
+    "maybe_written",
+]
+
+
+class NoCollectionsError(NotFoundError):
+    """A database that has no tables of ours, opened without permission to create them."""
+
+    def __init__(self, shown: str) -> None:
+        super().__init__(f"there are no collections in {shown}")
 
 
 class StaleView(CollectionError):
@@ -63,8 +78,8 @@ class Store(ABC):
     begin_writing: str
     begin_schema: tuple[str, ...]
     """What begins a transaction in which tables are made, so that nobody else does."""
-    new_schema: tuple[str, ...] = ()
-    """What comes before the first table."""
+    _create: bool
+    """Whether tables may be created in a database that has none of ours."""
     _pool: Pool[Any]
 
     @contextmanager
@@ -86,22 +101,35 @@ class Store(ABC):
             self._commit(connection)
 
     def _prepare(self, connection: Any) -> None:
-        """Make the tables that all collections share, or bring older ones up to date."""
+        """Create the tables that all collections share, or bring older ones up to date.
+
+        Raises `NoCollectionsError` in place of writing to a database that has none, unless the
+        caller asked to create a collection: reading never changes a database of others.
+        """
         dialect = self.transaction.dialect
-        if self._schema_version(connection) == len(MIGRATIONS):
+        version = self._schema_version(connection)
+        if version == 0 and not self._create:
+            raise NoCollectionsError(self.shown)
+        if version == len(MIGRATIONS):
             return
         for statement in self.begin_schema:
             connection.execute(statement)
         version = self._schema_version(connection)  # another process may have been first
         if version < len(MIGRATIONS):
             if version == 0:
-                first = f"CREATE TABLE {dialect.prefix}schema (version {dialect.integer})"
-                for statement in (*self.new_schema, first):
+                for statement in self._new_schema(connection):
                     connection.execute(statement)
+                connection.execute(
+                    f"CREATE TABLE {dialect.prefix}schema (version {dialect.integer})"
+                )
             upgrade(connection.execute, dialect, version, self.shown)
             connection.execute(f"DELETE FROM {dialect.prefix}schema")
             connection.execute(f"INSERT INTO {dialect.prefix}schema VALUES ({len(MIGRATIONS)})")
         self._commit(connection)
+
+    def _new_schema(self, connection: Any) -> tuple[str, ...]:
+        """Return the statements to run before the first table is created."""
+        return ()
 
     @abstractmethod
     def _schema_version(self, connection: Any) -> int:

@@ -32,13 +32,15 @@ class PostgresStore(Store):
     begin_reading = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
     begin_writing = "BEGIN ISOLATION LEVEL READ COMMITTED"
     begin_schema = ("BEGIN", SCHEMA_LOCK)
-    new_schema = ("CREATE SCHEMA IF NOT EXISTS lookalike",)
 
-    def __init__(self, url: str, shown: str, *, timeout: float, durable: bool) -> None:
+    def __init__(
+        self, url: str, shown: str, *, timeout: float, durable: bool, create: bool
+    ) -> None:
         self.shown = shown
         self._url = url
         self._timeout = timeout
         self._durable = durable
+        self._create = create
         self._psycopg = optional_module("psycopg", "a collection on PostgreSQL", extra="postgresql")
         self._check_url()
         self._pool: Pool[psycopg.Connection[Any]] = Pool(self._connect, _usable)
@@ -129,6 +131,9 @@ class PostgresStore(Store):
                 "written; make a database with ENCODING 'UTF8'"
             )
         super()._prepare(connection)
+
+    def _new_schema(self, connection: psycopg.Connection[Any]) -> tuple[str, ...]:
+        return ("CREATE SCHEMA IF NOT EXISTS lookalike",)
 
     def _schema_version(self, connection: psycopg.Connection[Any]) -> int:
         # The catalogue and not to_regclass(), which may answer from before a lock was waited for.

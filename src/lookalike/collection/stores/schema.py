@@ -14,6 +14,8 @@ STATE_COLUMNS = (
     "number, name, uid, bits, slice_bits, keep_text, signer, version, documents, signatures, "
     "next_signature, digest, removals_from, parts"
 )
+SHARED_TABLES = ("schema", "collections", "signers")
+"""The tables that all collections of a database share."""
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,15 @@ truncated and synced at each commit (`synchronous=EXTRA`), so a commit that retu
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from lookalike.collection.care.abandoned import drop_hidden, exclusive_file, shared_file
 from lookalike.collection.documents import MOST_ROW_BYTES, damaged
-from lookalike.collection.stores.base import Store, maybe_written
+from lookalike.collection.stores.base import NoCollectionsError, Store, maybe_written
 from lookalike.collection.stores.pool import Pool
 from lookalike.collection.stores.schema import refuse_newer
 from lookalike.collection.stores.sqlite_transaction import (
@@ -23,12 +24,16 @@ from lookalike.collection.stores.sqlite_transaction import (
     SqliteTransaction,
 )
 from lookalike.errors import CollectionBusyError, CollectionError, FormatError, Said
+from lookalike.storage import remove_if_same
 
 _CACHE_KIB = 64 << 10
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _ERRORS = (sqlite3.Error, UnicodeDecodeError)
 """What the driver raises: SQLite names what it finds in a damaged schema, and the driver may not be
 able to decode that."""
+_APPLICATION_ID = 0x6C6F6F6B
+"""The application id, "look", that marks a file which lookalike created."""
+_NO_TABLES = f"no such table: {SQLITE.prefix}collections"
 _UNWRITTEN = "nothing that was not acknowledged was written"
 
 
@@ -52,6 +57,8 @@ class SqliteStore(Store):
         self._create = create
         self._as_found = False
         """Whether the file is of an older version, and may not be written to."""
+        self._looked = create
+        """Whether the file is known to hold tables of ours, or may get some."""
         self._pool = Pool(self._connect)
         with self._translated(), self._pool.connection() as connection:
             self._prepare(connection)
@@ -101,6 +108,34 @@ class SqliteStore(Store):
         with self._translated(), self._pool.connection() as connection:
             connection.execute("VACUUM")
 
+    def remove_file(self) -> bool:
+        """Remove the file if lookalike created it and nothing is left in it.
+
+        The check and the removal happen under the exclusive lock of SQLite. Other processes that
+        have the file open find no tables in it, so that none of them writes to a removed file.
+        """
+        before = self._path.lstat()
+        with self._translated(), closing(self._connect()) as connection:
+            connection.execute("BEGIN EXCLUSIVE")
+            transaction = self.transaction(connection)
+            (created_by,) = connection.execute("PRAGMA application_id").fetchone()
+            used = transaction.states() or transaction.states(hidden=True)
+            if created_by != _APPLICATION_ID or used or transaction.other_content():
+                return False
+            # SQLite refuses this if the file has been moved since the connection was opened.
+            transaction.drop_shared_tables()
+            found = self._path.lstat()
+            connection.execute("COMMIT")
+            connection.execute("BEGIN EXCLUSIVE")
+            (left,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            if left or not os.path.samestat(before, found):
+                return False
+            journal = self._path.with_name(f"{self._path.name}-journal")
+            with suppress(OSError):
+                if not journal.lstat().st_size:  # nobody else can be using it now
+                    journal.unlink()
+            return remove_if_same(self._path, found)
+
     def _connect(self) -> sqlite3.Connection:
         mode = "rwc" if self._create else "rw"
         connection = sqlite3.connect(
@@ -111,6 +146,10 @@ class SqliteStore(Store):
             check_same_thread=False,
         )
         try:
+            if not self._looked:  # a database of others keeps its journal mode
+                if not self._schema_version(connection):
+                    raise NoCollectionsError(self.shown)
+                self._looked = True
             (mode,) = connection.execute("PRAGMA journal_mode=TRUNCATE").fetchone()
             if mode != "truncate":
                 raise CollectionError(
@@ -141,6 +180,17 @@ class SqliteStore(Store):
             connection.rollback()
             connection.execute(SHOWN_UPGRADED)
             self._as_found = True
+
+    def _new_schema(self, connection: sqlite3.Connection) -> tuple[str, ...]:
+        """Mark a file without any content as one that lookalike created."""
+        for question in (
+            "SELECT count(*) FROM sqlite_master",
+            "PRAGMA application_id",
+            "PRAGMA user_version",
+        ):
+            if connection.execute(question).fetchone()[0]:
+                return ()
+        return (f"PRAGMA application_id = {_APPLICATION_ID}",)
 
     def _schema_version(self, connection: sqlite3.Connection) -> int:
         known = "SELECT count(*) FROM sqlite_master WHERE name = ?"
@@ -183,6 +233,8 @@ def _code(error: Exception) -> int:
 
 def _translate(error: Exception, shown: str, timeout: float) -> Exception:
     code = _code(error)
+    if str(error).startswith(_NO_TABLES):  # the last collection was removed with its file
+        return NoCollectionsError(shown)
     if code in _BUSY:
         return CollectionBusyError(
             f"{shown} was locked by another process for more than {timeout:g} s; nothing was "

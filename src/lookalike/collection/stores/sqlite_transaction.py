@@ -13,7 +13,12 @@ from numpy.typing import NDArray
 
 from lookalike.collection.documents import Row, damaged
 from lookalike.collection.stores.rows import Numbered, blobs
-from lookalike.collection.stores.schema import Dialect, document_columns
+from lookalike.collection.stores.schema import (
+    SHARED_TABLES,
+    Dialect,
+    document_columns,
+    kinds_of_tables,
+)
 from lookalike.collection.stores.state import State
 from lookalike.collection.stores.view import SCAN_BATCH
 from lookalike.collection.stores.writer import Writer
@@ -61,6 +66,14 @@ class SqliteTransaction(Writer):
 
     # Reading
 
+    def other_content(self) -> bool:
+        """Return whether the file has tables, views or triggers that are not of collections."""
+        known = {self.dialect.prefix + table for table in SHARED_TABLES}
+        for state in (*self.states(), *self.states(hidden=True)):
+            known.update(self._table(kind, state) for kind in kinds_of_tables(state))
+        found = self._execute("SELECT type, tbl_name FROM main.sqlite_master")
+        return any(kind not in ("table", "index") or name not in known for kind, name in found)
+
     def problems(self, state: State) -> list[str]:
         try:
             rows = self._execute("PRAGMA integrity_check(20)").fetchall()
@@ -85,6 +98,11 @@ class SqliteTransaction(Writer):
         )
 
     # Writing
+
+    def drop_shared_tables(self) -> None:
+        """Drop the tables that all collections share, of which there are none."""
+        for table in SHARED_TABLES:
+            self._execute(f"DROP TABLE {self.dialect.prefix}{table}")
 
     def lock(self, name: str) -> State | None:
         return self.state(name)  # BEGIN IMMEDIATE has locked the whole file

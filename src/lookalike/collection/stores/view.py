@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.collection.documents import damaged
+from lookalike.collection.documents import Seen, damaged
 from lookalike.collection.slicing import digest, hashes
 from lookalike.collection.stores.rows import (
     Numbered,
@@ -204,6 +204,17 @@ class View(ABC):
         found: list[Stored] = []
         for some in self._arrays(ids):
             found += map(stored, self._execute(query, (some,)))
+        return found
+
+    def seen(self, state: State, ids: Sequence[str]) -> dict[str, Seen]:
+        """Return the versions of the documents with these ids that are there."""
+        query = (
+            f"SELECT {', '.join(Seen._fields)} FROM {self._table('documents', state)} "
+            f"WHERE id {self.dialect.among_texts}"
+        )
+        found = {}
+        for some in self._arrays(ids):
+            found.update({row[0]: Seen._make(row) for row in self._execute(query, (some,))})
         return found
 
     def _arrays(self, ids: Sequence[str]) -> Iterator[object]:

@@ -7,11 +7,11 @@ from typing import Any
 
 from lookalike.collection import Collection
 from lookalike.compare.methods import BITS
-from lookalike.errors import ArgumentError, FormatError
+from lookalike.errors import ArgumentError, FormatError, LookalikeError
 from lookalike.features import Chars, Combined, FeatureKind, Words
 from lookalike.service.endpoint import Ask, Routes
 from lookalike.service.guard.keys import Key
-from lookalike.service.problems import Problem
+from lookalike.service.problems import Problem, problem_for_strangers
 from lookalike.service.service import Service
 from lookalike.service.shapes import CreateBody, SignerBody
 from lookalike.service.values import measure_value
@@ -28,8 +28,12 @@ _MADE = {
 
 @collections.add("GET", "/v1/collections", example={"collections": [_MADE]})
 async def list_collections(ask: Ask) -> Any:
-    """List the collections that the key is for."""
-    return {"collections": await ask.service.read(_all, ask.service, ask.key)}
+    """List the collections that the key is for.
+
+    Collections that cannot be read, because their database is damaged or away, are listed under
+    `unavailable`, with the error that their own routes answer.
+    """
+    return await ask.service.read(_all, ask.service, ask.key)
 
 
 @collections.add(
@@ -99,9 +103,22 @@ def _brief(description: dict[str, Any]) -> dict[str, Any]:
     return description
 
 
-def _all(service: Service, key: Key) -> list[dict[str, Any]]:
-    names = [name for name in service.library.names() if key.reaches(name)]
-    return [service.library.use(name, partial(describe, name)) for name in names]
+def _all(service: Service, key: Key) -> dict[str, Any]:
+    """Return what can be described, and the errors of the others."""
+    found: list[dict[str, Any]] = []
+    unavailable: list[dict[str, Any]] = []
+    for name in service.library.names():
+        if not key.reaches(name):
+            continue
+        try:
+            found.append(service.library.use(name, partial(describe, name)))
+        except (LookalikeError, Problem) as error:
+            problem = problem_for_strangers(error, service.library.shown)
+            if problem.logged:
+                service.log.failed("collection cannot be read", error, collection=name)
+            if problem.status != 404:  # or it was deleted while they were listed
+                unavailable.append({"name": name, **problem.value()})
+    return {"collections": found, **({"unavailable": unavailable} if unavailable else {})}
 
 
 def _make(service: Service, body: CreateBody) -> dict[str, Any]:

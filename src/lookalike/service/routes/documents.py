@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import numpy as np
 from fastapi import Path, Query
 
 from lookalike.collection import Collection, Written
-from lookalike.collection.bounded import count_meeting, documents_with, page_of
+from lookalike.collection.bounded import (
+    count_meeting,
+    delete_meeting,
+    documents_with,
+    page_of,
+)
 from lookalike.collection.documents import as_id
 from lookalike.collection.search.bounds import answer_limit
-from lookalike.collection.search.filters import compile_where
 from lookalike.errors import BatchError, ItemError
 from lookalike.service.answers import LargeResponse
 from lookalike.service.endpoint import Ask, Routes
@@ -45,7 +48,6 @@ _WRITTEN = {
         {"id": "", "status": "refused", "message": "the id is empty; expected ..."},
     ],
 }  # fmt: skip
-_DELETED_AT_ONCE = 5_000
 _PAGE_BYTES = 32 << 20
 """Bytes of texts and metadata with which a page ends, however many documents were asked for."""
 _FOUND = (404, 422)
@@ -132,7 +134,8 @@ async def get_documents(ask: Ask, name: str) -> Any:
 async def delete_documents(ask: Ask, name: str) -> Any:
     """Delete documents: by id in one step, by a condition 5,000 at a time.
 
-    Ids that are not there are passed over.
+    Ids that are not there are passed over. Of documents that are replaced meanwhile, those are
+    deleted that meet the condition at that moment.
     """
     body: DeleteBody = ask.body
     if body.ids is not None:
@@ -217,20 +220,7 @@ async def _scroll(ask: Ask, name: str, body: ScrollBody) -> Any:
 def _delete(docs: Collection, body: DeleteBody) -> Written:
     if body.ids is not None:
         return docs.delete(body.ids)
-    compile_where(body.where)
-    deleted, version, meeting = 0, docs.version, _meeting(docs, body.where)
-    while ids := list(islice(meeting, _DELETED_AT_ONCE)):
-        done = docs.delete(ids)
-        deleted, version = deleted + done.deleted, done.version
-    return Written(deleted=deleted, version=version)
-
-
-def _meeting(docs: Collection, where: dict[str, Any] | None) -> Iterator[str]:
-    """Yield the ids of documents that meet a condition."""
-    after: str | None = ""
-    while after is not None:
-        some, after = page_of(docs, after, _DELETED_AT_ONCE, _PAGE_BYTES, where=where, text=False)
-        yield from (one.id for one in some)
+    return delete_meeting(docs, body.where)
 
 
 def _write(docs: Collection, body: WriteBody, longest: int) -> Written:

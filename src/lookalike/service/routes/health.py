@@ -7,6 +7,7 @@ from typing import Any
 from fastapi.responses import Response
 
 from lookalike import __version__
+from lookalike.errors import LookalikeError
 from lookalike.service.endpoint import Ask, Routes
 from lookalike.service.metrics import CONTENT_TYPE
 from lookalike.service.problems import Problem
@@ -46,7 +47,11 @@ async def metrics(ask: Ask) -> Any:
 def _known(service: Service) -> list[tuple[str, dict[str, float]]]:
     found = []
     for name, docs in service.library.opened().items():
-        stats = docs.stats()
+        try:
+            stats = docs.stats()
+        except LookalikeError as error:  # the others are counted all the same
+            service.log.failed("collection cannot be read", error, collection=name)
+            continue
         behind = stats["version"] - stats["native_version"] if stats["native_bytes"] else 0
         found.append(
             (

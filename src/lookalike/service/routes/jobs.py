@@ -89,9 +89,11 @@ async def start_pairs(ask: Ask, name: str) -> Any:
 @jobs.add("POST", "/v1/collections/{name}/dedup", body=DedupBody, status=202, example=_JOB,
           errors=(404,))  # fmt: skip
 async def start_dedup(ask: Ask, name: str) -> Any:
-    """Begin to look for near-duplicates: who goes, and who stands for it.
+    """Begin to look for near-duplicates and the documents to keep.
 
-    With `delete` those that go are deleted, for which the key must be one that may write.
+    With `delete` the duplicates are deleted, for which the key must be one that may write. A
+    duplicate is deleted only if it and the document that is kept for it have not been written to
+    since they were compared; `changed` in the summary counts the others.
     """
     if ask.body.delete and not ask.key.writes:
         raise Problem(

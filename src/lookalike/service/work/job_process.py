@@ -13,7 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.collection import Collection
+from lookalike.collection.care.duplicates import (
+    delete_unchanged,
+    pages_with_versions,
+    pairs_with_versions,
+)
 from lookalike.collection.care.transfer import import_documents
+from lookalike.collection.documents import Seen
 from lookalike.collection.stores.address import parse_address
 from lookalike.dedup import cluster_pairs, dedup
 from lookalike.errors import ArgumentError, LookalikeError
@@ -25,6 +31,8 @@ _LOOK = 0.05
 _TELL = 0.2
 _DELETED_AT_ONCE = 5_000
 Summary = dict[str, Any]
+Found = tuple[list[dict[str, Any]], dict[str, Seen]]
+"""Duplicates with the documents that are kept for them, and the versions that were compared."""
 
 
 class Job:
@@ -88,28 +96,32 @@ def pairs(job: Job, docs: Collection) -> Summary:
 
 
 def deduplicate(job: Job, docs: Collection) -> Summary:
-    """Find who goes and who stands for it; delete those if that was asked for."""
+    """Find duplicates and the documents to keep; delete the duplicates if that was asked for.
+
+    What has changed since it was compared is left alone, and counted.
+    """
     find = _by_texts if job.order["threshold"] is not None else _by_signatures
-    found = find(job, docs)
-    gone = [row["id"] for row in found]
+    found, versions = find(job, docs)
     count = lines_of(iter(found), job.folder / "result.jsonl")
-    deleted = 0
+    duplicates = [(versions[row["id"]], versions[row["duplicate_of"]]) for row in found]
+    deleted = changed = 0
     if job.order["delete"]:
-        for begin in range(0, len(gone), _DELETED_AT_ONCE):
-            job.tell("deleting", begin / len(gone))
-            deleted += docs.delete(gone[begin : begin + _DELETED_AT_ONCE]).deleted
+        for begin in range(0, count, _DELETED_AT_ONCE):
+            job.tell("deleting", begin / count)
+            deleted += delete_unchanged(docs, duplicates[begin : begin + _DELETED_AT_ONCE])
+        changed = count - deleted
     groups = len({row["duplicate_of"] for row in found})
-    return {"duplicates": count, "groups": groups, "deleted": deleted}
+    return {"duplicates": count, "groups": groups, "deleted": deleted, "changed": changed}
 
 
-def _by_signatures(job: Job, docs: Collection) -> list[dict[str, Any]]:
+def _by_signatures(job: Job, docs: Collection) -> Found:
     job.tell("comparing", 0.0)
-    found = docs.pairs(job.order["radius"], limit=job.order["limit"])
+    found, versions = pairs_with_versions(docs, job.order["radius"], job.order["limit"])
     if not found:
-        return []
+        return [], {}
     far = {(pair.left, pair.right): pair.distance for pair in found}
     job.tell("grouping", 0.5)
-    ids = _in_order(docs, sorted({name for pair in far for name in pair}), job.order["keep"])
+    ids = _in_order({name: versions[name] for pair in far for name in pair}, job.order["keep"])
     groups = cluster_pairs([(pair.left, pair.right) for pair in found], ids=ids)
     rows = []
     for id, place in zip(ids, groups.duplicate_of.tolist(), strict=True):
@@ -117,46 +129,40 @@ def _by_signatures(job: Job, docs: Collection) -> list[dict[str, Any]]:
             stays = ids[place]
             distance = far[min(id, stays), max(id, stays)]
             rows.append({"id": id, "duplicate_of": stays, "distance": distance})
-    return rows
+    return rows, versions
 
 
-def _in_order(docs: Collection, ids: list[str], keep: str) -> list[str]:
-    """Return ids in the order in which they are to stay."""
+def _in_order(versions: dict[str, Seen], keep: str) -> list[str]:
+    """Return ids in the order in which they are to be kept."""
     if keep == "first":
-        return ids
-    known = {}
-    for begin in range(0, len(ids), 1000):
-        for document in docs.get_many(ids[begin : begin + 1000]):
-            if document is not None:
-                known[document.id] = document.added
-    return sorted(known, key=lambda id: (known[id], id), reverse=keep == "newest")
+        return sorted(versions)
+    return sorted(versions, key=lambda id: (versions[id].added, id), reverse=keep == "newest")
 
 
-def _by_texts(job: Job, docs: Collection) -> list[dict[str, Any]]:
-    rows: list[tuple[datetime, str, str]] = []
-    order = job.order["keep"]
+def _by_texts(job: Job, docs: Collection) -> Found:
+    texts: dict[str, str] = {}
+    versions: dict[str, Seen] = {}
     total = max(1, docs.count())
-    for page in docs.pages():
-        job.tell("reading", len(rows) / total)
-        for one in page:
+    for page in pages_with_versions(docs):
+        job.tell("reading", len(texts) / total)
+        for one, version in page:
             if one.text is None:
                 raise ArgumentError(
                     f"the document {one.id[:80]!r} has no text; give a radius, by which signatures "
                     "are compared"
                 )
-            rows.append((one.added, one.id, one.text))
-    if order != "first":
-        rows.sort(key=lambda row: row[:2], reverse=order == "newest")
-    if not rows:
-        return []
-    table = {"id": [row[1] for row in rows], "text": [row[2] for row in rows]}
+            texts[one.id], versions[one.id] = one.text, version
+    if not texts:
+        return [], {}
+    names = _in_order(versions, job.order["keep"])
+    table = {"id": names, "text": [texts[name] for name in names]}
     result = dedup(_arrow(table), text="text", id="id", threshold=job.order["threshold"],
                    keep="first", progress=job.tell)  # fmt: skip
-    names = table["id"]
-    return [
+    rows = [
         {"id": names[place], "duplicate_of": names[stays], "similarity": similarity}
         for place, stays, similarity in _dropped(result)
     ]
+    return rows, versions
 
 
 def _arrow(table: dict[str, list[str]]) -> Any:

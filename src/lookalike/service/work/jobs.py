@@ -21,6 +21,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -158,7 +159,8 @@ class Jobs:
             processes, self._processes = self._processes, {}
         for id, process in processes.items():
             if process.poll() is None:
-                (self._folder / id / "cancel").touch()
+                with suppress(OSError):  # one that has ended may be forgotten already
+                    (self._folder / id / "cancel").touch()
         for process in processes.values():
             try:
                 process.wait(_PATIENCE)

@@ -49,7 +49,7 @@ def _answers(order: Order) -> Iterator[dict[str, Any]]:
                 "kind": problem.kind, "retry_after": problem.retry_after,
             },
         }  # fmt: skip
-        if problem.status == 500 or problem.code == "database_away":
+        if problem.logged:
             answer["failed"] = {"kind": type(error).__name__, "error": "".join(
                 traceback.format_exception(error)[-4:])}  # fmt: skip
         yield answer
