@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
-from itertools import islice
 from typing import Any, ClassVar, SupportsIndex
 
 import numpy as np
@@ -18,6 +14,7 @@ from lookalike.checks import one_of, thread_count, whole_number
 from lookalike.errors import ArgumentError, DocumentError, Said
 from lookalike.images.bits import GRIDS, KINDS, write_bits
 from lookalike.images.decode import TURNS, ImageSource, decoded, is_one_image
+from lookalike.images.workers import HASH, ask_each, decoding_budget
 from lookalike.shown import brief
 from lookalike.signatures.signer import Signer
 
@@ -32,13 +29,6 @@ shade that passes into another.
 
 RADIUS = {("dct", 64): 11, ("dct", 256): 56, ("gradient", 64): 11, ("gradient", 256): 48}
 """Most bits in which copies differ: chosen on drawn scenes other than those of docs/images.md."""
-
-_BATCH = 4
-"""Images that a thread is given at once: to hand over each by itself would take as long as a small
-one.
-"""
-_BATCHES_AHEAD = 4
-"""For each thread."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,32 +114,34 @@ class ImageHash(Signer):
         *,
         orientations: int = 1,
         threads: int = 1,
+        memory: int | None = None,
     ) -> Iterator[HashedImage | DocumentError]:
         """Yield what was found out about each image, or why it could not be read, in their order.
 
-        Some are decoded ahead, by so many threads: Pillow lets others work meanwhile.
+        Paths and bytes are decoded in `threads` isolated processes, which take at most `memory`
+        bytes together; images of Pillow are hashed in this process.
         """
-        work = partial(self._one, orientations=orientations)
-        if threads == 1:
-            yield from map(work, images)
-            return
-        ahead: deque[Future[list[HashedImage | DocumentError]]] = deque()
-        pool = ThreadPoolExecutor(threads)
-        try:
-            for some in _batches(images, threads):
-                ahead.append(pool.submit(lambda batch: list(map(work, batch)), some))
-                if len(ahead) >= _BATCHES_AHEAD * threads:
-                    yield from ahead.popleft().result()
-            while ahead:
-                yield from ahead.popleft().result()
-        finally:  # nobody asks for the others, if there are any
-            pool.shutdown(cancel_futures=True)
+        how = self.bits, self.kind, orientations
 
-    def _one(self, source: ImageSource, orientations: int) -> HashedImage | DocumentError:
-        try:
-            image = decoded(source, self._least_size)
-        except DocumentError as error:
-            return error
+        def here(image: ImageSource) -> HashedImage | DocumentError:
+            try:
+                return self.hash_one(image, orientations)
+            except DocumentError as error:
+                return error
+
+        answers = ask_each(images, HASH, how, here, threads=threads, budget=decoding_budget(memory))
+        for answer in answers:
+            if isinstance(answer, HashedImage | DocumentError):
+                yield answer
+            else:
+                rows = np.frombuffer(answer[0], np.uint8).reshape(orientations, self.bits // 8)
+                yield HashedImage(rows, *answer[1:])
+
+    def hash_one(
+        self, source: ImageSource, orientations: int, memory: int | None = None
+    ) -> HashedImage:
+        """Decode and hash an image in this process; `MemoryNeededError` beyond `memory` bytes."""
+        image = decoded(source, self._least_size, memory)
         signatures = np.empty((orientations, self.bits // 8), np.uint8)
         clear = [
             write_bits(self.kind, self.bits, image.turned(turn), row)
@@ -176,14 +168,6 @@ class ImageHash(Signer):
     def _least_size(self) -> int:
         """Blocks that an image is reduced to at least: enough for parts of a grid to differ."""
         return 2 * self._grid[1] if self.kind == "dct" else 8 * self._grid[0]
-
-
-def _batches(images: Iterable[ImageSource], threads: int) -> Iterator[list[ImageSource]]:
-    """Yield batches, of few images smaller ones, so that all threads have work."""
-    remaining = iter(images)
-    while some := list(islice(remaining, _BATCH * threads)):
-        size = -(-len(some) // threads)
-        yield from (some[at : at + size] for at in range(0, len(some), size))
 
 
 def _orientations(count: SupportsIndex) -> int:
