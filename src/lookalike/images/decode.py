@@ -218,7 +218,7 @@ def _grey(image: Image, factors: tuple[int, int]) -> Image:
         return image.getchannel("L").reduce(factors)
     if image.has_transparency_data:
         # Reducing weighs colours by how opaque they are.
-        small = image.convert("RGBA").reduce(factors)
+        small = (image if image.mode == "RGBA" else image.convert("RGBA")).reduce(factors)
         white = pillow.new("RGBA", small.size, "white")
         white.alpha_composite(small)
         return cast("Image", white.convert("L"))

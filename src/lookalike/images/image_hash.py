@@ -14,7 +14,7 @@ from lookalike.checks import one_of, thread_count, whole_number
 from lookalike.errors import ArgumentError, DocumentError, Said
 from lookalike.images.bits import GRIDS, KINDS, write_bits
 from lookalike.images.decode import TURNS, ImageSource, decoded, is_one_image
-from lookalike.images.workers import HASH, ask_each, decoding_budget
+from lookalike.images.workers import HASH, LEAST_MEMORY, ask_each, decoding_budget
 from lookalike.shown import brief
 from lookalike.signatures.signer import Signer
 
@@ -77,6 +77,7 @@ class ImageHash(Signer):
         *,
         orientations: SupportsIndex = 1,
         threads: SupportsIndex | None = None,
+        memory_limit: SupportsIndex | None = None,
     ) -> NDArray[np.uint8]:
         """Return the signatures, `uint8[n, bits // 8]`, of one image or many.
 
@@ -84,11 +85,17 @@ class ImageHash(Signer):
         `orientations=8`, `uint8[n, 8, bits // 8]`: as it is, and turned and mirrored in all ways,
         from one decoding. That is for queries: the index has each image once, and a turned copy is
         within the radius of one of the eight.
-        `DocumentError` names the first image that cannot be read; Pillow's limit against
-        decompression bombs is one reason.
+
+        Paths and bytes are decoded in `threads` isolated processes, which take at most
+        `memory_limit` bytes together (default: 1 GiB, or 176 MiB for each processor core if that is
+        more). Images of Pillow are hashed in this process.
+
+        Raises:
+            DocumentError: An image cannot be read within these limits and that of Pillow on
+                pixels. The error names the first such image.
         """
         turns = _orientations(orientations)
-        found = [one.signatures for one in self._hashed(images, turns, threads)]
+        found = [one.signatures for one in self._hashed(images, turns, threads, memory_limit)]
         rows = np.array(found, np.uint8).reshape(len(found), turns, self.bits // 8)
         return rows[:, 0] if turns == 1 else rows
 
@@ -97,13 +104,14 @@ class ImageHash(Signer):
         images: ImageSource | Iterable[ImageSource],
         *,
         threads: SupportsIndex | None = None,
+        memory_limit: SupportsIndex | None = None,
     ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         """Return the signatures, and of each how many of its bits are clear.
 
         Below 16 a hash says nothing: the image is of one colour, or nearly. All such images have
-        much the same bits, whatever they are.
+        much the same bits, whatever they are. The other parameters are those of `sign`.
         """
-        found = list(self._hashed(images, 1, threads))
+        found = list(self._hashed(images, 1, threads, memory_limit))
         rows = np.array([one.signatures[0] for one in found], np.uint8)
         quality = np.array([one.quality for one in found], np.int64)
         return rows.reshape(len(found), self.bits // 8), quality
@@ -150,11 +158,18 @@ class ImageHash(Signer):
         return HashedImage(signatures, clear[0], image.width, image.height, image.format)
 
     def _hashed(
-        self, images: Any, orientations: int, threads: SupportsIndex | None
+        self,
+        images: Any,
+        orientations: int,
+        threads: SupportsIndex | None,
+        memory_limit: SupportsIndex | None,
     ) -> Iterator[HashedImage]:
         workers, sources = thread_count(threads), _sources(images)
+        memory = None
+        if memory_limit is not None:
+            memory = whole_number("memory_limit", memory_limit, at_least=LEAST_MEMORY)
         for position, found in enumerate(
-            self.each(sources, orientations=orientations, threads=workers)
+            self.each(sources, orientations=orientations, threads=workers, memory=memory)
         ):
             if isinstance(found, DocumentError):
                 raise DocumentError(f"image {position}", *_named(images, position), f": {found}")

@@ -19,9 +19,10 @@ _OWN = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16L": 2, "I;16B": 2, "I;16N": 2}
 """Bytes of a pixel as Pillow holds it: 4 for every other mode."""
 
 _BESIDE = {
-    **dict.fromkeys(("PNG", "GIF", "BMP", "DIB", "PPM", "PSD", "TIFF", "ICO", "ICNS"), 4),
-    "QOI": 8,
-    **dict.fromkeys(("WEBP", "AVIF", "HEIF"), 12),
+    **dict.fromkeys(("PNG", "GIF", "BMP", "DIB", "PPM"), 0),
+    **dict.fromkeys(("PSD", "TIFF", "ICO", "ICNS", "QOI"), 4),
+    **dict.fromkeys(("AVIF", "HEIF"), 12),
+    "WEBP": 15,
 }
 """Bytes for each pixel that a decoder holds beside the image it makes, measured with Pillow 13."""
 _UNKNOWN = 16
@@ -44,7 +45,7 @@ def check_header(head: bytes, memory: int) -> None:
     """
     size = _webp_size(head) if head[:4] == b"RIFF" and head[8:12] == b"WEBP" else None
     if size is not None:
-        _check(size, "WEBP", _ALWAYS + size[0] * size[1] * (_BESIDE["WEBP"] + 4 + 4), memory)
+        _check(size, "WEBP", _ALWAYS + size[0] * size[1] * (_BESIDE["WEBP"] + 4), memory)
 
 
 def _webp_size(head: bytes) -> tuple[int, int] | None:
@@ -88,9 +89,11 @@ def _check(size: tuple[int, int], format: str, needed: int, memory: int) -> None
 
 
 def _work(image: Image) -> int:
-    """Return the bytes for each pixel of the copies made on the way to few grey ones."""
+    """Return the bytes for each pixel of the copies made on the way to a small image."""
     if image.mode in ("I", "F"):
         return 26
     if image.mode.startswith("I;16"):
         return 6
-    return 8 if image.has_transparency_data else 4
+    if image.has_transparency_data:
+        return 4 if image.mode == "RGBA" else 8
+    return {"L": 0, "RGB": 0, "1": 1}.get(image.mode, 4)

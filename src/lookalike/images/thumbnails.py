@@ -45,31 +45,35 @@ def thumbnail(image: ImageSource, size: SupportsIndex = 160) -> str:
     """
     pixels = whole_number("size", size, at_least=1, at_most=1024)
     try:
-        data, _, _ = _small(image, pixels, None)
+        data, _, _ = _small(image, pixels, None, None)
     except DocumentError as error:
         name = brief(str(image)) if isinstance(image, str | os.PathLike) else "the image"
         raise DocumentError(f"{name} {error}") from error
     return _address(data)
 
 
-def shown_image(source: ImageSource, size: int, most: int) -> str | None:
+def shown_image(
+    source: ImageSource, size: int, most: int, *, memory: int | None = None
+) -> str | None:
     """Return an <img> with its picture as a data URI, of at most `size` pixels each way.
 
-    None if the image cannot be read, or would take more than `most` characters.
+    None if the image cannot be read in `memory` bytes, or would take more than `most` characters.
     """
     markup = '<img alt="" width="{}" height="{}" src="{}">'
     room = (most - len(markup) - len(_ADDRESS) - 16) * 3 // 4
     try:
-        data, width, height = _small(source, size, max(0, room))
+        data, width, height = _small(source, size, max(0, room), memory)
     except DocumentError:
         return None
     return markup.format(width, height, _address(data)) if data else None
 
 
-def _small(source: ImageSource, size: int, most: int | None) -> tuple[bytes, int, int]:
+def _small(
+    source: ImageSource, size: int, most: int | None, memory: int | None
+) -> tuple[bytes, int, int]:
     if is_in_memory(source):
         return small_jpeg(source, size, most)
-    data, width, height = ask_one(source, THUMBNAIL, (size, most))
+    data, width, height = ask_one(source, THUMBNAIL, (size, most), memory)
     return data, width, height
 
 
@@ -98,8 +102,13 @@ def _reduced(source: ImageSource, size: int, memory: int | None) -> Image:
             image.draft("RGB", (2 * size, 2 * size))
         check_memory(image, full, memory)
         turn = orientation(image)
-        small = image.convert("RGBA" if image.has_transparency_data else "RGB")
-        small.thumbnail((size, size))
+        mode = "L" if image.mode in ("1", "L") else "RGB"
+        if image.has_transparency_data:
+            mode = "RGBA"
+        whole = image if image.mode == mode else image.convert(mode)
+        shrink = min(1, size / image.width, size / image.height)
+        target = max(1, round(image.width * shrink)), max(1, round(image.height * shrink))
+        small = whole.resize(target, pillow.Resampling.BICUBIC, reducing_gap=2.0)
         if small.mode == "RGBA":
             white = pillow.new("RGBA", small.size, "white")
             white.alpha_composite(small)

@@ -17,7 +17,7 @@ from lookalike.errors import DocumentError
 from lookalike.images.image_hash import ImageHash
 from lookalike.images.memory import MemoryNeededError
 from lookalike.images.thumbnails import small_jpeg
-from lookalike.images.workers import NEEDS_MEMORY, SPARE, THUMBNAIL
+from lookalike.images.workers import NEEDS_MEMORY, THUMBNAIL
 from lookalike.processes import reserved_bytes, serve, set_memory_limit, time_limit
 
 __all__ = ["main"]
@@ -36,11 +36,11 @@ def main() -> None:
     reserved = reserved_bytes()
 
     def answers_to(request: Any) -> Iterator[Any]:
-        wanted, how, settings, memory, seconds, images = request
+        wanted, how, settings, (memory, hard_limit, seconds), images = request
         image.MAX_IMAGE_PIXELS, heif = settings
         if heif and "HEIF" not in image.OPEN:
             _register_heif()
-        set_memory_limit(reserved, memory + SPARE)
+        set_memory_limit(reserved, hard_limit)
         for is_path, data in images:
             with time_limit(seconds):
                 yield _answer(wanted, how, os.fsdecode(data) if is_path else data, memory)

@@ -23,8 +23,8 @@ from lookalike.processes import Death, MemoryBudget, answers_or_deaths
 __all__ = [
     "DEFAULT_MEMORY",
     "HASH",
+    "LEAST_MEMORY",
     "NEEDS_MEMORY",
-    "SPARE",
     "THUMBNAIL",
     "ask_each",
     "ask_one",
@@ -36,14 +36,15 @@ NEEDS_MEMORY = "needs memory"
 _MODULE = "lookalike.images.worker"
 _SECONDS = 60
 """Of processor time for one image."""
-SPARE = 32 << 20
+_SPARE = 32 << 20
 """Bytes that a decoder may take beyond what was counted for its image before it is stopped."""
 _PROCESS = 48 << 20
 """Bytes of a worker without an image."""
 _USUAL = 96 << 20
 """Bytes that an image may take at once. One that needs more waits until there is room for it."""
-_LEAST = _USUAL + SPARE + _PROCESS
-DEFAULT_MEMORY = max(1 << 30, _LEAST * (os.cpu_count() or 1))
+LEAST_MEMORY = _USUAL + _SPARE + _PROCESS
+"""Bytes of one worker."""
+DEFAULT_MEMORY = max(1 << 30, LEAST_MEMORY * (os.cpu_count() or 1))
 """Bytes for all decoders of this process together, where no other limit is given."""
 _BATCH = 8
 _BATCH_BYTES = 4 << 20
@@ -55,12 +56,12 @@ _SHARED = MemoryBudget(DEFAULT_MEMORY)
 
 def decoding_budget(memory: int | None) -> MemoryBudget:
     """Return a budget for decoders; None: the one that all calls of this process share."""
-    return _SHARED if memory is None else MemoryBudget(max(memory, _LEAST))
+    return _SHARED if memory is None else MemoryBudget(max(memory, LEAST_MEMORY))
 
 
-def ask_one(source: ImageSource, wanted: str, how: Any) -> Any:
+def ask_one(source: ImageSource, wanted: str, how: Any, memory: int | None = None) -> Any:
     """Return the answer for a path or bytes; raise `DocumentError` if there is none."""
-    (answer,) = _ask([source], wanted, how, _SHARED, Event())
+    (answer,) = _ask([source], wanted, how, decoding_budget(memory), Event())
     if isinstance(answer, DocumentError):
         raise answer
     return answer
@@ -125,9 +126,9 @@ def _ask(
     found: list[Any] = []
     if not sources:
         return found
-    most = budget.total - SPARE - _PROCESS
+    most = budget.total - _SPARE - _PROCESS
     with (
-        budget.taken(_LEAST),
+        budget.taken(LEAST_MEMORY),
         closing(_answers(sources, wanted, how, min(_USUAL, most))) as answers,
     ):
         for answer in answers:
@@ -152,11 +153,11 @@ def _ask_for_more(
             f"take {_mebibytes(most)}; raise the memory limit to read it"
         )
     memory = most if needed is None else needed
-    with budget.taken(memory + SPARE + _PROCESS):
+    with budget.taken(memory + _SPARE + _PROCESS):
         (again,) = _answers([source], wanted, how, memory)
     if _needs_memory(again):
         return DocumentError(
-            f"takes more than {_mebibytes(memory + SPARE)} of memory to be decoded, which is more "
+            f"takes more than {_mebibytes(memory + _SPARE)} of memory to be decoded, which is more "
             "than its header says"
         )
     return again
@@ -166,14 +167,17 @@ def _needs_memory(answer: Any) -> bool:
     return isinstance(answer, tuple) and answer[0] == NEEDS_MEMORY
 
 
-def _answers(sources: Sequence[ImageSource], wanted: str, how: Any, memory: int) -> Iterator[Any]:
+def _answers(
+    sources: Sequence[ImageSource], wanted: str, how: Any, memory: int, spare: int = _SPARE
+) -> Iterator[Any]:
     """Yield what workers answer; a `DocumentError` in place of a reason or of a crash."""
     pillow.init()  # an error if Pillow is not installed
     image = import_module("PIL.Image")
     settings = image.MAX_IMAGE_PIXELS, "HEIF" in image.OPEN
 
     def request(rest: Sequence[ImageSource]) -> Any:
-        return wanted, how, settings, memory, _SECONDS, [_packed(source) for source in rest]
+        limits = memory, memory + spare, _SECONDS
+        return wanted, how, settings, limits, [_packed(source) for source in rest]
 
     for answer in answers_or_deaths(_MODULE, sources, request):
         if isinstance(answer, Death):

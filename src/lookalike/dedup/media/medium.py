@@ -17,11 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.dedup.pairs.verify import VerifiedPairs
+from lookalike.errors import ArgumentError, Said
 
-__all__ = ["HEAD", "Medium", "Problem", "Read", "Tell"]
+__all__ = ["HEAD", "Medium", "Problem", "Read", "Tell", "memory_for_decoders"]
 
 HEAD = 64
 """Bytes of a file's beginning by which it is recognised."""
+
+_PROCESS = 128 << 20
+_BYTES_A_FILE = 4 << 10
+"""Of memory in this process: for the job itself, and for what is known of each file."""
 
 Content = TypeVar("Content")
 Tell = Callable[[float], None]
@@ -118,3 +123,20 @@ class Medium(ABC, Generic[Content]):
         """Return HTML of at most `most` characters that shows a file, such as a thumbnail as a data
         URI; None if that cannot be done. Nothing in it may come from the file unescaped.
         """
+
+
+def memory_for_decoders(limit: int | None, files: int, least: int) -> int | None:
+    """Return the bytes of a memory limit that are left to decode files; None without a limit.
+
+    `least` is what one decoder takes.
+    """
+    if limit is None:
+        return None
+    needed = _PROCESS + files * _BYTES_A_FILE
+    if limit - needed < least:
+        raise ArgumentError(
+            Said("memory_limit"),
+            f" is {limit:,} bytes; a job of {files:,} files takes about {needed + least:,}: raise "
+            "it, or de-duplicate parts of the folder",
+        )
+    return limit - needed

@@ -5,17 +5,18 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, SupportsFloat
+from typing import Any, ClassVar, SupportsFloat, SupportsIndex
 
 import numpy as np
 
 from lookalike.checks import instance, share
-from lookalike.dedup.media.medium import Medium, Problem, Read, Tell
+from lookalike.dedup.context import memory_bytes
+from lookalike.dedup.media.medium import Medium, Problem, Read, Tell, memory_for_decoders
 from lookalike.dedup.pairs.verify import VerifiedPairs
 from lookalike.recordings.alike import alike_pairs
 from lookalike.recordings.audio_hash import AudioHash, Fingerprint
 from lookalike.recordings.decode import SUFFIXES, Sound, is_sound
-from lookalike.recordings.workers import Unreadable, excerpt_of, read_recordings
+from lookalike.recordings.workers import LEAST_MEMORY, Unreadable, excerpt_of, read_recordings
 
 __all__ = ["RecordingMedium"]
 
@@ -43,9 +44,15 @@ class RecordingMedium(Medium[list[Fingerprint]]):
     }
     policy: ClassVar[str] = "media-src data:"
 
-    def __init__(self, signer: AudioHash | None = None, threshold: SupportsFloat = 0.8) -> None:
+    def __init__(
+        self,
+        signer: AudioHash | None = None,
+        threshold: SupportsFloat = 0.8,
+        memory_limit: SupportsIndex | None = None,
+    ) -> None:
         self.signer = instance("signer", signer or AudioHash(), AudioHash, "la.AudioHash()")
         self.threshold = share("threshold", threshold)
+        self.memory_limit = memory_bytes(memory_limit)
 
     @classmethod
     def recognises(cls, head: bytes) -> bool:
@@ -64,6 +71,9 @@ class RecordingMedium(Medium[list[Fingerprint]]):
         """Decode files, by so many processes."""
         good: list[tuple[Path, Fingerprint]] = []
         problems = []
+        memory = memory_for_decoders(self.memory_limit, len(files), LEAST_MEMORY)
+        if memory is not None:
+            threads = min(threads, memory // LEAST_MEMORY)
         found = read_recordings(files, self.signer, threads=threads)
         for done, (file, one) in enumerate(zip(files, found, strict=True), 1):
             if isinstance(one, Unreadable):
