@@ -18,7 +18,7 @@ from lookalike.images.workers import HASH, LEAST_MEMORY, ask_each, decoding_budg
 from lookalike.shown import brief
 from lookalike.signatures.signer import Signer
 
-__all__ = ["LEAST_QUALITY", "RADIUS", "HashedImage", "ImageHash"]
+__all__ = ["LEAST_QUALITY", "RADIUS", "HashedImage", "ImageHash", "hashed_image"]
 
 BITS = (64, 256)
 
@@ -133,7 +133,7 @@ class ImageHash(Signer):
 
         def here(image: ImageSource) -> HashedImage | DocumentError:
             try:
-                return self.hash_one(image, orientations)
+                return hashed_image(self, image, orientations)
             except DocumentError as error:
                 return error
 
@@ -144,18 +144,6 @@ class ImageHash(Signer):
             else:
                 rows = np.frombuffer(answer[0], np.uint8).reshape(orientations, self.bits // 8)
                 yield HashedImage(rows, *answer[1:])
-
-    def hash_one(
-        self, source: ImageSource, orientations: int, memory: int | None = None
-    ) -> HashedImage:
-        """Decode and hash an image in this process; `MemoryNeededError` beyond `memory` bytes."""
-        image = decoded(source, self._least_size, memory)
-        signatures = np.empty((orientations, self.bits // 8), np.uint8)
-        clear = [
-            write_bits(self.kind, self.bits, image.turned(turn), row)
-            for turn, row in zip(TURNS, signatures, strict=False)
-        ]
-        return HashedImage(signatures, clear[0], image.width, image.height, image.format)
 
     def _hashed(
         self,
@@ -175,14 +163,21 @@ class ImageHash(Signer):
                 raise DocumentError(f"image {position}", *_named(images, position), f": {found}")
             yield found
 
-    @property
-    def _grid(self) -> tuple[int, int]:
-        return GRIDS[self.kind, self.bits]
 
-    @property
-    def _least_size(self) -> int:
-        """Blocks that an image is reduced to at least: enough for parts of a grid to differ."""
-        return 2 * self._grid[1] if self.kind == "dct" else 8 * self._grid[0]
+def hashed_image(
+    signer: ImageHash, source: ImageSource, orientations: int, memory: int | None = None
+) -> HashedImage:
+    """Decode and hash an image in this process; `MemoryNeededError` beyond `memory` bytes."""
+    rows, columns = GRIDS[signer.kind, signer.bits]
+    # Blocks that an image is reduced to at least: enough for parts of a grid to differ.
+    least = 2 * columns if signer.kind == "dct" else 8 * rows
+    image = decoded(source, least, memory)
+    signatures = np.empty((orientations, signer.bits // 8), np.uint8)
+    clear = [
+        write_bits(signer.kind, signer.bits, image.turned(turn), row)
+        for turn, row in zip(TURNS, signatures, strict=False)
+    ]
+    return HashedImage(signatures, clear[0], image.width, image.height, image.format)
 
 
 def _orientations(count: SupportsIndex) -> int:

@@ -7,14 +7,13 @@ the bytes of memory that the image needs beyond what it may take, and what it is
 from __future__ import annotations
 
 import contextlib
-import os
 import warnings
 from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
 from lookalike.errors import DocumentError
-from lookalike.images.image_hash import ImageHash
+from lookalike.images.image_hash import ImageHash, hashed_image
 from lookalike.images.memory import MemoryNeededError
 from lookalike.images.thumbnails import small_jpeg
 from lookalike.images.workers import NEEDS_MEMORY, THUMBNAIL
@@ -41,9 +40,9 @@ def main() -> None:
         if heif and "HEIF" not in image.OPEN:
             _register_heif()
         set_memory_limit(reserved, hard_limit)
-        for is_path, data in images:
+        for source in images:
             with time_limit(seconds):
-                yield _answer(wanted, how, os.fsdecode(data) if is_path else data, memory)
+                yield _answer(wanted, how, source, memory)
 
     serve(answers_to)
 
@@ -61,7 +60,7 @@ def _answer(wanted: str, how: Any, source: str | bytes, memory: int) -> Any:
         if wanted == THUMBNAIL:
             return small_jpeg(source, *how, memory=memory)
         bits, kind, orientations = how
-        found = ImageHash(bits, kind).hash_one(source, orientations, memory)
+        found = hashed_image(ImageHash(bits, kind), source, orientations, memory)
         return (
             found.signatures.tobytes(),
             found.quality,

@@ -186,11 +186,11 @@ def _answers(
             yield DocumentError(answer) if isinstance(answer, str) else answer
 
 
-def _packed(source: Any) -> tuple[bool, bytes]:
-    """Return whether an image is a path, and its path or its bytes."""
+def _packed(source: Any) -> str | bytes:
+    """Return the absolute path of an image, or its bytes."""
     if isinstance(source, str | os.PathLike):
-        return True, os.fsencode(Path(source).absolute())
-    return False, bytes(source)
+        return str(Path(os.fsdecode(os.fspath(source))).absolute())
+    return bytes(source)
 
 
 def _reason(death: Death) -> str:
