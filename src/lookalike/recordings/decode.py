@@ -20,6 +20,7 @@ from lookalike.checks import optional_module
 from lookalike.errors import DocumentError
 from lookalike.lazy import LazyModule
 from lookalike.recordings.bands import LEAST_RATE
+from lookalike.recordings.bandwidth import Bandwidth
 from lookalike.shown import shown
 from lookalike.storage.plain_files import open_plain
 
@@ -66,6 +67,11 @@ class Sound:
     format: str
     """Such as "FLAC"."""
     lossless: bool
+    """Whether the format is lossless; a lossless copy of a lossy file is, too."""
+    codec: str = ""
+    """Such as "VORBIS" or "PCM_16"."""
+    bandwidth: int = 0
+    """Where the spectrum ends, in Hz; 0 for silence."""
 
 
 def check_installed() -> None:
@@ -125,19 +131,24 @@ def _decoded(file: Any, begin: Callable[[int], Callable[[Any], None]]) -> Sound:
             f"has {rate:,} samples a second; expected from {LEAST_RATE:,} to {FASTEST:,}"
         )
     hear, count, at_a_time = begin(rate), 0, max(1, _PIECE // max(1, channels))
+    bandwidth = Bandwidth(rate)
     while len(samples := file.read(at_a_time, dtype="float32", always_2d=True)):
         count += len(samples)
         if count > LONGEST * rate:
             raise DocumentError(f"is longer than {LONGEST // 3600} hours")
-        hear(one_channel(samples))
+        mixed = one_channel(samples)
+        hear(mixed)
+        bandwidth.feed(mixed)
     if count < file.frames:
         raise DocumentError(
             f"is cut off: {count / rate:,.1f} of {file.frames / rate:,.1f} seconds are there"
         )
     if count == 0:
         raise DocumentError("has no samples")
-    lossless = not any(name in str(file.subtype) for name in _LOSSY)
-    return Sound(count / rate, rate, channels, str(file.format), lossless)
+    codec = str(file.subtype)
+    lossless = not any(name in codec for name in _LOSSY)
+    seconds, end = count / rate, bandwidth.finish()
+    return Sound(seconds, rate, channels, str(file.format), lossless, codec, end)
 
 
 def one_channel(samples: NDArray[np.float32]) -> NDArray[np.float32]:

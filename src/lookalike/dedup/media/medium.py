@@ -49,8 +49,8 @@ class Read(Generic[Content]):
     files: Sequence[Path]
     """Those that could be read, in the order in which they were given."""
     merit: NDArray[np.int64]
-    """Who stays of those alike: the one of most (pixels, seconds); then the one of most bytes, then
-    the first by path.
+    """Which of several alike files is kept: the one of most merit, unless `Medium.merits` says
+    otherwise; then the one of most bytes, then the first by path.
     """
     facts: Mapping[str, Sequence[Any]]
     """Columns of what is written of each file, such as width and height; names are those of
@@ -113,6 +113,10 @@ class Medium(ABC, Generic[Content]):
 
         `similarity` is from 0 to 1; `distance` a whole number that people know it by, or -1.
         """
+
+    def merits(self, read: Read[Content], alike: VerifiedPairs) -> NDArray[np.int64]:
+        """Return how good each file is among those it is alike with: the best one is kept."""
+        return read.merit
 
     @abstractmethod
     def likeness(self, similarity: float, distance: int) -> str:
