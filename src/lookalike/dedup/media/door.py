@@ -37,8 +37,9 @@ def dedup_media(
     and a file that does not fit alone is left out. By default, decoders of images take at most
     1 GiB together, or 176 MiB for each processor core if that is more.
 
-    Of images alike, the one of most pixels stays; of recordings a lossless one before a lossy one,
-    then the one of most seconds and samples; then that of most bytes, then the first by path.
+    Of similar images, the one of most pixels is kept, then the one of most bytes, then the first by
+    path. Of similar recordings, a lossless one is kept before a lossy one, then the longer one, the
+    one of the widest bandwidth, and the oldest; docs/recordings.md has the whole order.
     Every file that is dropped is equal to one that stays, or alike to it; of those that
     stay, no two are. What cannot be read is left out and named in `MediaResult.problems`; nothing
     is deleted. The same files give the same result, for any number of threads. `progress` is called
