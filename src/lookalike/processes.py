@@ -1,8 +1,8 @@
-"""Processes that nobody misses: whatever a file from elsewhere does to its parser is done there.
+"""Isolated worker processes: a file that crashes its parser crashes a worker, not the program.
 
-A worker is a module whose `main` calls `serve`. It gets requests and writes answers through pipes,
-as plain values, so that whoever reads these knows at which one it died. What a library prints goes
-nowhere.
+A worker is a module whose `main` calls `serve`. It reads requests and writes answers through pipes,
+as plain values, one answer per item, so the reader knows which item ended the worker. Output that
+a library prints is discarded.
 """
 
 from __future__ import annotations
@@ -14,18 +14,29 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
-from typing import Any, BinaryIO, cast
+from threading import Condition, Lock
+from typing import Any, BinaryIO, TypeVar, cast
 
 from lookalike.errors import MissingDependencyError
 
-__all__ = ["Worker", "reserved_bytes", "serve", "time_limit"]
+__all__ = [
+    "Death",
+    "MemoryBudget",
+    "Worker",
+    "answers_or_deaths",
+    "reserved_bytes",
+    "serve",
+    "set_memory_limit",
+    "time_limit",
+]
 
 _COMMAND = "import sys; sys.path[:] = {path!r}; from {module} import main; main()"
 _LENGTH = 8
+
+Item = TypeVar("Item")
 
 
 @dataclass(eq=False)
@@ -93,6 +104,75 @@ class Worker:
         return self.process.wait()
 
 
+@dataclass(frozen=True)
+class Death:
+    """What stands in place of an answer where an item ended its worker."""
+
+    status: int
+    """The exit status of the process; negative: the signal that ended it."""
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether the item exceeded its time limit."""
+        return self.status == -signal.SIGPROF
+
+
+def answers_or_deaths(
+    module: str, items: Sequence[Item], request: Callable[[Sequence[Item]], Any]
+) -> Iterator[Any]:
+    """Yield an answer for each item, or a `Death` for an item that ends its worker.
+
+    `request` makes the request for the items that are left. After a death, a new worker continues.
+    An item that ended a worker is tried once more, as another program may have killed the first
+    worker; an item that ran out of time is not.
+    """
+    done, suspected = 0, -1
+    while done < len(items):
+        worker = Worker.take(module)
+        rest = items[done:]
+        try:
+            for answer in worker.answers(request(rest), len(rest)):
+                yield answer
+                done += 1
+        except BaseException:
+            worker.end()
+            raise
+        if worker.death is None:
+            worker.give_back()
+            continue
+        death = Death(worker.death)
+        if death.out_of_time or suspected == done:
+            yield death
+            done += 1
+        else:
+            suspected = done
+
+
+class MemoryBudget:
+    """Bytes of memory that concurrent work may take together; work that does not fit waits."""
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self._used = 0
+        self._turn = Lock()
+        self._changed = Condition()
+
+    @contextlib.contextmanager
+    def taken(self, amount: int) -> Iterator[None]:
+        """Wait until `amount` bytes are free, at most `total`, and hold them."""
+        # The first in turn waits for room and the others wait behind it, so that small requests
+        # cannot keep a large one waiting.
+        with self._turn, self._changed:
+            self._changed.wait_for(lambda: self._used + amount <= self.total)
+            self._used += amount
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._used -= amount
+                self._changed.notify_all()
+
+
 _LOCK = Lock()
 _IDLE: list[Worker] = []
 
@@ -135,10 +215,17 @@ def time_limit(seconds: int) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_PROF, 0)
 
 
-def reserved_bytes() -> int:
-    """Return the addresses that are taken already.
+def set_memory_limit(reserved: int, memory: int) -> None:
+    """Let this process allocate at most `memory` bytes beside the `reserved_bytes` at its start."""
+    import resource
 
-    They are not memory: numerical libraries reserve gigabytes of them where there are many cores.
+    resource.setrlimit(resource.RLIMIT_AS, (reserved + memory, resource.RLIM_INFINITY))
+
+
+def reserved_bytes() -> int:
+    """Return the size of the address space in use.
+
+    It is not memory: numerical libraries reserve gigabytes of it where there are many cores.
     """
     with open("/proc/self/statm", encoding="ascii") as file:
         return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")

@@ -192,7 +192,11 @@ def _add_work_options(parser: argparse.ArgumentParser) -> None:
         "threshold needs no new signatures",
     )
     group.add_argument(
-        "--memory-limit", type=byte_count, metavar="SIZE", help="such as 8GB; the rest is on disk"
+        "--memory-limit",
+        type=byte_count,
+        metavar="SIZE",
+        help="memory for the job, such as 8GB: documents go to disk, and as many images or "
+        "recordings are decoded at once as fit",
     )
     add_threads(group)
     group.add_argument(

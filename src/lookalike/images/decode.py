@@ -14,6 +14,12 @@ from numpy.typing import NDArray
 
 from lookalike.errors import DocumentError, LookalikeError
 from lookalike.images.formats import FORMATS
+from lookalike.images.memory import (
+    HEADER_BYTES,
+    MemoryNeededError,
+    check_header,
+    check_memory,
+)
 from lookalike.lazy import LazyModule
 from lookalike.shown import brief, shown
 from lookalike.storage.plain_files import open_plain
@@ -21,7 +27,16 @@ from lookalike.storage.plain_files import open_plain
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["TURNS", "Decoded", "ImageSource", "decoded", "is_one_image", "opened", "orientation"]
+__all__ = [
+    "TURNS",
+    "Decoded",
+    "ImageSource",
+    "decoded",
+    "is_in_memory",
+    "is_one_image",
+    "opened",
+    "orientation",
+]
 
 ImageSource: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | Image"
 """An image: the path of a file, what is in one, or one of Pillow."""
@@ -98,21 +113,30 @@ def is_one_image(value: object) -> bool:
     return hasattr(value, "getexif") and hasattr(value, "reduce")
 
 
-def decoded(source: ImageSource, least: int) -> Decoded:
+def is_in_memory(value: object) -> bool:
+    """Return whether this is an image of Pillow, which needs no decoding of untrusted bytes."""
+    return not isinstance(value, str | os.PathLike | bytes | bytearray | memoryview)
+
+
+def decoded(source: ImageSource, least: int, memory: int | None = None) -> Decoded:
     """Return an image in grey, of at least `least` blocks each way where it has as many pixels, and
     fewer than twice as many, but for images that are hardly larger.
 
     JPEG, also that of telephones with more pictures behind the first, is decoded at an eighth, a
-    quarter or half of its size where that is enough, and without colours. Of several frames, the
-    first. `DocumentError` for whatever cannot be decoded: Pillow's own limits, that against
-    decompression bombs among them, are kept.
+    quarter or half of its size where that is enough, and without colors. Of several frames, the
+    first is used.
+
+    Raises:
+        DocumentError: The image cannot be decoded, or exceeds Pillow's limit on pixels.
+        MemoryNeededError: Decoding would take more than `memory` bytes.
     """
-    with opened(source) as image:
+    with opened(source, memory) as image:
         width, height = image.size
         if 0 in image.size:
             raise DocumentError(f"has no pixels: it is {width} wide and {height} high")
         if image.format in ("JPEG", "MPO") and image is not source:
             image.draft("L", (least, least))  # fewer pixels from here on
+        check_memory(image, (width, height), memory)
         turn = orientation(image)
         columns, rows = (Axis(size, max(1, size // least)) for size in image.size)
         grey = _grey(image, (columns.block, rows.block))
@@ -122,30 +146,38 @@ def decoded(source: ImageSource, least: int) -> Decoded:
 
 
 @contextmanager
-def opened(source: ImageSource) -> Iterator[Image]:
-    """Yield an image of Pillow, not yet decoded; what goes wrong with it is a `DocumentError`."""
+def opened(source: ImageSource, memory: int | None = None) -> Iterator[Image]:
+    """Yield an image of Pillow, not yet decoded; what goes wrong with it is a `DocumentError`.
+
+    `MemoryNeededError` or `MemoryError` if it takes more than `memory` bytes, or than there are.
+    """
     try:
         if isinstance(source, str | os.PathLike):
-            with open_plain(source) as file, _open(file) as image:
+            with open_plain(source) as file, _open(file, memory) as image:
                 yield image
         elif isinstance(source, bytes | bytearray | memoryview):
-            with _open(io.BytesIO(source)) as image:
+            with _open(io.BytesIO(source), memory) as image:
                 yield image
         elif isinstance(source, pillow.Image):
             yield source
         else:
             raise DocumentError(
-                f"{brief(source)} of type {type(source).__name__} is no image; expected a path, "
-                "the bytes of a file, or an image of Pillow"
+                f"{brief(source)} of type {type(source).__name__} is not an image; expected a "
+                "path, the bytes of a file, or an image of Pillow"
             )
-    except LookalikeError:
+    except (LookalikeError, MemoryNeededError, MemoryError):
         raise
     except Exception as error:  # a hostile file may make a decoder raise whatever it likes
+        if "out of memory" in str(error).lower():  # how Pillow reports a codec that ran out of it
+            raise MemoryError from error
         raise DocumentError(_reason(error)) from error
 
 
-def _open(file: Any) -> Any:
+def _open(file: Any, memory: int | None) -> Any:
     pillow.init()  # or some formats are not known yet
+    if memory is not None:
+        check_header(file.read(HEADER_BYTES), memory)
+        file.seek(0)
     return pillow.open(file, formats=[name for name in FORMATS if name in pillow.OPEN])
 
 
@@ -186,7 +218,7 @@ def _grey(image: Image, factors: tuple[int, int]) -> Image:
         return image.getchannel("L").reduce(factors)
     if image.has_transparency_data:
         # Reducing weighs colours by how opaque they are.
-        small = image.convert("RGBA").reduce(factors)
+        small = (image if image.mode == "RGBA" else image.convert("RGBA")).reduce(factors)
         white = pillow.new("RGBA", small.size, "white")
         white.alpha_composite(small)
         return cast("Image", white.convert("L"))

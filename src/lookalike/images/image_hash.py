@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
-from itertools import islice
 from typing import Any, ClassVar, SupportsIndex
 
 import numpy as np
@@ -18,10 +14,11 @@ from lookalike.checks import one_of, thread_count, whole_number
 from lookalike.errors import ArgumentError, DocumentError, Said
 from lookalike.images.bits import GRIDS, KINDS, write_bits
 from lookalike.images.decode import TURNS, ImageSource, decoded, is_one_image
+from lookalike.images.workers import HASH, LEAST_MEMORY, ask_each, decoding_budget
 from lookalike.shown import brief
 from lookalike.signatures.signer import Signer
 
-__all__ = ["LEAST_QUALITY", "RADIUS", "HashedImage", "ImageHash"]
+__all__ = ["LEAST_QUALITY", "RADIUS", "HashedImage", "ImageHash", "hashed_image"]
 
 BITS = (64, 256)
 
@@ -32,13 +29,6 @@ shade that passes into another.
 
 RADIUS = {("dct", 64): 11, ("dct", 256): 56, ("gradient", 64): 11, ("gradient", 256): 48}
 """Most bits in which copies differ: chosen on drawn scenes other than those of docs/images.md."""
-
-_BATCH = 4
-"""Images that a thread is given at once: to hand over each by itself would take as long as a small
-one.
-"""
-_BATCHES_AHEAD = 4
-"""For each thread."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +77,7 @@ class ImageHash(Signer):
         *,
         orientations: SupportsIndex = 1,
         threads: SupportsIndex | None = None,
+        memory_limit: SupportsIndex | None = None,
     ) -> NDArray[np.uint8]:
         """Return the signatures, `uint8[n, bits // 8]`, of one image or many.
 
@@ -94,11 +85,17 @@ class ImageHash(Signer):
         `orientations=8`, `uint8[n, 8, bits // 8]`: as it is, and turned and mirrored in all ways,
         from one decoding. That is for queries: the index has each image once, and a turned copy is
         within the radius of one of the eight.
-        `DocumentError` names the first image that cannot be read; Pillow's limit against
-        decompression bombs is one reason.
+
+        Paths and bytes are decoded in `threads` isolated processes, which take at most
+        `memory_limit` bytes together (default: 1 GiB, or 176 MiB for each processor core if that is
+        more). Images of Pillow are hashed in this process.
+
+        Raises:
+            DocumentError: An image cannot be read within these limits and that of Pillow on
+                pixels. The error names the first such image.
         """
         turns = _orientations(orientations)
-        found = [one.signatures for one in self._hashed(images, turns, threads)]
+        found = [one.signatures for one in self._hashed(images, turns, threads, memory_limit)]
         rows = np.array(found, np.uint8).reshape(len(found), turns, self.bits // 8)
         return rows[:, 0] if turns == 1 else rows
 
@@ -107,13 +104,14 @@ class ImageHash(Signer):
         images: ImageSource | Iterable[ImageSource],
         *,
         threads: SupportsIndex | None = None,
+        memory_limit: SupportsIndex | None = None,
     ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         """Return the signatures, and of each how many of its bits are clear.
 
         Below 16 a hash says nothing: the image is of one colour, or nearly. All such images have
-        much the same bits, whatever they are.
+        much the same bits, whatever they are. The other parameters are those of `sign`.
         """
-        found = list(self._hashed(images, 1, threads))
+        found = list(self._hashed(images, 1, threads, memory_limit))
         rows = np.array([one.signatures[0] for one in found], np.uint8)
         quality = np.array([one.quality for one in found], np.int64)
         return rows.reshape(len(found), self.bits // 8), quality
@@ -124,66 +122,62 @@ class ImageHash(Signer):
         *,
         orientations: int = 1,
         threads: int = 1,
+        memory: int | None = None,
     ) -> Iterator[HashedImage | DocumentError]:
         """Yield what was found out about each image, or why it could not be read, in their order.
 
-        Some are decoded ahead, by so many threads: Pillow lets others work meanwhile.
+        Paths and bytes are decoded in `threads` isolated processes, which take at most `memory`
+        bytes together; images of Pillow are hashed in this process.
         """
-        work = partial(self._one, orientations=orientations)
-        if threads == 1:
-            yield from map(work, images)
-            return
-        ahead: deque[Future[list[HashedImage | DocumentError]]] = deque()
-        pool = ThreadPoolExecutor(threads)
-        try:
-            for some in _batches(images, threads):
-                ahead.append(pool.submit(lambda batch: list(map(work, batch)), some))
-                if len(ahead) >= _BATCHES_AHEAD * threads:
-                    yield from ahead.popleft().result()
-            while ahead:
-                yield from ahead.popleft().result()
-        finally:  # nobody asks for the others, if there are any
-            pool.shutdown(cancel_futures=True)
+        how = self.bits, self.kind, orientations
 
-    def _one(self, source: ImageSource, orientations: int) -> HashedImage | DocumentError:
-        try:
-            image = decoded(source, self._least_size)
-        except DocumentError as error:
-            return error
-        signatures = np.empty((orientations, self.bits // 8), np.uint8)
-        clear = [
-            write_bits(self.kind, self.bits, image.turned(turn), row)
-            for turn, row in zip(TURNS, signatures, strict=False)
-        ]
-        return HashedImage(signatures, clear[0], image.width, image.height, image.format)
+        def here(image: ImageSource) -> HashedImage | DocumentError:
+            try:
+                return hashed_image(self, image, orientations)
+            except DocumentError as error:
+                return error
+
+        answers = ask_each(images, HASH, how, here, threads=threads, budget=decoding_budget(memory))
+        for answer in answers:
+            if isinstance(answer, HashedImage | DocumentError):
+                yield answer
+            else:
+                rows = np.frombuffer(answer[0], np.uint8).reshape(orientations, self.bits // 8)
+                yield HashedImage(rows, *answer[1:])
 
     def _hashed(
-        self, images: Any, orientations: int, threads: SupportsIndex | None
+        self,
+        images: Any,
+        orientations: int,
+        threads: SupportsIndex | None,
+        memory_limit: SupportsIndex | None,
     ) -> Iterator[HashedImage]:
         workers, sources = thread_count(threads), _sources(images)
+        memory = None
+        if memory_limit is not None:
+            memory = whole_number("memory_limit", memory_limit, at_least=LEAST_MEMORY)
         for position, found in enumerate(
-            self.each(sources, orientations=orientations, threads=workers)
+            self.each(sources, orientations=orientations, threads=workers, memory=memory)
         ):
             if isinstance(found, DocumentError):
                 raise DocumentError(f"image {position}", *_named(images, position), f": {found}")
             yield found
 
-    @property
-    def _grid(self) -> tuple[int, int]:
-        return GRIDS[self.kind, self.bits]
 
-    @property
-    def _least_size(self) -> int:
-        """Blocks that an image is reduced to at least: enough for parts of a grid to differ."""
-        return 2 * self._grid[1] if self.kind == "dct" else 8 * self._grid[0]
-
-
-def _batches(images: Iterable[ImageSource], threads: int) -> Iterator[list[ImageSource]]:
-    """Yield batches, of few images smaller ones, so that all threads have work."""
-    remaining = iter(images)
-    while some := list(islice(remaining, _BATCH * threads)):
-        size = -(-len(some) // threads)
-        yield from (some[at : at + size] for at in range(0, len(some), size))
+def hashed_image(
+    signer: ImageHash, source: ImageSource, orientations: int, memory: int | None = None
+) -> HashedImage:
+    """Decode and hash an image in this process; `MemoryNeededError` beyond `memory` bytes."""
+    rows, columns = GRIDS[signer.kind, signer.bits]
+    # Blocks that an image is reduced to at least: enough for parts of a grid to differ.
+    least = 2 * columns if signer.kind == "dct" else 8 * rows
+    image = decoded(source, least, memory)
+    signatures = np.empty((orientations, signer.bits // 8), np.uint8)
+    clear = [
+        write_bits(signer.kind, signer.bits, image.turned(turn), row)
+        for turn, row in zip(TURNS, signatures, strict=False)
+    ]
+    return HashedImage(signatures, clear[0], image.width, image.height, image.format)
 
 
 def _orientations(count: SupportsIndex) -> int:

@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 from lookalike.checks import whole_number
 from lookalike.errors import DocumentError
-from lookalike.images.decode import ImageSource, opened, orientation, pillow
+from lookalike.images.decode import ImageSource, is_in_memory, opened, orientation, pillow
+from lookalike.images.memory import check_memory
+from lookalike.images.workers import THUMBNAIL, ask_one
 from lookalike.shown import brief
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["shown_image", "thumbnail"]
+__all__ = ["shown_image", "small_jpeg", "thumbnail"]
 
 _QUALITIES = (80, 60, 40, 20)
+_ADDRESS = "data:image/jpeg;base64,"
 
 _OPERATIONS = {
     2: "FLIP_LEFT_RIGHT",
@@ -32,46 +35,80 @@ _OPERATIONS = {
 
 
 def thumbnail(image: ImageSource, size: SupportsIndex = 160) -> str:
-    """Return a small picture of an image, upright, at most `size` pixels each way, as an address.
+    """Return a small picture of an image, upright, at most `size` pixels each way, as a data URI.
 
-    It is all in itself (`data:image/jpeg;base64,...`): in the metadata of a document, the page of
-    `lookalike serve` shows it. What is no image, or broken, is a `DocumentError`.
+    It is self-contained (`data:image/jpeg;base64,...`): in the metadata of a document, the page of
+    `lookalike serve` shows it. A path or bytes are decoded in an isolated process.
+
+    Raises:
+        DocumentError: The image cannot be decoded, or not within the limits of docs/images.md.
     """
     pixels = whole_number("size", size, at_least=1, at_most=1024)
     try:
-        return _address(_reduced(image, pixels), _QUALITIES[0])
+        data, _, _ = _small(image, pixels, None, None)
     except DocumentError as error:
         name = brief(str(image)) if isinstance(image, str | os.PathLike) else "the image"
         raise DocumentError(f"{name} {error}") from error
+    return _address(data)
 
 
-def shown_image(source: ImageSource, size: int, most: int) -> str | None:
-    """Return an <img> that has its picture in itself, of at most `size` pixels each way.
+def shown_image(
+    source: ImageSource, size: int, most: int, *, memory: int | None = None
+) -> str | None:
+    """Return an <img> with its picture as a data URI, of at most `size` pixels each way.
 
-    None if the image cannot be read, or would take more than `most` characters.
+    None if the image cannot be read in `memory` bytes, or would take more than `most` characters.
     """
+    markup = '<img alt="" width="{}" height="{}" src="{}">'
+    room = (most - len(markup) - len(_ADDRESS) - 16) * 3 // 4
     try:
-        small = _reduced(source, size)
+        data, width, height = _small(source, size, max(0, room), memory)
     except DocumentError:
         return None
+    return markup.format(width, height, _address(data)) if data else None
+
+
+def _small(
+    source: ImageSource, size: int, most: int | None, memory: int | None
+) -> tuple[bytes, int, int]:
+    if is_in_memory(source):
+        return small_jpeg(source, size, most)
+    data, width, height = ask_one(source, THUMBNAIL, (size, most), memory)
+    return data, width, height
+
+
+def small_jpeg(
+    source: ImageSource, size: int, most: int | None, memory: int | None = None
+) -> tuple[bytes, int, int]:
+    """Decode an image here; return it as a JPEG of at most `size` pixels each way, its width and
+    its height.
+
+    With `most`, the quality is lowered until it has at most so many bytes, or none at all.
+    """
+    small = _reduced(source, size, memory)
     for quality in _QUALITIES:
-        markup = (
-            f'<img alt="" width="{small.width}" height="{small.height}" '
-            f'src="{_address(small, quality)}">'
-        )
-        if len(markup) <= most:
-            return markup
-    return None
+        made = io.BytesIO()
+        small.save(made, "JPEG", quality=quality, optimize=True)
+        if most is None or len(made.getvalue()) <= most:
+            return made.getvalue(), small.width, small.height
+    return b"", small.width, small.height
 
 
-def _reduced(source: ImageSource, size: int) -> Image:
-    """Return it small, upright, and on white where one can see through it."""
-    with opened(source) as image:
+def _reduced(source: ImageSource, size: int, memory: int | None) -> Image:
+    """Return it small, upright, and on white where it is transparent."""
+    with opened(source, memory) as image:
+        full = image.size
         if image is not source:
             image.draft("RGB", (2 * size, 2 * size))
+        check_memory(image, full, memory)
         turn = orientation(image)
-        small = image.convert("RGBA" if image.has_transparency_data else "RGB")
-        small.thumbnail((size, size))
+        mode = "L" if image.mode in ("1", "L") else "RGB"
+        if image.has_transparency_data:
+            mode = "RGBA"
+        whole = image if image.mode == mode else image.convert(mode)
+        shrink = min(1, size / image.width, size / image.height)
+        target = max(1, round(image.width * shrink)), max(1, round(image.height * shrink))
+        small = whole.resize(target, pillow.Resampling.BICUBIC, reducing_gap=2.0)
         if small.mode == "RGBA":
             white = pillow.new("RGBA", small.size, "white")
             white.alpha_composite(small)
@@ -81,7 +118,5 @@ def _reduced(source: ImageSource, size: int) -> Image:
         return small
 
 
-def _address(small: Image, quality: int) -> str:
-    made = io.BytesIO()
-    small.save(made, "JPEG", quality=quality, optimize=True)
-    return f"data:image/jpeg;base64,{base64.b64encode(made.getvalue()).decode()}"
+def _address(data: bytes) -> str:
+    return f"{_ADDRESS}{base64.b64encode(data).decode()}"

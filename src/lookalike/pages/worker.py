@@ -5,14 +5,13 @@ A page that takes too long is ended by the system, with the process.
 
 from __future__ import annotations
 
-import resource
 from collections.abc import Iterator
 from typing import Any
 
 from lookalike.pages.extract import read_page, unpack
 from lookalike.pages.limits import PageLimits, refusal
 from lookalike.pages.page import RawPage
-from lookalike.processes import reserved_bytes, serve, time_limit
+from lookalike.processes import reserved_bytes, serve, set_memory_limit, time_limit
 from lookalike.shown import shown
 
 __all__ = ["main"]
@@ -28,8 +27,7 @@ def main() -> None:
     def answers_to(request: Any) -> Iterator[Any]:
         limits, wanted, pages = request
         bounds = PageLimits(**limits)
-        most = reserved + bounds.memory
-        resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
+        set_memory_limit(reserved, bounds.memory)
         for page in pages:
             yield _answer(bounds, wanted, page)
 

@@ -16,7 +16,7 @@ from typing import Any
 from lookalike.pages.extract import check_installed
 from lookalike.pages.limits import PageLimits
 from lookalike.pages.page import Page, RawPage, Refused
-from lookalike.processes import Worker
+from lookalike.processes import Death, answers_or_deaths
 
 __all__ = ["read_pages"]
 
@@ -72,36 +72,21 @@ def _batches(pages: Iterable[RawPage]) -> Iterator[list[RawPage]]:
 def _read_batch(
     pages: list[RawPage], wanted: list[str], limits: PageLimits
 ) -> list[Page | Refused]:
-    """Return what was found, a worker for each page that its predecessor did not survive.
-
-    A page is refused if it takes a second worker down, too: somebody else may have ended the first.
-    """
-    found: list[Page | Refused] = []
-    suspected = -1
-    while len(found) < len(pages):
-        worker = Worker.take(_MODULE)
-        rest = pages[len(found) :]
-        request = vars(limits), wanted, [astuple(page) for page in rest]
-        try:
-            found += map(_answer, worker.answers(request, len(rest)))
-        except BaseException:
-            worker.end()
-            raise
-        if worker.death is None:
-            worker.give_back()
-        elif worker.death != -signal.SIGPROF and suspected != len(found):
-            suspected = len(found)
-        else:
-            found.append(Refused(_reason(worker.death, limits)))
-    return found
+    """Return what was found in each page. A page that ends its worker is refused."""
+    answers = answers_or_deaths(
+        _MODULE, pages, lambda rest: (vars(limits), wanted, [astuple(page) for page in rest])
+    )
+    return [
+        Refused(_reason(one, limits)) if isinstance(one, Death) else _answer(one) for one in answers
+    ]
 
 
-def _reason(status: int, limits: PageLimits) -> str:
-    if status == -signal.SIGPROF:
+def _reason(death: Death, limits: PageLimits) -> str:
+    if death.out_of_time:
         return f"took more than {limits.seconds:,} s to be parsed"
-    if status == -signal.SIGKILL:
+    if death.status == -signal.SIGKILL:
         return "took the process down that parsed it (killed, perhaps for lack of memory)"
-    return f"took the process down that parsed it (status {status})"
+    return f"took the process down that parsed it (status {death.status})"
 
 
 def _answer(found: Any) -> Page | Refused:

@@ -17,6 +17,7 @@ from lookalike.checks import as_array, file_path, one_of, thread_count, whole_nu
 from lookalike.errors import ArgumentError, DocumentError, FileError
 from lookalike.parts.signer import PartSigner, SignedParts, VoteSettings
 from lookalike.recordings import bands, chromaprint
+from lookalike.recordings.bandwidth import Bandwidth
 from lookalike.recordings.decode import FASTEST, Sound, check_installed, decode, one_channel
 from lookalike.shown import brief
 
@@ -181,15 +182,19 @@ class AudioHash(PartSigner):
         full = 1.0 if samples.dtype.kind == "f" else float(np.iinfo(samples.dtype).max) + 1
         columns = samples[:, None] if samples.ndim == 1 else samples
         at_once = max(1, _TOGETHER // columns.shape[1])
+        bandwidth = Bandwidth(rate)
         with closing(self._maker(rate)) as words:
             for start in range(0, len(columns), at_once):
                 piece = columns[start : start + at_once] / np.float32(full)
                 try:
-                    words.feed(one_channel(piece.astype(np.float32)))
+                    mixed = one_channel(piece.astype(np.float32))
                 except DocumentError as error:
                     raise DocumentError(f"recording {error}") from error
+                words.feed(mixed)
+                bandwidth.feed(mixed)
             channels = columns.shape[1]
-            sound = Sound(len(columns) / rate, rate, channels, "samples", lossless=True)
+            seconds, end = len(columns) / rate, bandwidth.finish()
+            sound = Sound(seconds, rate, channels, "samples", lossless=True, bandwidth=end)
             return Fingerprint(*words.finish(), sound)
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import io
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from lookalike.errors import DocumentError
 from lookalike.lazy import LazyModule
-from lookalike.recordings.decode import one_channel
-from lookalike.storage.plain_files import open_plain
+from lookalike.recordings.decode import LONGEST, one_channel, opened_sound
 
 __all__ = ["excerpt"]
 
@@ -26,23 +24,25 @@ def excerpt(file: Path, most: int) -> bytes | None:
     """Return some seconds from the middle of a file, or all of a short one, as MP3 of one channel
     and at most so many bytes; None where that cannot be done.
     """
-    try:
-        with (
-            open_plain(file) as opened,
-            closing(_soundfile.SoundFile(opened.fileno(), closefd=False)) as sound,
-        ):
-            return _excerpt(sound, most)
-    except (OSError, RuntimeError, ValueError, TypeError, DocumentError):
-        return None
+    for from_middle in (True, False):  # the header may say more than there is
+        try:
+            with opened_sound(file) as (sound, _):
+                found = _excerpt(sound, most, from_middle)
+        except (OSError, DocumentError):
+            found = None
+        if found is not None:
+            return found
+    return None
 
 
-def _excerpt(sound: Any, most: int) -> bytes | None:
+def _excerpt(sound: Any, most: int, from_middle: bool) -> bytes | None:
     rate = int(sound.samplerate)
     if rate not in _RATES:
         return None
     wanted = _SECONDS * rate
-    if sound.frames > wanted:
-        sound.seek((sound.frames - wanted) // 2)
+    middle = (sound.frames - wanted) // 2
+    if from_middle and 0 < middle < LONGEST * rate:
+        sound.seek(middle)
     samples = one_channel(sound.read(wanted, dtype="float32", always_2d=True))
     while len(samples):
         target = io.BytesIO()

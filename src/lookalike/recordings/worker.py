@@ -1,4 +1,4 @@
-"""The process that decodes recordings: whatever a file does to libsndfile, it does it here."""
+"""The process that decodes recordings: a hostile file can harm this process and nothing else."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.errors import DocumentError
-from lookalike.processes import serve, time_limit
+from lookalike.processes import reserved_bytes, serve, set_memory_limit, time_limit
 from lookalike.recordings.audio_hash import AudioHash
 from lookalike.recordings.excerpt import excerpt
 
@@ -19,23 +19,25 @@ WORDS, EXCERPT = "words", "excerpt"
 
 
 def main() -> None:
-    """Answer requests: what is wanted, seconds for a file, its path, and how it is wanted."""
-    serve(_answers_to)
+    """Answer requests: what is wanted, the limits for a file, its path, and how it is wanted."""
+    reserved = reserved_bytes()
+
+    def answers_to(request: Any) -> Iterator[Any]:
+        wanted, seconds, memory, path, how = request
+        file = Path(os.fsdecode(path))
+        set_memory_limit(reserved, memory)
+        with time_limit(seconds):
+            yield excerpt(file, how) if wanted == EXCERPT else _words(AudioHash(how), file, memory)
+
+    serve(answers_to)
 
 
-def _answers_to(request: Any) -> Iterator[Any]:
-    wanted, seconds, path, how = request
-    file = Path(os.fsdecode(path))
-    with time_limit(seconds):
-        yield excerpt(file, how) if wanted == EXCERPT else _words(AudioHash(how), file)
-
-
-def _words(hash: AudioHash, path: Path) -> Any:
-    """Return words, places and what is known, or in words why there are none."""
+def _words(hash: AudioHash, path: Path, memory: int) -> Any:
+    """Return words, places and what is known, or the reason why there are none."""
     try:
         found = hash.read(path)
     except MemoryError:
-        return "takes more memory to be read than there is"
+        return f"takes more than {memory >> 20:,} MiB of memory to be decoded"
     except DocumentError as error:
         return str(error)
     except OSError as error:

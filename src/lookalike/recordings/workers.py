@@ -1,12 +1,12 @@
 """Recordings to worker processes and back, in order.
 
-A process for each: libsndfile's decoders print what they think, and may not survive a hostile file.
+Decoders of libsndfile print messages, and may crash on a hostile file: each file is decoded in an
+isolated process, with a hard limit on its memory and time.
 """
 
 from __future__ import annotations
 
 import os
-import signal
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,17 +16,21 @@ from typing import Any
 
 import numpy as np
 
-from lookalike.processes import Worker
+from lookalike.processes import Death, answers_or_deaths
 from lookalike.recordings.audio_hash import AudioHash, Fingerprint
 from lookalike.recordings.decode import Sound
 from lookalike.recordings.worker import EXCERPT, WORDS
 
-__all__ = ["Unreadable", "excerpt_of", "read_recordings"]
+__all__ = ["LEAST_MEMORY", "Unreadable", "excerpt_of", "read_recordings"]
 
 _MODULE = "lookalike.recordings.worker"
 _AHEAD = 2
 _SECONDS, _EXCERPT_SECONDS = 1800, 30
-"""Of a processor that a file may take."""
+"""Of processor time that a file may take."""
+_MEMORY = 384 << 20
+"""Bytes that decoding a file may take; few files take a tenth of it."""
+LEAST_MEMORY = _MEMORY + (64 << 20)
+"""Bytes of one worker."""
 
 
 @dataclass(frozen=True)
@@ -73,22 +77,14 @@ def _read(file: Path, hash: AudioHash) -> Fingerprint | Unreadable:
 
 
 def _asked(file: Path, wanted: str, how: Any, seconds: int) -> Any:
-    """Return what a worker answers. A second one is asked where the first did not survive: somebody
-    else may have ended it.
-    """
-    death = 0
-    for _ in range(2):
-        worker = Worker.take(_MODULE)
-        request = wanted, seconds, os.fsencode(file.absolute()), how
-        try:
-            answers = list(worker.answers(request, 1))
-        except BaseException:
-            worker.end()
-            raise
-        if worker.death is None:
-            worker.give_back()
-            return answers[0]
-        death = worker.death
-        if death == -signal.SIGPROF:
-            return f"takes more than {seconds:,} s to be decoded"
-    return f"takes the process down that decodes it (status {death})"
+    """Return what a worker answers; a reason if it did not survive the file."""
+
+    def request(_: Any) -> Any:
+        return wanted, seconds, _MEMORY, os.fsencode(file.absolute()), how
+
+    (answer,) = answers_or_deaths(_MODULE, [file], request)
+    if not isinstance(answer, Death):
+        return answer
+    if answer.out_of_time:
+        return f"takes more than {seconds:,} s to be decoded"
+    return f"takes the process down that decodes it (status {answer.status})"

@@ -32,10 +32,14 @@ def dedup_media(
     `bits=256` or 64, `radius` (in how many of these bits copies differ at most; 56 of 256),
     `hash="dct"` or "gradient", and `rotated=True` for copies that were turned by quarters or
     mirrored, too. Settings of recordings: `threshold=0.8`, the share of the longer one that has to
-    be the same, and `signer=la.AudioHash()`.
+    be the same, and `signer=la.AudioHash()`. Both take `memory_limit`, the bytes of memory for this
+    process and the isolated processes that decode files: as many files are decoded at once as fit,
+    and a file that does not fit alone is left out. By default, decoders of images take at most
+    1 GiB together, or 176 MiB for each processor core if that is more.
 
-    Of images alike, the one of most pixels stays; of recordings a lossless one before a lossy one,
-    then the one of most seconds and samples; then that of most bytes, then the first by path.
+    Of similar images, the one of most pixels is kept, then the one of most bytes, then the first by
+    path. Of similar recordings, a lossless one is kept before a lossy one, then the longer one, the
+    one of the widest bandwidth, and the oldest; docs/recordings.md has the whole order.
     Every file that is dropped is equal to one that stays, or alike to it; of those that
     stay, no two are. What cannot be read is left out and named in `MediaResult.problems`; nothing
     is deleted. The same files give the same result, for any number of threads. `progress` is called

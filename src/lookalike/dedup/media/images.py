@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import flag, whole_number
-from lookalike.dedup.media.medium import Medium, Problem, Read, Tell
+from lookalike.dedup.context import memory_bytes
+from lookalike.dedup.media.medium import Medium, Problem, Read, Tell, memory_for_decoders
 from lookalike.dedup.pairs.verify import VerifiedPairs
 from lookalike.errors import DocumentError
 from lookalike.images import LEAST_QUALITY, SUFFIXES, HashedImage, ImageHash, is_image
+from lookalike.images.workers import LEAST_MEMORY
 from lookalike.signatures import estimated_similarity
 
 __all__ = ["HashedImages", "ImageMedium"]
@@ -57,6 +58,7 @@ class ImageMedium(Medium[HashedImages]):
         radius: SupportsIndex | None = None,
         hash: str = "dct",
         rotated: bool = False,
+        memory_limit: SupportsIndex | None = None,
     ) -> None:
         self.signer = ImageHash(256 if bits is None else bits, hash)
         self.radius = whole_number(
@@ -66,6 +68,7 @@ class ImageMedium(Medium[HashedImages]):
             at_most=self.signer.bits,
         )
         self.rotated = flag("rotated", rotated)
+        self.memory_limit = memory_bytes(memory_limit)
 
     @classmethod
     def recognises(cls, head: bytes) -> bool:
@@ -92,17 +95,15 @@ class ImageMedium(Medium[HashedImages]):
         hashed: list[HashedImage] = []
         problems = []
         orientations = _ORIENTATIONS if self.rotated else 1
-        with warnings.catch_warnings():
-            # Of what Pillow warns, either the image is read or it is not.
-            warnings.filterwarnings("ignore", module=r"PIL\.")
-            each = self.signer.each(files, orientations=orientations, threads=threads)
-            for done, (file, found) in enumerate(zip(files, each, strict=True)):
-                if isinstance(found, DocumentError):
-                    problems.append(Problem(file, str(found)))
-                else:
-                    good.append(file)
-                    hashed.append(found)
-                tell((done + 1) / len(files))
+        memory = memory_for_decoders(self.memory_limit, len(files), LEAST_MEMORY)
+        each = self.signer.each(files, orientations=orientations, threads=threads, memory=memory)
+        for done, (file, found) in enumerate(zip(files, each, strict=True)):
+            if isinstance(found, DocumentError):
+                problems.append(Problem(file, str(found)))
+            else:
+                good.append(file)
+                hashed.append(found)
+            tell((done + 1) / len(files))
         rows = np.array([one.signatures for one in hashed], np.uint8)
         clear = np.array([one.quality >= LEAST_QUALITY for one in hashed], bool)
         flat = "of one colour, or nearly: alike to equal files alone"
@@ -163,6 +164,6 @@ class ImageMedium(Medium[HashedImages]):
         """Return a thumbnail."""
         from lookalike.images.thumbnails import shown_image
 
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", module=r"PIL\.")
-            return shown_image(file, _THUMBNAIL, most)
+        return shown_image(
+            file, _THUMBNAIL, most, memory=memory_for_decoders(self.memory_limit, 0, 0)
+        )

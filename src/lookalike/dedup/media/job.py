@@ -62,7 +62,7 @@ def run_media_job(
         number[good] = np.arange(len(good))
         first_good, sizes = number[first[good]], sizes[good]
         pairs = _of_files(alike, first_good, row_of)
-        rank = _ranks(read.merit[row_of], sizes)
+        rank = _ranks(medium.merits(read, alike)[row_of], sizes)
         clusters = by_first(stars(len(good), pairs, rank)[first_good], len(good))
         duplicate_of = choose_survivors(clusters, first_good, rank, 0, pairs)
         similarity, distance = _likeness(first_good, duplicate_of, pairs)

@@ -17,11 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.dedup.pairs.verify import VerifiedPairs
+from lookalike.errors import ArgumentError, Said
 
-__all__ = ["HEAD", "Medium", "Problem", "Read", "Tell"]
+__all__ = ["HEAD", "Medium", "Problem", "Read", "Tell", "memory_for_decoders"]
 
 HEAD = 64
 """Bytes of a file's beginning by which it is recognised."""
+
+_PROCESS = 128 << 20
+_BYTES_A_FILE = 4 << 10
+"""Of memory in this process: for the job itself, and for what is known of each file."""
 
 Content = TypeVar("Content")
 Tell = Callable[[float], None]
@@ -44,8 +49,8 @@ class Read(Generic[Content]):
     files: Sequence[Path]
     """Those that could be read, in the order in which they were given."""
     merit: NDArray[np.int64]
-    """Who stays of those alike: the one of most (pixels, seconds); then the one of most bytes, then
-    the first by path.
+    """Which of several alike files is kept: the one of most merit, unless `Medium.merits` says
+    otherwise; then the one of most bytes, then the first by path.
     """
     facts: Mapping[str, Sequence[Any]]
     """Columns of what is written of each file, such as width and height; names are those of
@@ -109,6 +114,10 @@ class Medium(ABC, Generic[Content]):
         `similarity` is from 0 to 1; `distance` a whole number that people know it by, or -1.
         """
 
+    def merits(self, read: Read[Content], alike: VerifiedPairs) -> NDArray[np.int64]:
+        """Return how good each file is among those it is alike with: the best one is kept."""
+        return read.merit
+
     @abstractmethod
     def likeness(self, similarity: float, distance: int) -> str:
         """Return how alike a pair is, in few words: "12 of 256 bits differ"."""
@@ -118,3 +127,20 @@ class Medium(ABC, Generic[Content]):
         """Return HTML of at most `most` characters that shows a file, such as a thumbnail as a data
         URI; None if that cannot be done. Nothing in it may come from the file unescaped.
         """
+
+
+def memory_for_decoders(limit: int | None, files: int, least: int) -> int | None:
+    """Return the bytes of a memory limit that are left to decode files; None without a limit.
+
+    `least` is what one decoder takes.
+    """
+    if limit is None:
+        return None
+    needed = _PROCESS + files * _BYTES_A_FILE
+    if limit - needed < least:
+        raise ArgumentError(
+            Said("memory_limit"),
+            f" is {limit:,} bytes; a job of {files:,} files takes about {needed + least:,}: raise "
+            "it, or de-duplicate parts of the folder",
+        )
+    return limit - needed

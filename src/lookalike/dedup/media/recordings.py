@@ -3,33 +3,43 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar, SupportsFloat
+from typing import Any, ClassVar, SupportsFloat, SupportsIndex
 
 import numpy as np
+from numpy.typing import NDArray
 
+from lookalike import _native
 from lookalike.checks import instance, share
-from lookalike.dedup.media.medium import Medium, Problem, Read, Tell
+from lookalike.dedup.context import memory_bytes
+from lookalike.dedup.media.medium import Medium, Problem, Read, Tell, memory_for_decoders
 from lookalike.dedup.pairs.verify import VerifiedPairs
 from lookalike.recordings.alike import alike_pairs
 from lookalike.recordings.audio_hash import AudioHash, Fingerprint
 from lookalike.recordings.decode import SUFFIXES, Sound, is_sound
-from lookalike.recordings.workers import Unreadable, excerpt_of, read_recordings
+from lookalike.recordings.workers import LEAST_MEMORY, Unreadable, excerpt_of, read_recordings
 
-__all__ = ["RecordingMedium"]
+__all__ = ["Copy", "RecordingMedium", "best_first"]
 
-_SAMPLES = 1 << 36
-"""More than any recording has in a second."""
-_SECONDS = 1 << 20
-"""More than any recording has."""
+_SAME_SECONDS = 1.0
+_SAME_BANDWIDTH = 1.05
+_SAME_BIT_RATE = 1.1
+"""Lengths, bandwidths and bit rates that differ by less count as equal: encoders add padding, and
+filters are not steep.
+"""
+_LEAST_BANDWIDTH = 0.9
+"""A lossless file with a smaller share of the bandwidth of another copy was made from less than a
+lossless one, and counts as lossy.
+"""
 _PLAYER = '<audio controls preload="none" src="data:audio/mpeg;base64,{}"></audio>'
 
 
 class RecordingMedium(Medium[list[Fingerprint]]):
-    """Files of sound. Of those alike, a lossless one stays before a lossy one, then the one of
-    most whole seconds, of most samples a second, and of most bytes.
-    """
+    """Files of sound, of which the best copy of each is kept: `best_first`."""
 
     name: ClassVar[str] = "recordings"
     noun: ClassVar[str] = "recording"
@@ -40,12 +50,19 @@ class RecordingMedium(Medium[list[Fingerprint]]):
         "channels": "int64",
         "format": "string",
         "lossless": "bool",
+        "bandwidth": "int64",
     }
     policy: ClassVar[str] = "media-src data:"
 
-    def __init__(self, signer: AudioHash | None = None, threshold: SupportsFloat = 0.8) -> None:
+    def __init__(
+        self,
+        signer: AudioHash | None = None,
+        threshold: SupportsFloat = 0.8,
+        memory_limit: SupportsIndex | None = None,
+    ) -> None:
         self.signer = instance("signer", signer or AudioHash(), AudioHash, "la.AudioHash()")
         self.threshold = share("threshold", threshold)
+        self.memory_limit = memory_bytes(memory_limit)
 
     @classmethod
     def recognises(cls, head: bytes) -> bool:
@@ -64,6 +81,9 @@ class RecordingMedium(Medium[list[Fingerprint]]):
         """Decode files, by so many processes."""
         good: list[tuple[Path, Fingerprint]] = []
         problems = []
+        memory = memory_for_decoders(self.memory_limit, len(files), LEAST_MEMORY)
+        if memory is not None:
+            threads = min(threads, memory // LEAST_MEMORY)
         found = read_recordings(files, self.signer, threads=threads)
         for done, (file, one) in enumerate(zip(files, found, strict=True), 1):
             if isinstance(one, Unreadable):
@@ -75,7 +95,7 @@ class RecordingMedium(Medium[list[Fingerprint]]):
         silent = sum(len(one.words) == 0 for _, one in good)
         return Read(
             files=[file for file, _ in good],
-            merit=np.array([_merit(sound) for sound in sounds], np.int64),
+            merit=np.zeros(len(good), np.int64),
             facts={name: [getattr(sound, name) for sound in sounds] for name in self.facts},
             described=[_described(sound) for sound in sounds],
             content=[one for _, one in good],
@@ -95,6 +115,18 @@ class RecordingMedium(Medium[list[Fingerprint]]):
             np.full(len(found), -1, np.int32),
         )
 
+    def merits(self, read: Read[list[Fingerprint]], alike: VerifiedPairs) -> NDArray[np.int64]:
+        """Return how good each file is among those that pairs connect it with."""
+        merits = np.zeros(len(read.files), np.int64)
+        labels = np.empty(len(read.files), np.int64)
+        _native.components(alike.left, alike.right, labels)
+        order = np.argsort(labels, kind="stable")
+        for group in np.split(order, np.flatnonzero(np.diff(labels[order])) + 1):
+            if len(group) > 1:
+                copies = [_copy(read.files[row], read.content[row].sound) for row in group.tolist()]
+                merits[group[best_first(copies)]] = -np.arange(len(group))
+        return merits
+
     def likeness(self, similarity: float, distance: int) -> str:
         """Return over how much of its length a pair is the same."""
         return f"the same over {int(100 * similarity)}% of the longer one"
@@ -106,12 +138,74 @@ class RecordingMedium(Medium[list[Fingerprint]]):
         return None if sound is None else _PLAYER.format(base64.b64encode(sound).decode("ascii"))
 
 
-def _merit(sound: Sound) -> int:
-    samples = min(_SAMPLES - 1, sound.rate * sound.channels)
-    return (_SECONDS * sound.lossless + round(sound.seconds)) * _SAMPLES + samples
+@dataclass(frozen=True)
+class Copy:
+    """What decides which of several copies of a recording is kept."""
+
+    sound: Sound
+    size: int
+    """Bytes of the file."""
+    modified: int
+    """When the file was last changed."""
+
+
+def best_first(copies: Sequence[Copy]) -> list[int]:
+    """Return positions of copies of one recording, the best first.
+
+    A lossless copy is better than a lossy one, then the longer one, then the one with the wider
+    bandwidth. Where these are equal, the codec of the oldest copy is taken for that of the
+    original, and its copy with the highest bit rate is better; then the oldest. Bytes, bit rates of
+    different codecs and sampling rates are not compared: all of them grow when a copy is converted.
+    """
+    widest = max(copy.sound.bandwidth for copy in copies)
+    lossless = [
+        copy.sound.lossless and copy.sound.bandwidth >= _LEAST_BANDWIDTH * widest for copy in copies
+    ]
+    rates = [0.0 if copy.sound.lossless else copy.size / copy.sound.seconds for copy in copies]
+    oldest: dict[str, int] = {}
+    for copy in copies:
+        codec = _codec(copy.sound)
+        oldest[codec] = min(copy.modified, oldest.get(codec, copy.modified))
+    keys = zip(
+        (not one for one in lossless),
+        _levels([copy.sound.seconds for copy in copies], lambda one: one - _SAME_SECONDS),
+        _levels([copy.sound.bandwidth for copy in copies], lambda one: one / _SAME_BANDWIDTH),
+        (oldest[_codec(copy.sound)] for copy in copies),
+        (_codec(copy.sound) for copy in copies),
+        _levels(rates, lambda one: one / _SAME_BIT_RATE),
+        (copy.modified for copy in copies),
+        (-copy.sound.rate for copy in copies),
+        range(len(copies)),
+        strict=True,
+    )
+    return [key[-1] for key in sorted(keys)]
+
+
+def _levels(values: Sequence[float], least: Callable[[float], float]) -> list[int]:
+    """Return the level of each value, 0 for the largest: values are on one level with the next
+    larger one if they are at least what `least` makes of it.
+    """
+    order = sorted(range(len(values)), key=lambda place: -values[place])
+    levels = [0] * len(values)
+    for larger, place in pairwise(order):
+        levels[place] = levels[larger] + (values[place] < least(values[larger]))
+    return levels
+
+
+def _codec(sound: Sound) -> str:
+    return "lossless" if sound.lossless else sound.codec
+
+
+def _copy(file: Path, sound: Sound) -> Copy:
+    try:
+        status = file.stat()
+    except OSError:  # it was removed after it was read
+        return Copy(sound, 0, sys.maxsize)
+    return Copy(sound, status.st_size, status.st_mtime_ns)
 
 
 def _described(sound: Sound) -> str:
     minutes, seconds = divmod(round(sound.seconds), 60)
     channels = {1: "mono", 2: "stereo"}.get(sound.channels, f"{sound.channels} channels")
-    return f"{minutes}:{seconds:02}, {sound.format}, {sound.rate / 1000:g} kHz, {channels}"
+    rate, end = sound.rate / 1000, sound.bandwidth / 1000
+    return f"{minutes}:{seconds:02}, {sound.format}, {rate:g} kHz ({end:.1f} used), {channels}"
