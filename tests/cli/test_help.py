@@ -122,7 +122,7 @@ USED: dict[tuple[str, str], Callable[[], str]] = {
         )
     },
     ("dedup", "--max-document"): lambda: (
-        f"{opened().max_document >> 20}MiB, or a twelfth of --memory-limit{of_pages()}"
+        f"{opened().max_document >> 20}MiB, or a 36th of --memory-limit{of_pages()}"
         if longest_document(None, 12_000) == 1_000
         else ""
     ),

@@ -17,6 +17,8 @@ from lookalike.shown import shown
 ENGINES = ("local", "spark")
 
 _NOT_THERE = {
+    "max_pairs": "its output is as large as the cluster can write",
+    "collapse": "leave out --exact to pair equal texts with their first only",
     "memory_limit": "Spark's own settings say how much memory its workers have",
     "max_document": "Spark's own settings say how much memory its workers have",
     "threads": "Spark's own settings say how many cores its workers have",

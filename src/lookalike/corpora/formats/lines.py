@@ -130,8 +130,11 @@ def line_batches(
                 data = data[3:]
             begun = True
             done = 0  # bytes of the data
+            longer = 0  # where to look next for the end of a line that no part had
             for cut in _cuts(data, lines.marks):
                 last = cut == len(data)
+                if cut < longer and not last:
+                    continue
                 part = data[done:cut]
                 ends, state = lines.ends(part, state if too_long else lines.begin, at_end and last)
                 if at_end and last and len(part) and (not len(ends) or ends[-1] < len(part)):
@@ -146,6 +149,8 @@ def line_batches(
                 used = int(ends[-1]) if len(ends) else 0
                 first += count_newlines(part[:used])
                 done += used
+                # Looked for in twice as much: what is looked at again is no more than all of it.
+                longer = 0 if used else done + 2 * len(part)
             rest = data[done:]
             if len(rest) > most:
                 problems.report_size(f"{path}, line {first}", most)
