@@ -139,7 +139,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def _add_input_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what is read")
-    add_corpus_options(group, or_longest=", or a 36th of --memory-limit")
+    add_corpus_options(group, or_longest=", or a 40th of --memory-limit")
     add_filters(group)
     group.add_argument(
         "--against",
@@ -310,8 +310,10 @@ def _check_outputs(options: argparse.Namespace, corpus: Corpus, old: Path | Corp
         raise ArgumentError(Said("--annotate"), " needs a file to write to: -o FILE")
     if options.pairs is None:
         for name in ("max_pairs", "collapse"):
-            if getattr(options, name):
-                raise ArgumentError(Said(name), " is about the pairs of --pairs FILE; add that")
+            if getattr(options, name) not in (None, False):
+                raise ArgumentError(
+                    Said(name), " does nothing without a file of pairs; add --pairs FILE"
+                )
     for option in ("pairs", "report", "save_signatures"):
         if is_standard(getattr(options, option)):
             raise ArgumentError(

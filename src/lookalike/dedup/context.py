@@ -17,7 +17,7 @@ __all__ = ["JobContext", "longest_document", "memory_bytes"]
 _BYTES_A_DOCUMENT = 150
 _BYTES_A_PAIR = 100
 _BYTES_AT_LEAST = 600 << 20
-_BYTES_A_BYTE = 36
+_BYTES_A_BYTE = 40
 """Of memory, for each byte of the longest document: it is copied, and its features are larger.
 
 Measured: 14 (words, MinHash) to 26 (characters, SimHash or `exact`), beside some 150 MB.
