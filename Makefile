@@ -24,14 +24,19 @@ test: $(VENV)/package $(VENV)/test java chromium
 
 # Kills writers, damages databases and every byte of files, lets system calls fail, uses ids again and
 # de-duplicates chains, hubs and templates, by the thousand: docs/trust.md. `make test` does a share.
+# Then all property tests, with random seeds and EXPLORE times as many examples as `make test` draws.
 # And on Spark, 100,000 variants of one template.
+EXPLORE ?= 4
 crash: $(VENV)/package $(VENV)/test java
 	LOOKALIKE_CRASHES=1000 LOOKALIKE_DAMAGES=2000 LOOKALIKE_CHANGES=every LOOKALIKE_FAULTS=every \
-		LOOKALIKE_STATES=2000 LOOKALIKE_CASES=1400 LOOKALIKE_DAMAGE=all \
-		LOOKALIKE_VARIANTS=100000 \
-		$(BIN)/python -m pytest -s -rs tests/collection/test_crashes.py tests/crash \
-		tests/indexes/slices/test_slice_states.py tests/dedup/test_guarantee.py \
-		tests/dedup/test_damaged_work.py tests/spark/test_spark_dedup.py::test_skewed_input
+		LOOKALIKE_STATES=2000 LOOKALIKE_CASES=1400 LOOKALIKE_DAMAGE=all LOOKALIKE_EXPLORE=1 \
+		$(BIN)/python -m pytest -n auto --dist worksteal -rsP tests/collection/test_crashes.py \
+		tests/crash tests/indexes/slices/test_slice_states.py tests/dedup/test_guarantee.py \
+		tests/dedup/test_damaged_work.py
+	LOOKALIKE_EXPLORE=$(EXPLORE) $(BIN)/python -m pytest -n auto --dist worksteal -m hypothesis \
+		--ignore tests/spark --ignore tests/page
+	LOOKALIKE_VARIANTS=100000 \
+		$(BIN)/python -m pytest -s -rs tests/spark/test_spark_dedup.py::test_skewed_input
 
 # Builds the core for aarch64 and tests kernels, signers, golden signatures and indexes under qemu-user.
 test-arm: $(VENV)/build aarch64

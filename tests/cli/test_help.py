@@ -122,10 +122,11 @@ USED: dict[tuple[str, str], Callable[[], str]] = {
         )
     },
     ("dedup", "--max-document"): lambda: (
-        f"{opened().max_document >> 20}MiB, or a twelfth of --memory-limit{of_pages()}"
-        if longest_document(None, 12_000) == 1_000
+        f"{opened().max_document >> 20}MiB, or a 40th of --memory-limit{of_pages()}"
+        if longest_document(None, 40_000) == 1_000
         else ""
     ),
+    ("dedup", "--max-pairs"): lambda: default_of(la.DedupResult.write_pairs, "limit"),
     ("evaluate", "--expand"): lambda: ",".join(map(str, EXPAND)),
     **{
         ("serve", f"--{one.name.replace('_', '-')}"): partial(serve_default, one.name)

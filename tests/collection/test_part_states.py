@@ -26,6 +26,7 @@ import lookalike as la
 from collection.conftest import new_database
 from lookalike.collection.search import fetch as gathering
 from lookalike.collection.search import votes as vote_search
+from support.exploring import examples
 from support.part_collection_model import Entry, expected, told
 
 BITS = 16
@@ -188,12 +189,16 @@ class PartsBesideAnIndex(RuleBasedStateMachine):
             assert (report.signatures, report.keys) == (len(different), 0)
 
 
+@pytest.mark.hypothesis
 def test_parts_on_sqlite_beside_an_index() -> None:
     run_state_machine_as_test(
-        PartsBesideAnIndex, settings=settings(max_examples=30, stateful_step_count=25)
+        PartsBesideAnIndex, settings=settings(max_examples=examples(30), stateful_step_count=25)
     )
 
 
+@pytest.mark.hypothesis
 def test_parts_on_postgresql_beside_an_index(postgres: PostgresServer) -> None:
     machine = type("OnPostgres", (PartsBesideAnIndex,), {"postgres": postgres})
-    run_state_machine_as_test(machine, settings=settings(max_examples=10, stateful_step_count=20))
+    run_state_machine_as_test(
+        machine, settings=settings(max_examples=examples(10), stateful_step_count=20)
+    )

@@ -29,6 +29,7 @@ from lookalike.collection.search import probing
 from lookalike.collection.search import sql as sql_search
 from support import collection_model as model
 from support import oracle
+from support.exploring import examples
 from support.strategies import collections
 
 WIDTH = 3
@@ -329,12 +330,17 @@ class CollectionBesideDictionary(RuleBasedStateMachine):
         assert answer.version == self.version
 
 
+@pytest.mark.hypothesis
 def test_sqlite_beside_a_dictionary() -> None:
     run_state_machine_as_test(
-        CollectionBesideDictionary, settings=settings(max_examples=40, stateful_step_count=30)
+        CollectionBesideDictionary,
+        settings=settings(max_examples=examples(40), stateful_step_count=30),
     )
 
 
+@pytest.mark.hypothesis
 def test_postgresql_beside_a_dictionary(postgres: PostgresServer) -> None:
     machine = type("OnPostgres", (CollectionBesideDictionary,), {"postgres": postgres})
-    run_state_machine_as_test(machine, settings=settings(max_examples=15, stateful_step_count=25))
+    run_state_machine_as_test(
+        machine, settings=settings(max_examples=examples(15), stateful_step_count=25)
+    )

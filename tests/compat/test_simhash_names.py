@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
@@ -97,7 +97,12 @@ def test_an_index_can_be_sent_to_another_process() -> None:
     assert sorted(twin.get_keys(Simhash(5))) == ["0:1", "0:2", "0:3", "5:0"]
 
 
+ABSENT = 1 << 32
+"""A value with a bit that the values below never have."""
+
+
 @given(st.lists(st.integers(0, 2**64 - 1).map(lambda value: value & 0xFF000000000000FF)))
+@example([0, 2**63])
 @settings(max_examples=60)
 def test_pairs_and_a_corpus(values: list[int]) -> None:
     distinct = sorted(set(values))
@@ -108,7 +113,7 @@ def test_pairs_and_a_corpus(values: list[int]) -> None:
     corpus = Corpus(6, 3)
     corpus.insert_bulk(values)
     assert corpus.hashes() == distinct
-    corpus.remove_bulk([*distinct[::2], 2**63])
+    corpus.remove_bulk([*distinct[::2], ABSENT])
     for query in distinct[:5]:
         near = sorted((query ^ each).bit_count() for each in distinct[1::2])
         found = corpus.find_all(query)

@@ -83,7 +83,7 @@ def test_a_result_takes_a_value_or_refuses_it() -> None:
 COMMANDS = {
     "dedup": ["threshold", "ngram", "permutations", "seed", "min-features", "max-cluster", "keep",
               "memory-limit", "max-document", "threads", "text", "against", "work", "output",
-              "pairs", "report", "save-signatures"],
+              "pairs", "max-pairs", "report", "save-signatures"],
     "dedup --method=simhash": ["threshold", "bits", "radius", "seed"],
     "compare a b --in": ["ngram", "seed", "threads", "examples", "context", "id", "max-document"],
     "sign --output=t.npy": ["ngram", "permutations", "bits", "like", "output"],

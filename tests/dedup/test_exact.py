@@ -159,6 +159,60 @@ def test_the_command_says_that_pairs_are_complete(
     assert main(["dedup", str(corpus), "--exact", "--method", "topsig", "--radius", "9"]) != 0
 
 
+def test_more_pairs_than_the_limit_are_counted_and_not_written(tmp_path: Path) -> None:
+    equal = ["some text that comes again and again"] * 1000
+    found = la.dedup([*equal, "another text"], exact=True)
+    path = tmp_path / "pairs.csv"
+    with pytest.raises(la.ResultTooLargeError) as raised:
+        found.write_pairs(path, limit=499_499)
+    assert str(raised.value) == (
+        "there are 499,500 pairs, more than limit=499,499; pair equal texts with their first only "
+        "by collapse=True (999 pairs), write the group of each document by write_annotated, or "
+        "raise limit"
+    )
+    with pytest.raises(la.ResultTooLargeError, match="there are 999 pairs, more than limit=998; "):
+        found.write_pairs(path, limit=998, collapse=True)
+    assert not list(tmp_path.iterdir())
+    assert found.write_pairs(path, limit=999, collapse=True) == 999
+    star = path.read_text().splitlines()
+    assert star[0] == "left,right,similarity,distance"
+    assert star[1:] == [f"0,{copy},1.0,0" for copy in range(1, 1000)]
+    by_signatures = la.dedup([*equal, "another text"])
+    assert by_signatures.write_pairs(tmp_path / "star.csv", limit=999) == 999
+    assert (tmp_path / "star.csv").read_text() == path.read_text()
+    assert found.write_pairs(path, limit=499_500) == 499_500
+
+
+def test_a_million_equal_documents_have_no_pairs_that_can_be_held() -> None:
+    found = la.dedup(["some text that comes again and again"] * 1_000_000, exact=True)
+    for pairs in ("pairs", "old_pairs"):
+        with pytest.raises(la.ResultTooLargeError, match="there are 499,999,500,000 pairs"):
+            getattr(found, pairs)
+    assert sum(len(new) for new, _ in found.pair_batches(collapse=True)) == 999_999
+
+
+def test_the_pairs_of_a_command_are_limited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("c.txt").write_text("some text that comes again\n" * 100)
+    command = ["dedup", "c.txt", "--quiet", "-o", "out.txt", "--exact"]
+    assert main([*command, "--pairs", "pairs.csv", "--max-pairs", "4949"]) == 1
+    assert capsys.readouterr().err == (
+        "lookalike: there are 4,950 pairs, more than --max-pairs 4,949; pair equal texts with "
+        "their first only by --collapse (99 pairs), write the group of each document by "
+        "--annotate, or raise --max-pairs\n"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["c.txt"]
+    assert main([*command, "--pairs", "pairs.csv", "--max-pairs", "99", "--collapse"]) == 0
+    assert len(Path("pairs.csv").read_text().splitlines()) == 100
+    assert main([*command, "--pairs", "pairs.csv"]) == 0
+    assert len(Path("pairs.csv").read_text().splitlines()) == 4951
+    for option in (["--max-pairs", "5"], ["--collapse"]):
+        assert main([*command, *option]) == 2
+        assert "add --pairs FILE" in capsys.readouterr().err
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.integers(0, 2**32))
 def test_copies_are_paired_as_their_texts_are(seed: int) -> None:
@@ -191,6 +245,8 @@ def test_copies_are_paired_as_their_texts_are(seed: int) -> None:
     ]
     assert found == expected
     assert copies.count_every_pair(pairs, np.array(first), old) == len(expected)
+    (star,) = copies.with_copies(pairs, np.array(first), old)
+    assert copies.count_with_copies(pairs, np.array(first), old) == len(star)
 
 
 @settings(max_examples=40, deadline=None)

@@ -151,6 +151,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         yield service
 
 
+@pytest.mark.hypothesis
 def test_a_service_is_as_a_collection_in_any_sequence(served: Running) -> None:
     machine = type("OverHttp", (ServiceBesideCollection,), {"service": served})
     run_state_machine_as_test(

@@ -210,6 +210,7 @@ class VectorIndexBesideDictionary(RuleBasedStateMachine):
         self.next_id = max([self.next_id, *(one + 1 for one in ids)])
 
 
+@pytest.mark.hypothesis
 def test_a_vector_index_beside_a_dictionary() -> None:
     run_state_machine_as_test(
         VectorIndexBesideDictionary,

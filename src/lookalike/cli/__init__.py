@@ -16,9 +16,16 @@ from importlib import import_module
 from lookalike import __version__
 from lookalike.cli.command import Subparsers, command
 from lookalike.cli.parser import WRONG_USAGE, Parser, wrong_usage
-from lookalike.cli.terminal.output import take_every_character, warn
+from lookalike.cli.terminal.output import (
+    flush_output,
+    forget,
+    forget_if_broken,
+    forgiving_errors,
+    output_is_gone,
+    take_every_character,
+    warn,
+)
 from lookalike.cli.terminal.signals import orderly_end
-from lookalike.cli.terminal.streams import forget_standard_output
 from lookalike.errors import ArgumentError, LookalikeError, LookalikeWarning, Said
 from lookalike.storage.unfinished import remove_unfinished
 
@@ -33,29 +40,35 @@ COMMANDS = (
 
 def command_line() -> int:
     """Run the command that was typed, in a process that ends with it."""
-    status = main()
-    gc.freeze()  # or the interpreter looks for garbage in all modules before it ends
-    return status
+    try:
+        return main()
+    finally:
+        forget_if_broken(sys.stdout)
+        gc.freeze()  # or the interpreter looks for garbage in all modules before it ends
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status: 0, or 1 for an error, 2 for wrong usage."""
     take_every_character()
     given = sys.argv[1:] if arguments is None else list(arguments)
-    with orderly_end() as interruption, warnings.catch_warnings():
+    with forgiving_errors(), orderly_end() as interruption, warnings.catch_warnings():
         chosen = _Chosen()
         warnings.showwarning = chosen.show_warning
         warnings.simplefilter("always", LookalikeWarning)
         try:
-            _run(given, chosen)
-        except BrokenPipeError:  # the reader of our output has seen enough
-            forget_standard_output()
-            sys.stderr.close()
+            try:
+                _run(given, chosen)
+            finally:
+                flush_output()
         except (Exception, KeyboardInterrupt) as error:
+            interruption.wait_if_ending()
             if interruption.came or isinstance(error, KeyboardInterrupt):
-                remove_unfinished()  # Ctrl-C may have come again, and stopped that
+                remove_unfinished()  # a library may have caught the exception before we did
                 warn("interrupted", kind="")
                 return 130
+            if isinstance(error, BrokenPipeError) and output_is_gone():
+                forget(sys.stdout)  # its reader has seen enough
+                return 0
             if isinstance(error, LookalikeError):
                 message = error.as_typed(chosen.options)
                 if isinstance(error, ArgumentError) and chosen.has_option(error.args[0]):

@@ -50,6 +50,7 @@ from lookalike.corpora.opening import with_old_pages
 from lookalike.corpora.targets import check_outside
 from lookalike.dedup import DEVICES, DedupResult, dedup
 from lookalike.errors import ArgumentError, Said
+from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.shown import shown
 from lookalike.storage import check_replaceable, same_file
 
@@ -138,7 +139,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def _add_input_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what is read")
-    add_corpus_options(group, or_longest=", or a twelfth of --memory-limit")
+    add_corpus_options(group, or_longest=", or a 40th of --memory-limit")
     add_filters(group)
     group.add_argument(
         "--against",
@@ -170,6 +171,15 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
         "write all documents to the output, with cluster, duplicate_of and similarity",
     )
     group.add_argument("--pairs", type=Path, metavar="FILE", help="the verified pairs")
+    group.add_argument(
+        "--max-pairs",
+        type=int,
+        metavar="N",
+        help=f"refuse to write more pairs to --pairs (default: {DEFAULT_LIMIT:,})",
+    )
+    add_switch(
+        group, "--collapse", "with --exact: pair equal texts with their first only in --pairs"
+    )
     group.add_argument("--report", type=Path, metavar="FILE", help="an HTML page with pictures")
     group.add_argument(
         "--save-signatures",
@@ -302,6 +312,12 @@ def _check_outputs(options: argparse.Namespace, corpus: Corpus, old: Path | Corp
     """Refuse what can be seen to fail, before the work is done."""
     if options.annotate and options.output is None:
         raise ArgumentError(Said("--annotate"), " needs a file to write to: -o FILE")
+    if options.pairs is None:
+        for name in ("max_pairs", "collapse"):
+            if getattr(options, name) not in (None, False):
+                raise ArgumentError(
+                    Said(name), " does nothing without a file of pairs; add --pairs FILE"
+                )
     for option in ("pairs", "report", "save_signatures"):
         if is_standard(getattr(options, option)):
             raise ArgumentError(
@@ -368,7 +384,7 @@ def _write(
         else ("documents that stay", result.write)
     )
     jobs: list[tuple[str, Path | None, Callable[[Path], object]]] = [
-        ("pairs", options.pairs, result.write_pairs),
+        ("pairs", options.pairs, partial(_write_pairs, options, result)),
         ("report", options.report, partial(result.report, command=options.command_line)),
         # After these: in place it is the end of the input, and nobody could try again.
         (documents, options.output, partial(_write_documents, write, options.in_place)),
@@ -386,6 +402,11 @@ def _write(
     if written and progress is not None:
         progress("write", 1.0)
     return written, time.perf_counter() - start
+
+
+def _write_pairs(options: argparse.Namespace, result: DedupResult, path: Path) -> None:
+    limit = DEFAULT_LIMIT if options.max_pairs is None else options.max_pairs
+    result.write_pairs(path, limit=limit, collapse=options.collapse)
 
 
 def _write_documents(write: Callable[..., int], in_place: bool, path: Path) -> None:

@@ -11,12 +11,14 @@ from lookalike.cli.options.pages import filters_of
 from lookalike.cli.terminal.output import say, say_json, warn
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.summary import criterion, share_text, size_text
-from lookalike.errors import ArgumentError, Said
+from lookalike.errors import ArgumentError, ResultTooLargeError, Said
+from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.shown import shown
 
 ENGINES = ("local", "spark")
 
 _NOT_THERE = {
+    "collapse": "leave out --exact to pair equal texts with their first only",
     "memory_limit": "Spark's own settings say how much memory its workers have",
     "max_document": "Spark's own settings say how much memory its workers have",
     "threads": "Spark's own settings say how many cores its workers have",
@@ -80,6 +82,7 @@ def run_on_spark(options: argparse.Namespace) -> None:
         written = {}
         start = time.perf_counter()
         if options.pairs is not None:
+            _check_pair_count(found.counts.verified_pairs, options)
             written["pairs"] = _address(str(options.pairs))
             corpus.write(found.pairs, written["pairs"])
         if options.output is not None:
@@ -120,6 +123,16 @@ def run_on_spark(options: argparse.Namespace) -> None:
         warn(f"{count:,} documents were left out: {kind}")
     if bad:
         warn(f"{bad:,} bad lines were left out")
+
+
+def _check_pair_count(count: int, options: argparse.Namespace) -> None:
+    limit = DEFAULT_LIMIT if options.max_pairs is None else options.max_pairs
+    if count > limit:
+        raise ResultTooLargeError(
+            f"there are {count:,} pairs, more than --max-pairs {limit:,}; leave out --exact to "
+            "pair equal texts with their first only, write the group of each document by "
+            "--annotate, or raise --max-pairs"
+        )
 
 
 def _check(options: argparse.Namespace) -> None:

@@ -37,6 +37,8 @@ _NOT_THERE = {
     "language": f"it is for texts, {_TEXTS}",
     "min_links": f"it is for texts, {_TEXTS}",
     "strip_urls": f"it is for texts, {_TEXTS}",
+    "max_pairs": "there are at most 100,000,000 pairs of vectors",
+    "collapse": "equal vectors are pairs like others",
     "device": "a card looks for pairs of texts",
 }
 """Options that say nothing of vectors, and what to do instead."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from lookalike.checks import optional_module
 from lookalike.cli.command import add_switch
-from lookalike.cli.terminal.output import say
+from lookalike.cli.terminal.output import flush_output, forget, say
+from lookalike.cli.terminal.signals import leave_to_thread
 from lookalike.errors import ArgumentError, Said
 from lookalike.service.guard.keys import make_key
 from lookalike.service.settings import ServeSettings, setting_options
@@ -92,13 +94,14 @@ def _serve(place: str, settings: ServeSettings) -> None:
     new = file is not None and not file.exists()
 
     def ready(address: str) -> None:
-        say(f"lookalike serves {shown(_without_password(place))} at {address}", end="\n")
+        lines = [f"lookalike serves {shown(_without_password(place))} at {address}"]
         if new:
-            say("it is not there yet, and is made with its first collection")
-        say("Ctrl-C ends it")
-        import sys
-
-        sys.stdout.flush()
+            lines.append("it is not there yet, and is made with its first collection")
+        try:
+            say("\n".join([*lines, "Ctrl-C ends it"]))
+            flush_output()
+        except BrokenPipeError:
+            forget(sys.stdout)  # its reader has seen enough; the service goes on
 
     with _own_signals():
         serve(place, settings, ready)
@@ -112,13 +115,22 @@ def _without_password(place: str) -> str:
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """Leave signals to the server, which ends in good order; see `terminal.signals`."""
+    """Leave signals to the server, which ends in good order; see `terminal.signals`.
+
+    It knows SIGTERM and SIGINT. A terminal that is closed (SIGHUP) is to it as SIGTERM, except
+    under `nohup`, where SIGHUP has no handler of ours.
+    """
     heard = signal.set_wakeup_fd(-1)
+    hangs_up = signal.getsignal(signal.SIGHUP) == leave_to_thread
+    if hangs_up:
+        signal.signal(signal.SIGHUP, lambda number, frame: signal.raise_signal(signal.SIGTERM))
     try:
         yield
     except KeyboardInterrupt:
         pass  # the server raises again what has ended it
     finally:
+        if hangs_up:
+            signal.signal(signal.SIGHUP, leave_to_thread)
         signal.set_wakeup_fd(heard)
 
 

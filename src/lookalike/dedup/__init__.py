@@ -112,7 +112,7 @@ def dedup(
     `DedupCounts` tells of how many. The same input gives the same survivors, for any number of
     threads. Texts, signatures and pairs lie on disk, in `work` (where an interrupted job goes on,
     and another threshold needs no new signatures) or in a temporary folder; memory is some 150
-    bytes a document and 600 MB. A document of more than `max_document` bytes (256 MB, or a twelfth
+    bytes a document and 600 MB. A document of more than `max_document` bytes (256 MB, or a 40th
     of `memory_limit`) is bad: it is refused, or with `skip_bad` left out, before it is held or
     expanded.
     Of web pages (files called .html, crawls as .warc, .warc.gz and .warc.zst, a column that `html`

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from lookalike.dedup.pairs.verify import VerifiedPairs, in_order
 
-__all__ = ["count_every_pair", "every_pair", "with_copies"]
+__all__ = ["count_every_pair", "count_with_copies", "every_pair", "with_copies"]
 
 _PAIRS_AT_A_TIME = 1 << 20
 
@@ -24,6 +24,11 @@ def with_copies(
     copies = copies[copies >= old]
     similarity, distance = np.ones(len(copies)), np.zeros(len(copies), np.int32)
     yield in_order([pairs, VerifiedPairs(first[copies], copies, similarity, distance)])
+
+
+def count_with_copies(pairs: VerifiedPairs, first: NDArray[np.int64], old: int) -> int:
+    """Return how many `with_copies` yields."""
+    return len(pairs) + int(np.count_nonzero((first != np.arange(len(first)))[old:]))
 
 
 def count_every_pair(pairs: VerifiedPairs, first: NDArray[np.int64], old: int) -> int:

@@ -185,7 +185,7 @@ def _read(
         if columns.order:
             order.append(_comparable(batch.column(len(columns.names) - 1)))
         row += len(batch)
-        job.check_memory(texts.count)
+        job.check_memory(texts.count, corpus.done)
         _check_expansion(corpus, texts.size)
         job.progress.step("read", corpus.done)
     if columns.order and order:

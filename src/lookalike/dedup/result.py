@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, SupportsIndex, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import Signed
 from lookalike.dedup.summary import summary_text
 from lookalike.dedup.write import (
+    check_pair_count,
     survivors_table,
     write_annotated,
     write_pairs,
@@ -33,6 +34,7 @@ from lookalike.dedup.write import (
     write_survivors,
 )
 from lookalike.errors import ArgumentError
+from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.pages.marks import without_marks
 
 __all__ = ["DedupCounts", "DedupResult"]
@@ -129,7 +131,8 @@ class DedupResult:
     @cached_property
     def pairs(self) -> VerifiedPairs:
         """Verified pairs of rows. Equal texts are paired with their first only, at similarity 1;
-        with `exact`, with each other, so that every pair is there.
+        with `exact`, with each other, so that every pair is there. More than 100 million raise
+        `ResultTooLargeError`; `pair_batches` yields them in pieces.
         """
         return self._all_pairs[0]
 
@@ -140,13 +143,19 @@ class DedupResult:
 
     @cached_property
     def _all_pairs(self) -> tuple[VerifiedPairs, VerifiedPairs]:
+        check_pair_count(self, DEFAULT_LIMIT, collapse=False)
         parts = list(self.pair_batches())
         return concatenated([new for new, _ in parts]), concatenated([old for _, old in parts])
 
-    def pair_batches(self) -> Iterator[tuple[VerifiedPairs, VerifiedPairs]]:
-        """Yield pieces of `pairs` and `old_pairs`, in order, so that not all are in memory."""
+    def pair_batches(
+        self, *, collapse: bool = False
+    ) -> Iterator[tuple[VerifiedPairs, VerifiedPairs]]:
+        """Yield pieces of `pairs` and `old_pairs`, in order, so that not all are in memory.
+
+        With `collapse`, equal texts are paired with their first only, also with `exact`.
+        """
         old = self.documents.old
-        of_documents = every_pair if self.settings.exact else with_copies
+        of_documents = every_pair if self.settings.exact and not collapse else with_copies
         for part in of_documents(self.text_pairs, self.first_equal, old):
             is_old = part.left < old
             yield part[~is_old].moved(old, old), part[is_old].moved(0, old)
@@ -208,9 +217,19 @@ class DedupResult:
         """Write every row with `cluster`, `duplicate_of` and `similarity` added."""
         return write_annotated(self, _target(path), in_place=flag("in_place", in_place))
 
-    def write_pairs(self, path: str | Path) -> int:
-        """Write the verified pairs: `left`, `right`, `similarity`, `distance`."""
-        return write_pairs(self, file_path("path", path))
+    def write_pairs(
+        self, path: str | Path, *, limit: SupportsIndex = DEFAULT_LIMIT, collapse: bool = False
+    ) -> int:
+        """Write the verified pairs: `left`, `right`, `similarity`, `distance`.
+
+        More than `limit` pairs raise `ResultTooLargeError` before anything is written. With
+        `exact`, n equal texts are n (n - 1) / 2 pairs, and with `collapse` n - 1: each copy is
+        paired with the first one.
+        """
+        check_pair_count(
+            self, whole_number("limit", limit, at_least=0), collapse=flag("collapse", collapse)
+        )
+        return write_pairs(self, file_path("path", path), collapse=collapse)
 
     def save_signatures(self, path: str | os.PathLike[str]) -> None:
         """Write a file for `against`: the signatures of old documents and of the rows that stay.

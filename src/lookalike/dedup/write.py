@@ -13,13 +13,16 @@ from lookalike.corpora import Problems, write_corpus, write_table
 from lookalike.corpora.base import BATCH_ROWS, arrow_positions, pa
 from lookalike.corpora.formats.duck import limited
 from lookalike.corpora.targets import Target
+from lookalike.dedup.copies import count_every_pair, count_with_copies
 from lookalike.dedup.pairs.verify import VerifiedPairs
+from lookalike.errors import ResultTooLargeError, Said
 from lookalike.signatures import save_signatures
 
 if TYPE_CHECKING:
     from lookalike.dedup.result import DedupResult
 
 __all__ = [
+    "check_pair_count",
     "survivors_table",
     "write_annotated",
     "write_pairs",
@@ -56,10 +59,36 @@ def write_annotated(result: DedupResult, path: Target, *, in_place: bool = False
     return _write(result, path, in_place, keep=np.ones(len(result.keep), bool), added=added)
 
 
-def write_pairs(result: DedupResult, path: Path) -> int:
+def write_pairs(result: DedupResult, path: Path, *, collapse: bool) -> int:
     """Write the verified pairs by id; with an old corpus, `old` tells that left is one of it."""
     with limited(*result.limits):
-        return write_table(_pair_batches(result), path)
+        return write_table(_pair_batches(result, collapse), path)
+
+
+def check_pair_count(result: DedupResult, limit: int, *, collapse: bool) -> None:
+    """Raise an error if there are more pairs of documents than the limit."""
+    pairs, first, old = result.text_pairs, result.first_equal, result.documents.old
+    every = result.settings.exact and not collapse
+    count = count_every_pair(pairs, first, old) if every else count_with_copies(pairs, first, old)
+    if count > limit:
+        raise ResultTooLargeError(
+            f"there are {count:,} pairs, more than ",
+            Said(f"limit={limit:,}", f"--max-pairs {limit:,}"),
+            "; ",
+            *(
+                (
+                    "pair equal texts with their first only by ",
+                    Said("collapse=True", "--collapse"),
+                    f" ({count_with_copies(pairs, first, old):,} pairs), ",
+                )
+                if every
+                else ()
+            ),
+            "write the group of each document by ",
+            Said("write_annotated", "--annotate"),
+            ", or raise ",
+            Said("limit", "--max-pairs"),
+        )
 
 
 def write_signatures(result: DedupResult, path: Path) -> None:
@@ -137,9 +166,11 @@ def _representatives(result: DedupResult, begin: int, end: int) -> Any:
     )
 
 
-def _pair_batches(result: DedupResult) -> Iterator[Any]:
+def _pair_batches(result: DedupResult, collapse: bool) -> Iterator[Any]:
     has_old = result.documents.old > 0
-    for new, old in result.pair_batches():  # old ones before all new ones; the schema at least
+    for new, old in result.pair_batches(
+        collapse=collapse
+    ):  # old ones before all new ones; the schema at least
         for pairs, is_old in ((old, True), (new, False)):
             for begin in range(0, max(1, len(pairs)), BATCH_ROWS):
                 part = pairs[np.arange(begin, min(len(pairs), begin + BATCH_ROWS))]

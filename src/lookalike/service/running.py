@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
+from uvicorn.supervisors import Multiprocess
 
 from lookalike.errors import ArgumentError, Said
 from lookalike.service.app import make_app
@@ -79,6 +80,7 @@ def worker() -> Gate:
     given: dict[str, Any] = json.loads(os.environ[_SETTINGS])
     given["allow_host"] = tuple(given["allow_host"])
     settings = ServeSettings(**given)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the process that began this says when it ends
     log = Log(settings.log_level)
     log.take_over()
     folder = Path(os.environ[_FOLDER])
@@ -128,6 +130,9 @@ def _serve_by_several(
     )  # fmt: skip
     log = Log(settings.log_level)
     log.take_over()
+    ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN  # by `nohup`
+    # uvicorn would begin all workers again when the terminal is closed, and serve on, unseen.
+    Multiprocess.handle_hup = _nothing if ignored else Multiprocess.handle_term  # type: ignore[method-assign]
     try:
         uvicorn.run(
             "lookalike.service.running:worker", factory=True, workers=settings.workers,
@@ -135,6 +140,10 @@ def _serve_by_several(
         )  # fmt: skip
     finally:
         log.close()
+
+
+def _nothing(supervisor: Multiprocess) -> None:
+    """Do nothing at a signal."""
 
 
 def _settle() -> None:

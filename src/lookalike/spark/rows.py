@@ -16,7 +16,7 @@ from lookalike.spark.packed import Batches, map_arrow
 from lookalike.spark.position_set import PositionSet, collect_positions
 from lookalike.spark.rounds import Decided
 from lookalike.spark.sources import Sources
-from lookalike.spark.steps.collapse import Collapsed, every_pair
+from lookalike.spark.steps.collapse import Collapsed, count_every_pair, every_pair
 from lookalike.spark.steps.compare import needed_values, select_rows
 from lookalike.spark.work import SparkWork
 
@@ -159,7 +159,7 @@ class ResultRows:
     def pair_count(self) -> int:
         """How many pairs of the corpus there are."""
         if self.settings.exact and self.collapsed.count:
-            return int(self.verified.count())
+            return count_every_pair(self.decided.verified, self.collapsed.members, self.old)
         return self.decided.facts.alike + self.collapsed.copies.count_from(self.old)
 
     @cached_property

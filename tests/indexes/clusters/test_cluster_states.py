@@ -182,6 +182,7 @@ def _pairs(found: Any, query: int) -> list[tuple[int, int]]:
     return list(zip(far.tolist(), ids.tolist(), strict=True))
 
 
+@pytest.mark.hypothesis
 def test_a_cluster_index_beside_a_dictionary() -> None:
     run_state_machine_as_test(
         ClusterIndexBesideDictionary,

@@ -232,12 +232,14 @@ class WithSegmentsAsTheyAre(SliceIndexBesideDictionary):
     many = (1_900, 2_400)
 
 
+@pytest.mark.hypothesis
 def test_a_slice_index_beside_a_dictionary() -> None:
     run_state_machine_as_test(
         SliceIndexBesideDictionary, settings=settings(max_examples=EXAMPLES, stateful_step_count=40)
     )
 
 
+@pytest.mark.hypothesis
 def test_a_slice_index_of_large_segments_beside_a_dictionary() -> None:
     run_state_machine_as_test(
         WithSegmentsAsTheyAre, settings=settings(max_examples=EXAMPLES // 3, stateful_step_count=30)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import io
+import os
+import select
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, suppress
 from typing import IO, Any
 
+from lookalike.errors import FileError
 from lookalike.shown import shown, shown_json, shown_lines
 
 
@@ -16,12 +20,12 @@ def say(text: object = "", *, end: str = "\n", file: IO[str] | None = None) -> N
     Whatever is somebody else's and has to stay on one line (an id, the name of a file) has gone
     through `shown` before.
     """
-    print(shown_lines(text), end=end, file=file)
+    _write(shown_lines(text) + end, file)
 
 
 def say_json(value: Any, *, file: IO[str] | None = None) -> None:
     """Print a value as JSON on one line: for machines as it is, and harmless to a terminal."""
-    print(shown_json(value), file=file)
+    _write(shown_json(value) + "\n", file)
 
 
 def tell(as_json: bool, value: Any, text: object) -> None:
@@ -45,8 +49,119 @@ def warn_left_out(count: int, examples: Sequence[str]) -> None:
         warn(f"{count - len(examples):,} more", kind="left out: ")
 
 
+def _write(text: str, file: IO[str] | None) -> None:
+    """Write to a stream, by default standard output; nothing is written if that is closed."""
+    stream = sys.stdout if file is None else file
+    if stream is not None:
+        with told_as_file_error():
+            stream.write(text)
+
+
+@contextmanager
+def told_as_file_error() -> Iterator[None]:
+    """Turn an error of standard output into ours, except that its reader is gone."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise FileError(f"standard output cannot be written: {error.strerror or error}") from error
+
+
+def flush_output() -> None:
+    """Write what standard output still holds, so that an error is reported and not lost."""
+    if sys.stdout is not None:
+        with told_as_file_error():
+            sys.stdout.flush()
+
+
 def take_every_character() -> None:
     """Let output take characters that its encoding does not have, as escapes."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def output_is_gone() -> bool:
+    """Return whether the reader of standard output has closed it."""
+    try:
+        waiting = select.poll()
+        waiting.register(sys.stdout.fileno(), 0)
+        return any(event & (select.POLLERR | select.POLLHUP) for _, event in waiting.poll(0))
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def forget(stream: IO[str]) -> None:
+    """Let what a stream still holds go nowhere, because it cannot be written any more."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
+def forget_if_broken(stream: IO[str] | None) -> None:
+    """Flush a stream or forget what it holds: Python ends with status 120 if it cannot flush."""
+    if stream is not None:
+        try:
+            stream.flush()
+        except OSError:
+            forget(stream)
+        except ValueError:  # it is closed
+            pass
+
+
+@contextmanager
+def forgiving_errors() -> Iterator[None]:
+    """Let no write to standard error fail: a message that is not read must not end the work.
+
+    Its reader may be dead, its terminal closed, its disk full, or it was closed from the start.
+    """
+    given = sys.stderr
+    try:
+        with redirect_stderr(_Forgiving(given)):
+            yield
+    finally:
+        forget_if_broken(given)
+
+
+class _Forgiving(io.TextIOBase):
+    """A stream of which no write fails."""
+
+    def __init__(self, stream: IO[str] | None) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write, if that is possible."""
+        if self._stream is not None:
+            with suppress(OSError, ValueError):
+                self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush, if that is possible."""
+        if self._stream is not None:
+            with suppress(OSError, ValueError):
+                self._stream.flush()
+
+    def writable(self) -> bool:
+        """Return True."""
+        return True
+
+    def isatty(self) -> bool:
+        """Return whether this is a terminal."""
+        try:
+            return self._stream is not None and self._stream.isatty()
+        except ValueError:  # it is closed
+            return False
+
+    def fileno(self) -> int:
+        """Return the number of the file."""
+        if self._stream is None:
+            raise io.UnsupportedOperation("standard error is closed")
+        return self._stream.fileno()
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]  # of which a TextIOBase has none
+        """Return the encoding of the stream."""
+        return getattr(self._stream, "encoding", None) or "utf-8"

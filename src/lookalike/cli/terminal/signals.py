@@ -1,51 +1,86 @@
-"""A command that is told to end removes what it has not completed, and says why it ended."""
+"""Commands that are told to end: they remove what they have not completed, and say why they ended.
+
+Ctrl-C raises `KeyboardInterrupt` in the main thread. SIGTERM and SIGHUP, and a second Ctrl-C, are
+handled by another thread, because the main thread may be in native code for minutes. The second
+signal of any kind ends the process at once. Nothing here depends on a terminal that still works.
+"""
 
 from __future__ import annotations
 
 import os
+import select
 import signal
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
-from lookalike.cli.terminal.output import warn
 from lookalike.storage.unfinished import remove_unfinished
 
-_ENDING = {signal.SIGTERM: "told to end", signal.SIGHUP: "its terminal is gone"}
+_REASONS = {
+    signal.SIGTERM: "told to end",
+    signal.SIGHUP: "its terminal is gone",
+    signal.SIGINT: "interrupted",
+}
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
 _PAUSE = 0.1
+_PATIENCE = 1.0
+"""Seconds to wait for a standard error that takes no more text, before ending without a word."""
 _STATUS = 128
 """Plus the number of the signal is the exit status of a process that a signal has ended."""
 
 
 class Interruption:
-    """Whether somebody has pressed Ctrl-C. Not every library lets the exception through."""
+    """Whether Ctrl-C was pressed, and whether the process is about to end.
 
-    came = False
+    Some libraries turn `KeyboardInterrupt` into another exception, so it is recorded here.
+    """
+
+    def __init__(self) -> None:
+        self.came = False
+        self._ending = threading.Event()
 
     def take(self, number: int, frame: FrameType | None) -> None:
-        """Be the handler of the signal."""
-        self.came = True
-        raise KeyboardInterrupt
+        """Handle SIGINT: raise the first time; the thread of `orderly_end` handles the second."""
+        if not self.came:
+            self.came = True
+            raise KeyboardInterrupt
+
+    def end(self, number: signal.Signals) -> None:
+        """Remove unfinished files and end the process; at once, if it is ending already."""
+        if self._ending.is_set():
+            os._exit(_STATUS + number)
+        self._ending.set()
+        try:
+            threading.Thread(target=_end, args=(number,), daemon=True).start()
+        except RuntimeError:  # no more threads: then this one, which hears no second signal
+            _end(number)
+
+    def wait_if_ending(self) -> None:
+        """Wait for the end of a process that is about to end.
+
+        What fails meanwhile fails because its files are gone, and is not reported.
+        """
+        while self._ending.is_set():
+            time.sleep(_PAUSE)
 
 
 @contextmanager
 def orderly_end() -> Iterator[Interruption]:
-    """Watch for signals; those that another thread, or `nohup`, watches for are left to them."""
+    """Handle signals, except those that are ignored (`nohup`) or that have a handler already."""
     interruption = Interruption()
     if threading.current_thread() is not threading.main_thread():
         yield interruption
         return
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
-    # A thread of its own: the main one may be in the core for minutes, and hears nothing there.
-    watching = threading.Thread(target=_end_when_told, args=(reader,), daemon=True)
+    watching = threading.Thread(target=_watch, args=(reader, interruption), daemon=True)
     watching.start()
     heard_before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     before = {
-        number: signal.signal(number, _leave_to_thread)
+        number: signal.signal(number, leave_to_thread)
         for number in _ENDING
         if signal.getsignal(number) == signal.SIG_DFL
     }
@@ -54,6 +89,7 @@ def orderly_end() -> Iterator[Interruption]:
     try:
         yield interruption
     finally:
+        interruption.wait_if_ending()
         for number, handler in before.items():
             signal.signal(number, handler)
         signal.set_wakeup_fd(heard_before)
@@ -62,24 +98,25 @@ def orderly_end() -> Iterator[Interruption]:
         os.close(reader)
 
 
-def _leave_to_thread(number: int, frame: FrameType | None) -> None:
-    """Do nothing; that there is a handler makes Python write to the pipe."""
+def leave_to_thread(number: int, frame: FrameType | None) -> None:
+    """Do nothing; because this is a handler, Python writes the number to the pipe."""
 
 
-def _end_when_told(reader: int) -> None:
-    """Read the numbers of signals, and end the process at the first that says so.
+def _watch(reader: int, interruption: Interruption) -> None:
+    """Read the numbers of signals until the pipe is closed, and end the process where they say so.
 
-    Ctrl-C is an exception in the main thread, but that may be waiting for a database.
+    The first Ctrl-C is an exception in the main thread, but that may be waiting for a database.
     """
+    ending = False
     while numbers := _read(reader):
-        for number in numbers:
-            reading = sys.modules.get("lookalike.corpora.formats.duck")
-            if number == signal.SIGINT and reading is not None:
-                reading.interrupt_queries()
-            if number in _ENDING:
-                remove_unfinished()
-                warn(_ENDING[signal.Signals(number)], kind="")
-                os._exit(_STATUS + number)
+        for number in map(signal.Signals, numbers):
+            if number in _ENDING or (number == signal.SIGINT and ending):
+                interruption.end(number)
+            if number == signal.SIGINT:
+                reading = sys.modules.get("lookalike.corpora.formats.duck")
+                if reading is not None:
+                    reading.interrupt_queries()
+            ending = ending or number in _REASONS
 
 
 def _read(reader: int) -> bytes:
@@ -89,3 +126,22 @@ def _read(reader: int) -> bytes:
             return os.read(reader, 16)
         except OSError:
             time.sleep(_PAUSE)
+
+
+def _end(number: signal.Signals) -> None:
+    try:
+        remove_unfinished()
+        _say_at_the_end(f"lookalike: {_REASONS[number]}\n")
+    finally:
+        os._exit(_STATUS + number)
+
+
+def _say_at_the_end(line: str) -> None:
+    """Write a line to standard error if that is possible without waiting.
+
+    Not through `sys.stderr`: a thread that waits for its terminal may hold the lock of that.
+    """
+    with suppress(OSError, ValueError, AttributeError):
+        descriptor = sys.stderr.fileno()
+        if select.select([], [descriptor], [], _PATIENCE)[1]:
+            os.write(descriptor, line.encode())

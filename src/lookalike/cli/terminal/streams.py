@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import io
-import os
 import sys
 from codecs import getincrementaldecoder
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from lookalike.cli.terminal.output import warn
+from lookalike.cli.terminal.output import told_as_file_error, warn
 from lookalike.corpora import Corpus
 from lookalike.errors import ArgumentError, FileError
 from lookalike.shown import shown_lines
@@ -53,21 +52,9 @@ def standard_output() -> Iterator[BinaryIO]:
         raise FileError("standard output is closed; name a file")
     sys.stdout.flush()
     raw = sys.stdout.buffer
-    try:
+    with told_as_file_error():
         yield cast(BinaryIO, _Harmless(raw)) if sys.stdout.isatty() else raw
         raw.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise FileError(f"standard output cannot be written: {error.strerror or error}") from error
-
-
-def forget_standard_output() -> None:
-    """Let what is still to be written go nowhere, because nobody reads it any more."""
-    with suppress(OSError, ValueError, AttributeError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
 
 
 class _Harmless(io.RawIOBase):

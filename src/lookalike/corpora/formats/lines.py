@@ -20,6 +20,11 @@ from lookalike.errors import FileError
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NEWLINE = ord("\n")
+_PIECE = 1 << 20
+"""Bytes in which ends are counted, to see how many lines a batch may have."""
+_MOST_ENDS = 1 << 17
+"""Lines after which a batch ends with the piece it is in: short lines cost more than their bytes,
+and what is held must be bounded for a file of line ends, too."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,8 @@ class Lines:
     begin: Any = None
     """What the beginning of a file is like."""
     batch: type[LineBatch] = LineBatch
+    marks: bytes = b"\n"
+    """The bytes that are looked at one by one."""
 
     def ends(
         self, data: NDArray[np.uint8], state: Any, at_end: bool
@@ -122,18 +129,29 @@ def line_batches(
             if not begun and data[:3].tobytes() == _BYTE_ORDER_MARK:
                 data = data[3:]
             begun = True
-            ends, state = lines.ends(data, state if too_long else lines.begin, at_end)
-            if at_end and len(data) and (not len(ends) or ends[-1] < len(data)):
-                ends = np.append(ends, len(data))
-            if too_long:  # up to the end of that line, if it is there
-                too_long = not len(ends)
-                gone = len(data) if too_long else int(ends[0])
-                first += count_newlines(data[:gone])
-                data, ends = data[gone:], ends[1:] - gone
-            rest = data[ends[-1] :] if len(ends) else data
-            batch = lines.batch(path, first, data, ends, position)
-            yield from _of_good_length(batch, most, problems)
-            first += count_newlines(data[: len(data) - len(rest)])
+            done = 0  # bytes of the data
+            longer = 0  # where to look next for the end of a line that no part had
+            for cut in _cuts(data, lines.marks):
+                last = cut == len(data)
+                if cut < longer and not last:
+                    continue
+                part = data[done:cut]
+                ends, state = lines.ends(part, state if too_long else lines.begin, at_end and last)
+                if at_end and last and len(part) and (not len(ends) or ends[-1] < len(part)):
+                    ends = np.append(ends, len(part))
+                if too_long:  # up to the end of that line, if it is there
+                    too_long = not len(ends)
+                    gone = len(part) if too_long else int(ends[0])
+                    first += count_newlines(part[:gone])
+                    part, ends, done = part[gone:], ends[1:] - gone, done + gone
+                batch = lines.batch(path, first, part, ends, position)
+                yield from _of_good_length(batch, most, problems)
+                used = int(ends[-1]) if len(ends) else 0
+                first += count_newlines(part[:used])
+                done += used
+                # Looked for in twice as much: what is looked at again is no more than all of it.
+                longer = 0 if used else done + 2 * len(part)
+            rest = data[done:]
             if len(rest) > most:
                 problems.report_size(f"{path}, line {first}", most)
                 first += count_newlines(rest)
@@ -150,6 +168,18 @@ class LineCorpus(FileCorpus):
             for batch in line_batches(path, self.max_document, problems, lines):
                 yield replace(batch, done=min(1.0, (read + batch.done) / self.total_bytes))
             read += size
+
+
+def _cuts(data: NDArray[np.uint8], marks: bytes) -> Iterator[int]:
+    """Yield where to cut data so that no part has many more than `_MOST_ENDS` marks."""
+    found = 0
+    for begin in range(0, len(data), _PIECE):
+        piece = data[begin : begin + _PIECE]
+        found += sum(int(np.count_nonzero(piece == mark)) for mark in marks)
+        if found > _MOST_ENDS and begin + len(piece) < len(data):
+            yield begin + len(piece)
+            found = 0
+    yield len(data)
 
 
 def count_newlines(data: NDArray[np.uint8]) -> int:

@@ -9,6 +9,9 @@ from lookalike.corpora.formats.lines import LineBatch, Lines, count_newlines
 
 _QUOTE, _NEWLINE, _RETURN = b'"\n\r'
 
+_AT_A_TIME = 1 << 16
+"""Quotes."""
+
 State = tuple[bool, int]
 """Whether a place is inside of quotes, and the byte before it."""
 
@@ -26,6 +29,7 @@ class Records(Lines):
 
     begin: State = (False, _NEWLINE)
     batch = RecordBatch
+    marks = b'"\n\r'
 
     def __init__(self, delimiter: str) -> None:
         self._before_values = (ord(delimiter), _NEWLINE, _RETURN, _QUOTE)
@@ -65,15 +69,20 @@ class Records(Lines):
         ahead = np.where(quotes > 0, data[quotes - 1], before)
         if np.isin(ahead[int(inside) :: 2], self._before_values).all():
             return quotes
-        turning = [-1] if before == _QUOTE else []  # the last one that ended a value
-        for place, byte in zip(quotes.tolist(), ahead.tolist(), strict=True):
-            after_another = byte == _QUOTE
-            if inside or (
-                turning[-1:] == [place - 1] if after_another else byte in self._before_values
-            ):
-                turning.append(place)
-                inside = not inside
-        return np.array([place for place in turning if place >= 0], np.int64)
+        turning = np.zeros(len(quotes), np.bool_)
+        ended = -1 if before == _QUOTE else -2  # the last quote that turned
+        for begin in range(0, len(quotes), _AT_A_TIME):  # objects take more than numbers
+            part = slice(begin, begin + _AT_A_TIME)
+            turned = []
+            for place, byte in zip(quotes[part].tolist(), ahead[part].tolist(), strict=True):
+                turns = inside or (
+                    ended == place - 1 if byte == _QUOTE else byte in self._before_values
+                )
+                if turns:
+                    ended, inside = place, not inside
+                turned.append(turns)
+            turning[part] = turned
+        return quotes[turning]
 
 
 def _places(data: NDArray[np.uint8], byte: int) -> NDArray[np.int64]:

@@ -132,6 +132,33 @@ def every_pair(pairs: Any, members: Any) -> Any:
     )
 
 
+def count_every_pair(pairs: Any, members: Any, old: int) -> int:
+    """Return how many pairs `every_pair` returns that are not of two old documents.
+
+    It goes by the sizes of groups: a million copies are 5 * 10**11 pairs, and one row here.
+    """
+    from pyspark.sql import functions as sql
+
+    sizes = members.groupBy("first").agg(
+        sql.count("*").alias("all"),
+        sql.sum(sql.when(sql.col("position") < old, 1).otherwise(0)).alias("olds"),
+    )
+    inside = sizes.selectExpr("sum(all * (all - 1) div 2 - olds * (olds - 1) div 2) as pairs")
+    met = pairs.select("left", "right")
+    for side in ("left", "right"):
+        named = sizes.toDF(side, f"{side}_all", f"{side}_olds")
+        met = met.join(named, side, "left").withColumns(
+            {
+                f"{side}_all": sql.coalesce(f"{side}_all", sql.lit(1)),
+                f"{side}_olds": sql.coalesce(
+                    f"{side}_olds", sql.when(sql.col(side) < old, 1).otherwise(0)
+                ),
+            }
+        )
+    between = met.selectExpr("sum(left_all * right_all - left_olds * right_olds) as pairs")
+    return sum(int(row["pairs"] or 0) for row in inside.union(between).collect())
+
+
 def collapse(work: SparkWork, table: Any, numbering: Any, rule: str, documents: int) -> Collapsed:
     """Return equal texts of a table of signatures; those too short to be compared are not told."""
     buckets = max(work.cores, -(-documents // _DOCUMENTS_A_TASK))
