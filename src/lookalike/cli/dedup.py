@@ -267,20 +267,21 @@ def run(options: argparse.Namespace) -> None:
     if options.json or options.quiet:
         for warning in result.warnings:
             warn(warning)
-    left_out = result.counts.bad_rows + result.counts.left_out
+    left_out = result.counts.bad_rows + result.counts.binary_files + result.counts.left_out
     warn_left_out(left_out, result.documents.examples)
 
 
 def _old(options: argparse.Namespace) -> Path | Corpus | None:
     """Return what --against names: a file of signatures, or a corpus."""
     if is_standard(options.against):
-        corpus = corpus_of_input([options.against], options.format, options.work)
+        corpus = corpus_of_input([options.against], options.format, options.work, options.encoding)
         return with_old_pages(corpus, options.html, options.page_limits)
     if options.against is None or Path(options.against).suffix == _SIGNATURES:
         return None if options.against is None else Path(options.against)
     # The format that was given is that of the input; an old file may well tell its own.
     unnamed = format_of(Path(options.against)) is None
-    corpus = open_corpus(options.against, options.format if unnamed else None)
+    format = options.format if unnamed else None
+    corpus = open_corpus(options.against, format, encoding=options.encoding)
     return with_old_pages(corpus, options.html, options.page_limits)
 
 

@@ -24,6 +24,7 @@ _NOT_THERE = {
     "save_signatures": "signatures are saved by `lookalike sign`",
     "in_place": "the output is a new folder",
     "device": "a card is of the local job",
+    "encoding": "Spark reads UTF-8; convert the files first, or use the local job",
 }
 """Options that Spark cannot honour, and what to do instead."""
 

@@ -28,6 +28,7 @@ def open_standard_input(
     after: Sequence[Path],
     format: str | None,
     within: Path | None,
+    encoding: str | None = None,
 ) -> Corpus:
     """Return a corpus of what comes through a stream, between files before and after it.
 
@@ -48,7 +49,7 @@ def open_standard_input(
     kind = format or _kind(beginning, packed)
     spool = Spool(within)
     path = spool.copy(stream, f"{_NAME}.{'txt' if kind == 'text' else kind}{packed}", beginning)
-    corpus = open_corpus([*before, path, *after], format)
+    corpus = open_corpus([*before, path, *after], format, encoding=encoding)
     if not before and not after:
         corpus.name = "standard input"
     corpus.spool = spool

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.corpora.base import Corpus, Problems, Rows, arrow_positions, pa
+from lookalike.corpora.encodings import UTF8, EncodedOutput, Encodings
 from lookalike.corpora.filters import unfiltered
 from lookalike.corpora.folders import FolderCorpus
 from lookalike.corpora.formats.delimited import DelimitedCorpus
@@ -82,17 +83,18 @@ def _write_rows(corpus: Corpus, rows: KeptRows, path: Target) -> int:
         return _write_objects(corpus, rows, path)
     if isinstance(corpus, FolderCorpus) and isinstance(path, Path) and same and added is None:
         return _copy_files(corpus, rows, path)
-    delimiter = None
+    delimiter, encoding = None, (UTF8, b"")
     if isinstance(corpus, DelimitedCorpus) and target == corpus.format:
         delimiter = corpus.delimiter
-    if isinstance(path, Path):
+        encoding = corpus.encodings.of_output(corpus.paths)
+    if isinstance(path, Path) and encoding[0] == UTF8:
         compression = corpus.compression if isinstance(corpus, ParquetCorpus) else None
         return write_table(rows.tables(), path, target, delimiter, compression)
     with temporary_folder(_PREFIX) as folder:
         whole = folder / f"rows.{target}"
         written = write_table(rows.tables(), whole, target, delimiter)
-        with open(whole, "rb") as made:
-            shutil.copyfileobj(made, path)
+        with open(whole, "rb") as made, _open_output(path, encoding) as file:
+            shutil.copyfileobj(made, file)
     return written
 
 
@@ -154,7 +156,7 @@ def _copy_by_duckdb(
 def _write_lines(corpus: JsonLinesCorpus | TextLinesCorpus, rows: KeptRows, path: Target) -> int:
     """Write lines as they are, each with an end; objects get the added keys."""
     written = 0
-    with _open_output(path) as file:
+    with _open_output(path, corpus.encodings.of_output(corpus.paths)) as file:
         for lines in corpus.lines(rows.problems):
             chosen, added = rows.next(len(lines))
             written += len(chosen)
@@ -173,7 +175,7 @@ def _write_lines(corpus: JsonLinesCorpus | TextLinesCorpus, rows: KeptRows, path
 
 def _write_objects(corpus: JsonArrayCorpus, rows: KeptRows, path: Target) -> int:
     written = 0
-    with _open_output(path) as file:
+    with _open_output(path, corpus.encodings.of_output(corpus.paths)) as file:
         for objects in corpus.objects(rows.problems):
             chosen, added = rows.next(len(objects))
             for at in chosen.tolist():
@@ -234,7 +236,9 @@ def _write_shards(corpus: Corpus, rows: KeptRows, path: Path) -> int:
     written = 0
     with whole_folder(path) as folder:
         for file in corpus.files:
-            shard = corpus_of_files([file], corpus.format)
+            shard = corpus_of_files(
+                [file], corpus.format, getattr(corpus, "encodings", None) or Encodings()
+            )
             shard.max_document = corpus.max_document
             target = folder / file.relative_to(corpus.root or "")
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -244,8 +248,18 @@ def _write_shards(corpus: Corpus, rows: KeptRows, path: Path) -> int:
 
 
 @contextmanager
-def _open_output(path: Target) -> Iterator[Any]:
-    """Open a file that is to be whole, compressed if its name says so; a stream is open."""
+def _open_output(path: Target, encoding: tuple[str, bytes]) -> Iterator[Any]:
+    """Open a file that is to be whole, compressed if its name says so; a stream is open.
+
+    What is written to it is UTF-8, and becomes another encoding, with its byte order mark.
+    """
+    name, mark = encoding
+    with _open_bytes(path) as file:
+        yield file if name == UTF8 else EncodedOutput(file, name, mark)
+
+
+@contextmanager
+def _open_bytes(path: Target) -> Iterator[Any]:
     if not isinstance(path, Path):
         yield path
         return

@@ -62,6 +62,7 @@ def conclude(job: JobContext, outcome: Outcome) -> DedupResult:
         reused=tuple(job.progress.reused),
         warnings=[
             *outcome.source.corpus.notices,
+            *outcome.documents.notices,
             *outcome.verdict.warnings,
             *outcome.clusters.warnings,
         ],

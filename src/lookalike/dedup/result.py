@@ -224,8 +224,8 @@ class DedupResult:
         return summary_text(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return settings, whether pairs are complete, counts, seconds, reused steps and warnings,
-        in plain values.
+        """Return settings, whether pairs are complete, counts, seconds, reused steps, warnings, the
+        columns that were read and every file that was left out, in plain values.
         """
         return {
             "settings": self.settings.to_dict(),
@@ -234,6 +234,8 @@ class DedupResult:
             "seconds": {step: round(passed, 4) for step, passed in self.seconds.items()},
             "reused": list(self.reused),
             "warnings": list(self.warnings),
+            "columns": {"text": self.columns.text, "id": self.columns.id},
+            "files_left_out": list(self.documents.files_left_out),
         }
 
     def _new(self, row: int) -> int:

@@ -98,7 +98,11 @@ class Passages(_Listed[Passage]):
     examples: tuple[str, ...] = ()
     """What is wrong with some of the bad rows."""
     left_out: dict[str, int] = field(default_factory=dict)
-    """Pages that cannot be read, by kind."""
+    """Files and pages that cannot be read, by kind."""
+    files_left_out: tuple[str, ...] = ()
+    """Every file of a folder that was left out, with the reason."""
+    notices: tuple[str, ...] = ()
+    """What people should know of how files were read."""
 
     def __repr__(self) -> str:
         return f"Passages({len(self)} in {self.documents} documents)"
@@ -164,7 +168,11 @@ class Overlaps(_Listed[Overlap]):
     examples: tuple[str, ...] = ()
     """What is wrong with some of the bad rows."""
     left_out: dict[str, int] = field(default_factory=dict)
-    """Pages that cannot be read, by kind."""
+    """Files and pages that cannot be read, by kind."""
+    files_left_out: tuple[str, ...] = ()
+    """Every file of a folder that was left out, with the reason."""
+    notices: tuple[str, ...] = ()
+    """What people should know of how files were read."""
 
     @property
     def pairs(self) -> int:
