@@ -277,9 +277,9 @@ class Encodings:
     def of_output(self, paths: Sequence[Path]) -> tuple[str, bytes]:
         """Return the encoding that all files have, and its byte order mark if they have one.
 
-        That is UTF-8 where they have several, and where it is not known yet.
+        That is UTF-8 where they have several.
         """
-        found = {self.found.get(path, (UTF8, b"")) for path in paths}
+        found = {self.found[path] for path in paths}
         found = {(name, mark) for name, mark in found if name != ASCII}
         return found.pop() if len(found) == 1 else (UTF8, b"")
 

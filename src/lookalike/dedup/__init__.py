@@ -124,8 +124,8 @@ def dedup(
     These need the extra `html`.
     `encoding` is that of text files that are read, such as "cp1252" or "utf-16". Without it, files
     with a byte order mark and valid UTF-8 are read as such, and other encodings are detected, which
-    `DedupResult.warnings` tells. Files of a folder that are not text, or cannot be decoded, are left
-    out; `DedupResult.to_dict()["files_left_out"]` names each.
+    `DedupResult.warnings` tells. Files of a folder that are not text, or cannot be decoded, are
+    left out; `DedupResult.to_dict()["files_left_out"]` names each.
     `device="gpu"`: a CUDA card looks for the pairs of SimHash and TopSig, each with each, and the
     result is the same.
     `progress` is called with the name of a step and the share of it that is done.

@@ -36,6 +36,8 @@ from lookalike.storage.unfinished import temporary_folder
 
 _SMALLEST_BUFFER = 4 << 20
 _PREFIX = "lookalike-csv-"
+_NOT_UTF8 = "not utf-8 encoded"
+"""What DuckDB says of a record that could not be decoded."""
 
 
 class DelimitedCorpus(LineCorpus):
@@ -112,7 +114,7 @@ class DelimitedCorpus(LineCorpus):
             yield from record_batches(result, BATCH_ROWS)
             if problems.skip_bad:
                 for record, message in _rejected(database):
-                    problems.report(part.where(record), message)
+                    problems.report(part.where(record), part.reason(message))
         except duckdb_errors() as error:
             raise _readable(error, part) from error
 
@@ -161,6 +163,10 @@ class _Part:
         """Return how people find a record, as DuckDB counts them: the header is 1."""
         return self._batch.where(record - (1 if self._has_header else 2))
 
+    def reason(self, message: str) -> str:
+        """Return what is wrong with a record, of which DuckDB says this."""
+        return self._batch.undecodable() if _NOT_UTF8 in message else message
+
 
 def _first_record(batch: LineBatch) -> bytes:
     """Return the header, of which the first batch of a file has to be the beginning."""
@@ -193,8 +199,8 @@ def _readable(error: Exception, part: _Part) -> DocumentError | FileError:
     if record is None:
         return FileError(f"{part.path}: cannot be read: {first_line(error)}")
     reasons = [part for part in text.splitlines()[1:4] if part and not part.startswith("Possible")]
+    reason = part.reason("; ".join(reasons)[:500])
     return DocumentError(
-        f"{part.where(int(record[1]))}: {'; '.join(reasons)[:500]}; mend it, or leave such "
-        "rows out with ",
+        f"{part.where(int(record[1]))}: {reason}; mend it, or leave such rows out with ",
         Said("skip_bad"),
     )

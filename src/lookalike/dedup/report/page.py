@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 __all__ = ["write_report"]
 
 MOST_WARNINGS = 50
+_MOST_FILES = 1000
+"""Files that were left out, and are named on the page."""
 LIKELY = 0.9
 """The chance of a pair at the threshold below which the page says that many are missed."""
 
@@ -164,12 +166,13 @@ def _warnings(result: DedupResult) -> str:
 
 def _left_out(result: DedupResult) -> str:
     """Return which documents were left out, or some of them, and why."""
-    examples = result.documents.examples
+    examples = result.documents.files_left_out[:_MOST_FILES] or result.documents.examples
     if not examples:
         return ""
-    more = result.counts.left_out + result.counts.bad_rows - len(examples)
+    counts = result.counts
+    more = counts.left_out + counts.bad_rows + counts.binary_files - len(examples)
     items = "\n".join(f"<li><bdi>{shown(example)}</bdi></li>" for example in examples)
-    rest = f"<p>And {more:,} more.</p>" if more > 0 else ""
+    rest = f"<p>And {more:,} more; --json names all files.</p>" if more > 0 else ""
     return f'<div class="card"><ul>\n{items}\n</ul>{rest}</div>'
 
 
@@ -219,9 +222,7 @@ def _summary(result: DedupResult) -> str:
         lines.insert(0, f'<div class="shares">{shares}</div>')
     if result.documents.examples:
         rows = "\n".join(f"<li>{shown(text[:500])}</li>" for text in result.documents.examples)
-        lines.append(
-            f'<div class="card"><h3>Rows left out, for example</h3>\n<ul>{rows}</ul></div>'
-        )
+        lines.append(f'<div class="card"><h3>Left out, for example</h3>\n<ul>{rows}</ul></div>')
     return "\n".join(lines)
 
 
