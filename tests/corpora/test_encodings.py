@@ -108,19 +108,18 @@ def test_kept_documents_are_those_of_the_twin(
     twin, other = (write(tmp_path, kind, texts, name) for name in ("utf-8", encoding))
     expected = la.dedup(twin)
     given_name = encoding if told else None
-    found = [la.dedup(other, encoding=given_name, threads=threads) for threads in (1, 2)]
-    for result in found:
-        assert result.keep.tolist() == expected.keep.tolist()
-        assert [result.text(row) for row in range(len(texts))] == texts
-        assert bool(result.warnings) is not told
-        assert told or "detected" in result.warnings[0]
+    result = la.dedup(other, encoding=given_name, threads=1 if told else 2)
+    assert result.keep.tolist() == expected.keep.tolist()
+    assert [result.text(row) for row in range(len(texts))] == texts
+    assert bool(result.warnings) is not told
+    assert told or "detected" in result.warnings[0]
     assert 0 < expected.counts.kept < len(texts)
     if kind == "folder":
-        found[0].write(tmp_path / "kept")
+        result.write(tmp_path / "kept")
         for copy in (tmp_path / "kept").iterdir():
             assert copy.read_bytes() == (other / copy.name).read_bytes()
         return
-    found[0].write(tmp_path / f"kept.{kind}")
+    result.write(tmp_path / f"kept.{kind}")
     expected.write(tmp_path / f"twin.{kind}")
     as_utf8 = (tmp_path / f"twin.{kind}").read_text("utf-8")
     assert (tmp_path / f"kept.{kind}").read_bytes().decode(encoding) == as_utf8
@@ -128,7 +127,7 @@ def test_kept_documents_are_those_of_the_twin(
     # A table in another format is what that format has: UTF-8.
     target = "csv" if kind != "csv" else "jsonl"
     if kind != "txt":
-        found[0].write(tmp_path / f"other.{target}")
+        result.write(tmp_path / f"other.{target}")
         expected.write(tmp_path / f"twin-other.{target}")
         assert (tmp_path / f"other.{target}").read_bytes() == (
             tmp_path / f"twin-other.{target}"

@@ -47,6 +47,8 @@ class FolderCorpus(Corpus):
         self.name = f"{paths[0]}{more}"
         self._closed: list[OSError] = []
         self.files = [file for path in paths for file in files_in(path, self._closed)]
+        if not self.files and not self._closed:
+            raise FileError(f"{self.name} has no files; is it the folder that is meant?")
 
     def columns(self) -> list[str]:
         """Return the three there are."""
