@@ -267,7 +267,7 @@ def run(options: argparse.Namespace) -> None:
     if options.json or options.quiet:
         for warning in result.warnings:
             warn(warning)
-    if not result.counts.documents:
+    if not result.counts.documents and not options.quiet:
         warn(f"{shown(result.source.name)} has no documents")
     left_out = result.counts.bad_rows + result.counts.binary_files + result.counts.left_out
     warn_left_out(left_out, result.documents.examples)

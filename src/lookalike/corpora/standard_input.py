@@ -7,7 +7,6 @@ import io
 import json
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -60,7 +59,11 @@ def open_standard_input(
     packed = _packing(beginning)
     kind = format or _kind(beginning, packed, check_encoding(encoding))
     spool = Spool(within)
-    path = spool.copy(stream, f"{_NAME}.{'txt' if kind == 'text' else kind}{packed}", beginning)
+    name = f"{_NAME}.{'txt' if kind == 'text' else kind}{packed}"
+    try:
+        path = spool.copy(stream, name, beginning)
+    except OSError as error:
+        raise FileError(f"standard input cannot be read: {error.strerror or error}") from error
     corpus = open_corpus([*before, path, *after], format, encoding=encoding)
     if not before and not after:
         corpus.name = "standard input"
@@ -79,6 +82,8 @@ def _read_some(stream: BinaryIO, enough: int) -> bytes:
     while len(data) < enough and (more := some_of(stream)):
         data += more
         enough = _ENOUGH if _packing(data) else enough
+        if data.lstrip().startswith(b"{"):  # JSON Lines, whatever follows
+            break
     return data
 
 
@@ -92,11 +97,10 @@ def _kind(beginning: bytes, packed: str, encoding: str | None) -> str:
     if beginning.startswith(_PARQUET):
         return "parquet"
     if packed:
-        with (
-            suppress(OSError),  # what is damaged is told of when it is read
-            pa.CompressedInputStream(pa.BufferReader(beginning), _CODECS[packed]) as unpacked,
-        ):
-            beginning = unpacked.read(_LOOKED_AT)
+        try:
+            beginning = _unpacked(beginning, _CODECS[packed])
+        except OSError:
+            return "jsonl"  # what is damaged is told of when it is read
     if beginning.startswith(_WARC):
         return "warc"
     text = TextStream(io.BytesIO(beginning[:_LOOKED_AT]), encoding)
@@ -104,6 +108,23 @@ def _kind(beginning: bytes, packed: str, encoding: str | None) -> str:
     while part := text.read(_LOOKED_AT):
         parts += part
     return _kind_of_text(parts.decode("utf-8-sig", "replace"), len(beginning) < _LOOKED_AT)
+
+
+def _unpacked(beginning: bytes, codec: str) -> bytes:
+    """Return what the first bytes of a packed stream hold, as far as they go."""
+    parts = b""
+    with pa.CompressedInputStream(pa.BufferReader(beginning), codec) as stream:
+        while len(parts) < _LOOKED_AT:
+            try:
+                part = stream.read(_LOOKED_AT - len(parts))
+            except OSError:
+                if not parts:
+                    raise
+                break  # the end of the bytes, in the middle of what is packed
+            if not part:
+                break
+            parts += part
+    return parts
 
 
 def _kind_of_text(text: str, whole: bool) -> str:

@@ -69,7 +69,7 @@ def add_text(parser: argparse.ArgumentParser, meaning: Group, what: str) -> None
     parser.add_argument(
         "--encoding",
         metavar="NAME",
-        help="encoding of that file, such as cp1252 (default: UTF-8, others are detected)",
+        help="encoding of that file, such as cp1252 or utf-16 (default: detected)",
     )
 
 

@@ -38,7 +38,7 @@ def add_corpus_options(group: Group, *, or_longest: str = "") -> None:
     group.add_argument(
         "--encoding",
         metavar="NAME",
-        help="encoding of text files, such as cp1252 (default: UTF-8, others are detected)",
+        help="encoding of text files, such as cp1252 or utf-16 (default: detected)",
     )
     add_switch(group, "--skip-bad", "leave out and count rows that cannot be read")
     group.add_argument(
