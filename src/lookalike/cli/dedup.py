@@ -64,17 +64,18 @@ input:
   JSON Lines, JSON, CSV, TSV, Parquet, text (a document a line), by the name of the file;
   .gz and .zst too. Web pages (.html, crawls as .warc.gz, a column with --html): their main text is
   compared; title, language and links are columns of what is written (docs/pages.md).
-  Files with other names: a document a file, binary files are left out.
+  Files with other names: a document a file. Encodings other than UTF-8 are detected, or named by
+  --encoding. Binary files are left out; a warning names the first, --json all.
   A folder: the rows of its .jsonl, .parquet, .csv or .tsv files, by name, or a document a file,
   whichever has more bytes; what else is there is named. Several files, and patterns in quotes,
-  are read one after the other. - is standard input: JSON Lines, or what --format says, packed or
-  not; it is kept in --work, or where temporary files are, because it is read twice.
+  are read one after the other. - is standard input, packed or not: its beginning tells the format,
+  or --format. It is kept in --work, or where temporary files are, because it is read twice.
 
 output (-o):
   in the format that the name tells, or else in that of the input. Lines of JSON Lines and text
-  stay as they are, byte for byte. For a folder, a new folder with copies of the files that stay,
-  or with what stays of each file of rows. - is standard output, in the format of the input; the
-  summary goes to standard error then.
+  stay as they are, byte for byte; an encoding other than UTF-8 is kept, too. For a folder, a new
+  folder with copies of the files that stay, or with what stays of each file of rows. - is standard
+  output, in the format of the input; the summary goes to standard error then.
   A file that is read is not written over, unless you say --in-place: then what stays takes its
   place when all is written, or nothing changes. Another hard link to it keeps what there was.
 
