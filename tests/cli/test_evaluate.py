@@ -120,7 +120,7 @@ def unusable(folder: Path) -> dict[str, tuple[list[str], str]]:
     good = str(folder / "good.npy")
     file = {
         "missing.npy": "missing.npy cannot be read: No such file",
-        ".": "cannot be read: Is a directory",
+        ".": "is a folder; expected a file with signatures",
         "text.txt": "text.txt has no column with hashes",
         "nothing": "is not a lookalike file",
         "floats.npy": "floats.npy are float64; expected uint8 or uint64",

@@ -34,7 +34,7 @@ SIGNERS: dict[str, Callable[[int], Any]] = {
 }
 
 IN_WORDS = {
-    "a guess", "a guess, or rows", "all cores", "by T", "by the size", "all of them",
+    "a guess", "a guess, or rows", "detected", "all cores", "by T", "by the size", "all of them",
     "as in the snapshot", "what SliceIndex chooses", "the same as expand",
     "3, or a scan where that is quicker", "as many as there are in the file", "as in the file",
     "some of the collection, each looked for among the others",

@@ -96,8 +96,8 @@ def test_errors_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     good, out = str(tmp_path / "good.npy"), str(tmp_path / "out.lookalike")
     cases: list[tuple[list[str], str]] = [
         ([str(tmp_path / "none"), "-o", out], "none cannot be read: No such file"),
-        ([str(tmp_path), "-o", out], "cannot be read: Is a directory"),
-        ([str(tmp_path / "text.txt"), "-o", out], "nor is it a .npy or .npz file"),
+        ([str(tmp_path), "-o", out], "is a folder; expected a file with signatures"),
+        ([str(tmp_path / "text.txt"), "-o", out], "make signatures first: lookalike sign"),
         ([str(tmp_path / "numbers.npy"), "-o", out], "are int32; expected uint8"),
         ([str(tmp_path / "signer.lookalike"), "-o", out], "holds an index of kind None"),
         ([good, "-o", good], "which is read; give another name"),

@@ -180,7 +180,7 @@ def test_a_report_and_pairs_go_to_files_beside_it(piped: Piped) -> None:
     [
         (gzip.compress(LINES, mtime=0)[:-200], "cannot be read"),
         (zstd(LINES)[:-20], "cannot be read"),
-        (bytes(range(256)) * 50, "line 2: is not UTF-8"),
+        (bytes(range(256)) * 50, "tells no format"),
         (b"PAR1" + LINES, "is not readable Parquet"),
         (b"\x1f\x8b", "cannot be read"),
         (b'{"id": "a", "text": "' + b"x" * 3_000_000, "has more than 1,000,000 bytes"),

@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.corpora import Problems, format_of, open_corpus, write_corpus
+from lookalike.corpora.encodings import Encodings
 from lookalike.corpora.formats import json_lines, lines, parquet, tables
 
 Rows = list[dict[str, Any]]
@@ -151,8 +152,9 @@ def test_lines_are_those_of_the_file(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lines, "BATCH_BYTES", size)
         problems = Problems(skip_bad=True)
-        batches = list(lines.line_batches(path, most, problems))
-        with_all = list(lines.line_batches(path, 1000, Problems()))
+        as_they_are = Encodings("utf-8")  # any bytes, of which no encoding is to be guessed
+        batches = list(lines.line_batches(path, most, problems, None, as_they_are))
+        with_all = list(lines.line_batches(path, 1000, Problems(), None, as_they_are))
     expected = [line + b"\n" for line in data.split(b"\n")]
     expected[-1] = expected[-1][:-1]
     expected = [line for line in expected if line]
@@ -182,6 +184,7 @@ def test_a_folder_is_a_document_a_file(tmp_path: Path) -> None:
         "a/deep/file.py": b"print('a')",
         "binary": b"PK\0\x01",
         "latin1.txt": b"caf\xe9",
+        "unknown.txt": b"a word\n\xff\n",
         "empty": b"",
         "bom.md": b"\xef\xbb\xbfmarked",
     }.items():
@@ -197,8 +200,15 @@ def test_a_folder_is_a_document_a_file(tmp_path: Path) -> None:
         {"path": "b.txt", "text": "text b", "bytes": 6},
         {"path": "bom.md", "text": "marked", "bytes": 6},
         {"path": "empty", "text": "", "bytes": 0},
+        {"path": "latin1.txt", "text": "caf\xe9", "bytes": 5},
     ]
-    assert problems.binary == 2
+    assert problems.binary == 1
+    assert problems.left_out == {"unknown encoding": 1}
+    assert [file.partition(": ")[0] for file in problems.files] == [
+        str(tmp_path / "binary"), str(tmp_path / "unknown.txt"),
+    ]  # fmt: skip
+    (notice,) = problems.notices()
+    assert "latin1.txt was read as cp1252" in notice
     assert open_corpus(str(tmp_path / "**/*.py")).format == "files"
 
 

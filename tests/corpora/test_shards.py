@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -237,3 +238,30 @@ def test_a_folder_of_other_files_beside_a_file_is_told_to_be_left(tmp_path: Path
     (notice,) = corpus.notices
     assert "took the rows of 1 jsonl file and left 2 files (a.txt, b.md)" in notice
     assert "all that the folder has; for these, give the folder by itself" in notice
+
+
+@pytest.mark.parametrize("ending", [".txt", ".json", ".txt.gz"])
+def test_parts_that_spark_wrote(tmp_path: Path, ending: str) -> None:
+    """Lines of JSON are rows, whatever Spark calls the file; other lines are documents each."""
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (folder / "_SUCCESS").touch()
+    (folder / "._SUCCESS.crc").write_bytes(b"crc")
+    for part in range(3):
+        rows = "" if part == 0 else f'{{"id": {part}, "text": "document {part}"}}\n'
+        data = gzip.compress(rows.encode()) if ending.endswith(".gz") else rows.encode()
+        (folder / f"part-0000{part}-ab-c000{ending}").write_bytes(data)
+    corpus = open_corpus(folder)
+    assert corpus.format == "jsonl" and not corpus.notices
+    rows_of = [row for batch in corpus.read(["id"], Problems()) for row in batch[0].to_pylist()]
+    assert rows_of == ["1", "2"]
+    (folder / "another.md").write_text("then it is a folder like any other")
+    assert open_corpus(folder).format == "files"
+
+
+def test_lines_that_spark_wrote(tmp_path: Path) -> None:
+    (tmp_path / "_SUCCESS").touch()
+    (tmp_path / "part-00000-ab-c000.txt").write_text("one document\nand another\n")
+    corpus = open_corpus(tmp_path)
+    assert corpus.format == "text"
+    assert sum(len(batch) for batch in corpus.read(["text"], Problems())) == 2

@@ -50,8 +50,15 @@ def test_lines_stay_as_they_are(
     assert sorted(written.splitlines()) == sorted(filter(None, local.splitlines()))
     message = refused(["dedup", str(folder), *engine, "-o", str(tmp_path / "more")], capsys)
     assert "has 1 lines that are no objects of JSON" in message
-    message = refused(["dedup", str(folder), *engine, "-o", str(out), "--skip-bad"], capsys)
-    assert "cannot be written" in message
+    # What was written is a corpus for the local job, by its names.
+    assert {path.suffix for path in out.glob("part-*")} == {".jsonl"}
+    assert main(["dedup", str(out), "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)["counts"]
+    assert again["documents"] == again["kept"] == counts["kept"]
+    # An output that is there is seen before the work.
+    for option in ("-o", "--pairs"):
+        message = refused(["dedup", "nowhere.jsonl", *engine, option, str(out)], capsys)
+        assert "is there already" in message
 
 
 def test_examples_of_the_page(

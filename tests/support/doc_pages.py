@@ -14,15 +14,22 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 def run_page(page: Path, names: dict[str, object], replaced: dict[str, str] | None = None) -> int:
     """Run a page's blocks of Python and of commands; return how many there are.
 
-    Blocks share `names` and the current folder. `...` stands for what differs between machines.
+    Blocks share `names` and the current folder. `...` stands for what differs between machines. A
+    block in an HTML comment prepares files; its names are its own, since readers do not see it.
     `replaced` maps addresses in the text to those that exist during the test.
     """
     text = page.read_text()
     for old, new in (replaced or {}).items():
         text = text.replace(old, new)
-    blocks = re.findall(r"^```(python|console)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    for language, source in blocks:
-        if language == "console":
+    hidden = [found.span() for found in re.finditer(r"<!--.*?-->", text, re.DOTALL)]
+    blocks = list(
+        re.finditer(r"^```(python|console)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    )
+    for block in blocks:
+        language, source = block.groups()
+        if any(begin < block.start() < end for begin, end in hidden):
+            exec(compile(source, str(page), "exec"), {})
+        elif language == "console":
             run_commands(source)
         elif ">>>" in source:
             run_session(source, names, page)

@@ -16,7 +16,7 @@ from lookalike.cli.options.arguments import (
     settings_of,
 )
 from lookalike.cli.options.pages import add_filters, filters_of
-from lookalike.cli.terminal.output import say, say_json, warn_left_out
+from lookalike.cli.terminal.output import say, say_json, warn, warn_left_out
 from lookalike.cli.terminal.progress import progress_bars
 from lookalike.corpora import check_table_target
 from lookalike.corpora.targets import check_outside
@@ -160,5 +160,8 @@ def run(options: argparse.Namespace) -> None:
         for kind, path in (("documents", options.output), ("report", options.report)):
             if path is not None:
                 say(f"\n  {kind}: {shown(path)}")
-    left_out = result.documents.bad + sum(result.documents.left_out.values())
-    warn_left_out(left_out, result.documents.examples)
+    documents = result.documents
+    for notice in documents.notices:
+        warn(notice, kind="")
+    left_out = documents.bad + documents.binary + sum(documents.left_out.values())
+    warn_left_out(left_out, documents.examples)

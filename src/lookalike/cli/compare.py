@@ -133,7 +133,10 @@ def _texts(options: argparse.Namespace) -> list[str]:
                 )
         page, links = _PAGE_OR_NOT.get(options.format), reads_links(features)
         names = options.a, options.b
-        return [read_document(Path(one), _MOST_BYTES, page=page, links=links) for one in names]
+        return [
+            read_document(Path(one), _MOST_BYTES, page=page, links=links, encoding=options.encoding)
+            for one in names
+        ]
     corpus = corpus_of([options.corpus], options)
     columns = columns_for(corpus, find_columns(corpus, options.text, options.id), features)
     if options.rows:

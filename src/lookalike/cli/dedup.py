@@ -65,17 +65,18 @@ input:
   JSON Lines, JSON, CSV, TSV, Parquet, text (a document a line), by the name of the file;
   .gz and .zst too. Web pages (.html, crawls as .warc.gz, a column with --html): their main text is
   compared; title, language and links are columns of what is written (docs/pages.md).
-  Files with other names: a document a file, binary files are left out.
+  Files with other names: a document a file. Encodings other than UTF-8 are detected, or named by
+  --encoding. Binary files are left out; a warning names the first, --json all.
   A folder: the rows of its .jsonl, .parquet, .csv or .tsv files, by name, or a document a file,
   whichever has more bytes; what else is there is named. Several files, and patterns in quotes,
-  are read one after the other. - is standard input: JSON Lines, or what --format says, packed or
-  not; it is kept in --work, or where temporary files are, because it is read twice.
+  are read one after the other. - is standard input, packed or not: its beginning tells the format,
+  or --format. It is kept in --work, or where temporary files are, because it is read twice.
 
 output (-o):
   in the format that the name tells, or else in that of the input. Lines of JSON Lines and text
-  stay as they are, byte for byte. For a folder, a new folder with copies of the files that stay,
-  or with what stays of each file of rows. - is standard output, in the format of the input; the
-  summary goes to standard error then.
+  stay as they are, byte for byte; an encoding other than UTF-8 is kept, too. For a folder, a new
+  folder with copies of the files that stay, or with what stays of each file of rows. - is standard
+  output, in the format of the input; the summary goes to standard error then.
   A file that is read is not written over, unless you say --in-place: then what stays takes its
   place when all is written, or nothing changes. Another hard link to it keeps what there was.
 
@@ -281,20 +282,23 @@ def run(options: argparse.Namespace) -> None:
     if options.json or options.quiet:
         for warning in result.warnings:
             warn(warning)
-    left_out = result.counts.bad_rows + result.counts.left_out
+    if not result.counts.documents and not options.quiet:
+        warn(f"{shown(result.source.name)} has no documents")
+    left_out = result.counts.bad_rows + result.counts.binary_files + result.counts.left_out
     warn_left_out(left_out, result.documents.examples)
 
 
 def _old(options: argparse.Namespace) -> Path | Corpus | None:
     """Return what --against names: a file of signatures, or a corpus."""
     if is_standard(options.against):
-        corpus = corpus_of_input([options.against], options.format, options.work)
+        corpus = corpus_of_input([options.against], options.format, options.work, options.encoding)
         return with_old_pages(corpus, options.html, options.page_limits)
     if options.against is None or Path(options.against).suffix == _SIGNATURES:
         return None if options.against is None else Path(options.against)
     # The format that was given is that of the input; an old file may well tell its own.
     unnamed = format_of(Path(options.against)) is None
-    corpus = open_corpus(options.against, options.format if unnamed else None)
+    format = options.format if unnamed else None
+    corpus = open_corpus(options.against, format, encoding=options.encoding)
     return with_old_pages(corpus, options.html, options.page_limits)
 
 

@@ -26,6 +26,7 @@ _NOT_THERE = {
     "save_signatures": "signatures are saved by `lookalike sign`",
     "in_place": "the output is a new folder",
     "device": "a card is of the local job",
+    "encoding": "Spark reads UTF-8; convert the files first, or use the local job",
 }
 """Options that Spark cannot honour, and what to do instead."""
 
@@ -45,13 +46,16 @@ def run_on_spark(options: argparse.Namespace) -> None:
     settings = settings_of(options)
     DedupSettings(**settings)  # before anything starts
     _check(options)
-    from lookalike.spark.files import SparkCorpus, session_of
+    from lookalike.spark.files import SparkCorpus, check_new, session_of
     from lookalike.spark.job import dedup
     from lookalike.spark.old_corpus import OldFiles
 
     start = time.perf_counter()
     spark = session_of(options.engine[1])
     started = time.perf_counter() - start
+    for output in (options.output, options.pairs):
+        if output is not None:
+            check_new(spark, _address(str(output)))
     corpus = SparkCorpus.read(
         spark,
         options.input[0],

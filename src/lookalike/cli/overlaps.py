@@ -16,8 +16,9 @@ from lookalike.cli.options.arguments import (
     check_folder,
     check_not_read,
     corpus_of,
+    warn_read,
 )
-from lookalike.cli.terminal.output import say, say_json, warn_left_out
+from lookalike.cli.terminal.output import say, say_json
 from lookalike.cli.terminal.progress import progress_bars
 from lookalike.cli.terminal.streams import is_standard
 from lookalike.corpora import check_table_target, write_table
@@ -121,7 +122,7 @@ def run(options: argparse.Namespace) -> None:
     elif not options.quiet:
         where = sys.stderr if options.output is None else sys.stdout
         say(_summary(found, options.output, seconds), file=where)
-    warn_left_out(found.bad_rows + sum(found.left_out.values()), found.examples)
+    warn_read(found)
 
 
 def _row(overlap: Overlap, text: bool) -> dict[str, Any]:
@@ -163,6 +164,7 @@ def _counts(found: Overlaps) -> dict[str, Any]:
         "pairs": found.pairs,
         **{name: getattr(found, name) for name in names},
         "left_out": found.left_out,
+        "files_left_out": found.files_left_out,
     }
 
 

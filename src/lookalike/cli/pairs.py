@@ -31,7 +31,7 @@ from lookalike.cli.pair_clusters import (
 )
 from lookalike.cli.terminal.output import say, say_json
 from lookalike.compare.methods import METHODS, Method
-from lookalike.corpora import format_of, write_table
+from lookalike.corpora import format_of, open_corpus, write_table
 from lookalike.corpora.base import pa
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import Index, Pairs, open_index
@@ -195,8 +195,15 @@ def run(options: argparse.Namespace) -> None:
 def _check_given(options: argparse.Namespace) -> None:
     """Refuse what means nothing for pairs that are found already."""
     if not options.clusters:
+        path, names = options.signatures, open_corpus(options.signatures).columns()
+        if {"left", "right"} <= set(names):
+            raise ArgumentError(
+                f"{path} is a file of pairs; add --clusters to make clusters of them"
+            )
         raise ArgumentError(
-            f"{options.signatures} is a file of pairs; add --clusters to make clusters of them"
+            f"{path} has documents (columns {', '.join(names) or 'none'}), and signatures are "
+            f"expected; make them first: lookalike sign {path} -o NAME.lookalike. Or compare the "
+            f"documents themselves: lookalike dedup {path} --pairs pairs.csv"
         )
     for name in ("radius", "threshold", "origin", "collapse", "recall"):
         if getattr(options, name, None) not in (None, False):

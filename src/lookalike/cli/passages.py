@@ -8,12 +8,18 @@ from pathlib import Path
 
 from lookalike.checks import whole_number
 from lookalike.cli.command import add_number, add_switch
-from lookalike.cli.options.arguments import add_corpus_options, add_threads, corpus_of
+from lookalike.cli.options.arguments import (
+    add_corpus_options,
+    add_threads,
+    corpus_of,
+    warn_read,
+)
 from lookalike.cli.terminal.marked import add_color, say_marked
-from lookalike.cli.terminal.output import say, say_json, warn_left_out
+from lookalike.cli.terminal.output import say, say_json
 from lookalike.cli.terminal.progress import progress_bars
 from lookalike.cli.terminal.streams import check_read_once, is_standard
 from lookalike.compare.texts import word_diff
+from lookalike.corpora.encodings import NotText, check_encoding, utf8_of
 from lookalike.corpora.lookup import read_document
 from lookalike.errors import DocumentError, FileError
 from lookalike.excerpts.finding import CONTEXT, LEAST, PIECE, passages
@@ -87,7 +93,7 @@ def run(options: argparse.Namespace) -> None:
     if options.most is not None:
         whole_number("most", options.most, at_least=1)
     check_read_once([*options.input, options.query])
-    query = _query(options.query)
+    query = _query(options.query, options.encoding)
     corpus = corpus_of(options.input, options)
     with progress_bars(options.quiet or options.json) as progress:
         found = passages(
@@ -109,32 +115,30 @@ def run(options: argparse.Namespace) -> None:
             _show(passage, query, found.query_words, options.color)
     if not options.quiet:
         say(_summary(found, options.most), file=sys.stderr)
-    warn_left_out(found.bad_rows + sum(found.left_out.values()), found.examples)
+    warn_read(found)
 
 
-def _query(name: str) -> str:
+def _query(name: str, encoding: str | None) -> str:
     """Return what is looked for, which has to have words."""
-    text = _text_of(name)
+    text = _text_of(name, encoding)
     if not len(word_places(text).begins):
         where = "standard input" if is_standard(name) else name
         raise DocumentError(f"{where} has no words to look for")
     return text
 
 
-def _text_of(name: str) -> str:
+def _text_of(name: str, encoding: str | None) -> str:
     if not is_standard(name):
-        return read_document(Path(name), _MOST_BYTES)
+        return read_document(Path(name), _MOST_BYTES, encoding=encoding)
     if sys.stdin is None:
         raise FileError("standard input is closed; expected the text there, or a file")
     data = sys.stdin.buffer.read(_MOST_BYTES + 1)
     if len(data) > _MOST_BYTES:
         raise DocumentError(f"standard input has more than {_MOST_BYTES:,} bytes; give a part")
     try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DocumentError(
-            f"standard input is not UTF-8: its byte {error.start} is 0x{data[error.start]:02x}"
-        ) from None
+        return utf8_of(data, check_encoding(encoding))[0].decode()
+    except NotText as error:
+        raise DocumentError(f"standard input {error}; expected text") from None
 
 
 def _show(passage: Passage, query: str, of: int, color: str) -> None:

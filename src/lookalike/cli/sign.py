@@ -19,10 +19,11 @@ from lookalike.cli.options.arguments import (
     corpus_of,
     settings_fields,
     settings_of,
+    warn_read,
 )
 from lookalike.cli.options.pages import add_filters, filters_of
 from lookalike.cli.sign_images import sign_images
-from lookalike.cli.terminal.output import say, say_json, warn_left_out
+from lookalike.cli.terminal.output import say, say_json
 from lookalike.cli.terminal.progress import progress_bars
 from lookalike.compare.methods import METHODS, Method
 from lookalike.corpora.columns import columns_for, find_columns
@@ -169,7 +170,7 @@ def run(options: argparse.Namespace) -> None:
         say_json(_summary(signed, signer, options.output, seconds))
     elif not options.quiet:
         _print_summary(signed, options.output, seconds)
-    warn_left_out(signed.bad_rows + sum(signed.left_out.values()), signed.examples)
+    warn_read(signed)
 
 
 def _signer(options: argparse.Namespace) -> DocumentSigner:

@@ -33,9 +33,12 @@ MAX_DOCUMENT = 256 << 20
 
 UNREADABLE = "unreadable pages"
 """What web pages are called that are left out."""
+UNDECODABLE = "unknown encoding"
+"""What files are called whose text cannot be decoded."""
 
-_EXAMPLES = 5
+_EXAMPLES = 10
 _LONGEST_EXAMPLE = 500
+_NAMED = 3
 
 Batch = TypeVar("Batch")
 
@@ -75,12 +78,16 @@ class Problems:
     skip_bad: bool = False
     bad: int = 0
     binary: int = 0
-    """Files of a folder that are no text."""
+    """Files of a folder that are not text."""
     examples: list[str] = field(default_factory=list)
     sizes_left_out: bool = False
     """Whether documents that are too long are left out in any case, as web pages are."""
     left_out: dict[str, int] = field(default_factory=dict)
     """Documents that are not wanted, or pages that nobody can read, by what they are."""
+    files: list[str] = field(default_factory=list)
+    """Every file of a folder that was left out, with the reason."""
+    encodings: dict[str, list[str]] = field(default_factory=dict)
+    """Files whose encoding was detected and is not UTF-8, by encoding."""
 
     def report(self, where: str, reason: str) -> None:
         """Raise `DocumentError`, or count."""
@@ -103,10 +110,37 @@ class Problems:
         if len(self.examples) < _EXAMPLES:
             self.examples.append(shown(f"{where}: {reason}", _LONGEST_EXAMPLE))
 
+    def leave_out_file(self, kind: str | None, file: Path, reason: str) -> None:
+        """Count a file of a folder that is left out in any case, and name it; of no kind: binary.
+
+        Every one is named in `files`.
+        """
+        self.files.append(shown(f"{file}: {reason}", _LONGEST_EXAMPLE))
+        if kind is not None:
+            self.leave_out(kind, str(file), reason)
+            return
+        self.binary += 1
+        if len(self.examples) < _EXAMPLES:
+            self.examples.append(self.files[-1])
+
+    def note_encoding(self, encoding: str, file: Path) -> None:
+        """Remember that the encoding of a file was detected."""
+        files = self.encodings.setdefault(encoding, [])
+        if not files or files[-1] != str(file):
+            files.append(str(file))
+
+    def notices(self) -> list[str]:
+        """Return what people should know of how files were read."""
+        return [
+            f"{_some(files)} read as {encoding}, which was detected; if that is wrong, name the "
+            "encoding with --encoding (in Python encoding=)"
+            for encoding, files in self.encodings.items()
+        ]
+
     @property
     def left_out_count(self) -> int:
-        """How many documents were left out in any case."""
-        return sum(self.left_out.values())
+        """How many documents were left out: bad rows, binary files, and those not wanted."""
+        return self.bad + self.binary + sum(self.left_out.values())
 
     def report_size(self, where: str, most: int) -> None:
         """Report a document that has more than `most` bytes."""
@@ -118,6 +152,14 @@ class Problems:
             f"has more than {most:,} bytes, which is all that max_document (--max-document) lets a "
             "document have; raise that, which takes some five times as much memory, or cut it",
         )
+
+
+def _some(files: Sequence[str]) -> str:
+    """Return a file by name, or how many there are and the names of some."""
+    if len(files) == 1:
+        return f"{shown(files[0], _LONGEST_EXAMPLE)} was"
+    names = ", ".join(shown(Path(file).name) for file in files[:_NAMED])
+    return f"{len(files):,} files ({names}{', ...' if len(files) > _NAMED else ''}) were"
 
 
 class Corpus(ABC):

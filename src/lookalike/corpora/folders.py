@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import os
-from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from lookalike.corpora.base import (
     BATCH_BYTES,
     BATCH_ROWS,
+    UNDECODABLE,
     Corpus,
     Problems,
     Rows,
     chosen_columns,
     pa,
 )
+from lookalike.corpora.encodings import Encodings, NotText, is_binary, utf8_of
 from lookalike.corpora.formats.files import check_plain
 from lookalike.errors import FileError
 
@@ -31,19 +30,25 @@ class FolderCorpus(Corpus):
 
     Folders are searched to the bottom; links to folders are not followed, and what is no plain file
     is left out. A folder that cannot be read is an error, or with `Problems.skip_bad` named and
-    counted; one that was given always is an error. A file with a NUL byte in its first 8 KB, or
-    that is not UTF-8, is binary: left out and counted. Paths are relative to the folder, if there
-    is but one.
+    counted; one that was given always is an error. A file with a NUL byte in its first 8 KB is
+    binary, unless it is UTF-16 or UTF-32. Text that is not UTF-8 is decoded, by the encoding that
+    was given or detected. What is binary or cannot be decoded is left out, counted and named.
+    Paths are relative to the folder, if there is but one.
     """
 
     format = "files"
 
-    def __init__(self, paths: Sequence[Path]) -> None:
+    def __init__(self, paths: Sequence[Path], encodings: Encodings | None = None) -> None:
+        self.encodings = encodings or Encodings()
+        if self.encodings.given is not None:
+            self.described = ["encoding", self.encodings.given]
         self.root = paths[0] if len(paths) == 1 and paths[0].is_dir() else None
         more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
         self.name = f"{paths[0]}{more}"
         self._closed: list[OSError] = []
         self.files = [file for path in paths for file in files_in(path, self._closed)]
+        if not self.files and not self._closed:
+            raise FileError(f"{self.name} has no files; is it the folder that is meant?")
 
     def columns(self) -> list[str]:
         """Return the three there are."""
@@ -71,7 +76,7 @@ class FolderCorpus(Corpus):
         try:
             with open(file, "rb") as opened:
                 data = opened.read(_BEGINNING)
-                binary = b"\0" in data
+                binary = is_binary(data, self.encodings.given)
                 if not binary:
                     data += opened.read(max(0, self.max_document + 1 - len(data)))
         except OSError as error:
@@ -79,11 +84,15 @@ class FolderCorpus(Corpus):
             return None
         if not binary and len(data) > self.max_document:
             problems.report_size(str(file), self.max_document)
-        elif not binary and _is_utf8(data):
-            return data.removeprefix(BOM_UTF8)
-        else:
-            problems.binary += 1
-        return None
+            return None
+        try:
+            text, encoding = utf8_of(data, self.encodings.given)
+        except NotText as error:
+            kind = None if error.binary else UNDECODABLE
+            problems.leave_out_file(kind, file, str(error))
+            return None
+        self.encodings.note(file, encoding, b"", problems)
+        return text
 
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:
         """Yield batches of these columns."""
@@ -131,19 +140,6 @@ def files_in(path: Path, closed: list[OSError]) -> list[Path]:
             except OSError as error:  # names of a folder can be read, but not what they stand for
                 closed.append(error)
     return sorted(found)
-
-
-def _is_utf8(data: bytes) -> bool:
-    """Return whether bytes are text, without making a string of them: it may take four times as
-    much memory.
-    """
-    offsets = np.array([0, len(data)])
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
-    try:
-        pa.Array.from_buffers(pa.large_string(), 1, buffers).validate(full=True)
-    except pa.ArrowInvalid:
-        return False
-    return True
 
 
 def _record_batch(rows: list[dict[str, Any]], columns: Sequence[str]) -> Rows:

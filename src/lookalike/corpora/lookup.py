@@ -7,6 +7,13 @@ from pathlib import Path
 
 from lookalike.corpora.base import Corpus, Problems, compute
 from lookalike.corpora.columns import Columns, text_strings
+from lookalike.corpora.encodings import (
+    Encodings,
+    NotText,
+    check_encoding,
+    is_binary,
+    utf8_of,
+)
 from lookalike.corpora.page_files import PageFolderCorpus, is_page
 from lookalike.errors import ArgumentError, DocumentError, FileError
 
@@ -41,7 +48,12 @@ def find_documents(
 
 
 def read_document(
-    path: Path, most_bytes: int, *, page: bool | None = None, links: bool = False
+    path: Path,
+    most_bytes: int,
+    *,
+    page: bool | None = None,
+    links: bool = False,
+    encoding: str | None = None,
 ) -> str:
     """Return what a file says: the main text of a web page, or all of its text.
 
@@ -49,13 +61,13 @@ def read_document(
     of pages has them for features that read links.
     """
     if not (is_page(path) if page is None else page):
-        return read_text(path, most_bytes)
+        return read_text(path, most_bytes, encoding)
     try:
         with open(path, "rb"):
             pass
     except OSError as error:
         raise FileError(f"{path} cannot be read: {error.strerror or error}") from error
-    corpus = PageFolderCorpus([path], only_pages=True)
+    corpus = PageFolderCorpus([path], only_pages=True, encodings=Encodings(encoding))
     problems = Problems()
     column = corpus.marked_text if links else corpus.page_text
     for batch in corpus.read([column], problems):
@@ -67,17 +79,14 @@ def read_document(
     )
 
 
-def read_text(path: Path, most_bytes: int) -> str:
+def read_text(path: Path, most_bytes: int, encoding: str | None = None) -> str:
     """Return a file's text; refuse binary files, and files larger than `most_bytes`."""
+    encoding = check_encoding(encoding)
     try:
         with open(path, "rb") as file:
             data = file.read(_BEGINNING)
-            if b"\0" in data:
-                raise DocumentError(
-                    f"{path} is binary: it has a NUL byte near its beginning; expected text in "
-                    "UTF-8"
-                )
-            data += file.read(most_bytes + 1 - len(data))
+            if not is_binary(data, encoding):
+                data += file.read(max(0, most_bytes + 1 - len(data)))
     except OSError as error:
         raise FileError(f"{path} cannot be read: {error.strerror or error}") from error
     if len(data) > most_bytes:
@@ -85,9 +94,7 @@ def read_text(path: Path, most_bytes: int) -> str:
             f"{path} is larger than {most_bytes:,} bytes; cut it into parts, and compare these"
         )
     try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DocumentError(
-            f"{path} is binary or not UTF-8: its byte {error.start} is 0x{data[error.start]:02x}; "
-            "expected text in UTF-8 (iconv converts other encodings)"
-        ) from None
+        return utf8_of(data, encoding)[0].decode()
+    except NotText as error:
+        hint = "" if error.binary else "; if it is, name its encoding with --encoding"
+        raise DocumentError(f"{path} {error}; expected text{hint}") from None

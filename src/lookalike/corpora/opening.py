@@ -9,6 +9,7 @@ from typing import Any
 
 from lookalike.checks import file_path, one_of
 from lookalike.corpora.base import Corpus
+from lookalike.corpora.encodings import Encodings, check_encoding
 from lookalike.corpora.folders import FolderCorpus
 from lookalike.corpora.formats.delimited import DelimitedCorpus
 from lookalike.corpora.formats.json_array import JsonArrayCorpus
@@ -25,6 +26,10 @@ from lookalike.corpora.shards import several_formats, take_files
 from lookalike.corpora.splits import SplitsCorpus, is_splits
 from lookalike.errors import ArgumentError, Said
 from lookalike.pages.limits import PageLimits
+from lookalike.shown import brief, shown
+
+_NOT_TEXT = ("parquet", "warc")
+"""Formats whose text has an encoding of its own."""
 
 
 def open_corpus(
@@ -33,6 +38,7 @@ def open_corpus(
     *,
     html: str | None = None,
     page_limits: PageLimits | None = None,
+    encoding: str | None = None,
 ) -> Corpus:
     """Return a corpus of files (a path, a pattern, a list of `Path`s) or of a table in memory.
 
@@ -42,60 +48,75 @@ def open_corpus(
     a document each. A folder is what most of its bytes are: shards of one format, or a document a
     file; what else is in it stands in `Corpus.notices`. Files called .html are web pages, of which
     the main text is the document, unless `format` is "files". `html` names a column with such
-    pages; `page_limits` bounds what one may cost.
+    pages; `page_limits` bounds what one may cost. `encoding` is that of text files, such as
+    "cp1252"; None takes what is valid UTF-8 for that, and detects others.
     """
     if html is not None or page_limits is not None:
-        return with_pages(open_corpus(source, format), html, page_limits)
+        return with_pages(open_corpus(source, format, encoding=encoding), html, page_limits)
     if format is not None:
         one_of("format", format, FORMATS)
+    check_encoding(encoding)
     if isinstance(source, Corpus):
+        if encoding is not None:
+            raise ArgumentError(f"{source.name} is open already, so no encoding can be given")
         return source
     if is_address(source):
         copied, spool = copy_files(source)
-        return keep_copies(open_corpus(copied, format), spool, source)
+        return keep_copies(open_corpus(copied, format, encoding=encoding), spool, source)
     if isinstance(source, str | os.PathLike):
-        return _open_files(expand_paths([file_path("source", source)]), format)
+        return _open_files(expand_paths([file_path("source", source)]), format, encoding)
     if isinstance(source, Sequence) and source and all(isinstance(one, Path) for one in source):
-        return _open_files(expand_paths(source), format)
+        return _open_files(expand_paths(source), format, encoding)
+    if encoding is not None:
+        raise ArgumentError(
+            f"encoding is {brief(encoding)}, and the source is a table in memory, whose text is "
+            "decoded already; leave it out"
+        )
     return SplitsCorpus(source) if is_splits(source) else TableCorpus(source)
 
 
-def _open_files(paths: list[Path], format: str | None) -> Corpus:
+def _open_files(paths: list[Path], format: str | None, encoding: str | None) -> Corpus:
+    encodings = Encodings(encoding)
     named = [path for path in paths if not path.is_dir()]
     formats = {format or format_of(path) or "files" for path in named}
     if len(formats) > 1 and formats != {"html", "files"}:
         raise several_formats(list(formats))
     if format is None and formats == {"html", "files"}:
-        return PageFolderCorpus(paths)
+        return PageFolderCorpus(paths, encodings=encodings)
     taken = take_files(paths, format)
-    corpus = corpus_of_files(taken.paths, taken.format)
+    if encoding is not None and taken.format in _NOT_TEXT:
+        raise ArgumentError(
+            f"encoding is {brief(encoding)}, and {shown(taken.paths[0])} is {taken.format}, which "
+            "tells its own; leave it out"
+        )
+    corpus = corpus_of_files(taken.paths, taken.format, encodings)
     if format is None and taken.format == "files" and any(map(is_page, corpus.files)):
-        corpus = PageFolderCorpus(taken.paths)
+        corpus = PageFolderCorpus(taken.paths, encodings=encodings)
     corpus.notices = taken.notices
     if len(paths) == 1 and not named:
         corpus.root = paths[0]
     return corpus
 
 
-def corpus_of_files(paths: list[Path], only: str) -> Corpus:
+def corpus_of_files(paths: list[Path], only: str, encodings: Encodings) -> Corpus:
     """Return the rows of files of one format, or files and folders with a document a file."""
     if only == "files":
-        return FolderCorpus(paths)
+        return FolderCorpus(paths, encodings)
     if only == "html":
-        return PageFolderCorpus(paths, only_pages=True)
+        return PageFolderCorpus(paths, only_pages=True, encodings=encodings)
     if only == "warc":
         from lookalike.corpora.formats.warc import WarcCorpus
 
         return WarcCorpus(paths)
     if only == "jsonl":
-        return JsonLinesCorpus(paths)
+        return JsonLinesCorpus(paths, encodings)
     if only == "json":
-        return JsonArrayCorpus(paths)
+        return JsonArrayCorpus(paths, encodings)
     if only == "parquet":
         return ParquetCorpus(paths)
     if only == "text":
-        return TextLinesCorpus(paths)
-    return DelimitedCorpus(paths, only)
+        return TextLinesCorpus(paths, encodings)
+    return DelimitedCorpus(paths, only, encodings)
 
 
 def with_pages(corpus: Corpus, html: str | None, limits: PageLimits | None) -> Corpus:

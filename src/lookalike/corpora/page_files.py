@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.corpora.base import BATCH_BYTES, UNREADABLE, Problems, Rows, pa
+from lookalike.corpora.encodings import Encodings
 from lookalike.corpora.folders import FolderCorpus
 from lookalike.corpora.formats.lines import open_input
 from lookalike.corpora.formats.names import compression_of, format_of
@@ -46,16 +47,18 @@ class PageFolderCorpus(FolderCorpus):
         *,
         only_pages: bool = False,
         limits: PageLimits | None = None,
+        encodings: Encodings | None = None,
     ) -> None:
         check_installed()
-        super().__init__(paths)
+        super().__init__(paths, encodings)
         self._only_pages = only_pages
         named = {path for path in paths if not path.is_dir()}
         if only_pages and len(named) < len(paths):
             self.files = [file for file in self.files if file in named or is_page(file)]
         names = {"title": "title", "language": "language", "text": "text", "links": "links"}
         self.reading = PageReading({**names, "marked": _MARKED}, limits or PageLimits())
-        self.described = [*describe(self.reading.limits), only_pages]
+        given = self.encodings.given
+        self.described = [*describe(self.reading.limits), only_pages, *([given] if given else [])]
 
     def columns(self) -> list[str]:
         """Return those of pages."""
@@ -111,11 +114,11 @@ class PageFolderCorpus(FolderCorpus):
         try:
             data = _read(file, self.max_document)
         except (OSError, FileError, EOFError) as error:
-            problems.leave_out(UNREADABLE, str(file), f"cannot be read ({error})")
+            problems.leave_out_file(UNREADABLE, file, f"cannot be read ({error})")
             return None
         if len(data) > self.max_document:
             return Refused(f"has more than {self.max_document:,} bytes (max_document)"), len(data)
-        return RawPage(data), len(data)
+        return RawPage(data, self.encodings.given), len(data)
 
 
 def is_page(file: Path) -> bool:

@@ -18,8 +18,16 @@ from lookalike.storage import is_there
 file_systems = LazyModule("pyarrow.fs", "files that lie elsewhere")
 
 _ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://")
+_QUERY = re.compile(r"\?[a-z_]+=[^?]*$")
+"""What pyarrow is told besides, such as ?region=eu-west-1: not a pattern."""
 _SECRET = re.compile(r"//[^/@]*@")
 _WEB = ("http", "https", "ftp", "ftps")
+_FOLDER = "files"
+
+ATTEMPTS = 3
+"""How often a request to S3 is made before it has failed."""
+CONNECT_SECONDS, SILENT_SECONDS = 10.0, 20.0
+"""How long a connection to S3 may take, and how long it may bring nothing."""
 
 
 def is_address(name: object) -> bool:
@@ -36,29 +44,44 @@ def copy_files(address: str) -> tuple[Path, Spool]:
             f"{shown} is on the web, from where nothing is fetched; fetch it first, or let another "
             f"program do it: curl -sL '{shown}' | lookalike dedup - -o unique.jsonl"
         )
-    if any(character in address for character in "*?["):
+    if any(character in _QUERY.sub("", address) for character in "*?["):
         raise ArgumentError(
             f"{shown} is a pattern; of files that lie elsewhere name one, or the folder they are in"
         )
     try:
         files, path = file_systems.FileSystem.from_uri(address)
+        files = _bounded(files)
         found = list(_found(files, path))
     except (ImportError, OSError, ValueError, TypeError, pa.ArrowException) as error:
         raise FileError(f"{shown} cannot be read: {_reason(error)}{_how(scheme)}") from error
     if not found:
         raise FileError(f"{shown}: there is no such file or folder")
     spool = Spool()
-    for file, name in found:
+    for file, name, size in found:
         try:
             with files.open_input_stream(file, compression=None) as stream:
-                spool.copy(stream, name)
+                copied = spool.copy(stream, name).stat().st_size
+            if size is not None and copied != size:
+                raise OSError(f"{copied:,} of {size:,} bytes of {name} came")
         except (OSError, pa.ArrowException) as error:
+            spool.close()
             raise FileError(f"{shown} cannot be read: {_reason(error)}") from error
     single = len(found) == 1 and found[0][0] == path
     return spool.folder / (found[0][1] if single else _FOLDER), spool
 
 
-_FOLDER = "files"
+def _bounded(files: Any) -> Any:
+    """Return a file system of S3 that gives up; by itself it tries for minutes."""
+    kind = getattr(file_systems, "S3FileSystem", None)
+    if kind is None or not isinstance(files, kind):
+        return files
+    _, (settings,) = files.__reduce__()
+    if settings["connect_timeout"] < 0:
+        settings["connect_timeout"] = CONNECT_SECONDS
+    if settings["request_timeout"] < 0:
+        settings["request_timeout"] = SILENT_SECONDS
+    retries = file_systems.AwsStandardS3RetryStrategy(max_attempts=ATTEMPTS)
+    return kind(**settings, retry_strategy=retries)
 
 
 def keep_copies(corpus: Corpus, spool: Spool, address: str) -> Corpus:
@@ -68,18 +91,20 @@ def keep_copies(corpus: Corpus, spool: Spool, address: str) -> Corpus:
     return corpus
 
 
-def _found(files: Any, path: str) -> Iterator[tuple[str, str]]:
-    """Yield the files of a path, and what copies are called: nothing leads out of a folder."""
+def _found(files: Any, path: str) -> Iterator[tuple[str, str, int | None]]:
+    """Yield the files of a path, what copies are called, and their sizes: nothing leads out of a
+    folder.
+    """
     kinds = file_systems.FileType
     info = files.get_file_info(path)
     if info.type == kinds.File:
-        yield path, _inside(PurePosixPath(path).name)
+        yield path, _inside(PurePosixPath(path).name), info.size
     elif info.type == kinds.Directory:
         selector = file_systems.FileSelector(path, recursive=True)
         for one in files.get_file_info(selector):
             if one.type == kinds.File:
                 relative = one.path.removeprefix(path.rstrip("/")).lstrip("/")
-                yield one.path, f"{_FOLDER}/{_inside(relative)}"
+                yield one.path, f"{_FOLDER}/{_inside(relative)}", one.size
 
 
 def _inside(name: str) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from lookalike.corpora.base import Problems
 from lookalike.corpora.folders import files_in
+from lookalike.corpora.formats.lines import line_batches
 from lookalike.corpora.formats.names import format_of
 from lookalike.errors import FileError, FormatError, Said
 from lookalike.shown import counted, shown
@@ -15,6 +18,9 @@ SHARDS = ("jsonl", "parquet", "csv", "tsv", "warc")
 """Formats of which a folder may be made. A `.json` or `.txt` in one is a document more often."""
 
 _EXAMPLES = 3
+_DONE, _PART = "_SUCCESS", "part-"
+"""What Spark calls the file that says that all parts are there, and these."""
+_LONGEST_LINE = 1 << 26
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,10 @@ def take_files(paths: Sequence[Path], format: str | None) -> Taken:
         raise several_formats([kind, "files"])
     found = {path: _visible(path) for path in paths if path not in named}
     inside = [file for files in found.values() for file in files]
+    written = _kind_of_spark(inside) if kind is None else None
+    if written is not None:
+        inside = [file for file in inside if file.name.startswith(_PART)]
+        return Taken(inside, written)
     kind = kind or _heaviest(inside)
     if kind == "files":
         shards = [file for file in inside if format_of(file) in SHARDS]
@@ -84,6 +94,29 @@ def _visible(folder: Path) -> list[Path]:
         for file in files
         if not any(part.startswith(".") for part in file.relative_to(folder).parts)
     ]
+
+
+def _kind_of_spark(files: Sequence[Path]) -> str | None:
+    """Return the format of the parts that Spark wrote, whose names do not tell it: lines of JSON
+    are called .json, and lines that stay as they are .txt. None: nothing of that sort.
+    """
+    parts = [file for file in files if file.name.startswith(_PART)]
+    others = {file.name for file in files if not file.name.startswith(_PART)}
+    formats = {format_of(file) for file in parts}
+    if others != {_DONE} or formats not in ({"text"}, {"json"}):
+        return None
+    for file in parts:
+        beginning = next(line_batches(file, _LONGEST_LINE, Problems(True)), None)
+        if beginning is not None and len(beginning):
+            return "jsonl" if _is_object(beginning.lines[0].as_py()) else formats.pop()
+    return formats.pop()
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _heaviest(files: Sequence[Path]) -> str:

@@ -42,6 +42,10 @@ class SignedCorpus:
     """What is wrong with some of the bad rows."""
     left_out: dict[str, int]
     """Documents that were not wanted, and pages that cannot be read, by kind."""
+    files_left_out: list[str]
+    """Every file of a folder that was left out, with the reason."""
+    notices: list[str]
+    """What people should know of how files were read."""
 
 
 def sign_corpus(
@@ -120,6 +124,8 @@ def sign_corpus(
             binary_files=problems.binary,
             examples=problems.examples,
             left_out=problems.left_out,
+            files_left_out=problems.files,
+            notices=problems.notices(),
         )
 
 

@@ -32,21 +32,26 @@ class Spool:
             raise FileError(f"{within}: cannot work here: {error.strerror}") from error
         left = ExitStack()
         self.folder = left.enter_context(temporary_folder(_PREFIX, within))
-        weakref.finalize(self, left.close)
+        self._finish = weakref.finalize(self, left.close)
 
     def copy(self, stream: BinaryIO, name: str, beginning: bytes = b"") -> Path:
-        """Keep what comes out of a stream, after its beginning, which has been read."""
+        """Keep what comes out of a stream, after its beginning, which has been read.
+
+        Errors of the stream are raised as they are: the caller knows what it reads.
+        """
         path = self.folder / name
         checksum, size = _native.Xxh64(), 0
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with open(path, "wb") as file:
-                data = beginning or some_of(stream)
+                data = beginning or _next_of(stream)
                 while data:
                     file.write(data)
                     checksum.add(np.frombuffer(data, np.uint8))
                     size += len(data)
-                    data = some_of(stream)
+                    data = _next_of(stream)
+        except _Unread as error:
+            raise error.reason from None
         except OSError as error:
             raise FileError(
                 f"{name} cannot be kept in {self.folder}: {error.strerror or error}; it is read "
@@ -55,12 +60,31 @@ class Spool:
         self._content[path] = [name, size, checksum.value()], _state(path)
         return path
 
+    def close(self) -> None:
+        """Remove the copies now: nothing needs them."""
+        self._finish()
+
     def identity(self, path: Path) -> list[Any] | None:
         """Return what is in a copy, wherever and whenever it was made; None if it is none of ours,
         or not what it was.
         """
         content, state = self._content.get(path, ([], []))
         return content if content and _state(path) == state else None
+
+
+class _Unread(Exception):
+    """A stream that cannot be read, which says nothing of where it is copied to."""
+
+    def __init__(self, reason: OSError) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def _next_of(stream: BinaryIO) -> bytes:
+    try:
+        return some_of(stream)
+    except OSError as error:
+        raise _Unread(error) from error
 
 
 def some_of(stream: BinaryIO) -> bytes:

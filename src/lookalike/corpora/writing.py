@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.corpora.base import Corpus, Problems, Rows, arrow_positions, pa
+from lookalike.corpora.base import BATCH_BYTES, Corpus, Problems, Rows, arrow_positions, pa
+from lookalike.corpora.encodings import UTF8, EncodedOutput, Encodings
 from lookalike.corpora.filters import unfiltered
 from lookalike.corpora.folders import FolderCorpus
 from lookalike.corpora.formats.delimited import DelimitedCorpus
 from lookalike.corpora.formats.duck import connection, duckdb_errors, first_line, quoted, streamed
+from lookalike.corpora.formats.files import FileCorpus
 from lookalike.corpora.formats.json_array import JsonArrayCorpus
 from lookalike.corpora.formats.json_lines import JsonLinesCorpus
+from lookalike.corpora.formats.lines import open_text
 from lookalike.corpora.formats.names import compression_of, format_of
 from lookalike.corpora.formats.parquet import ParquetCorpus, write_parquet
 from lookalike.corpora.formats.text_lines import TextLinesCorpus
@@ -82,17 +85,18 @@ def _write_rows(corpus: Corpus, rows: KeptRows, path: Target) -> int:
         return _write_objects(corpus, rows, path)
     if isinstance(corpus, FolderCorpus) and isinstance(path, Path) and same and added is None:
         return _copy_files(corpus, rows, path)
-    delimiter = None
+    delimiter, encoding = None, (UTF8, b"")
     if isinstance(corpus, DelimitedCorpus) and target == corpus.format:
         delimiter = corpus.delimiter
-    if isinstance(path, Path):
+        encoding = _encoding_of(corpus)
+    if isinstance(path, Path) and encoding[0] == UTF8:
         compression = corpus.compression if isinstance(corpus, ParquetCorpus) else None
         return write_table(rows.tables(), path, target, delimiter, compression)
     with temporary_folder(_PREFIX) as folder:
         whole = folder / f"rows.{target}"
         written = write_table(rows.tables(), whole, target, delimiter)
-        with open(whole, "rb") as made:
-            shutil.copyfileobj(made, path)
+        with open(whole, "rb") as made, _open_output(path, encoding) as file:
+            shutil.copyfileobj(made, file)
     return written
 
 
@@ -154,7 +158,7 @@ def _copy_by_duckdb(
 def _write_lines(corpus: JsonLinesCorpus | TextLinesCorpus, rows: KeptRows, path: Target) -> int:
     """Write lines as they are, each with an end; objects get the added keys."""
     written = 0
-    with _open_output(path) as file:
+    with _open_output(path, _encoding_of(corpus)) as file:
         for lines in corpus.lines(rows.problems):
             chosen, added = rows.next(len(lines))
             written += len(chosen)
@@ -173,7 +177,7 @@ def _write_lines(corpus: JsonLinesCorpus | TextLinesCorpus, rows: KeptRows, path
 
 def _write_objects(corpus: JsonArrayCorpus, rows: KeptRows, path: Target) -> int:
     written = 0
-    with _open_output(path) as file:
+    with _open_output(path, _encoding_of(corpus)) as file:
         for objects in corpus.objects(rows.problems):
             chosen, added = rows.next(len(objects))
             for at in chosen.tolist():
@@ -234,7 +238,7 @@ def _write_shards(corpus: Corpus, rows: KeptRows, path: Path) -> int:
     written = 0
     with whole_folder(path) as folder:
         for file in corpus.files:
-            shard = corpus_of_files([file], corpus.format)
+            shard = corpus_of_files([file], corpus.format, _encodings_of(corpus))
             shard.max_document = corpus.max_document
             target = folder / file.relative_to(corpus.root or "")
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -243,9 +247,38 @@ def _write_shards(corpus: Corpus, rows: KeptRows, path: Path) -> int:
     return written
 
 
+def _encodings_of(corpus: Corpus) -> Encodings:
+    """Return what is known of the encodings of a corpus; nothing, where its files are not text."""
+    known = getattr(corpus, "encodings", None)
+    return known if isinstance(known, Encodings) else Encodings()
+
+
+def _encoding_of(corpus: FileCorpus) -> tuple[str, bytes]:
+    """Return the encoding that all files have, and its byte order mark; else UTF-8."""
+    known = corpus.encodings
+    for path in corpus.paths:
+        if path not in known.found:  # an earlier run has read it
+            stream, file = open_text(path, known.given)
+            with file:
+                while not stream.decided and stream.read(BATCH_BYTES):
+                    pass
+            known.found[path] = stream.encoding, stream.mark
+    return known.of_output(corpus.paths)
+
+
 @contextmanager
-def _open_output(path: Target) -> Iterator[Any]:
-    """Open a file that is to be whole, compressed if its name says so; a stream is open."""
+def _open_output(path: Target, encoding: tuple[str, bytes]) -> Iterator[Any]:
+    """Open a file that is to be whole, compressed if its name says so; a stream is open.
+
+    What is written to it is UTF-8, and becomes another encoding, with its byte order mark.
+    """
+    name, mark = encoding
+    with _open_bytes(path) as file:
+        yield file if name == UTF8 else EncodedOutput(file, name, mark)
+
+
+@contextmanager
+def _open_bytes(path: Target) -> Iterator[Any]:
     if not isinstance(path, Path):
         yield path
         return

@@ -84,6 +84,7 @@ def dedup(
     save_signatures: str | os.PathLike[str] | None = None,
     html: str | None = None,
     page_limits: PageLimits | None = None,
+    encoding: str | None = None,
     min_words: int = 0,
     language: str | None = None,
     min_links: int = 0,
@@ -121,6 +122,10 @@ def dedup(
     so are documents of fewer than `min_words` words, in another language than `language` ("en", or
     "en,de"), or with fewer than `min_links` links. With `strip_urls`, URLs in texts do not count.
     These need the extra `html`.
+    `encoding` is that of text files that are read, such as "cp1252" or "utf-16". Without it, files
+    with a byte order mark and valid UTF-8 are read as such, and other encodings are detected, which
+    `DedupResult.warnings` tells. Files of a folder that are not text, or cannot be decoded, are
+    left out; `DedupResult.to_dict()["files_left_out"]` names each.
     `device="gpu"`: a CUDA card looks for the pairs of SimHash and TopSig, each with each, and the
     result is the same.
     `progress` is called with the name of a step and the share of it that is done.
@@ -147,6 +152,7 @@ def dedup(
         save_signatures=save_signatures,
         html=html,
         page_limits=page_limits,
+        encoding=encoding,
         filters=filters,
         settings=settings,
     )

@@ -63,6 +63,7 @@ def conclude(job: JobContext, outcome: Outcome) -> DedupResult:
         overlapped=tuple(job.progress.overlapped),
         warnings=[
             *outcome.source.corpus.notices,
+            *outcome.documents.notices,
             *outcome.verdict.warnings,
             *outcome.clusters.warnings,
         ],

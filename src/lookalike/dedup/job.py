@@ -59,6 +59,7 @@ def run_job(
     save_signatures: str | os.PathLike[str] | None,
     html: str | None,
     page_limits: PageLimits | None,
+    encoding: str | None,
     filters: Filters,
     settings: dict[str, Any],
 ) -> DedupResult:
@@ -77,13 +78,15 @@ def run_job(
     longest = longest_document(max_document, limit)
     told = max_document is not None
     pages = partial(open_corpus, html=html, page_limits=page_limits)
-    corpus = _open(source, format, longest, told, pages)
+    corpus = _open(source, format, longest, told, pages, encoding)
     columns = find_columns(corpus, text, id, chosen.keep_column)
     columns = columns_for(corpus, columns, chosen.feature_kind())
     corpus = filtered(corpus, columns, filters)
     count = thread_count(threads)
     old_pages = partial(with_old_pages, html=html, limits=page_limits)
-    opening = partial(_open, format=format, longest=longest, told=told, pages=old_pages)
+    opening = partial(
+        _open, format=format, longest=longest, told=told, pages=old_pages, encoding=encoding
+    )
     old = _open_old(against, chosen, columns, opening, filters.for_old())
     folder = WorkFolder(work)
     job = JobContext(chosen, skip_bad, limit, count, device, JobProgress(progress), folder)
@@ -179,8 +182,9 @@ def _open(
     longest: int | None,
     told: bool,
     pages: Callable[[Corpus], Corpus],
+    encoding: str | None,
 ) -> Corpus:
-    corpus = pages(open_corpus(source, format))
+    corpus = pages(open_corpus(source, format, encoding=encoding))
     if longest is not None:
         corpus.max_document = longest if told else min(longest, type(corpus).max_document)
     return corpus

@@ -66,6 +66,10 @@ class DocumentTable:
     examples: list[str]
     left_out: dict[str, int]
     """Documents that were not wanted, and pages that cannot be read, by kind."""
+    files_left_out: list[str]
+    """Every file of a folder that was left out, with the reason."""
+    notices: list[str]
+    """What people should know of how files were read."""
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -133,6 +137,8 @@ def read_documents(
         binary=facts["binary"],
         examples=facts["examples"],
         left_out=facts.get("left_out", {}),
+        files_left_out=facts.get("files", []),
+        notices=facts.get("notices", []),
     )
 
 
@@ -160,6 +166,8 @@ def _read_all(
         "binary": problems.binary,
         "examples": problems.examples,
         "left_out": problems.left_out,
+        "files": problems.files,
+        "notices": problems.notices(),
     }
 
 

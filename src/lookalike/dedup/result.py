@@ -254,7 +254,8 @@ class DedupResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return settings, whether pairs are complete, counts, seconds, reused and overlapped
-        steps, and warnings, in plain values.
+        steps, warnings, the columns that were read and the files that were left out, in plain
+        values.
         """
         return {
             "settings": self.settings.to_dict(),
@@ -264,6 +265,8 @@ class DedupResult:
             "reused": list(self.reused),
             "overlapped": list(self.overlapped),
             "warnings": list(self.warnings),
+            "columns": {"text": self.columns.text, "id": self.columns.id},
+            "files_left_out": list(self.documents.files_left_out),
         }
 
     def _new(self, row: int) -> int:

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from lookalike.features.choice import unit_text
+from lookalike.shown import shown
 
 if TYPE_CHECKING:
     from lookalike.dedup.result import DedupResult
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = [
     "about_dropped",
     "about_pairs",
+    "columns_text",
     "criterion",
     "exceptions",
     "share_text",
@@ -24,10 +26,13 @@ __all__ = [
 ]
 
 
+_LONGEST_COLUMN = 60
+
 _WHY = {
     "too short": "left out: fewer words than wanted",
     "few links": "left out: fewer links than wanted",
     "other language": "left out: not in a language that is wanted",
+    "unknown encoding": "left out: name it with --encoding",
 }
 """What is said of documents that were left out, by kind."""
 
@@ -38,7 +43,7 @@ def summary_text(result: DedupResult) -> str:
     share = share_text(counts.kept, counts.documents)
     largest = f"the largest has {counts.largest_cluster:,}"
     lines = [
-        ("documents", f"{counts.documents:,}", ""),
+        ("documents", f"{counts.documents:,}", columns_text(result)),
         ("exact duplicates", f"{counts.exact_duplicates:,}", "the same text, byte for byte"),
         ("near-duplicates", f"{counts.near_duplicates:,}", criterion(result.settings, "exact")),
         *about_dropped(result),
@@ -55,6 +60,15 @@ def summary_text(result: DedupResult) -> str:
         text.append(f"  {step:<18} {seconds:>12.2f}  {rate:>12}  {note}".rstrip())
     text += [f"\nwarning: {warning}" for warning in result.warnings]
     return "\n".join(text)
+
+
+def columns_text(result: DedupResult) -> str:
+    """Return which columns the texts and ids came from, where a corpus has any to choose from."""
+    columns = result.columns
+    if result.source.format in ("text", "files", "html", "warc"):
+        return ""
+    ids = "" if columns.id is None else f", ids from {shown(columns.id, _LONGEST_COLUMN)!r}"
+    return f"text from the column {shown(columns.text, _LONGEST_COLUMN)!r}{ids}"
 
 
 def about_pairs(result: DedupResult) -> list[tuple[str, str, str]]:
@@ -98,7 +112,7 @@ def exceptions(result: DedupResult) -> list[tuple[str, int, str]]:
         ("in the old corpus", counts.in_old, "dropped because of a document there"),
         ("without features", counts.without_features, "kept: too short to be compared"),
         ("bad rows", counts.bad_rows, "left out"),
-        ("binary files", counts.binary_files, "left out"),
+        ("binary files", counts.binary_files, "left out: not text"),
         *((kind, count, _WHY.get(kind, "left out")) for kind, count in kinds.items()),
         ("estimated pairs", counts.estimated_pairs, "accepted by their signatures alone"),
     ]

@@ -6,8 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, overload
 
+import numpy as np
+from numpy.typing import NDArray
+
 from lookalike.checks import flag
 from lookalike.excerpts.texts import HeldTexts
+from lookalike.indexes.results import Result
 
 __all__ = ["Overlap", "Overlaps", "Passage", "Passages"]
 
@@ -17,10 +21,19 @@ Run = tuple[int, int, int]
 Stretch = tuple[int, int]
 """From where, and up to before where."""
 
+_STRETCHES = (
+    "query_words", "document_words", "query_characters", "document_characters", "lines",
+    "left_words", "right_words", "left_characters", "right_characters",
+)  # fmt: skip
+_KINDS: dict[str, Any] = {
+    "id": object, "left": object, "right": object, "text": object, "row": np.int64,
+    "words": np.int64, "share": np.float64, "exact": np.bool_,
+}  # fmt: skip
+
 T = TypeVar("T")
 
 
-class _Listed(Generic[T]):
+class _Listed(Result, Generic[T]):
     """What was found, one after the other."""
 
     found: tuple[T, ...]
@@ -37,6 +50,18 @@ class _Listed(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         return iter(self.found)
+
+    def _columns(self, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+        """Return these attributes of all; of a stretch, where it begins and ends."""
+        columns: dict[str, NDArray[Any]] = {}
+        for name in names:
+            values = [getattr(one, name) for one in self.found]
+            if name in _STRETCHES:
+                ends = np.array(values, np.int64).reshape(-1, 2)
+                columns |= {f"{name}_begin": ends[:, 0], f"{name}_end": ends[:, 1]}
+            else:
+                columns[name] = np.array(values, _KINDS[name])
+        return columns
 
 
 @dataclass(frozen=True)
@@ -98,7 +123,19 @@ class Passages(_Listed[Passage]):
     examples: tuple[str, ...] = ()
     """What is wrong with some of the bad rows."""
     left_out: dict[str, int] = field(default_factory=dict)
-    """Pages that cannot be read, by kind."""
+    """Files and pages that cannot be read, by kind."""
+    files_left_out: tuple[str, ...] = ()
+    """Every file of a folder that was left out, with the reason."""
+    notices: tuple[str, ...] = ()
+    """What people should know of how files were read."""
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return what `Passage.to_dict` has of every passage, with `..._begin` and `..._end` of
+        stretches.
+        """
+        names = ("id", "row", "words", "share", "query_words", "document_words")
+        more = ("query_characters", "document_characters", "lines", "exact", "text")
+        return self._columns((*names, *more))
 
     def __repr__(self) -> str:
         return f"Passages({len(self)} in {self.documents} documents)"
@@ -164,12 +201,23 @@ class Overlaps(_Listed[Overlap]):
     examples: tuple[str, ...] = ()
     """What is wrong with some of the bad rows."""
     left_out: dict[str, int] = field(default_factory=dict)
-    """Pages that cannot be read, by kind."""
+    """Files and pages that cannot be read, by kind."""
+    files_left_out: tuple[str, ...] = ()
+    """Every file of a folder that was left out, with the reason."""
+    notices: tuple[str, ...] = ()
+    """What people should know of how files were read."""
 
     @property
     def pairs(self) -> int:
         """How many pairs of documents have a passage in common."""
         return len({(one.left_row, one.right_row) for one in self.found})
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return what `Overlap.to_dict` has of every passage, with `..._begin` and `..._end` of
+        stretches.
+        """
+        names = ("left", "right", "words", "left_words", "right_words", "left_characters")
+        return self._columns((*names, "right_characters", "exact"))
 
     def __repr__(self) -> str:
         return f"Overlaps({len(self)} among {self.documents} documents)"

@@ -25,12 +25,13 @@ class CorpusTexts:
         text: str | None,
         id: str | None,
         format: str | None,
+        encoding: str | None,
         skip_bad: bool,
         max_document: SupportsIndex | None,
         progress: Progress | None,
     ) -> None:
         self.problems = Problems(flag("skip_bad", skip_bad))
-        self._corpus: Corpus = open_corpus(source, format)
+        self._corpus: Corpus = open_corpus(source, format, encoding=encoding)
         if max_document is not None:
             most = whole_number("max_document", max_document, at_least=1)
             self._corpus.max_document = most
@@ -58,6 +59,8 @@ class CorpusTexts:
             "binary_files": self.problems.binary,
             "examples": tuple(self.problems.examples),
             "left_out": dict(self.problems.left_out),
+            "files_left_out": tuple(self.problems.files),
+            "notices": tuple(self.problems.notices()),
         }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -72,22 +73,27 @@ def open_index(path: str | os.PathLike[str], *, verify: bool = True) -> Index:
     of the documents where the file has them. Files are verified as `load_index` does; those of
     `np.save` have no checksums.
     """
-    from lookalike.storage import open_container
+    from lookalike.storage import is_container, open_container
 
     path, verify = file_path("path", path), flag("verify", verify)
+    if path.is_dir():
+        raise FormatError(f"{path} is a folder; expected a file with signatures{_sign_first(path)}")
     if is_npy(path):
         return ScanIndex(read_npy(path))
     if is_npz(path):
         rows, ids = read_npz(path)
         return ScanIndex(rows, ids=ids)
-    try:
-        if path.suffix.lower() in HEX_SUFFIXES:
+    if path.suffix.lower() in HEX_SUFFIXES:
+        try:
             return named_scan(*load_hex(path))
-        container = open_container(path, verify=verify)
-    except FormatError as error:
+        except FormatError as error:
+            raise FormatError(f"{error}{_sign_first(path)}") from error
+    if not is_container(path):
         raise FormatError(
-            f"{error}; nor is it a .npy or .npz file, which np.save and np.savez write"
-        ) from error
+            f"{path} is not a lookalike file with signatures, nor is it a .npy or .npz file, which "
+            f"np.save and np.savez write{_sign_first(path)}"
+        )
+    container = open_container(path, verify=verify)
     if container.meta.get("kind") != "signatures":
         return index_in(container)
     saved = signatures_in(container)
@@ -95,6 +101,11 @@ def open_index(path: str | os.PathLike[str], *, verify: bool = True) -> Index:
     index._container = container
     index.signer, index.names = saved.signer, saved.ids
     return index
+
+
+def _sign_first(path: Path) -> str:
+    """Return what to do with documents where signatures are expected."""
+    return f"; of a corpus, make signatures first: lookalike sign {path} -o NAME.lookalike"
 
 
 def named_scan(signatures: NDArray[np.uint8], names: Sequence[str] | None) -> ScanIndex:

@@ -16,13 +16,15 @@ from lookalike.corpora.formats.names import format_of
 from lookalike.errors import ArgumentError, DocumentError, FileError, Said
 from lookalike.shown import shown
 
-__all__ = ["FORMATS", "SparkCorpus", "session_of"]
+__all__ = ["FORMATS", "SparkCorpus", "check_new", "session_of"]
 
 FORMATS = ("jsonl", "csv", "tsv", "parquet", "text")
 
 LINE = "lookalike_line"
 _BAD = "lookalike_bad"
 _LINES_LOOKED_AT = 100
+_RENAMED_FOR_NOTHING = ("file", "hdfs")
+"""File systems where another name costs nothing: elsewhere it is a copy."""
 
 
 def session_of(master: str | None) -> Any:
@@ -92,7 +94,17 @@ class SparkCorpus:
         return cls(frame, format, text, id, 0)
 
     def write(self, frame: Any, path: str) -> None:
-        """Write rows to a new folder, in the format of the corpus."""
+        """Write rows to a new folder, in the format of the corpus.
+
+        Parts of JSON Lines are called .jsonl where renaming costs nothing. Elsewhere they keep the
+        names that Spark gives them, .txt or .json; `lookalike dedup` reads both.
+        """
+        self._write(frame, path)
+        as_text = self.format == "text" and len(frame.columns) == 1
+        if LINE in frame.columns or (self.format in ("jsonl", "text") and not as_text):
+            _rename_parts(frame.sparkSession, path)
+
+    def _write(self, frame: Any, path: str) -> None:
         try:
             if LINE in frame.columns:
                 frame.select(LINE).write.text(path)
@@ -110,6 +122,51 @@ class SparkCorpus:
                 reason = str(error).strip().splitlines()[0]
                 raise FileError(f"{shown(path)} cannot be written: {shown(reason)}") from error
             raise
+
+
+def check_new(spark: Any, path: str) -> None:
+    """Refuse an output that is there already, before the job: Spark says so when all is done."""
+    place = _place(spark, path)
+    if place is None:
+        return
+    files, folder, _ = place
+    try:
+        there = files.exists(folder)
+    except Exception as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
+        raise FileError(f"{shown(path)} cannot be looked at: {shown(reason)}") from error
+    if there:
+        raise FileError(f"{shown(path)} is there already; name a folder that is not, or remove it")
+
+
+def _place(spark: Any, path: str) -> tuple[Any, Any, Any] | None:
+    """Return the file system of a path, the path as it knows it, and what makes paths; None where
+    the session has no access to any, as with Spark Connect.
+    """
+    jvm, context = getattr(spark, "_jvm", None), getattr(spark, "_jsc", None)
+    if jvm is None or context is None:
+        return None
+    make = jvm.org.apache.hadoop.fs.Path
+    try:
+        folder = make(path)
+        return folder.getFileSystem(context.hadoopConfiguration()), folder, make
+    except Exception as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
+        raise FileError(f"{shown(path)} cannot be used: {shown(reason)}") from error
+
+
+def _rename_parts(spark: Any, path: str) -> None:
+    place = _place(spark, path)
+    if place is None or place[0].getScheme() not in _RENAMED_FOR_NOTHING:
+        return
+    files, folder, make = place
+    for status in files.listStatus(folder):
+        name = status.getPath().getName()
+        for ending in (".txt", ".json"):
+            stem, found, packing = name.partition(ending)
+            if name.startswith("part-") and found:
+                files.rename(status.getPath(), make(folder, f"{stem}.jsonl{packing}"))
+                break
 
 
 def _frame(spark: Any, path: str, format: str) -> Any:

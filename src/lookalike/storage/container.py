@@ -275,6 +275,15 @@ def _head(sections: Sequence[_Section], checksums: Sequence[int]) -> bytes:
     return header + struct.pack("<Q", _checksum(header)) + table
 
 
+def is_container(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file begins as ours do."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
 def open_container(path: str | os.PathLike[str], *, verify: bool = True) -> Container:
     """Open a container and check everything that can be checked without reading all of it.
 

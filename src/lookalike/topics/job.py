@@ -45,6 +45,7 @@ def run_job(
     progress: Callable[[str, float], None] | None,
     html: str | None,
     page_limits: PageLimits | None,
+    encoding: str | None,
     filters: Filters,
     settings: TopicSettings,
 ) -> DocumentClusters:
@@ -52,7 +53,8 @@ def run_job(
     wanted = None if k is None else whole_number("k", k, at_least=1)
     skip_bad, progress = flag("skip_bad", skip_bad), callback("progress", progress)
     longest, workers = longest_document(max_document, None), thread_count(threads)
-    corpus = open_corpus(open_corpus(source, format), html=html, page_limits=page_limits)
+    corpus = open_corpus(source, format, encoding=encoding)
+    corpus = open_corpus(corpus, html=html, page_limits=page_limits)
     if longest is not None:
         corpus.max_document = longest
     columns = find_columns(corpus, text, id)

@@ -23,15 +23,19 @@ def as_vectors(
     *,
     numbers: NDArray[np.int64] | None = None,
     held: np.dtype[Any] | None = None,
+    single: bool = False,
 ) -> Vectors:
     """Return vectors as rows of float32, or of float16 where they are given so, or say what is
     wrong with them, and in which row.
 
     `values`: what NumPy can read as an array of two dimensions, or a column of lists of pyarrow.
     `numbers` are those of the rows, where they are not counted from 0. `held` is the type of those
-    that are there already, which these get, too, rounded once.
+    that are there already, which these get, too, rounded once. With `single`, an array of one
+    dimension is one vector.
     """
     array = _of_arrow(values, numbers) if _is_arrow(values) else as_array("vectors", values)
+    if single and array.ndim == 1:
+        array = array[None]
     if array.ndim != 2:
         raise DocumentError(
             f"vectors have shape {array.shape}; expected (count, {dimensions or 'dimensions'}); "

@@ -206,6 +206,7 @@ class VectorIndex(Lasting):
     ) -> VectorNeighbors:
         """Return the k most similar vectors of each query with their cosines, ties by id.
 
+        A single vector may come without its first axis; the result has one row then.
         Of the `probe` groups whose centres are nearest, the `candidates` with the nearest
         signatures are compared; unless told, every sixth group, 16 candidates for each neighbour,
         and 256 at least. Or as many as give the `recall` by `tune`, which has to be called before.
@@ -307,7 +308,7 @@ class VectorIndex(Lasting):
         return tuning
 
     def _queries(self, vectors: Any) -> NDArray[np.float32]:
-        return in_single_precision(as_vectors(vectors, dimensions=self.dimensions))
+        return in_single_precision(as_vectors(vectors, dimensions=self.dimensions, single=True))
 
     def _among(self, store: Store, among: Among | None) -> NDArray[np.int64] | None:
         return None if among is None else store.chosen(Chosen.of(among, self.next_id))

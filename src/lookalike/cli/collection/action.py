@@ -66,6 +66,11 @@ def add_text(parser: argparse.ArgumentParser, meaning: Group, what: str) -> None
     parser.add_argument("text", nargs="?", metavar="TEXT", help=f"{what}; - reads standard input")
     source = "read the text from this file; of a web page, its main text"
     meaning.add_argument("--file", metavar="FILE", help=source)
+    parser.add_argument(
+        "--encoding",
+        metavar="NAME",
+        help="encoding of that file, such as cp1252 or utf-16 (default: detected)",
+    )
 
 
 def given_text(options: argparse.Namespace, docs: Collection) -> str:
@@ -80,7 +85,8 @@ def given_text(options: argparse.Namespace, docs: Collection) -> str:
             return str(options.file)
         features = getattr(docs.signer, "features", None)
         links = isinstance(features, FeatureKind) and reads_links(features)
-        return read_document(Path(options.file), MOST_TEXT_BYTES, links=links)
+        encoding = getattr(options, "encoding", None)
+        return read_document(Path(options.file), MOST_TEXT_BYTES, links=links, encoding=encoding)
     typed = typed_text(options)
     return sys.stdin.read() if typed == "-" else typed
 

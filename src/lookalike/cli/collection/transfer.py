@@ -13,7 +13,7 @@ from lookalike.cli.collection.media import are_files, import_files
 from lookalike.cli.command import Subparsers, add_json, add_switch
 from lookalike.cli.options.arguments import add_corpus_options, corpus_of
 from lookalike.cli.options.pages import add_filters, filters_of
-from lookalike.cli.terminal.output import say, tell
+from lookalike.cli.terminal.output import say, tell, warn
 from lookalike.cli.terminal.progress import progress_bars
 from lookalike.cli.terminal.streams import is_standard, standard_output
 from lookalike.shown import counted, shown
@@ -78,9 +78,16 @@ def _import(options: argparse.Namespace) -> None:
     left_out = done.bad + sum(done.left_out.values())
     tell(
         options.json,
-        {"added": done.added, "replaced": done.updated, "left_out": left_out},
+        {
+            "added": done.added,
+            "replaced": done.updated,
+            "left_out": left_out,
+            "files_left_out": done.files_left_out,
+        },
         f"added {done.added}, replaced {done.updated}, left out {left_out}",
     )
+    for notice in done.notices:
+        warn(notice, kind="")
     for example in done.examples:
         say(f"  {shown(example)}", file=sys.stderr)
 

@@ -147,7 +147,9 @@ def queries_of(
             part = slice(begin, begin + AT_A_TIME)
             yield _signed(labels[part], texts[part], signer, mask, options.threads, weighted)
         row += len(texts)
-    warn_left_out(problems.bad + problems.left_out_count, problems.examples)
+    for notice in problems.notices():
+        warn(notice, kind="")
+    warn_left_out(problems.left_out_count, problems.examples)
 
 
 def _are_hashes(queries: Sequence[str], bits: int) -> bool:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import Field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from lookalike.checks import whole_number
 from lookalike.cli.command import Group, add_number, add_switch
 from lookalike.cli.options.pages import PAGE_OPTIONS, add_page_options
 from lookalike.cli.options.sizes import byte_count
-from lookalike.cli.terminal.output import warn
+from lookalike.cli.terminal.output import warn, warn_left_out
 from lookalike.cli.terminal.streams import corpus_of_input, is_standard
 from lookalike.corpora import FORMATS, Corpus, open_corpus
 from lookalike.corpora.base import MAX_DOCUMENT
@@ -35,6 +35,11 @@ def add_corpus_options(group: Group, *, or_longest: str = "") -> None:
     group.add_argument("--text", metavar="COLUMN", help="column with the text (default: a guess)")
     group.add_argument("--id", metavar="COLUMN", help="column with ids (default: a guess, or rows)")
     group.add_argument("--format", choices=FORMATS, help="format of the input, if its name lies")
+    group.add_argument(
+        "--encoding",
+        metavar="NAME",
+        help="encoding of text files, such as cp1252 or utf-16 (default: detected)",
+    )
     add_switch(group, "--skip-bad", "leave out and count rows that cannot be read")
     group.add_argument(
         "--max-document",
@@ -170,13 +175,13 @@ def corpus_of(paths: list[str], options: argparse.Namespace) -> Corpus:
     """
     if len(paths) > 1 and any(map(is_address, paths)):
         raise ArgumentError("an address such as s3://... has to be the only input; give it alone")
-    format = getattr(options, "format", None)
+    format, encoding = (getattr(options, name, None) for name in ("format", "encoding"))
     html, limits = (getattr(options, name, None) for name in PAGE_OPTIONS)
     if any(map(is_standard, paths)):
-        corpus = corpus_of_input(paths, format, getattr(options, "work", None))
+        corpus = corpus_of_input(paths, format, getattr(options, "work", None), encoding)
     else:
         source = paths[0] if len(paths) == 1 else [Path(path) for path in paths]
-        corpus = open_corpus(source, format)
+        corpus = open_corpus(source, format, encoding=encoding)
     if html is not None or limits is not None:
         corpus = with_pages(corpus, html, limits)
     for notice in corpus.notices:
@@ -185,6 +190,37 @@ def corpus_of(paths: list[str], options: argparse.Namespace) -> Corpus:
     if getattr(options, "max_document", None) is not None:
         corpus.max_document = whole_number("max_document", options.max_document, at_least=1)
     return corpus
+
+
+class Read(Protocol):
+    """What commands know of a corpus that was read."""
+
+    @property
+    def bad_rows(self) -> int:
+        """Rows that could not be read."""
+
+    @property
+    def binary_files(self) -> int:
+        """Files of a folder that are not text."""
+
+    @property
+    def left_out(self) -> Mapping[str, int]:
+        """Documents that were left out for other reasons, by kind."""
+
+    @property
+    def examples(self) -> Sequence[str]:
+        """Some of these, with the reason."""
+
+    @property
+    def notices(self) -> Sequence[str]:
+        """What people should know of how files were read."""
+
+
+def warn_read(read: Read) -> None:
+    """Print what people should know of how a corpus was read, and what was left out."""
+    for notice in read.notices:
+        warn(notice, kind="")
+    warn_left_out(read.bad_rows + read.binary_files + sum(read.left_out.values()), read.examples)
 
 
 def check_folder(path: Path | None) -> None:

@@ -42,7 +42,10 @@ def warn(text: object, kind: str = "warning: ") -> None:
 
 
 def warn_left_out(count: int, examples: Sequence[str]) -> None:
-    """Print which rows or files were left out because they cannot be read, or some of them."""
+    """Print how many rows or files were left out, and some of them with the reason."""
+    if count:
+        what = "row or file was" if count == 1 else "rows or files were"
+        warn(f"{count:,} {what} left out")
     for example in examples:
         warn(example, kind="left out: ")
     if count > len(examples):

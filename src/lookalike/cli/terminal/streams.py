@@ -29,7 +29,9 @@ def check_read_once(names: Sequence[str | None]) -> None:
         raise ArgumentError("standard input (-) is given twice, and can be read once; name a file")
 
 
-def corpus_of_input(names: Sequence[str], format: str | None, within: Path | None) -> Corpus:
+def corpus_of_input(
+    names: Sequence[str], format: str | None, within: Path | None, encoding: str | None = None
+) -> Corpus:
     """Return the corpus of standard input and files beside it, in the order of their names."""
     from lookalike.corpora.standard_input import open_standard_input  # it takes some time to import
 
@@ -40,7 +42,7 @@ def corpus_of_input(names: Sequence[str], format: str | None, within: Path | Non
         warn("reads standard input; Ctrl-D ends it", kind="")
     place = list(names).index(STANDARD)
     before, after = (list(map(Path, part)) for part in (names[:place], names[place + 1 :]))
-    return open_standard_input(sys.stdin.buffer, before, after, format, within)
+    return open_standard_input(sys.stdin.buffer, before, after, format, within, encoding)
 
 
 @contextmanager

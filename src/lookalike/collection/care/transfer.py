@@ -38,7 +38,7 @@ _PART_BATCH = 200
 _MOST_BATCH = 10_000_000
 _PAGE = 2_000
 _PART_PAGE = 64
-_EXAMPLES = 5
+_EXAMPLES = 10
 
 
 @dataclass
@@ -53,6 +53,10 @@ class Imported:
     """What was wrong with some of them."""
     left_out: dict[str, int] = field(default_factory=dict)
     """Documents that were not wanted, and pages that cannot be read, by kind."""
+    files_left_out: list[str] = field(default_factory=list)
+    """Every file of a folder that was left out, with the reason."""
+    notices: list[str] = field(default_factory=list)
+    """What people should know of how files were read."""
 
 
 def import_documents(
@@ -70,6 +74,7 @@ def import_documents(
     progress: Progress | None = None,
     html: str | None = None,
     page_limits: PageLimits | None = None,
+    encoding: str | None = None,
     min_words: int = 0,
     language: str | None = None,
     min_links: int = 0,
@@ -86,7 +91,8 @@ def import_documents(
     error ends the import, and what was committed before stays, unless `skip_bad` leaves bad rows
     out. A row of more than `max_document` bytes (256 MiB unless told) is bad. `html`, `page_limits`
     and the conditions on documents are those of `dedup`: title, language and links of web pages
-    become metadata, and what is left out is counted in `Imported.left_out`.
+    become metadata, and what is left out is counted in `Imported.left_out`. `encoding` is that of
+    text files, if it is not to be detected.
     """
     replace, skip_bad = flag("replace", replace), flag("skip_bad", skip_bad)
     if batch is None:
@@ -100,7 +106,7 @@ def import_documents(
         if column is not None and not isinstance(column, str):
             raise ArgumentError(f"{option} is {column!r}; expected the name of a column")
     format = None if format is None else one_of("format", format, FORMATS)
-    corpus = open_corpus(source, format, html=html, page_limits=page_limits)
+    corpus = open_corpus(source, format, html=html, page_limits=page_limits, encoding=encoding)
     if max_document is not None:
         corpus.max_document = whole_number("max_document", max_document, at_least=1)
     signed = corpus.column_for(signature, ("signature",), "signatures")
@@ -125,7 +131,10 @@ def import_documents(
         if progress:
             progress("importing", corpus.done)
     done.bad += problems.bad
-    done.left_out = problems.left_out
+    done.left_out = dict(problems.left_out)
+    if problems.binary:
+        done.left_out["binary files"] = problems.binary
+    done.files_left_out, done.notices = problems.files, problems.notices()
     done.examples = (problems.examples + done.examples)[:_EXAMPLES]
     return done
 

@@ -18,6 +18,7 @@ from lookalike.corpora.base import (
     pa,
     read_ahead,
 )
+from lookalike.corpora.encodings import Encodings
 from lookalike.corpora.formats.duck import (
     Database,
     connection,
@@ -35,6 +36,8 @@ from lookalike.storage.unfinished import temporary_folder
 
 _SMALLEST_BUFFER = 4 << 20
 _PREFIX = "lookalike-csv-"
+_NOT_UTF8 = "not utf-8 encoded"
+"""What DuckDB says of a record that could not be decoded."""
 
 
 class DelimitedCorpus(LineCorpus):
@@ -44,18 +47,20 @@ class DelimitedCorpus(LineCorpus):
     more, and what is too long never gets there.
     """
 
-    def __init__(self, paths: Sequence[Path], format: str) -> None:
-        super().__init__(paths, format)
-        first_line = next(_lines(self.paths[0]), "")
+    def __init__(
+        self, paths: Sequence[Path], format: str, encodings: Encodings | None = None
+    ) -> None:
+        super().__init__(paths, format, encodings)
+        first_line = next(self._texts(self.paths[0]), "")
         self.delimiter = "\t" if format == "tsv" else _delimiter_of(first_line)
-        self._columns = _header(self.paths[0], self.delimiter)
-        if len(set(self._columns)) != len(self._columns) or not all(self._columns):
+        self._columns = self._header(self.paths[0])
+        if len(set(self._columns)) != len(self._columns):
             raise FormatError(
                 f"{self.paths[0]}: its first line is {first_line[:200]!r}; expected a header with "
                 "a different name for each column"
             )
         for path in self.paths[1:]:
-            other = _header(path, self.delimiter)
+            other = self._header(path)
             if other != self._columns:
                 raise FormatError(
                     f"{path}: its columns are {', '.join(other)}, those of {self.paths[0]} are "
@@ -78,6 +83,28 @@ class DelimitedCorpus(LineCorpus):
                     yield chosen_columns(rows, columns, pa.string())
                 self.done = batch.done
 
+    def _header(self, path: Path) -> list[str]:
+        """Return the names of columns, which may go over several lines.
+
+        One without a name gets that of pandas, whose index is written so.
+        """
+        try:
+            header = next(csv.reader(self._texts(path), delimiter=self.delimiter), None)
+        except csv.Error as error:
+            raise FormatError(f"{path}: its header cannot be read ({error})") from error
+        if header is None:
+            raise FormatError(f"{path}: is empty; expected a header")
+        return [name or f"Unnamed: {at}" for at, name in enumerate(header)]
+
+    def _texts(self, path: Path) -> Iterator[str]:
+        """Yield lines as text, as far as they are asked for."""
+        for batch in line_batches(path, MAX_DOCUMENT, Problems(), None, self.encodings):
+            for index, line in enumerate(batch.lines):
+                try:
+                    yield str(line.as_py().decode())
+                except UnicodeDecodeError:
+                    raise FileError(f"{batch.where(index)}: {batch.undecodable()}") from None
+
     def _parsed(self, part: _Part, database: Database, problems: Problems) -> Iterator[Rows]:
         """Yield the rows of some records."""
         # All columns are looked at, so that each reading finds the same rows bad.
@@ -87,7 +114,7 @@ class DelimitedCorpus(LineCorpus):
             yield from record_batches(result, BATCH_ROWS)
             if problems.skip_bad:
                 for record, message in _rejected(database):
-                    problems.report(part.where(record), message)
+                    problems.report(part.where(record), part.reason(message))
         except duckdb_errors() as error:
             raise _readable(error, part) from error
 
@@ -136,33 +163,16 @@ class _Part:
         """Return how people find a record, as DuckDB counts them: the header is 1."""
         return self._batch.where(record - (1 if self._has_header else 2))
 
+    def reason(self, message: str) -> str:
+        """Return what is wrong with a record, of which DuckDB says this."""
+        return self._batch.undecodable() if _NOT_UTF8 in message else message
+
 
 def _first_record(batch: LineBatch) -> bytes:
     """Return the header, of which the first batch of a file has to be the beginning."""
     if batch.first != 1:
         raise FormatError(f"{batch.path}: has no header in its first line, or too long a one")
     return batch.data[: batch.ends[0]].tobytes()
-
-
-def _header(path: Path, delimiter: str) -> list[str]:
-    """Return the names of columns, which may go over several lines."""
-    try:
-        header = next(csv.reader(_lines(path), delimiter=delimiter), None)
-    except csv.Error as error:
-        raise FormatError(f"{path}: its header cannot be read ({error})") from error
-    if header is None:
-        raise FormatError(f"{path}: is empty; expected a header")
-    return header
-
-
-def _lines(path: Path) -> Iterator[str]:
-    """Yield lines as text, as far as they are asked for."""
-    for batch in line_batches(path, MAX_DOCUMENT, Problems()):
-        for index, line in enumerate(batch.lines):
-            try:
-                yield str(line.as_py().decode())
-            except UnicodeDecodeError as error:
-                raise FileError(f"{batch.where(index)}: is not UTF-8 ({error.reason})") from error
 
 
 def _delimiter_of(header: str) -> str:
@@ -189,8 +199,8 @@ def _readable(error: Exception, part: _Part) -> DocumentError | FileError:
     if record is None:
         return FileError(f"{part.path}: cannot be read: {first_line(error)}")
     reasons = [part for part in text.splitlines()[1:4] if part and not part.startswith("Possible")]
+    reason = part.reason("; ".join(reasons)[:500])
     return DocumentError(
-        f"{part.where(int(record[1]))}: {'; '.join(reasons)[:500]}; mend it, or leave such "
-        "rows out with ",
+        f"{part.where(int(record[1]))}: {reason}; mend it, or leave such rows out with ",
         Said("skip_bad"),
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.corpora.base import Corpus
+from lookalike.corpora.encodings import Encodings
 from lookalike.errors import FileError
 
 
@@ -23,9 +24,14 @@ def check_plain(path: Path) -> None:
 class FileCorpus(Corpus):
     """Files of one format, one after the other."""
 
-    def __init__(self, paths: Sequence[Path], format: str) -> None:
+    def __init__(
+        self, paths: Sequence[Path], format: str, encodings: Encodings | None = None
+    ) -> None:
         self.paths = self.files = list(paths)
         self.format = format
+        self.encodings = encodings or Encodings()
+        if self.encodings.given is not None:
+            self.described = ["encoding", self.encodings.given]
         more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
         self.name = f"{paths[0]}{more}"
         try:

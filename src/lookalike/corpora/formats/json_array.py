@@ -11,8 +11,9 @@ from typing import Any
 
 from lookalike.checks import nested_deeper
 from lookalike.corpora.base import BATCH_BYTES, BATCH_ROWS, Problems, Rows, pa
+from lookalike.corpora.encodings import UTF8, Encodings
 from lookalike.corpora.formats.files import FileCorpus
-from lookalike.corpora.formats.lines import open_input
+from lookalike.corpora.formats.lines import open_text
 from lookalike.errors import FileError, FormatError, LookalikeError, Said
 
 _MOST_LEVELS = 300
@@ -32,8 +33,8 @@ class JsonArrayCorpus(FileCorpus):
     only when it has been read: it is an error in any case.
     """
 
-    def __init__(self, paths: Sequence[Path]) -> None:
-        super().__init__(paths, "json")
+    def __init__(self, paths: Sequence[Path], encodings: Encodings | None = None) -> None:
+        super().__init__(paths, "json", encodings)
         self._columns: list[str] | None = None
 
     def columns(self) -> list[str]:
@@ -50,7 +51,7 @@ class JsonArrayCorpus(FileCorpus):
         found: Objects = []
         held = read = 0
         for path, size in zip(self.paths, self.sizes, strict=True):
-            array = _Array(path, self.max_document)
+            array = _Array(path, self.max_document, self.encodings.given)
             for index, (value, text) in enumerate(array):
                 where = f"{path}, element {index}"
                 if not isinstance(value, dict):
@@ -68,6 +69,7 @@ class JsonArrayCorpus(FileCorpus):
                     yield found
                     found, held = [], 0
             read += size
+            self.encodings.note(path, array.encoding, array.mark, problems)
         if found:
             yield found
         self.done = 1.0
@@ -111,9 +113,11 @@ class JsonArrayCorpus(FileCorpus):
 class _Array:
     """The values of one file, each with the text that it was read from, at most one at a time."""
 
-    def __init__(self, path: Path, most: int) -> None:
+    def __init__(self, path: Path, most: int, encoding: str | None) -> None:
         self._path = path
         self._most = most
+        self._given = encoding
+        self.encoding, self.mark = UTF8, b""
         self._text = ""
         self._at = 0
         self._passed = 0  # characters that are no longer held
@@ -121,14 +125,20 @@ class _Array:
         self.done = 0
 
     def __iter__(self) -> Iterator[tuple[Any, str]]:
-        stream, file = open_input(self._path)
+        stream, file = open_text(self._path, self._given)
         with file:
             try:
                 self._chunks = self._decoded(stream, file)
                 self._more()
                 yield from self._values()
+                self.encoding, self.mark = stream.encoding, stream.mark
             except (ValueError, RecursionError, OSError, EOFError) as error:
                 reason, hint = str(error), ""
+                if isinstance(error, UnicodeDecodeError):
+                    hint = (
+                        "; if it has another encoding, name it with --encoding (in Python "
+                        "encoding=)"
+                    )
                 if isinstance(error, json.JSONDecodeError):
                     reason = f"{error.msg} at character {self._passed + error.pos:,}"
                     if error.msg == _EXTRA:
@@ -196,8 +206,8 @@ class _Array:
         self._text, self._at = "".join(parts), 0
 
     def _decoded(self, stream: Any, file: Any) -> Iterator[str]:
-        data = stream.read(max(4, BATCH_BYTES))  # so many tell the encoding
-        decoder = codecs.getincrementaldecoder(json.detect_encoding(data))("surrogatepass")
+        data = stream.read(BATCH_BYTES)
+        decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogatepass")
         while data:
             self.done = file.tell()
             yield decoder.decode(data)

@@ -19,6 +19,7 @@ import numpy as np
 
 from lookalike import _native
 from lookalike.corpora.base import BATCH_ROWS, Problems, Rows, compute, pa
+from lookalike.corpora.encodings import Encodings
 from lookalike.corpora.formats.duck import (
     Database,
     connection,
@@ -30,7 +31,7 @@ from lookalike.corpora.formats.duck import (
     quoted_strings,
     streamed,
 )
-from lookalike.corpora.formats.lines import LineBatch, LineCorpus, line_batches
+from lookalike.corpora.formats.lines import LineBatch, LineCorpus
 from lookalike.errors import FormatError
 
 _LINES_FOR_COLUMNS = 100
@@ -42,8 +43,8 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[][{}]', re.DOTALL)
 class JsonLinesCorpus(LineCorpus):
     """Files of JSON Lines, compressed or not."""
 
-    def __init__(self, paths: Sequence[Path]) -> None:
-        super().__init__(paths, "jsonl")
+    def __init__(self, paths: Sequence[Path], encodings: Encodings | None = None) -> None:
+        super().__init__(paths, "jsonl", encodings)
         self._columns: list[str] | None = None
         self._clean: set[tuple[Path, int]] = set()  # batches known to have objects only
 
@@ -52,7 +53,7 @@ class JsonLinesCorpus(LineCorpus):
         if self._columns is None:
             keys: dict[str, None] = {}
             silent = Problems(skip_bad=True)
-            batches = (line_batches(path, self.max_document, silent) for path in self.paths)
+            batches = (self.lines_of(path, silent) for path in self.paths)
             beginnings = (islice(some, 1) for some in batches)
             for batch in chain.from_iterable(beginnings):
                 for line in batch.lines.slice(0, _LINES_FOR_COLUMNS):

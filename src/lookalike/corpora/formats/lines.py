@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.corpora.base import BATCH_BYTES, Problems, pa
+from lookalike.corpora.encodings import ASCII, UTF8, Encodings, TextStream
 from lookalike.corpora.formats.files import FileCorpus
 from lookalike.corpora.formats.names import compression_of
 from lookalike.errors import FileError
@@ -39,6 +40,8 @@ class LineBatch:
     """Where each line ends; `data` is at least as long as the last."""
     done: float
     """Bytes of the file read so far, as they lie on disk."""
+    encoding: str = UTF8
+    """That of the file; `data` is UTF-8 in any case."""
 
     def __len__(self) -> int:
         return len(self.ends)
@@ -52,12 +55,20 @@ class LineBatch:
         return f"{self.path}, line {self.line(index)}"
 
     def decoded(self, problems: Problems) -> Iterator[tuple[int, str]]:
-        """Yield the lines that are UTF-8, with their indexes; report the others."""
+        """Yield the lines that could be decoded, with their indexes; report the others."""
         for index, raw in enumerate(self.lines.to_pylist()):
             try:
                 yield index, raw.decode()
-            except UnicodeDecodeError as error:
-                problems.report(self.where(index), f"is not UTF-8 ({error.reason})")
+            except UnicodeDecodeError:
+                problems.report(self.where(index), self.undecodable())
+
+    def undecodable(self) -> str:
+        """Return what is wrong with a line that could not be decoded."""
+        name = "UTF-8" if self.encoding in (UTF8, ASCII) else self.encoding
+        return (
+            f"is not {name}; if all of the file has another encoding, name it with --encoding (in "
+            "Python encoding=)"
+        )
 
     @cached_property
     def lines(self) -> Any:
@@ -65,6 +76,14 @@ class LineBatch:
         offsets = np.concatenate([[0], self.ends])
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(self.data)]
         return pa.Array.from_buffers(pa.large_binary(), len(self), buffers)
+
+
+def open_text(path: Path, encoding: str | None) -> tuple[TextStream, Any]:
+    """Open a file for reading, decompressed and as UTF-8; return the stream and the file beneath
+    it.
+    """
+    stream, file = open_input(path)
+    return TextStream(stream, encoding), file
 
 
 def open_input(path: Path) -> Any:
@@ -98,14 +117,19 @@ class Lines:
 
 
 def line_batches(
-    path: Path, most: int, problems: Problems, lines: Lines | None = None
+    path: Path,
+    most: int,
+    problems: Problems,
+    lines: Lines | None = None,
+    encodings: Encodings | None = None,
 ) -> Iterator[LineBatch]:
-    """Yield all lines of a file, or whatever else `lines` tells, without copying them one by one.
+    """Yield all lines of a file in UTF-8, or whatever else `lines` tells, without copying them one
+    by one.
 
     Those of more than `most` bytes are reported, and not held: neither whole nor expanded.
     """
-    lines = lines or Lines()
-    stream, file = open_input(path)
+    lines, encodings = lines or Lines(), encodings or Encodings()
+    stream, file = open_text(path, encodings.given)
     first = 1
     rest = np.empty(0, np.uint8)  # of a line whose end has not been seen
     too_long = False  # that line: its beginning has been let go of, `state` is where it was
@@ -125,6 +149,8 @@ def line_batches(
                     f"{path}: cannot be read after line {first - 1}: {error}"
                 ) from error
             at_end = read == 0
+            if stream.decided or at_end:
+                encodings.note(path, stream.encoding, stream.mark, problems)
             data = data[: len(rest) + read]
             if not begun and data[:3].tobytes() == _BYTE_ORDER_MARK:
                 data = data[3:]
@@ -144,7 +170,7 @@ def line_batches(
                     gone = len(part) if too_long else int(ends[0])
                     first += count_newlines(part[:gone])
                     part, ends, done = part[gone:], ends[1:] - gone, done + gone
-                batch = lines.batch(path, first, part, ends, position)
+                batch = lines.batch(path, first, part, ends, position, stream.encoding)
                 yield from _of_good_length(batch, most, problems)
                 used = int(ends[-1]) if len(ends) else 0
                 first += count_newlines(part[:used])
@@ -165,9 +191,15 @@ class LineCorpus(FileCorpus):
         """Yield the lines of all files; `done` of each batch is the share of all that was read."""
         read = 0
         for path, size in zip(self.paths, self.sizes, strict=True):
-            for batch in line_batches(path, self.max_document, problems, lines):
+            for batch in self.lines_of(path, problems, lines):
                 yield replace(batch, done=min(1.0, (read + batch.done) / self.total_bytes))
             read += size
+
+    def lines_of(
+        self, path: Path, problems: Problems, lines: Lines | None = None
+    ) -> Iterator[LineBatch]:
+        """Yield the lines of one file."""
+        return line_batches(path, self.max_document, problems, lines, self.encodings)
 
 
 def _cuts(data: NDArray[np.uint8], marks: bytes) -> Iterator[int]:

@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.corpora.base import Problems, Rows, chosen_columns, compute, pa
+from lookalike.corpora.encodings import Encodings
 from lookalike.corpora.formats.lines import LineCorpus
 
 
 class TextLinesCorpus(LineCorpus):
     """Files with a document a line; its one column is `text`. Empty lines are documents too."""
 
-    def __init__(self, paths: Sequence[Path]) -> None:
-        super().__init__(paths, "text")
+    def __init__(self, paths: Sequence[Path], encodings: Encodings | None = None) -> None:
+        super().__init__(paths, "text", encodings)
 
     def columns(self) -> list[str]:
         """Return the one there is."""

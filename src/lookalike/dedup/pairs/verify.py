@@ -19,6 +19,7 @@ from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import Signed
 from lookalike.dedup.work_folder import WorkFolder, digest
 from lookalike.features import similarity_pairs, unrounded
+from lookalike.indexes.results import Result
 
 __all__ = [
     "Verdict",
@@ -44,7 +45,7 @@ _SORTED_AT_A_TIME = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
-class VerifiedPairs:
+class VerifiedPairs(Result):
     """Pairs of documents, left before right, by (left, right)."""
 
     left: NDArray[np.int64]
@@ -59,6 +60,15 @@ class VerifiedPairs:
         return VerifiedPairs(
             self.left[which], self.right[which], self.similarity[which], self.distance[which]
         )
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return `left`, `right`, `similarity` and `distance` of every pair."""
+        return {
+            "left": self.left,
+            "right": self.right,
+            "similarity": self.similarity,
+            "distance": self.distance,
+        }
 
     def moved(self, left: int, right: int) -> VerifiedPairs:
         """Return the same pairs counted from other documents on."""

@@ -50,6 +50,8 @@ __all__ = ["write_report"]
 
 MOST_WARNINGS = 50
 _EXACT = "their text has come before, byte for byte"
+_MOST_FILES = 1000
+"""Files that were left out, and are named on the page."""
 LIKELY = 0.9
 """The chance of a pair at the threshold below which the page says that many are missed."""
 
@@ -165,12 +167,13 @@ def _warnings(result: DedupResult) -> str:
 
 def _left_out(result: DedupResult) -> str:
     """Return which documents were left out, or some of them, and why."""
-    examples = result.documents.examples
+    examples = result.documents.files_left_out[:_MOST_FILES] or result.documents.examples
     if not examples:
         return ""
-    more = result.counts.left_out + result.counts.bad_rows - len(examples)
+    counts = result.counts
+    more = counts.left_out + counts.bad_rows + counts.binary_files - len(examples)
     items = "\n".join(f"<li><bdi>{shown(example)}</bdi></li>" for example in examples)
-    rest = f"<p>And {more:,} more.</p>" if more > 0 else ""
+    rest = f"<p>And {more:,} more; --json names all files.</p>" if more > 0 else ""
     return f'<div class="card"><ul>\n{items}\n</ul>{rest}</div>'
 
 

@@ -1,0 +1,425 @@
+"""Text in any encoding, read as UTF-8.
+
+A byte order mark decides first. Then UTF-8, always: bytes that are valid UTF-8 are never taken for
+anything else. Only what is not UTF-8 is shown to charset-normalizer, and at most 16 KB of it.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.corpora.base import Problems, pa
+from lookalike.errors import ArgumentError, FileError
+from lookalike.lazy import LazyModule
+from lookalike.shown import brief
+
+charset_normalizer = LazyModule("charset_normalizer", "detecting the encoding of text")
+
+UTF8, ASCII = "utf-8", "ascii"
+
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # begins with the mark of UTF-16
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF8, UTF8),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_LONGEST_MARK = 4
+_SAMPLE = 1 << 16
+"""Bytes, from the first one that is not ASCII on, that decide between UTF-8 and others."""
+_LOOKED_AT = 1 << 14
+"""Bytes of these that charset-normalizer sees: lines that are not ASCII."""
+_BEFORE = 64
+"""ASCII characters before the first other one, which may be the rest of its word."""
+_PIECE = 1 << 20
+"""Bytes that are decoded at a time."""
+
+_WESTERN = "cp1252"
+_LATIN = ("cp1252", "cp1250", "cp1254", "cp1257", "iso8859_2", "mac_roman", "cp850", "cp437")
+_CANDIDATES = (
+    *_LATIN, "gb18030", "cp932", "euc_jp", "big5", "cp949", "koi8_r", "cp1251", "cp866", "cp1253",
+    "cp1255", "cp1256", "cp874",
+)  # fmt: skip
+_LATIN_MARGIN = 0.1
+"""How much messier Western European text may look than what charset-normalizer prefers."""
+_BEGINNING = 8192
+"""Bytes in which a NUL makes a file binary."""
+_BINARY = "is binary: it has a NUL byte near its beginning"
+_WIDE = ("utf-16", "utf-32")
+_NOT_TEXT = ("idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape")
+_CONTROLS = re.compile(rb"[\x00-\x06\x0e-\x19\x1c-\x1f]")
+"""What texts have none of: all but those for lines, pages, escapes and the end of a DOS file."""
+_HIGH_RUNS = re.compile(rb"[\x80-\xff]+")
+_IN_WORDS = re.compile(rb"[A-Za-z][\x80-\xff]|[\x80-\xff][A-Za-z\x80-\xff]")
+"""A character beside a letter: a byte that stands alone is a mistake, not a text."""
+_LATIN_BYTES = re.compile(rb"[\x80\x82\x84\x85\x91-\x97\xa0\xab\xbb\xc0-\xff]")
+_UTF8_CHARACTERS = re.compile(
+    rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}"
+)
+
+
+class NotText(ValueError):
+    """Bytes that are not text, or in an encoding that is not known: the message says why."""
+
+    def __init__(self, reason: str, binary: bool = False) -> None:
+        super().__init__(reason)
+        self.binary = binary
+
+
+def check_encoding(name: object) -> str | None:
+    """Return the name of an encoding of text as Python knows it; None stays None."""
+    if name is None:
+        return None
+    try:
+        if not isinstance(name, str) or "\0" in name:
+            raise LookupError
+        found = codecs.lookup(name)
+        if not found._is_text_encoding or found.name in _NOT_TEXT:
+            raise LookupError
+    except LookupError:
+        raise ArgumentError(
+            f"encoding is {brief(name)}, which is not an encoding of text; expected a name such as "
+            "utf-8, latin-1, cp1252, utf-16, shift_jis, gb18030 or koi8-r"
+        ) from None
+    return UTF8 if found.name == "utf-8-sig" else found.name
+
+
+def marked(beginning: bytes) -> tuple[str, int] | None:
+    """Return the encoding that a byte order mark tells, and the length of the mark."""
+    return next(
+        ((name, len(mark)) for mark, name in _MARKS if beginning.startswith(mark)), None
+    ) or _unmarked_wide(beginning[:_LONGEST_MARK])
+
+
+def _unmarked_wide(first: bytes) -> tuple[str, int] | None:
+    """Return UTF-16 or UTF-32 where the zeros of two Latin characters, or of one, show it."""
+    zeros = tuple(byte == 0 for byte in first)
+    wide = {
+        (False, True, False, True): "utf-16-le",
+        (True, False, True, False): "utf-16-be",
+        (False, True, True, True): "utf-32-le",
+        (True, True, True, False): "utf-32-be",
+    }
+    name = wide.get(zeros)
+    # Characters below the space begin binary files, not texts.
+    if name is None or not all(byte == 0 or byte >= 9 for byte in first):
+        return None
+    return name, 0
+
+
+def detect(sample: bytes, at_end: bool = True) -> str | None:
+    """Return the encoding of some text that is not all ASCII; None where it cannot be told.
+
+    UTF-8 if the sample is valid, or most of its characters that are not ASCII are: then the others
+    are mistakes. `at_end` tells that no text follows which may complete the last character.
+    """
+    try:
+        codecs.getincrementaldecoder(UTF8)().decode(sample, at_end)
+        return UTF8
+    except UnicodeDecodeError:
+        pass
+    if _CONTROLS.search(sample) or not _IN_WORDS.search(sample):
+        return None
+    high = sum(map(len, _HIGH_RUNS.findall(sample)))
+    if 2 * sum(map(len, _UTF8_CHARACTERS.findall(sample))) > high:
+        return UTF8
+    return _guess(_with_high_bytes(sample))
+
+
+def _with_high_bytes(sample: bytes) -> bytes:
+    """Return as many lines with characters that are not ASCII as are to be looked at."""
+    if len(sample) <= _LOOKED_AT:
+        return sample
+    lines = [line for line in sample.splitlines(keepends=True) if not line.isascii()]
+    return b"".join(lines)[:_LOOKED_AT]
+
+
+@lru_cache(64)
+def _guess(sample: bytes) -> str | None:
+    matches = list(
+        charset_normalizer.from_bytes(sample, cp_isolation=list(_CANDIDATES), enable_fallback=False)
+    )
+    chaos = {
+        name: match.chaos
+        for match in reversed(matches)
+        for name in (match.encoding, *(one.encoding for one in match.submatch))
+    }
+    best = matches[0].encoding if matches else None
+    single = _is_latin(sample)
+    if best is None or (best not in _LATIN and not single):
+        return best
+    latin = min((chaos[name] for name in _LATIN if name in chaos), default=None)
+    western = chaos.get(_WESTERN)
+    if latin is None:  # words with single accents, which look like halves of other characters
+        return _WESTERN if single and _decodes(sample, _WESTERN) else best
+    if western is not None and western <= latin + _LATIN_MARGIN:
+        return _WESTERN
+    return min((name for name in _LATIN if name in chaos), key=lambda name: chaos[name])
+
+
+def _is_latin(sample: bytes) -> bool:
+    """Return whether characters that are not ASCII stand alone, as accented letters do."""
+    runs = _HIGH_RUNS.findall(sample)
+    letters = sum(len(_LATIN_BYTES.findall(run)) for run in runs)
+    high = sum(map(len, runs))
+    return high < 1.5 * len(runs) and letters >= 0.9 * high
+
+
+def _decodes(sample: bytes, encoding: str) -> bool:
+    try:
+        sample.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def is_binary(beginning: bytes, given: str | None) -> bool:
+    """Return whether the first bytes of a file show that it is not text."""
+    name, _ = _known(beginning[:_LONGEST_MARK], given) or ("", 0)
+    return not name.startswith(_WIDE) and b"\0" in beginning[:_BEGINNING]
+
+
+def utf8_of(data: bytes, given: str | None) -> tuple[bytes, str]:
+    """Return the text of a whole file in UTF-8, without a byte order mark, and its encoding.
+
+    Raises `NotText` with the reason if it is not text, or not in the encoding that was given.
+    """
+    if is_binary(data[:_BEGINNING], given):
+        raise NotText(_BINARY, True)
+    name, skipped = _known(data[:_LONGEST_MARK], given) or (None, 0)
+    wide = name is not None and name.startswith(_WIDE)
+    data = data[skipped:]
+    if name in (None, UTF8):
+        if _is_utf8(data):
+            return data, ASCII if data.isascii() else UTF8
+        where = _first_not_utf8(data)
+        byte = f"its byte {where:,} is 0x{data[where]:02x}"
+        sample = data[:_SAMPLE]
+        if _CONTROLS.search(sample):
+            raise NotText(f"is binary: it has control characters, and {byte}", True)
+        name = name or detect(sample, len(data) <= _SAMPLE)
+        if name is None:
+            raise NotText(f"is text in an unknown encoding: {byte}")
+        if name == UTF8:
+            raise NotText(f"is not valid UTF-8: {byte}")
+    decoder = codecs.getincrementaldecoder(str(name))()
+    parts = []
+    for begin in range(0, max(len(data), 1), _PIECE):
+        try:
+            last = begin + _PIECE >= len(data)
+            parts.append(decoder.decode(data[begin : begin + _PIECE], last).encode())
+        except UnicodeError as error:
+            reason = error.reason if isinstance(error, UnicodeDecodeError) else str(error)
+            raise NotText(f"is not valid {name}, after byte {begin:,}: {reason}") from None
+    if wide and any(map(_CONTROLS.search, parts)):
+        raise NotText(_BINARY, True)
+    return b"".join(parts), str(name)
+
+
+def _known(beginning: bytes, given: str | None) -> tuple[str, int] | None:
+    """Return the encoding that needs no guess, and how many bytes its mark has.
+
+    A byte order mark is right even where another encoding was given.
+    """
+    mark = marked(beginning)
+    return (given, 0) if given is not None and (mark is None or not mark[1]) else mark
+
+
+def _is_utf8(data: bytes) -> bool:
+    """Return whether bytes are UTF-8, without making a string of them: it may take four times as
+    much memory.
+    """
+    buffers = [None, pa.py_buffer(np.array([0, len(data)])), pa.py_buffer(data)]
+    try:
+        pa.Array.from_buffers(pa.large_string(), 1, buffers).validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _first_not_utf8(data: bytes) -> int:
+    """Return the position of the first byte that is not UTF-8, of data that has one."""
+    decoder = codecs.getincrementaldecoder(UTF8)()
+    for begin in range(0, len(data), _PIECE):
+        held = len(decoder.getstate()[0])
+        try:
+            decoder.decode(data[begin : begin + _PIECE], begin + _PIECE >= len(data))
+        except UnicodeDecodeError as error:
+            return begin - held + error.start
+    return len(data) - 1
+
+
+def _unreadable(error: UnicodeError) -> tuple[str, int]:
+    """Let bytes that are not text in their encoding become one that is not UTF-8 either."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return "\udcff", error.end
+
+
+codecs.register_error("lookalike.unreadable", _unreadable)
+
+
+class Encodings:
+    """In which encodings the files of a corpus are: as given, or as detected when first read."""
+
+    def __init__(self, given: str | None = None) -> None:
+        self.given = check_encoding(given)
+        self.found: dict[Path, tuple[str, bytes]] = {}
+
+    def of_output(self, paths: Sequence[Path]) -> tuple[str, bytes]:
+        """Return the encoding that all files have, and its byte order mark if they have one.
+
+        That is UTF-8 where they have several.
+        """
+        found = {self.found[path] for path in paths}
+        found = {(name, mark) for name, mark in found if name != ASCII}
+        return found.pop() if len(found) == 1 else (UTF8, b"")
+
+    def note(self, path: Path, name: str, mark: bytes, problems: Problems) -> None:
+        """Keep the encoding of a file; tell of one that was detected and is not UTF-8."""
+        self.found[path] = name, mark
+        if self.given is None and name not in (UTF8, ASCII):
+            problems.note_encoding(name, path)
+
+
+class TextStream:
+    """A stream of bytes as UTF-8, whatever its encoding is.
+
+    Bytes pass as they are while they are ASCII. The first others decide: 64 KB from there on.
+    What cannot be decoded becomes the byte 0xff, by which the row that has it is found to be bad.
+    """
+
+    def __init__(self, raw: Any, given: str | None) -> None:
+        self._raw = raw
+        self._given = given
+        self.encoding = ASCII
+        self.mark = b""
+        self.decided = False
+        self._ready = b""
+        self._decoder: codecs.IncrementalDecoder | None = None
+        self._before = b""
+        self._begun = False
+
+    def readinto(self, buffer: NDArray[np.uint8]) -> int:
+        """Fill some of a buffer; return how many bytes, 0 at the end."""
+        if not self._begun:
+            self._begin()
+        if self._ready:
+            return self._hand_out(buffer)
+        if self._decoder is None:
+            read = int(self._raw.readinto(buffer))
+            if self.decided or not read:
+                return read
+            return self._passed(buffer, read)
+        while not self._ready:
+            data = bytes(self._raw.read(_PIECE))
+            self._ready = self._decoded(data)
+            if not data:
+                break
+        return self._hand_out(buffer)
+
+    def read(self, size: int) -> bytes:
+        """Return some bytes, none at the end."""
+        buffer = np.empty(size, np.uint8)
+        return buffer[: self.readinto(buffer)].tobytes()
+
+    def _begin(self) -> None:
+        """Look for a byte order mark."""
+        self._begun = True
+        beginning = b""
+        while len(beginning) < _LONGEST_MARK and (more := self._raw.read(_LONGEST_MARK)):
+            beginning += bytes(more)
+        known = _known(beginning, self._given)
+        if known is None:
+            self._ready = self._examined(beginning)
+            return
+        name, skipped = known
+        if name != UTF8:  # whose mark those take off who read lines
+            self.mark, beginning = beginning[:skipped], beginning[skipped:]
+        self._decide(name)
+        self._ready = self._decoded(beginning) if beginning else b""
+
+    def _examined(self, beginning: bytes) -> bytes:
+        """Return the first bytes, or all up to where the encoding was decided by them."""
+        if beginning.isascii():
+            self._before = beginning
+            return beginning
+        high = len(beginning) - len(beginning.lstrip(bytes(range(128))))
+        self._before = beginning[:high]
+        return beginning[:high] + self._decided_by(beginning[high:])
+
+    def _passed(self, buffer: NDArray[np.uint8], read: int) -> int:
+        """Let ASCII pass; decide by the first character that is not, which is handed out later."""
+        part = buffer[:read]
+        if int(part.max()) < 128:
+            self._before = (self._before + part[-_BEFORE:].tobytes())[-_BEFORE:]
+            return read
+        high = int(np.argmax(part > 127))
+        ascii_part = part[max(0, high - _BEFORE) : high].tobytes()
+        self._before = (self._before + ascii_part)[-_BEFORE:]
+        self._ready = self._decided_by(part[high:].tobytes())
+        return high if high else self._hand_out(buffer)
+
+    def _decided_by(self, data: bytes) -> bytes:
+        """Decide by what begins with the first byte that is not ASCII; return it as UTF-8."""
+        parts, size = [data], len(data)
+        more = True
+        while size < _SAMPLE and more:
+            part = bytes(self._raw.read(_SAMPLE - size))
+            parts.append(part)
+            size, more = size + len(part), bool(part)
+        data = b"".join(parts)
+        at_end = size < _SAMPLE
+        name = detect(self._before[-_BEFORE:] + data[:_SAMPLE], at_end)
+        self._decide(name or UTF8)
+        return data if self._decoder is None else self._decoded(data)
+
+    def _decide(self, name: str) -> None:
+        self.decided = True
+        self.encoding = name
+        if name != UTF8:
+            self._decoder = codecs.getincrementaldecoder(name)("lookalike.unreadable")
+
+    def _decoded(self, data: bytes) -> bytes:
+        if self._decoder is None:
+            return data
+        text = self._decoder.decode(data, not data)
+        return text.encode(UTF8, "surrogateescape")
+
+    def _hand_out(self, buffer: NDArray[np.uint8]) -> int:
+        size = min(len(buffer), len(self._ready))
+        buffer[:size] = np.frombuffer(self._ready, np.uint8, size)
+        self._ready = self._ready[size:]
+        return size
+
+
+class EncodedOutput:
+    """A file that is given UTF-8 and gets another encoding."""
+
+    def __init__(self, file: Any, encoding: str, mark: bytes) -> None:
+        self._file = file
+        self._encoding = encoding
+        self._decoder = codecs.getincrementaldecoder(UTF8)()
+        self._encoder = codecs.getincrementalencoder(encoding)()
+        file.write(mark)
+
+    def write(self, data: Any) -> None:
+        """Write some bytes, which need not end with a whole character."""
+        view = memoryview(data).cast("B")
+        for begin in range(0, len(view), _PIECE):
+            text = self._decoder.decode(view[begin : begin + _PIECE])
+            try:
+                self._file.write(self._encoder.encode(text))
+            except UnicodeEncodeError as error:
+                raise FileError(
+                    f"the output cannot be written in {self._encoding}, the encoding of the input: "
+                    f"it has no {text[error.start]!r}; write another format, such as .jsonl"
+                ) from None
