@@ -1,6 +1,7 @@
 #include "bindings/text.hpp"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -8,6 +9,7 @@
 
 #include "bindings/arrow.hpp"
 #include "bindings/module.hpp"
+#include "text/decoded_size.hpp"
 #include "text/equal_texts.hpp"
 #include "text/json_lines.hpp"
 #include "text/prefixed_values.hpp"
@@ -181,6 +183,24 @@ void bind_text(nb::module_& module) {
             return without_gil([&] { return text::longest_prefixed(view_of(data)); });
         },
         "data"_a.noconvert());
+    module.def(
+        "decoded_json",
+        [](const ByteArray& data) {
+            const auto size = without_gil([&] { return text::decoded_json(view_of(data)); });
+            return std::make_pair(size.values, size.string_bytes);
+        },
+        "data"_a.noconvert());
+    module.def(
+        "decoded_messagepack",
+        [](const ByteArray& data, std::size_t deepest) {
+            const auto size =
+                without_gil([&] { return text::decoded_messagepack(view_of(data), deepest); });
+            std::optional<std::pair<std::uint64_t, std::uint64_t>> found;
+            if (size)
+                found.emplace(size->values, size->string_bytes);
+            return found;
+        },
+        "data"_a.noconvert(), "deepest"_a);
 
     nb::class_<TextFeatures>(module, "TextFeatures")
         .def(

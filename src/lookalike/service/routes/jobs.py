@@ -18,6 +18,7 @@ from lookalike.service.endpoint import (
     slow_request,
     too_large,
 )
+from lookalike.service.guard.memory import HELD
 from lookalike.service.guard.watch import Limit
 from lookalike.service.problems import Problem
 from lookalike.service.shapes import DedupBody, PairsBody
@@ -30,7 +31,7 @@ _JOB = {
     "started": "2026-01-01T00:00:00.000+00:00", "ended": None, "summary": None, "error": None,
 }  # fmt: skip
 JobId = Annotated[str, Path(pattern="^[0-9a-f]{24}$", description="The id of a job")]
-_CHUNK = 4 << 20
+_CHUNK = 1 << 20
 _PAGE_BYTES = 32 << 20
 """With which a page of results ends, however many were asked for."""
 
@@ -141,6 +142,9 @@ async def _receive(ask: Ask, path: os.PathLike[str]) -> None:
     """Write the body to a file as it comes."""
     service, size, waiting = ask.service, 0, bytearray()
     seconds = service.settings.slow_limit
+    held = HELD.get()
+    if held is not None:
+        held.need(2 * _CHUNK)  # what waits to be written, and its copy for the thread that writes
     file = await service.slowly(open, path, "wb")
     try:
         more = True
