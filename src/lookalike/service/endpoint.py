@@ -148,7 +148,7 @@ class Routes:
             told: dict[int | str, dict[str, Any]] = {
                 status: {"description": "done", "content": dict.fromkeys(kinds, answer)}
             }
-            general = (400, 401, 403, 408, 421, 429, *((413, 415, 422) if body else ()))
+            general = (400, 401, 403, 408, 414, 421, 429, 431, *((413, 415, 422) if body else ()))
             for number in sorted({*general, *errors}):
                 told[number] = {"$ref": f"#/components/responses/{number}"}
             self._routes.append(

@@ -144,7 +144,8 @@ class Service:
         self.ending = True
         self.jobs.close()
         self.overviews.close()
-        for pool in (self._readers, self._slow, self._texts, self._decoders, *self._writers.values()):
+        self._decoders.shutdown(wait=False, cancel_futures=True)
+        for pool in (self._readers, self._slow, self._texts, *self._writers.values()):
             pool.shutdown(wait=False, cancel_futures=True)
         for pool in (self._readers, self._texts, *self._writers.values()):
             pool.shutdown(wait=True)
