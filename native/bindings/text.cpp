@@ -1,8 +1,8 @@
 #include "bindings/text.hpp"
 
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <stdexcept>
@@ -187,7 +187,7 @@ void bind_text(nb::module_& module) {
         "decoded_json",
         [](const ByteArray& data) {
             const auto size = without_gil([&] { return text::decoded_json(view_of(data)); });
-            return std::make_pair(size.values, size.string_bytes);
+            return std::make_tuple(size.values, size.string_bytes, size.longest_list);
         },
         "data"_a.noconvert());
     module.def(
@@ -195,9 +195,9 @@ void bind_text(nb::module_& module) {
         [](const ByteArray& data, std::size_t deepest) {
             const auto size =
                 without_gil([&] { return text::decoded_messagepack(view_of(data), deepest); });
-            std::optional<std::pair<std::uint64_t, std::uint64_t>> found;
+            std::optional<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>> found;
             if (size)
-                found.emplace(size->values, size->string_bytes);
+                found.emplace(size->values, size->string_bytes, size->longest_list);
             return found;
         },
         "data"_a.noconvert(), "deepest"_a);

@@ -118,17 +118,29 @@ struct Open {
 DecodedSize decoded_json(std::string_view bytes) {
     DecodedSize size;
     std::size_t at = 0;
+    std::int64_t depth = 0;
+    bool in_list = false;  // at depth 2: whether it is in a list
+    std::uint64_t items = 0;
     while (at < bytes.size()) {
         const char byte = bytes[at++];
-        if (between_values(byte))
+        if (between_values(byte)) {
+            depth -= byte == ']' || byte == '}';
             continue;
+        }
+        if (depth == 2 && in_list)
+            size.longest_list = std::max(size.longest_list, ++items);
         if (byte == '"') {
             at = add_json_string(bytes, at, size);
             continue;
         }
         ++size.values;
-        if (byte == '[' || byte == '{')
+        if (byte == '[' || byte == '{') {
+            if (++depth == 2) {
+                in_list = byte == '[';
+                items = 0;
+            }
             continue;
+        }
         while (at < bytes.size() && !between_values(bytes[at]) && bytes[at] != '"' &&
                bytes[at] != '[' && bytes[at] != '{')
             ++at;
@@ -165,6 +177,9 @@ std::optional<DecodedSize> decoded_messagepack(std::string_view bytes, std::size
         if (token.list || token.map) {
             if (open.size() > deepest)
                 return std::nullopt;
+            // The outermost map lies on the mark of the one value that there is.
+            if (token.list && open.size() == 2 && open.back().map)
+                size.longest_list = std::max(size.longest_list, length);
             open.push_back({token.map ? 2 * length : length, token.map});
             continue;
         }

@@ -13,6 +13,8 @@ struct DecodedSize {
     std::uint64_t values = 0;
     // Bytes of the strings in memory, where one character of four bytes makes all of them as wide.
     std::uint64_t string_bytes = 0;
+    // Items of the longest list that is a value of the outermost object.
+    std::uint64_t longest_list = 0;
 };
 
 // Does not validate: a decoder does.

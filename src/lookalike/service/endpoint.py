@@ -70,6 +70,7 @@ class Ask:
     service: Service
     visit: Visit
     format: str
+    held: Held
     body: Any = None
 
     @property
@@ -179,7 +180,7 @@ async def _run(kind: _Kind, handler: Handler, request: Request, given: dict[str,
         if name is not None:
             given["name"] = check_name(name)
         _authorise(visit.key, name, kind.writes)
-        ask = Ask(request, service, visit, format)
+        ask = Ask(request, service, visit, format, held)
         if kind.body is not None:
             ask.body = await _read(request, visit, kind, service, held)
         if not kind.timed:
@@ -193,6 +194,7 @@ async def _run(kind: _Kind, handler: Handler, request: Request, given: dict[str,
         problem = problem_for_strangers(error, service.library.shown)
         if problem.status == 500 or problem.code == "database_away":
             service.log.failed("request failed", error, id=visit.id, route=kind.path)
+        error.__traceback__ = problem.__traceback__ = None  # which refer to all that was decoded
         return refusal(problem, service)
     finally:
         held.release()

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import msgpack
 import numpy as np
 from pydantic import BaseModel, ValidationError
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 from lookalike._native import decoded_json, decoded_messagepack
 from lookalike.service.problems import Problem
@@ -35,7 +35,6 @@ which copies lists and objects."""
 _DEEPEST = 200
 """Lists and objects within each other. JSON has the same limit, in its parser."""
 
-_ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _ENCODE_ASCII = json.JSONEncoder(separators=(",", ":")).encode
 
 
@@ -83,31 +82,30 @@ def decode(
         need: Called before anything is decoded, with the bytes of memory that it will take; raises
             if there is no room for them.
     """
-    need(decoded_size(body, format))
+    size, longest = decoded_size(body, format)
+    if longest > most_items:
+        raise too_many_items("items in a list", longest, most_items)
+    need(size)
     value = _parsed(body) if format == JSON else _unpacked(body)
-    if isinstance(value, dict):
-        for name, one in value.items():
-            if isinstance(one, list) and len(one) > most_items and name in shape.model_fields:
-                raise too_many_items(name, len(one), most_items)
     try:
         return shape.model_validate(value)
     except ValidationError as error:
         raise _refusal(error) from None
 
 
-def decoded_size(body: bytes | bytearray, format: str) -> int:
-    """Return the bytes of memory that a body takes until its request is answered.
+def decoded_size(body: bytes | bytearray, format: str) -> tuple[int, int]:
+    """Return the bytes of memory that a body takes, and the items of the longest list in it.
 
-    These are the bytes that came, its strings, a copy of these in UTF-8 for whatever reads them,
-    and its values.
+    The memory is that of the body as it came, its strings, a copy of these in UTF-8 for whatever
+    reads them, and its values.
     """
     data = np.frombuffer(body, np.uint8)
     found = decoded_json(data) if format == JSON else decoded_messagepack(data, _DEEPEST)
     if found is None:
         raise _not_messagepack(body, "it is cut off, is nested too deeply or has a key that is not "
                                "a string")  # fmt: skip
-    values, string_bytes = found
-    return 2 * len(body) + string_bytes + _PER_VALUE * values
+    values, string_bytes, longest = found
+    return 2 * len(body) + string_bytes + _PER_VALUE * values, longest
 
 
 def too_many_items(what: str, count: int, most: int) -> Problem:
@@ -122,8 +120,8 @@ def encode(value: Any, format: str) -> bytes:
     """Return plain values as bytes."""
     if format == JSON:
         try:
-            return _ENCODE(value).encode()
-        except UnicodeEncodeError:  # half of a surrogate pair, which came with somebody's metadata
+            return to_json(value)
+        except ValueError:  # half of a surrogate pair, which came with somebody's metadata
             return _ENCODE_ASCII(value).encode()
     try:
         packed: bytes = msgpack.packb(value, use_bin_type=True)

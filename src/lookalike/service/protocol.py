@@ -29,12 +29,15 @@ _MOST_HEADERS = 100
 _MOST_PIPELINED = 4
 """Requests that wait for the answer of another one on the same connection."""
 _FED = 8 << 10
-"""Bytes that the parser gets at once, after which the limits are looked at."""
+"""Bytes of headers that the parser gets at once, after which the limits are looked at."""
+_FED_OF_BODIES = 64 << 10
 _WRITE_BUFFER = 16 << 10
 """Bytes of answers that wait to be taken, beyond which no more are written."""
 _LINGER = 5.0
 """Seconds for which a client may go on sending after it was answered: if the connection were closed
 at once, the answer would not reach a client that sends first and reads later."""
+_MOST_DROPPED = 64 << 20
+"""Bytes that it may send meanwhile."""
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -55,6 +58,7 @@ class BoundedProtocol(HttpToolsProtocol):
     """Bytes since headers were complete or a part of a body came."""
     _head = 0
     _trailers = 0
+    _dropped = 0
     _answered: RequestResponseCycle | None = None
     """The request that is being answered, or was last."""
 
@@ -86,14 +90,18 @@ class BoundedProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Read a part of a request, and see that it is not too much."""
         if self._deaf:
+            self._drop(len(data))
             return
         self._unset_keepalive_if_required()
         view = memoryview(data)
         try:
-            for begin in range(0, len(view), _FED):
-                self._feed(view[begin : begin + _FED])
+            begin = 0
+            while begin < len(view):
+                end = begin + (_FED if self._in_head else _FED_OF_BODIES)
+                self._feed(view[begin:end])
                 if self._deaf:
                     return
+                begin = end
         except httptools.HttpParserUpgrade:  # answered as if it had not been asked for
             self._deaf = True
             self.cycle.keep_alive = False
@@ -219,6 +227,14 @@ class BoundedProtocol(HttpToolsProtocol):
         self._loose = 0 if self._progress else self._loose + len(part)
         if self._loose > _MOST_HEAD:
             raise _too_large_head()
+
+    def _drop(self, size: int) -> None:
+        """Drop what comes after the last request that is answered."""
+        self._dropped += size
+        if not self._ending:
+            self.flow.pause_reading()
+        elif self._dropped > _MOST_DROPPED:
+            self.transport.abort()
 
     def _idle(self) -> bool:
         """Return whether no request is being answered or waits for that."""

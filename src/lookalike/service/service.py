@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 import weakref
 from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +15,8 @@ import numpy as np
 
 from lookalike.checks import thread_count
 from lookalike.collection import Collection
-from lookalike.service.guard.memory import HELD, Memory
+from lookalike.collection.search.bounds import answers_counted_by
+from lookalike.service.guard.memory import HELD, Held, Memory
 from lookalike.service.guard.watch import Watch
 from lookalike.service.library import Library
 from lookalike.service.logs import Log
@@ -29,6 +31,9 @@ from lookalike.signatures import estimated_similarity
 __all__ = ["Service"]
 
 T = TypeVar("T")
+
+_TOGETHER = " "
+"""Stands for the key where queries of several keys are answered together; no key has this name."""
 
 
 class _Over(Exception):
@@ -57,9 +62,9 @@ class Service:
         self._readers = ThreadPoolExecutor(max(8, 2 * self.threads), "read")
         self._slow = ThreadPoolExecutor(2, "slow")
         self._texts = ThreadPoolExecutor(2, "texts")
-        self._decoders = ThreadPoolExecutor(2, "decode")
+        self._decoders = ThreadPoolExecutor(1, "decode")
+        self._rested = 0.0
         self._writers: dict[str, ThreadPoolExecutor] = {}
-        self.lanes: Lanes[Any, Any] = Lanes(self._readers, self.metrics.together.observe)
         self.jobs = Jobs(run / "jobs", settings.max_jobs, log)
         self.overviews = Overviews(settings.overview_limit, log)
         # Who gets no answer in time is told to ask again before the time limit refuses it.
@@ -67,6 +72,8 @@ class Service:
         most = settings.max_memory
         # With keys, no single one can take all the memory from the others.
         self.memory = Memory(most, most * 3 // 4 if settings.keys else most)
+        counted = _CountedReaders(self._readers, self.memory)
+        self.lanes: Lanes[Any, Any] = Lanes(counted, self.metrics.together.observe)
         self._similarities: weakref.WeakKeyDictionary[Collection, list[float]] = (
             weakref.WeakKeyDictionary()
         )
@@ -76,8 +83,21 @@ class Service:
         return await _in_thread(self._readers, work, *arguments)
 
     async def decode(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Decode a large body, in a thread of its own: searches do not wait behind it."""
-        return await _in_thread(self._decoders, work, *arguments)
+        """Decode a large body in the one thread that does so: searches do not wait behind it.
+
+        A decoder keeps the interpreter to itself. So the thread pauses between two bodies for as
+        long as the first has taken: however many come, half of the time is left for others.
+        """
+
+        def paced() -> T:
+            time.sleep(max(0.0, self._rested - time.monotonic()))
+            begin = time.thread_time()
+            try:
+                return work(*arguments)
+            finally:
+                self._rested = time.monotonic() + time.thread_time() - begin
+
+        return await _in_thread(self._decoders, paced)
 
     async def slowly(self, work: Callable[..., T], *arguments: Any) -> T:
         """Do something that may take long, in a thread."""
@@ -152,14 +172,43 @@ class Service:
         self.library.close()
 
 
+def _counted(held: Held, work: Callable[..., T], *arguments: Any) -> T:
+    with answers_counted_by(held.add_answer):
+        return work(*arguments)
+
+
+class _CountedReaders(Executor):
+    """Threads for work of several requests together: what its answers take is counted, too."""
+
+    def __init__(self, threads: Executor, memory: Memory) -> None:
+        self._threads = threads
+        self._memory = memory
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        """Do something in a thread."""
+        held = self._memory.hold(_TOGETHER)
+        future = self._threads.submit(_counted, held, fn, *args, **kwargs)
+        future.add_done_callback(held.release)
+        return future
+
+
 async def _in_thread(threads: Executor, work: Callable[..., T], *arguments: Any) -> T:
     """Do something in a thread; what the request holds is held until the thread has done it.
 
     A request that is over its time is answered earlier, but its body is still in memory then.
     """
-    future = threads.submit(work, *arguments)
     held = HELD.get()
-    if held is not None:
+    if held is None:
+        future = threads.submit(work, *arguments)
+    else:
         held.share()
+        future = threads.submit(_counted, held, work, *arguments)
         future.add_done_callback(held.release)
-    return await asyncio.wrap_future(future)
+    done = asyncio.wrap_future(future)
+    # An error refers to this frame: if the frame referred to the error, by its future, both would
+    # stay in memory, with all that they refer to, until the garbage collector finds them.
+    del future, held
+    try:
+        return await done
+    finally:
+        del done

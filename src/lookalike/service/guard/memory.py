@@ -14,6 +14,9 @@ from lookalike.service.problems import Problem
 
 __all__ = ["HELD", "Held", "Memory"]
 
+_PER_ANSWERED = 4
+"""Bytes of memory for each byte of a text or of metadata in an answer, until it is encoded."""
+
 
 class Memory:
     """The bytes that requests hold, in total and for each key."""
@@ -72,6 +75,19 @@ class Held:
             if size > self._size:
                 self._memory.change(self._key, size - self._size)
                 self._size = size
+
+    def add_answer(self, size: int) -> None:
+        """Hold more bytes for an answer that grows, or raise `Problem`."""
+        more = _PER_ANSWERED * size
+        with self._lock:
+            if self._size + more > self._memory.most_per_key:
+                raise Problem(
+                    422, "answer_too_large", "the answer takes more memory than "
+                    f"{self._memory.most_per_key} bytes; ask for less at once, or start the "
+                    "service with a larger --max-memory", kind="ResultTooLargeError",
+                )  # fmt: skip
+            self._memory.change(self._key, more)
+            self._size += more
 
     def share(self) -> None:
         """Let one more user release it."""

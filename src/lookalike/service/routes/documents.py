@@ -46,7 +46,7 @@ _WRITTEN = {
     ],
 }  # fmt: skip
 _DELETED_AT_ONCE = 5_000
-_PAGE_BYTES = 32 << 20
+_PAGE_BYTES = 16 << 20
 """Bytes of texts and metadata with which a page ends, however many documents were asked for."""
 _FOUND = (404, 422)
 
@@ -207,7 +207,7 @@ async def _scroll(ask: Ask, name: str, body: ScrollBody) -> Any:
     def page(docs: Collection, check: Callable[[], None]) -> bytes:
         some, following = page_of(
             docs, body.after, body.limit, most_bytes, where=body.where, text=body.include_text,
-            check=check,
+            check=check, count=ask.held.add_answer,
         )  # fmt: skip
         found = [document_value(one, body.include_text) for one in some]
         return encode({"documents": found, "next": following}, ask.format)
