@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 import weakref
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,11 +15,12 @@ import numpy as np
 
 from lookalike.checks import thread_count
 from lookalike.collection import Collection
+from lookalike.collection.search.bounds import answers_counted_by
+from lookalike.service.guard.memory import HELD, Held, Memory
 from lookalike.service.guard.watch import Watch
 from lookalike.service.library import Library
 from lookalike.service.logs import Log
 from lookalike.service.metrics import Metrics
-from lookalike.service.problems import Problem
 from lookalike.service.settings import ServeSettings
 from lookalike.service.work.jobs import Jobs
 from lookalike.service.work.kept import Kept
@@ -26,22 +28,12 @@ from lookalike.service.work.lanes import Lanes
 from lookalike.service.work.overviews import Overviews
 from lookalike.signatures import estimated_similarity
 
-__all__ = ["Service", "no_room"]
+__all__ = ["Service"]
 
 T = TypeVar("T")
 
-_BODIES_AT_ONCE = 8
-"""Largest bodies that may be in memory at once; beyond that requests are told to come again."""
-_ANSWERS_AT_ONCE = 8
-"""The same for answers, from when they are written until they are sent."""
-
-
-def no_room() -> Problem:
-    """Return the answer for whose own there is no room in memory."""
-    return Problem(
-        429, "too_much_at_once", "the answers to other requests fill the room there is; try again "
-        "in a second", retry_after=1,
-    )  # fmt: skip
+_TOGETHER = " "
+"""Stands for the key where queries of several keys are answered together; no key has this name."""
 
 
 class _Over(Exception):
@@ -70,29 +62,50 @@ class Service:
         self._readers = ThreadPoolExecutor(max(8, 2 * self.threads), "read")
         self._slow = ThreadPoolExecutor(2, "slow")
         self._texts = ThreadPoolExecutor(2, "texts")
+        self._decoders = ThreadPoolExecutor(1, "decode")
+        self._rested = 0.0
         self._writers: dict[str, ThreadPoolExecutor] = {}
-        self.lanes: Lanes[Any, Any] = Lanes(self._readers, self.metrics.together.observe)
         self.jobs = Jobs(run / "jobs", settings.max_jobs, log)
         self.overviews = Overviews(settings.overview_limit, log)
         # Who gets no answer in time is told to ask again before the time limit refuses it.
         self.kept = Kept(settings.time_limit / 2)
-        self._buffered = 0
-        self._answering = 0
+        most = settings.max_memory
+        # With keys, no single one can take all the memory from the others.
+        self.memory = Memory(most, most * 3 // 4 if settings.keys else most)
+        counted = _CountedReaders(self._readers, self.memory)
+        self.lanes: Lanes[Any, Any] = Lanes(counted, self.metrics.together.observe)
         self._similarities: weakref.WeakKeyDictionary[Collection, list[float]] = (
             weakref.WeakKeyDictionary()
         )
 
     async def read(self, work: Callable[..., T], *arguments: Any) -> T:
         """Do something that reads, in a thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._readers, work, *arguments)
+        return await _in_thread(self._readers, work, *arguments)
+
+    async def decode(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Decode a large body in the one thread that does so: searches do not wait behind it.
+
+        A decoder keeps the interpreter to itself. So the thread pauses between two bodies for as
+        long as the first has taken: however many come, half of the time is left for others.
+        """
+
+        def paced() -> T:
+            time.sleep(max(0.0, self._rested - time.monotonic()))
+            begin = time.thread_time()
+            try:
+                return work(*arguments)
+            finally:
+                self._rested = time.monotonic() + time.thread_time() - begin
+
+        return await _in_thread(self._decoders, paced)
 
     async def slowly(self, work: Callable[..., T], *arguments: Any) -> T:
         """Do something that may take long, in a thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._slow, work, *arguments)
+        return await _in_thread(self._slow, work, *arguments)
 
     async def with_texts(self, work: Callable[..., T], *arguments: Any) -> T:
         """Do something whose answer may be large, in a thread: of those, two are in memory."""
-        return await asyncio.get_running_loop().run_in_executor(self._texts, work, *arguments)
+        return await _in_thread(self._texts, work, *arguments)
 
     async def write(self, name: str, work: Callable[[Collection], T]) -> T:
         """Do something that writes to a collection, one after the other."""
@@ -100,8 +113,7 @@ class Service:
         if writer is None:
             await self.collection(name)  # a name that is not there gets no thread
             writer = self._writers.setdefault(name, ThreadPoolExecutor(1, f"write-{name}"))
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(writer, self.library.use, name, work)
+        return await _in_thread(writer, self.library.use, name, work)
 
     def forget(self, name: str) -> None:
         """Let the thread of a collection go that is no more."""
@@ -136,29 +148,6 @@ class Service:
         found = self.library.opened_now(name)
         return found if found is not None else await self.read(self.library.collection, name)
 
-    def buffer(self, size: int) -> None:
-        """Take in so many bytes of a body, or say that there is no room for them now."""
-        self._buffered += size
-        if self._buffered > _BODIES_AT_ONCE * self.settings.max_body:
-            raise Problem(
-                429, "too_much_at_once", "the bodies of other requests fill the room there is; "
-                "try again in a second", retry_after=1,
-            )  # fmt: skip
-
-    def release(self, size: int) -> None:
-        """Let go of so many bytes."""
-        self._buffered -= size
-
-    def hold(self, size: int) -> None:
-        """Keep so many bytes of an answer until they are sent, or say that there is no room."""
-        if self._answering + size > _ANSWERS_AT_ONCE * self.settings.max_answer:
-            raise no_room()
-        self._answering += size
-
-    def sent(self, size: int) -> None:
-        """Let go of so many bytes of an answer."""
-        self._answering -= size
-
     def similarities(self, docs: Collection) -> list[float]:
         """Return the similarity that each distance suggests."""
         found = self._similarities.get(docs)
@@ -175,8 +164,51 @@ class Service:
         self.ending = True
         self.jobs.close()
         self.overviews.close()
+        self._decoders.shutdown(wait=False, cancel_futures=True)
         for pool in (self._readers, self._slow, self._texts, *self._writers.values()):
             pool.shutdown(wait=False, cancel_futures=True)
         for pool in (self._readers, self._texts, *self._writers.values()):
             pool.shutdown(wait=True)
         self.library.close()
+
+
+def _counted(held: Held, work: Callable[..., T], *arguments: Any) -> T:
+    with answers_counted_by(held.add_answer):
+        return work(*arguments)
+
+
+class _CountedReaders(Executor):
+    """Threads for work of several requests together: what its answers take is counted, too."""
+
+    def __init__(self, threads: Executor, memory: Memory) -> None:
+        self._threads = threads
+        self._memory = memory
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        """Do something in a thread."""
+        held = self._memory.hold(_TOGETHER)
+        future = self._threads.submit(_counted, held, fn, *args, **kwargs)
+        future.add_done_callback(held.release)
+        return future
+
+
+async def _in_thread(threads: Executor, work: Callable[..., T], *arguments: Any) -> T:
+    """Do something in a thread; what the request holds is held until the thread has done it.
+
+    A request that is over its time is answered earlier, but its body is still in memory then.
+    """
+    held = HELD.get()
+    if held is None:
+        future = threads.submit(work, *arguments)
+    else:
+        held.share()
+        future = threads.submit(_counted, held, work, *arguments)
+        future.add_done_callback(held.release)
+    done = asyncio.wrap_future(future)
+    # An error refers to this frame: if the frame referred to the error, by its future, both would
+    # stay in memory, with all that they refer to, until the garbage collector finds them.
+    del future, held
+    try:
+        return await done
+    finally:
+        del done

@@ -8,14 +8,14 @@ The limit holds for this thread, and for all that is asked in the context togeth
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
 from lookalike.errors import ResultTooLargeError
 
-__all__ = ["AnswerTooLargeError", "answer_limit", "spend"]
+__all__ = ["AnswerTooLargeError", "answer_limit", "answers_counted_by", "spend"]
 
 
 class AnswerTooLargeError(ResultTooLargeError):
@@ -29,6 +29,7 @@ class _Room:
 
 
 _room: ContextVar[_Room | None] = ContextVar("room", default=None)
+_count: ContextVar[Callable[[int], object] | None] = ContextVar("count", default=None)
 
 
 @contextmanager
@@ -41,11 +42,27 @@ def answer_limit(most: int) -> Iterator[None]:
         _room.reset(before)
 
 
+@contextmanager
+def answers_counted_by(count: Callable[[int], object]) -> Iterator[None]:
+    """Call `count` with the bytes of answers that have a limit, while they grow.
+
+    It may raise an error, which ends the work on the answer.
+    """
+    before = _count.set(count)
+    try:
+        yield
+    finally:
+        _count.reset(before)
+
+
 def spend(size: int) -> None:
     """Take so many bytes of the room there is, if it has a limit."""
     room = _room.get()
     if room is None:
         return
+    count = _count.get()
+    if count is not None:
+        count(size)
     room.left -= size
     if room.left < 0:
         raise AnswerTooLargeError(
