@@ -155,6 +155,9 @@ class SqliteStore(Store):
         refuse_newer(version, self.shown)
         return version
 
+    def _interrupt(self, connection: sqlite3.Connection) -> None:
+        connection.interrupt()
+
     def _commit(self, connection: sqlite3.Connection) -> None:
         """Commit, or say what is known of the batch if that fails.
 
