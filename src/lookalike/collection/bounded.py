@@ -1,12 +1,13 @@
-"""Reading documents for strangers: so many bytes at a time, and no longer than somebody waits."""
+"""Reading documents for strangers: so many bytes at a time, until the work is cancelled."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
+from lookalike.cancellation import stop_if_cancelled
 from lookalike.collection.collection import Collection
 from lookalike.collection.documents import (
     Document,
@@ -22,7 +23,7 @@ from lookalike.collection.search.filters import Predicate, Where, compile_where
 from lookalike.collection.search.texts import rows_with_texts
 from lookalike.collection.stores.base import State, View
 
-__all__ = ["count_meeting", "documents_with", "page_of", "signatures_with"]
+__all__ = ["count_meeting", "documents_with", "has_index", "page_of", "signatures_with"]
 
 _AT_ONCE = 64
 """Documents that are in memory together beside the page: each may have a text of a megabyte."""
@@ -30,8 +31,10 @@ _FILTERED = 256
 """Documents of which the metadata are looked at together, where few may meet a condition."""
 _COUNTED = 1_000
 
-Check = Callable[[], object]
-"""Raises if nobody waits for the answer any more."""
+
+def has_index(docs: Collection) -> bool:
+    """Return whether a search need not wait for the index to be made first."""
+    return docs._native.version > 0
 
 
 def documents_with(
@@ -73,7 +76,6 @@ def page_of(
     *,
     where: Where | None = None,
     text: bool = True,
-    check: Check = lambda: None,
 ) -> tuple[list[Document], str | None]:
     """Return the next documents by id behind `after`, and the id to go on with; None at the end.
 
@@ -85,7 +87,7 @@ def page_of(
     found: list[Document] = []
     held = 0
     while begin is not None and len(found) < limit and held < most_bytes:
-        check()
+        stop_if_cancelled()
         most = min(_AT_ONCE, limit - len(found))
         some, begin = docs._versions.read(
             partial(_documents, begin=begin, predicate=predicate, most=most, text=text)
@@ -98,7 +100,7 @@ def page_of(
     return found, begin
 
 
-def count_meeting(docs: Collection, where: Where | None, check: Check) -> int:
+def count_meeting(docs: Collection, where: Where | None) -> int:
     """Count the documents that meet a condition; their texts are not read."""
     predicate = compile_where(where)
     if predicate is None:
@@ -106,7 +108,7 @@ def count_meeting(docs: Collection, where: Where | None, check: Check) -> int:
     count = 0
     begin: str | None = ""
     while begin is not None:
-        check()
+        stop_if_cancelled()
         some, begin = docs._versions.read(
             partial(_ids, begin=begin, predicate=predicate, size=_COUNTED)
         )

@@ -28,7 +28,14 @@ from lookalike.errors import (
 )
 from lookalike.shown import shown
 
-__all__ = ["ClientGone", "Problem", "item_values", "problem_for_strangers", "problem_of"]
+__all__ = [
+    "ClientGone",
+    "Problem",
+    "item_values",
+    "problem_for_strangers",
+    "problem_of",
+    "service_ending",
+]
 
 _LONGEST = 2000
 
@@ -77,6 +84,14 @@ class Problem(Exception):
         if self.items is not None:
             error["items"] = self.items
         return {"error": error}
+
+
+def service_ending() -> Problem:
+    """Return the answer for what a service that is about to end does not do any more."""
+    return Problem(
+        503, "ending", "the service is ending; ask another one, or try again later",
+        kind="CollectionBusyError", retry_after=5,
+    )  # fmt: skip
 
 
 _STATUS: tuple[tuple[type[LookalikeError], int, str], ...] = (

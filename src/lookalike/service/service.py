@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import weakref
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
+from lookalike.cancellation import Cancellation, Cancelled
 from lookalike.checks import thread_count
 from lookalike.collection import Collection
 from lookalike.service.guard.watch import Watch
 from lookalike.service.library import Library
 from lookalike.service.logs import Log
 from lookalike.service.metrics import Metrics
-from lookalike.service.problems import Problem
+from lookalike.service.problems import Problem, service_ending
 from lookalike.service.settings import ServeSettings
 from lookalike.service.work.jobs import Jobs
 from lookalike.service.work.kept import Kept
@@ -44,17 +44,15 @@ def no_room() -> Problem:
     )  # fmt: skip
 
 
-class _Over(Exception):
-    """Nobody waits for it any more."""
-
-
 class Service:
     """Collections, the threads that work on them, and what was set.
 
     Nothing of a collection is done in the event loop: it may wait for a disk or another process.
-    Reads have threads of their own, writes one for each collection, since writers wait for each
-    other anyway; what takes seconds has another, so that searches do not wait behind it. What takes
-    minutes in large collections is done in processes.
+    Work goes to threads by what it may cost, so that cheap work does not wait behind expensive
+    work: `read`, `read_filtered`, `read_much`, `slowly`, `probe`; writes have one thread for each
+    collection, since writers wait for each other anyway. What takes minutes in large collections is
+    done in processes. Work whose request has ended, by its time limit or because the client has
+    gone, is cancelled.
     """
 
     def __init__(self, settings: ServeSettings, library: Library, run: Path, log: Log) -> None:
@@ -68,8 +66,10 @@ class Service:
         self.ending = False
         self.watch = Watch()
         self._readers = ThreadPoolExecutor(max(8, 2 * self.threads), "read")
+        self._filtering = ThreadPoolExecutor(4, "filter")
+        self._much = ThreadPoolExecutor(2, "much")
         self._slow = ThreadPoolExecutor(2, "slow")
-        self._texts = ThreadPoolExecutor(2, "texts")
+        self._probes = ThreadPoolExecutor(1, "probe")
         self._writers: dict[str, ThreadPoolExecutor] = {}
         self.lanes: Lanes[Any, Any] = Lanes(self._readers, self.metrics.together.observe)
         self.jobs = Jobs(run / "jobs", settings.max_jobs, log)
@@ -78,21 +78,30 @@ class Service:
         self.kept = Kept(settings.time_limit / 2)
         self._buffered = 0
         self._answering = 0
+        self._working: set[Cancellation] = set()
         self._similarities: weakref.WeakKeyDictionary[Collection, list[float]] = (
             weakref.WeakKeyDictionary()
         )
 
     async def read(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Do something that reads, in a thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._readers, work, *arguments)
+        """Read something that takes milliseconds."""
+        return await self._in_thread(self._readers, work, *arguments)
+
+    async def read_filtered(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Read documents that meet a condition: in the worst case, all are read."""
+        return await self._in_thread(self._filtering, work, *arguments)
+
+    async def read_much(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Do something that takes seconds, or whose answer may be large: two at once."""
+        return await self._in_thread(self._much, work, *arguments)
 
     async def slowly(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Do something that may take long, in a thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._slow, work, *arguments)
+        """Do something that may take long and is not a search."""
+        return await self._in_thread(self._slow, work, *arguments)
 
-    async def with_texts(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Do something whose answer may be large, in a thread: of those, two are in memory."""
-        return await asyncio.get_running_loop().run_in_executor(self._texts, work, *arguments)
+    async def probe(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Find out how the service is, whatever else it does."""
+        return await self._in_thread(self._probes, work, *arguments)
 
     async def write(self, name: str, work: Callable[[Collection], T]) -> T:
         """Do something that writes to a collection, one after the other."""
@@ -100,8 +109,7 @@ class Service:
         if writer is None:
             await self.collection(name)  # a name that is not there gets no thread
             writer = self._writers.setdefault(name, ThreadPoolExecutor(1, f"write-{name}"))
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(writer, self.library.use, name, work)
+        return await self._in_thread(writer, self.library.use, name, work)
 
     def forget(self, name: str) -> None:
         """Let the thread of a collection go that is no more."""
@@ -110,26 +118,25 @@ class Service:
             writer.shutdown(wait=False)
 
     async def use(self, name: str, work: Callable[[Collection], T]) -> T:
-        """Do something that reads a collection."""
+        """Do something that reads a collection, in milliseconds."""
         return await self.read(self.library.use, name, work)
 
-    async def look_through(
-        self, name: str, work: Callable[[Collection, Callable[[], None]], T]
-    ) -> T:
-        """Do something that may read all of a collection.
-
-        What `work` gets raises when the time is over and whoever asked was told so: it ends then.
-        """
-        over = threading.Event()
-
-        def check() -> None:
-            if over.is_set():
-                raise _Over
-
+    async def _in_thread(self, threads: Executor, work: Callable[..., T], *arguments: Any) -> T:
+        """Do something in a thread; it is cancelled when this is."""
+        cancellation = Cancellation()
         try:
-            return await self.use(name, lambda docs: work(docs, check))
-        finally:
-            over.set()
+            future = threads.submit(cancellation.run, work, *arguments)
+        except RuntimeError:  # the threads have been shut down
+            raise service_ending() from None
+        self._working.add(cancellation)
+        future.add_done_callback(lambda _: self._working.discard(cancellation))
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            cancellation.cancel()
+            raise
+        except Cancelled:
+            raise service_ending() from None
 
     async def collection(self, name: str) -> Collection:
         """Return a collection, opened if it is not yet."""
@@ -171,12 +178,20 @@ class Service:
         return found
 
     def close(self) -> None:
-        """End what is going on: writes that have begun are completed."""
+        """Cancel all work, and close the collections; commits that have begun are completed."""
         self.ending = True
+        pools = (
+            self._readers, self._filtering, self._much, self._slow, self._probes,
+            *self._writers.values(),
+        )  # fmt: skip
+        for pool in pools:
+            pool.shutdown(wait=False, cancel_futures=True)
+        for cancellation in list(self._working):
+            cancellation.cancel(shielded_too=True)
+        self.lanes.cancel()
         self.jobs.close()
         self.overviews.close()
-        for pool in (self._readers, self._slow, self._texts, *self._writers.values()):
-            pool.shutdown(wait=False, cancel_futures=True)
-        for pool in (self._readers, self._texts, *self._writers.values()):
-            pool.shutdown(wait=True)
+        for pool in pools:
+            if pool is not self._slow:
+                pool.shutdown(wait=True)
         self.library.close()

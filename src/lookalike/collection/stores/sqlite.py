@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from lookalike.cancellation import stop_if_cancelled
 from lookalike.collection.care.abandoned import drop_hidden, exclusive_file, shared_file
 from lookalike.collection.documents import MOST_ROW_BYTES, damaged
 from lookalike.collection.stores.base import Store, maybe_written
@@ -29,6 +30,8 @@ _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _ERRORS = (sqlite3.Error, UnicodeDecodeError)
 """What the driver raises: SQLite names what it finds in a damaged schema, and the driver may not be
 able to decode that."""
+_COPIED_PAGES = 4096
+"""Pages that are copied between two looks at whether somebody still wants the copy."""
 _UNWRITTEN = "nothing that was not acknowledged was written"
 
 
@@ -91,7 +94,11 @@ class SqliteStore(Store):
             copy = sqlite3.connect(path, isolation_level=None)
             try:
                 copy.execute("PRAGMA synchronous=FULL")
-                connection.backup(copy)
+                # A view that is held keeps the file as it is, so that it can be copied in parts.
+                connection.execute("BEGIN")
+                connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+                connection.backup(copy, pages=_COPIED_PAGES, progress=_stop_copy_if_cancelled)
+                connection.execute("ROLLBACK")
             finally:
                 copy.close()
         return True
@@ -177,6 +184,10 @@ class SqliteStore(Store):
             yield
         except _ERRORS as error:
             raise _translate(error, self.shown, self._timeout) from error
+
+
+def _stop_copy_if_cancelled(status: int, remaining: int, total: int) -> None:
+    stop_if_cancelled()
 
 
 def _code(error: Exception) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from typing import Annotated, Any
 
@@ -48,6 +48,8 @@ _WRITTEN = {
 _DELETED_AT_ONCE = 5_000
 _PAGE_BYTES = 32 << 20
 """Bytes of texts and metadata with which a page ends, however many documents were asked for."""
+_FEW = 100
+"""Documents of a page that is read beside searches."""
 _FOUND = (404, 422)
 
 
@@ -99,11 +101,11 @@ async def scroll_documents(ask: Ask, name: str) -> Any:
 )  # fmt: skip
 async def count_documents(ask: Ask, name: str) -> Any:
     """Count the documents, or those that meet a condition, for which all are read."""
-    where = ask.body.where
-    found = await ask.service.look_through(
-        name, lambda docs, check: count_meeting(docs, where, check)
-    )
-    return {"count": found}
+    where, service = ask.body.where, ask.service
+    reading = service.read if where is None else service.read_filtered
+    return {
+        "count": await reading(service.library.use, name, lambda docs: count_meeting(docs, where))
+    }
 
 
 @documents.add(
@@ -122,7 +124,7 @@ async def get_documents(ask: Ask, name: str) -> Any:
                 for one in documents_with(docs, body.ids, body.include_text)
             ]
 
-    return {"documents": await ask.service.with_texts(ask.service.library.use, name, found)}
+    return {"documents": await ask.service.read_much(ask.service.library.use, name, found)}
 
 
 @documents.add(
@@ -192,7 +194,8 @@ def check_text(what: str, text: str, most: int) -> None:
 
 
 async def _scroll(ask: Ask, name: str, body: ScrollBody) -> Any:
-    most = ask.service.settings.max_batch
+    service = ask.service
+    most = service.settings.max_batch
     if body.limit > most:
         raise Problem(
             422, "limit_too_large", f"limit is {body.limit}; expected at most {most}: go on with "
@@ -201,17 +204,19 @@ async def _scroll(ask: Ask, name: str, body: ScrollBody) -> Any:
 
     most_bytes = min(_PAGE_BYTES, ask.service.settings.max_answer)
 
-    def page(docs: Collection, check: Callable[[], None]) -> bytes:
+    def page(docs: Collection) -> bytes:
         some, following = page_of(
-            docs, body.after, body.limit, most_bytes, where=body.where, text=body.include_text,
-            check=check,
-        )  # fmt: skip
+            docs, body.after, body.limit, most_bytes, where=body.where, text=body.include_text
+        )
         found = [document_value(one, body.include_text) for one in some]
         return encode({"documents": found, "next": following}, ask.format)
 
     # Which is bounded by itself, and has a document at least: or nobody could get past a large one.
-    whole = await ask.service.look_through(name, page)
-    return LargeResponse(whole, 200, ask.format, ask.service)
+    reading = service.read_much if body.limit > _FEW else service.read
+    if body.where is not None:
+        reading = service.read_filtered
+    whole = await reading(service.library.use, name, page)
+    return LargeResponse(whole, 200, ask.format, service)
 
 
 def _delete(docs: Collection, body: DeleteBody) -> Written:

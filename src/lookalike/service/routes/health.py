@@ -9,7 +9,7 @@ from fastapi.responses import Response
 from lookalike import __version__
 from lookalike.service.endpoint import Ask, Routes
 from lookalike.service.metrics import CONTENT_TYPE
-from lookalike.service.problems import Problem
+from lookalike.service.problems import Problem, service_ending
 from lookalike.service.service import Service
 
 health = Routes("health")
@@ -25,8 +25,8 @@ async def alive(ask: Ask) -> Any:
 async def ready(ask: Ask) -> Any:
     """Say whether the collections can be read."""
     if ask.service.ending:
-        raise Problem(503, "ending", "the service is ending; ask another one", retry_after=5)
-    names = await ask.service.read(ask.service.library.names)
+        raise service_ending()
+    names = await ask.service.probe(ask.service.library.names)
     return {"status": "ready", "collections": len(names)}
 
 

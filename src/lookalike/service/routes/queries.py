@@ -7,7 +7,7 @@ encoded in the thread that has found them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.collection import Answer, Collection
-from lookalike.collection.bounded import signatures_with
+from lookalike.collection.bounded import has_index, signatures_with
 from lookalike.collection.search.bounds import AnswerTooLargeError, answer_limit
 from lookalike.collection.search.noted import noted_work
 from lookalike.errors import CollectionError, LookalikeError
@@ -45,10 +45,14 @@ _SAMPLED = 32
 _MANY = 100
 """Matches up to which an answer is small, unless metadata are large."""
 
+_CHEAP = 1_000
+"""Matches of all queries of a request together, up to which it is cheap."""
+
 _EACH = 64
 """Queries by radius that are worth a thread."""
 
 Signature: TypeAlias = NDArray[np.uint8]
+Reading: TypeAlias = Callable[..., Awaitable[Any]]
 _batches = count()
 
 
@@ -82,6 +86,13 @@ class _Sort:
         """Whether an answer may be so large that it is better computed alone."""
         return self.include_text or max(self.k or 0, self.limit or 0) > _MANY
 
+    def reading(self, service: Service, docs: Collection, queries: int) -> Reading:
+        """Return the threads for so many queries, by what these may cost."""
+        many = queries * max(self.k or 0, self.limit or 0, _MANY if self.radius else 0) > _CHEAP
+        if many or not has_index(docs) or self.explain or self.include_text or self.way == "sql":
+            return service.read_much
+        return service.read if self.where is None else service.read_filtered
+
     def ask(self, docs: Collection, asked: Sequence[str] | Signature, threads: int) -> list[Answer]:
         """Return the answers of a collection."""
         where = None if self.where is None else json.loads(self.where)
@@ -104,7 +115,6 @@ async def query(ask: Ask, name: str) -> Any:
     service, body = ask.service, ask.body
     _check(body, 1, service)
     docs = await service.collection(name)
-    answering = service.with_texts if body.include_text else service.read
     question: Any
     if body.text is not None:
         check_text("the text", body.text, service.settings.max_text)
@@ -113,11 +123,14 @@ async def query(ask: Ask, name: str) -> Any:
         by = "signature"
         question = _rows(body.signature, body.signature_base64, docs.bits)
     else:
-        return await answering(_like, service, name, body, ask.format)
+        by, question = "signature", None
     sort = _Sort.of(by, body)
+    reading = sort.reading(service, docs, 1)
+    if question is None:
+        return await reading(_like, service, name, body, ask.format)
     answer = partial(_answer_all, service, name, sort, ask.format)
-    if sort.large:  # in company, large answers would have to wait for each other in memory
-        reply = (await answering(answer, [question]))[0]
+    if sort.large or reading != service.read:  # in company, they would wait for each other
+        reply = (await reading(answer, [question]))[0]
     else:
         reply = await service.lanes.ask((name, ask.format, sort), answer, question)
     if isinstance(reply, Exception):
@@ -140,8 +153,9 @@ async def query_batch(ask: Ask, name: str) -> Any:
     _check(body, len(given), service)
     for place, text in enumerate(body.texts or ()):
         check_text(f"text {place}", text, service.settings.max_text)
-    answering = service.with_texts if body.include_text else service.read
-    return await answering(_answer_batch, service, name, body, ask.format)
+    docs = await service.collection(name)
+    reading = _Sort.of("signature", body).reading(service, docs, len(given))
+    return await reading(_answer_batch, service, name, body, ask.format)
 
 
 def _check(body: Asked, number: int, service: Service) -> None:
