@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from lookalike.cancellation import stop_if_cancelled
+from lookalike.collection.answers import Answer
 from lookalike.collection.collection import Collection
 from lookalike.collection.documents import (
     Document,
@@ -18,12 +23,21 @@ from lookalike.collection.documents import (
     decoded_metadata,
     is_id,
 )
+from lookalike.collection.query import Query, Way
 from lookalike.collection.search.bounds import spend
 from lookalike.collection.search.filters import Predicate, Where, compile_where
 from lookalike.collection.search.texts import rows_with_texts
 from lookalike.collection.stores.base import State, View
+from lookalike.signatures.masking import Mask
 
-__all__ = ["count_meeting", "documents_with", "has_index", "page_of", "signatures_with"]
+__all__ = [
+    "answers_each",
+    "count_meeting",
+    "documents_with",
+    "has_index",
+    "page_of",
+    "signatures_with",
+]
 
 _AT_ONCE = 64
 """Documents that are in memory together beside the page: each may have a text of a megabyte."""
@@ -31,10 +45,42 @@ _FILTERED = 256
 """Documents of which the metadata are looked at together, where few may meet a condition."""
 _COUNTED = 1_000
 
+T = TypeVar("T")
+
 
 def has_index(docs: Collection) -> bool:
     """Return whether a search need not wait for the index to be made first."""
     return docs._native.version > 0
+
+
+def answers_each(
+    docs: Collection,
+    queries: Sequence[str] | NDArray[np.uint8],
+    take: Callable[[int, Answer], T],
+    *,
+    k: int | None,
+    radius: int | None,
+    limit: int | None,
+    mask: Mask,
+    way: Way | None,
+    **options: Any,
+) -> list[T]:
+    """Return what `take` makes of each answer of `search_many`, or of `within_many` without a k.
+
+    It gets the position of the query and its answer, in order, as soon as that is there: so no more
+    than a few are in memory. Where the collection changes meanwhile, it begins again.
+    """
+    ways = docs._way if way is None else way
+    masks = None
+    if k is None:
+        signatures = docs._signing.queries(queries)
+    else:
+        signatures, masks = docs._signing.asked(queries, mask, whole=radius is not None)
+    query = Query.of(
+        signatures, radius, k=k, limit=limit if k is None else None, way=ways, masks=masks,
+        **options,
+    )  # fmt: skip
+    return docs._answers(query, take)
 
 
 def documents_with(

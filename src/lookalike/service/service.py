@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,6 +16,7 @@ import numpy as np
 from lookalike.cancellation import Cancellation, Cancelled
 from lookalike.checks import thread_count
 from lookalike.collection import Collection
+from lookalike.collection.search.bounds import answer_limit
 from lookalike.service.guard.watch import Watch
 from lookalike.service.library import Library
 from lookalike.service.logs import Log
@@ -34,6 +37,8 @@ _BODIES_AT_ONCE = 8
 """Largest bodies that may be in memory at once; beyond that requests are told to come again."""
 _ANSWERS_AT_ONCE = 8
 """The same for answers, from when they are written until they are sent."""
+_ANSWERS_AT_WORK = 320 << 20
+"""Bytes of memory that all answers together may take while they are computed."""
 
 
 def no_room() -> Problem:
@@ -78,6 +83,8 @@ class Service:
         self.kept = Kept(settings.time_limit / 2)
         self._buffered = 0
         self._answering = 0
+        self._memory = 0
+        self._memory_lock = threading.Lock()
         self._working: set[Cancellation] = set()
         self._similarities: weakref.WeakKeyDictionary[Collection, list[float]] = (
             weakref.WeakKeyDictionary()
@@ -155,6 +162,16 @@ class Service:
     def release(self, size: int) -> None:
         """Let go of so many bytes."""
         self._buffered -= size
+
+    def answering(self) -> AbstractContextManager[None]:
+        """Count what an answer takes while it is computed: its bytes, and the memory of all."""
+        return answer_limit(self.settings.max_answer, self._change_memory)
+
+    def _change_memory(self, size: int) -> None:
+        with self._memory_lock:
+            if size > 0 and self._memory + size > _ANSWERS_AT_WORK:
+                raise no_room()
+            self._memory += size
 
     def hold(self, size: int) -> None:
         """Keep so many bytes of an answer until they are sent, or say that there is no room."""

@@ -1,21 +1,25 @@
-"""How large an answer may get, for who serves strangers: beyond that it is refused while it grows.
+"""How large an answer may get, and how much memory computing it may take, in a service.
 
     with answer_limit(1 << 20):
         docs.search_many(queries, 10_000, text=True)  # raises AnswerTooLargeError, or is small
 
-The limit holds for this thread, and for all that is asked in the context together.
+Both are counted while the answer grows, and hold for this thread, and for all that is asked in the
+context together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
 from lookalike.errors import ResultTooLargeError
 
-__all__ = ["AnswerTooLargeError", "answer_limit", "spend"]
+__all__ = ["AnswerTooLargeError", "answer_limit", "held", "hold", "release", "spend"]
+
+_STEP = 1 << 20
+"""Bytes of memory that are asked for at once: asking takes a lock."""
 
 
 class AnswerTooLargeError(ResultTooLargeError):
@@ -26,19 +30,28 @@ class AnswerTooLargeError(ResultTooLargeError):
 class _Room:
     most: int
     left: int
+    change: Callable[[int], None]
+    held: int = 0
+    taken: int = 0
 
 
 _room: ContextVar[_Room | None] = ContextVar("room", default=None)
 
 
 @contextmanager
-def answer_limit(most: int) -> Iterator[None]:
-    """Let answers in this context have so many bytes in all."""
-    before = _room.set(_Room(most, most))
+def answer_limit(most: int, change: Callable[[int], None] = lambda size: None) -> Iterator[None]:
+    """Let answers in this context have at most `most` bytes in all.
+
+    `change` is told of the memory that computing them takes, in bytes, before it is taken, and
+    raises if there is not as much; what was taken is given back with a negative number.
+    """
+    room = _Room(most, most, change)
+    before = _room.set(room)
     try:
         yield
     finally:
         _room.reset(before)
+        change(-room.taken)
 
 
 def spend(size: int) -> None:
@@ -52,3 +65,33 @@ def spend(size: int) -> None:
             f"the documents of the answer have more than {room.most} bytes; ask for fewer of them, "
             "or without their texts"
         )
+
+
+def hold(size: int) -> None:
+    """Take memory, or raise what `change` of the limit raises."""
+    room = _room.get()
+    if room is None:
+        return
+    room.held += size
+    if room.held > room.taken:
+        more = max(_STEP, room.held - room.taken)
+        room.change(more)
+        room.taken += more
+
+
+def release(size: int) -> None:
+    """Give memory back."""
+    room = _room.get()
+    if room is None:
+        return
+    room.held -= size
+    if room.taken - room.held > 4 * _STEP:
+        less = room.taken - room.held - _STEP
+        room.taken -= less
+        room.change(-less)
+
+
+def held() -> int:
+    """Return how much memory has been taken and not given back."""
+    room = _room.get()
+    return 0 if room is None else room.held

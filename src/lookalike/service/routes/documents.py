@@ -13,7 +13,6 @@ from fastapi import Path, Query
 from lookalike.collection import Collection, Written
 from lookalike.collection.bounded import count_meeting, documents_with, page_of
 from lookalike.collection.documents import as_id
-from lookalike.collection.search.bounds import answer_limit
 from lookalike.collection.search.filters import compile_where
 from lookalike.errors import BatchError, ItemError
 from lookalike.service.answers import LargeResponse
@@ -114,11 +113,10 @@ async def count_documents(ask: Ask, name: str) -> Any:
 async def get_documents(ask: Ask, name: str) -> Any:
     """Return the documents of these ids, null for each that is not there."""
     body: GetBody = ask.body
-    most = ask.service.settings.max_answer
     check_count("ids", len(body.ids), ask.service.settings.max_batch)
 
     def found(docs: Collection) -> list[Any]:
-        with answer_limit(most):
+        with ask.service.answering():
             return [
                 None if one is None else document_value(one, body.include_text)
                 for one in documents_with(docs, body.ids, body.include_text)

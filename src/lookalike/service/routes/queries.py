@@ -11,17 +11,16 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.collection import Answer, Collection
-from lookalike.collection.bounded import has_index, signatures_with
-from lookalike.collection.search.bounds import AnswerTooLargeError, answer_limit
+from lookalike.collection.bounded import answers_each, has_index, signatures_with
 from lookalike.collection.search.noted import noted_work
-from lookalike.errors import CollectionError, LookalikeError
-from lookalike.service.answers import answers_together
+from lookalike.errors import CollectionError, LookalikeError, ResultTooLargeError
+from lookalike.service.answers import Counter, answers_together
 from lookalike.service.endpoint import Ask, Routes
 from lookalike.service.formats import encode
 from lookalike.service.problems import Problem
@@ -52,6 +51,7 @@ _EACH = 64
 """Queries by radius that are worth a thread."""
 
 Signature: TypeAlias = NDArray[np.uint8]
+T = TypeVar("T")
 Reading: TypeAlias = Callable[..., Awaitable[Any]]
 _batches = count()
 
@@ -93,17 +93,20 @@ class _Sort:
             return service.read_much
         return service.read if self.where is None else service.read_filtered
 
-    def ask(self, docs: Collection, asked: Sequence[str] | Signature, threads: int) -> list[Answer]:
-        """Return the answers of a collection."""
+    def ask(
+        self,
+        docs: Collection,
+        asked: Sequence[str] | Signature,
+        threads: int,
+        take: Callable[[int, Answer], T],
+    ) -> list[T]:
+        """Return what `take` makes of the answers of a collection."""
         where = None if self.where is None else json.loads(self.where)
-        options: dict[str, Any] = {
-            "where": where, "exclude": self.exclude, "explain": self.explain,
-            "text": self.include_text, "way": self.way, "threads": threads,
-        }  # fmt: skip
-        if self.k is None:
-            limit = {} if self.limit is None else {"limit": self.limit}
-            return docs.within_many(asked, self.radius, **limit, **options)  # type: ignore[arg-type]
-        return docs.search_many(asked, self.k, radius=self.radius, mask=self.mask, **options)  # type: ignore[arg-type]
+        return answers_each(
+            docs, asked, take, k=self.k, radius=self.radius, limit=self.limit, where=where,
+            exclude=self.exclude, explain=self.explain, text=self.include_text, mask=self.mask,
+            way=self.way, threads=threads,
+        )  # fmt: skip
 
 
 @queries.add("POST", "/v1/collections/{name}/query", body=QueryBody, example=_ANSWER, errors=(404,))
@@ -190,15 +193,21 @@ def _answer_all(
     Together they are no larger than one may be: those that have no room are for the next time.
     """
     asked = list(questions) if sort.by == "text" else np.concatenate(questions)
+
+    def found(docs: Collection) -> list[bytes | Problem]:
+        similarities = service.similarities(docs)
+        return _ask(
+            service, name, sort, asked, docs,
+            lambda _, answer: _encoded(answer_value(answer, similarities), format),
+        )  # fmt: skip
+
+    replies: Iterable[bytes | Exception]
     try:
-        docs, answers = service.library.use(name, partial(_ask, service, name, sort, asked))
-    except AnswerTooLargeError:
+        replies = service.library.use(name, found)
+    except ResultTooLargeError:
         if len(questions) == 1:
             raise
         replies = _one_by_one(service, name, sort, format, questions)
-        return _fitting(replies, len(questions), service)
-    similarities = service.similarities(docs)
-    replies = (_encoded(answer_value(answer, similarities), format) for answer in answers)
     return _fitting(replies, len(questions), service)
 
 
@@ -236,24 +245,42 @@ def _fitting(
 
 
 def _ask(
-    service: Service, name: str, sort: _Sort, asked: Sequence[str] | Signature, docs: Collection
-) -> tuple[Collection, list[Answer]]:
+    service: Service,
+    name: str,
+    sort: _Sort,
+    asked: Sequence[str] | Signature,
+    docs: Collection,
+    take: Callable[[int, Answer], T],
+) -> list[T]:
+    """Return what `take` makes of the answers, which have no more matches than a request may."""
     _check_width(asked, docs)
+    most, found = service.settings.max_results, 0
+
+    def counted(position: int, answer: Answer) -> T:
+        nonlocal found
+        found = len(answer) + (found if position else 0)
+        if found > most:
+            raise ResultTooLargeError(
+                f"the queries have more than {most} matches in all; ask for fewer at once, with a "
+                "smaller radius or with a limit"
+            )
+        return take(position, answer)
+
     sampled = not next(_batches) % _SAMPLED
     if sort.k is None and sort.limit is None:
         sort = replace(sort, limit=min(10_000, service.settings.max_k))
     threads = service.threads
     if sort.radius is not None:  # then a few queries take less than it takes to wake threads up
         threads = min(threads, 1 + len(asked) // _EACH)
-    with answer_limit(service.settings.max_answer):
+    with service.answering():
         if not (sort.explain or sampled):
-            return docs, sort.ask(docs, asked, threads)
+            return sort.ask(docs, asked, threads, counted)
         with noted_work() as done:
-            answers = sort.ask(docs, asked, threads)
+            answers = sort.ask(docs, asked, threads, counted)
     candidates = service.metrics.candidates.labels(name)
     for work in done:
         candidates.observe(work.candidates)
-    return docs, answers
+    return answers
 
 
 def _check_width(asked: Sequence[str] | Signature, docs: Collection) -> None:
@@ -265,61 +292,72 @@ def _check_width(asked: Sequence[str] | Signature, docs: Collection) -> None:
 def _like(service: Service, name: str, body: QueryBody, format: str) -> bytes:
     """Answer by the signature of a document, which is left out."""
 
-    def found(docs: Collection) -> dict[str, Any]:
+    def found(docs: Collection) -> bytes:
         document = docs.get(body.id or "")
         if document is None:
             raise no_document(body.id or "", name)
         sort = _Sort.of("signature", body)
         sort = replace(sort, exclude=(*sort.exclude, document.id))
-        _, (answer,) = _ask(service, name, sort, document.signature[None], docs)
-        return answer_value(answer, service.similarities(docs))
+        similarities = service.similarities(docs)
 
-    return encode(service.library.use(name, found), format)
+        def take(position: int, answer: Answer) -> bytes:
+            return encode(answer_value(answer, similarities), format)
+
+        return _ask(service, name, sort, document.signature[None], docs, take)[0]
+
+    return service.library.use(name, found)
 
 
 def _answer_batch(service: Service, name: str, body: BatchQueryBody, format: str) -> bytes:
     by = "text" if body.texts is not None else "signature"
     sort = _Sort.of(by, body)
-    most = service.settings.max_answer
-    if body.ids is not None:
-        return answers_together(_like_all(service, name, body, sort), format, most)
+    size = Counter(service.settings.max_answer)
 
-    def found(docs: Collection) -> bytes:
+    def found(docs: Collection) -> list[bytes]:
+        if body.ids is not None:
+            return _like_all(service, name, body.ids, sort, docs, size, format)
         asked: Any = body.texts
         if asked is None:
             asked = signature_rows(body.signatures, body.signatures_base64, docs.bits)
-        answers = _ask(service, name, sort, asked, docs)[1] if len(asked) else []
         similarities = service.similarities(docs)
-        values = (answer_value(answer, similarities) for answer in answers)
-        return answers_together(values, format, most)
 
-    return service.library.use(name, found)
+        def take(position: int, answer: Answer) -> bytes:
+            return size.counted(position, encode(answer_value(answer, similarities), format))
+
+        return _ask(service, name, sort, asked, docs, take) if len(asked) else []
+
+    return answers_together(service.library.use(name, found), format)
 
 
-def _like_all(service: Service, name: str, body: BatchQueryBody, sort: _Sort) -> Iterator[Any]:
+def _like_all(
+    service: Service,
+    name: str,
+    ids: list[str],
+    sort: _Sort,
+    docs: Collection,
+    size: Counter,
+    format: str,
+) -> list[bytes]:
     """Answer for many documents; one more is asked for, since each finds itself."""
-    ids = body.ids or []
     if not ids:
-        return
+        return []
     most = sort.limit or min(10_000, service.settings.max_k)
     more = replace(sort, limit=most + 1) if sort.k is None else replace(sort, k=sort.k + 1)
     cut = sort.k or most
-
-    def found(docs: Collection) -> tuple[Collection, list[Answer]]:
-        known = signatures_with(docs, ids)
-        for id, signature in zip(ids, known, strict=True):
-            if signature is None:
-                raise no_document(id, name)
-        rows = np.frombuffer(b"".join(filter(None, known)), np.uint8).reshape(len(ids), -1)
-        return _ask(service, name, more, rows, docs)
-
-    docs, answers = service.library.use(name, found)
+    known = signatures_with(docs, ids)
+    for id, signature in zip(ids, known, strict=True):
+        if signature is None:
+            raise no_document(id, name)
+    rows = np.frombuffer(b"".join(filter(None, known)), np.uint8).reshape(len(ids), -1)
     similarities = service.similarities(docs)
-    for id, answer in zip(ids, answers, strict=True):
-        others = [match for match in answer if match.id != id]
+
+    def take(position: int, answer: Answer) -> bytes:
+        others = [match for match in answer if match.id != ids[position]]
         exact = answer.exact and (sort.k is not None or len(others) <= cut)
         whole = Answer(
             others[:cut], version=answer.version, exact=exact, work=answer.work,
             masked=answer.masked,
         )  # fmt: skip
-        yield answer_value(whole, similarities)
+        return size.counted(position, encode(answer_value(whole, similarities), format))
+
+    return _ask(service, name, more, rows, docs, take)
