@@ -165,7 +165,8 @@ class Service:
 
     def answering(self) -> AbstractContextManager[None]:
         """Count what an answer takes while it is computed: its bytes, and the memory of all."""
-        return answer_limit(self.settings.max_answer, self._change_memory)
+        settings = self.settings
+        return answer_limit(settings.max_answer, self._change_memory, settings.max_results)
 
     def _change_memory(self, size: int) -> None:
         with self._memory_lock:

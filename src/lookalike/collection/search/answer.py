@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 from lookalike.cancellation import stop_if_cancelled
 from lookalike.collection.answers import Answer, Match, explained
 from lookalike.collection.query import Query
-from lookalike.collection.search.bounds import held, hold, release, spend
+from lookalike.collection.search.bounds import (
+    check_matches,
+    held,
+    hold,
+    limits_matches,
+    release,
+    spend,
+)
 from lookalike.collection.search.fetch import DocumentFetcher
 from lookalike.collection.search.kept import KeptIndex
 from lookalike.collection.search.level import Level, MaskedDistances
@@ -57,7 +64,7 @@ def answers(
     # Texts are read when it is known whose are wanted.
     fetcher = DocumentFetcher(view, state, replace(query, text=False) if query.text else query)
     both = MaskedDistances(state.bits)
-    before, size = held(), 0
+    before, size, count = held(), 0, 0
     results: list[Taken] = []
     for positions, levels in _near(query, view, state, native, sql):
         found_bytes = _FOUND * sum(len(one.numbers) for one in levels if isinstance(one, Level))
@@ -75,6 +82,8 @@ def answers(
                 )
                 signature = query.signatures[positions[place]]
                 found.append(_answer(fetcher, signature, mask, matches, level))
+                count += len(found[-1])
+                check_matches(count)
             if query.text:
                 add_texts(view, state, found)
             for place, answer in zip(group, found, strict=True):
@@ -133,6 +142,8 @@ def _near(
             found = within(slice(begin, end), near)
         except ResultTooLargeError:
             if end - begin > 1:
+                if end - begin == len(signatures):
+                    count_first(near)
                 middle = (begin + end) // 2
                 yield from parts(begin, middle, near)
                 yield from parts(middle, end, near)
@@ -143,6 +154,20 @@ def _near(
         farthest = near if masks is None else MaskedDistances(state.bits).within(near)
         yield [begin], [_cut(levels(begin), farthest)]
 
+    def count_first(near: int) -> None:
+        """Refuse what surely has too many matches, before any of them becomes a document."""
+        nonlocal counted
+        if counted or query.predicate is not None or not limits_matches():
+            return
+        counted, least = True, 0
+        most = query.k if query.limit is None else query.limit
+        for _, some in parts(0, len(signatures), near):
+            for one in some:
+                found = len(one.numbers) if isinstance(one, Level) else _FOUND_AT_ONCE
+                least += max(0, min(most, found) - len(query.exclude))
+            check_matches(least)
+
+    counted = False
     every = range(len(signatures))
     if radius is None:
         yield every, [levels(position) for position in every]

@@ -16,7 +16,16 @@ from dataclasses import dataclass
 
 from lookalike.errors import ResultTooLargeError
 
-__all__ = ["AnswerTooLargeError", "answer_limit", "held", "hold", "release", "spend"]
+__all__ = [
+    "AnswerTooLargeError",
+    "answer_limit",
+    "check_matches",
+    "held",
+    "hold",
+    "limits_matches",
+    "release",
+    "spend",
+]
 
 _STEP = 1 << 20
 """Bytes of memory that are asked for at once: asking takes a lock."""
@@ -31,6 +40,7 @@ class _Room:
     most: int
     left: int
     change: Callable[[int], None]
+    matches: int | None
     held: int = 0
     taken: int = 0
 
@@ -39,13 +49,17 @@ _room: ContextVar[_Room | None] = ContextVar("room", default=None)
 
 
 @contextmanager
-def answer_limit(most: int, change: Callable[[int], None] = lambda size: None) -> Iterator[None]:
-    """Let answers in this context have at most `most` bytes in all.
+def answer_limit(
+    most: int,
+    change: Callable[[int], None] = lambda size: None,
+    matches: int | None = None,
+) -> Iterator[None]:
+    """Let answers in this context have at most `most` bytes in all, and as many matches as given.
 
     `change` is told of the memory that computing them takes, in bytes, before it is taken, and
     raises if there is not as much; what was taken is given back with a negative number.
     """
-    room = _Room(most, most, change)
+    room = _Room(most, most, change, matches)
     before = _room.set(room)
     try:
         yield
@@ -64,6 +78,22 @@ def spend(size: int) -> None:
         raise AnswerTooLargeError(
             f"the documents of the answer have more than {room.most} bytes; ask for fewer of them, "
             "or without their texts"
+        )
+
+
+def limits_matches() -> bool:
+    """Return whether there is a limit for the matches of one search."""
+    room = _room.get()
+    return room is not None and room.matches is not None
+
+
+def check_matches(found: int) -> None:
+    """Refuse a search that has found more matches than the limit, for all its queries."""
+    room = _room.get()
+    if room is not None and room.matches is not None and found > room.matches:
+        raise ResultTooLargeError(
+            f"the queries have more than {room.matches} matches in all; ask for fewer at once, "
+            "with a smaller radius or with a limit"
         )
 
 

@@ -254,18 +254,6 @@ def _ask(
 ) -> list[T]:
     """Return what `take` makes of the answers, which have no more matches than a request may."""
     _check_width(asked, docs)
-    most, found = service.settings.max_results, 0
-
-    def counted(position: int, answer: Answer) -> T:
-        nonlocal found
-        found = len(answer) + (found if position else 0)
-        if found > most:
-            raise ResultTooLargeError(
-                f"the queries have more than {most} matches in all; ask for fewer at once, with a "
-                "smaller radius or with a limit"
-            )
-        return take(position, answer)
-
     sampled = not next(_batches) % _SAMPLED
     if sort.k is None and sort.limit is None:
         sort = replace(sort, limit=min(10_000, service.settings.max_k))
@@ -274,9 +262,9 @@ def _ask(
         threads = min(threads, 1 + len(asked) // _EACH)
     with service.answering():
         if not (sort.explain or sampled):
-            return sort.ask(docs, asked, threads, counted)
+            return sort.ask(docs, asked, threads, take)
         with noted_work() as done:
-            answers = sort.ask(docs, asked, threads, counted)
+            answers = sort.ask(docs, asked, threads, take)
     candidates = service.metrics.candidates.labels(name)
     for work in done:
         candidates.observe(work.candidates)
