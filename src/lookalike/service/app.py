@@ -50,6 +50,7 @@ _MEANINGS = {
     422: "Something in the request is not as expected",
     429: "There is too much to do; come again later",
     503: "The database is locked by another process, or the service is ending",
+    507: "The disk is full",
 }
 _DESCRIPTION = """\
 Near-duplicates and nearest neighbours in live collections. Bodies and answers are JSON, or

@@ -21,6 +21,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -179,7 +180,8 @@ class Jobs:
                     state="failed", ended=_now(),
                     error=f"the process of the job ended with status {process.returncode}",
                 )  # fmt: skip
-                write_state(folder, state)
+                with suppress(OSError):  # the disk may be full
+                    write_state(folder, state)
         return state
 
     def _forget_old(self) -> None:
