@@ -148,8 +148,8 @@ def problem_for_strangers(error: BaseException, place: str) -> Problem:
     """
     if disk_is_full(error) or disk_is_full(error.__cause__):
         return Problem(
-            507, "disk_full", "the disk of the service is full; nothing of this request was "
-            "written: make room and send it again", kind="CollectionError",
+            507, "disk_full", "the disk of the service is full: this was not written, or not "
+            "all of it; make room and send it again", kind="CollectionError",
         )  # fmt: skip
     problem = problem_of(error)
     if problem.status < 500 or not isinstance(error, LookalikeError):
