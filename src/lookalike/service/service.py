@@ -163,10 +163,13 @@ class Service:
         """Let go of so many bytes."""
         self._buffered -= size
 
-    def answering(self) -> AbstractContextManager[None]:
-        """Count what an answer takes while it is computed: its bytes, and the memory of all."""
+    def answering(self, beside: int = 0) -> AbstractContextManager[None]:
+        """Bound an answer while it is computed: its bytes and matches, and the memory of all.
+
+        `beside` are matches that are found and left out.
+        """
         settings = self.settings
-        return answer_limit(settings.max_answer, self._change_memory, settings.max_results)
+        return answer_limit(settings.max_answer, self._change_memory, settings.max_results, beside)
 
     def _change_memory(self, size: int) -> None:
         with self._memory_lock:

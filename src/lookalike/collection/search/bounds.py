@@ -41,6 +41,7 @@ class _Room:
     left: int
     change: Callable[[int], None]
     matches: int | None
+    beside: int
     held: int = 0
     taken: int = 0
 
@@ -53,13 +54,15 @@ def answer_limit(
     most: int,
     change: Callable[[int], None] = lambda size: None,
     matches: int | None = None,
+    beside: int = 0,
 ) -> Iterator[None]:
-    """Let answers in this context have at most `most` bytes in all, and as many matches as given.
+    """Let answers in this context have at most `most` bytes in all, and searches so many `matches`,
+    and those `beside` them that the caller leaves out.
 
     `change` is told of the memory that computing them takes, in bytes, before it is taken, and
     raises if there is not as much; what was taken is given back with a negative number.
     """
-    room = _Room(most, most, change, matches)
+    room = _Room(most, most, change, matches, beside)
     before = _room.set(room)
     try:
         yield
@@ -90,7 +93,7 @@ def limits_matches() -> bool:
 def check_matches(found: int) -> None:
     """Refuse a search that has found more matches than the limit, for all its queries."""
     room = _room.get()
-    if room is not None and room.matches is not None and found > room.matches:
+    if room is not None and room.matches is not None and found > room.matches + room.beside:
         raise ResultTooLargeError(
             f"the queries have more than {room.matches} matches in all; ask for fewer at once, "
             "with a smaller radius or with a limit"

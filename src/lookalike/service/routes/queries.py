@@ -251,8 +251,12 @@ def _ask(
     asked: Sequence[str] | Signature,
     docs: Collection,
     take: Callable[[int, Answer], T],
+    beside: int = 0,
 ) -> list[T]:
-    """Return what `take` makes of the answers, which have no more matches than a request may."""
+    """Return what `take` makes of the answers, which have no more matches than a request may.
+
+    `beside` are matches that `take` leaves out.
+    """
     _check_width(asked, docs)
     sampled = not next(_batches) % _SAMPLED
     if sort.k is None and sort.limit is None:
@@ -260,7 +264,7 @@ def _ask(
     threads = service.threads
     if sort.radius is not None:  # then a few queries take less than it takes to wake threads up
         threads = min(threads, 1 + len(asked) // _EACH)
-    with service.answering():
+    with service.answering(beside):
         if not (sort.explain or sampled):
             return sort.ask(docs, asked, threads, take)
         with noted_work() as done:
@@ -348,4 +352,4 @@ def _like_all(
         )  # fmt: skip
         return size.counted(position, encode(answer_value(whole, similarities), format))
 
-    return _ask(service, name, more, rows, docs, take)
+    return _ask(service, name, more, rows, docs, take, beside=len(ids))
