@@ -28,8 +28,9 @@ test: $(VENV)/package $(VENV)/test java chromium
 crash: $(VENV)/package $(VENV)/test java
 	LOOKALIKE_CRASHES=1000 LOOKALIKE_DAMAGES=2000 LOOKALIKE_CHANGES=every LOOKALIKE_FAULTS=every \
 		LOOKALIKE_STATES=2000 LOOKALIKE_CASES=1400 LOOKALIKE_DAMAGE=all \
-		LOOKALIKE_VARIANTS=100000 \
+		LOOKALIKE_VARIANTS=100000 LOOKALIKE_HOSTILE=all \
 		$(BIN)/python -m pytest -s -rs tests/collection/test_crashes.py tests/crash \
+		tests/service/test_service_abandoned.py \
 		tests/indexes/slices/test_slice_states.py tests/dedup/test_guarantee.py \
 		tests/dedup/test_damaged_work.py tests/spark/test_spark_dedup.py::test_skewed_input
 

@@ -152,6 +152,8 @@ def test_requests_are_cheap_or_not(database: Path, tmp_path: Path) -> None:
     assert threads(1) == made.read_much, "the first waits for the index"
     made.library.collection("c").search(np.zeros(8, np.uint8))
     assert threads(1) == threads(1, radius=9, k=10) == threads(100) == made.read
+    assert threads(1, radius=64, k=10) == threads(1, radius=64, limit=10) == made.read
+    assert threads(1, radius=40) == made.read_much
     assert threads(1, radius=9) == made.read and threads(1, k=1_000) == made.read
     assert threads(1, where={"n": 3}) == made.read_filtered
     for expensive in ({"k": 1_001}, {"explain": True}, {"way": "sql"}, {"include_text": True}):

@@ -45,10 +45,10 @@ _WRITTEN = {
     ],
 }  # fmt: skip
 _DELETED_AT_ONCE = 5_000
-_PAGE_BYTES = 32 << 20
+_PAGE_BYTES = 16 << 20
 """Bytes of texts and metadata with which a page ends, however many documents were asked for."""
-_FEW = 100
-"""Documents of a page that is read beside searches."""
+_FEW, _FEW_BYTES = 100, 4 << 20
+"""Documents of a page that is read beside searches, and its bytes."""
 _FOUND = (404, 422)
 
 
@@ -200,7 +200,10 @@ async def _scroll(ask: Ask, name: str, body: ScrollBody) -> Any:
             "`next`",
         )  # fmt: skip
 
-    most_bytes = min(_PAGE_BYTES, ask.service.settings.max_answer)
+    much = body.limit > _FEW and body.where is None
+    most_bytes = min(_PAGE_BYTES, service.settings.max_answer)
+    if not much:
+        most_bytes = min(most_bytes, _FEW_BYTES)
 
     def page(docs: Collection) -> bytes:
         some, following = page_of(
@@ -210,7 +213,7 @@ async def _scroll(ask: Ask, name: str, body: ScrollBody) -> Any:
         return encode({"documents": found, "next": following}, ask.format)
 
     # Which is bounded by itself, and has a document at least: or nobody could get past a large one.
-    reading = service.read_much if body.limit > _FEW else service.read
+    reading = service.read_much if much else service.read
     if body.where is not None:
         reading = service.read_filtered
     whole = await reading(service.library.use, name, page)

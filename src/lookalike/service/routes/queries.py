@@ -47,6 +47,9 @@ _MANY = 100
 _CHEAP = 1_000
 """Matches of all queries of a request together, up to which it is cheap."""
 
+_WIDE = 4
+"""A radius of more than a share of so many of the bits may have everything within it."""
+
 _EACH = 64
 """Queries by radius that are worth a thread."""
 
@@ -88,7 +91,10 @@ class _Sort:
 
     def reading(self, service: Service, docs: Collection, queries: int) -> Reading:
         """Return the threads for so many queries, by what these may cost."""
-        many = queries * max(self.k or 0, self.limit or 0, _MANY if self.radius else 0) > _CHEAP
+        each = self.k or self.limit or _MANY
+        if self.k is None and self.limit is None and (self.radius or 0) > docs.bits // _WIDE:
+            each = service.settings.max_k
+        many = queries * each > _CHEAP
         if many or not has_index(docs) or self.explain or self.include_text or self.way == "sql":
             return service.read_much
         return service.read if self.where is None else service.read_filtered
