@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,11 @@ def test_a_statement_without_end_is_interrupted(url: str) -> None:
             begun.set()
             view._execute(ENDLESS).fetchone()
 
-        threading.Thread(target=lambda: (begun.wait(), cancellation.cancel())).start()
+        def cancel() -> None:
+            begun.wait()
+            cancellation.cancel()
+
+        threading.Thread(target=cancel).start()
         with pytest.raises(Cancelled):
             cancellation.run(docs._versions.read, work)
         assert docs.search(_ROWS[5], 1).ids == ["d005"]
@@ -52,7 +57,7 @@ def test_a_statement_without_end_is_interrupted(url: str) -> None:
 @pytest.mark.parametrize("way", ["native", "sql"])
 def test_searches_and_reads_raise_when_they_are_cancelled(url: str, way: Any) -> None:
     with _filled(url) as docs:
-        works = [
+        works: list[Callable[[], Any]] = [
             lambda: docs.search(_ROWS[0], 5, way=way),
             lambda: docs.search_many(_ROWS[:20], 5, way=way, explain=True),
             lambda: docs.within_many(_ROWS[:20], 20, way=way),
@@ -210,11 +215,11 @@ def test_matches_are_counted_while_they_are_found(
     known: la.Collection, monkeypatch: pytest.MonkeyPatch, way: Any, how: Any, most: int
 ) -> None:
     monkeypatch.setattr(answering, "_FOUND_AT_ONCE", 700)
-    search = known.search_many if "k" in how else known.within_many
+    search: Any = known.search_many if "k" in how else known.within_many
     with answer_limit(1 << 30, matches=most):
-        assert sum(map(len, search(_ROWS[:10], **how, way=way))) == most  # type: ignore[operator]
+        assert sum(map(len, search(_ROWS[:10], **how, way=way))) == most
     with (
         answer_limit(1 << 30, matches=most - 1),
         pytest.raises(la.ResultTooLargeError, match=f"more than {most - 1} matches"),
     ):
-        search(_ROWS[:10], **how, way=way)  # type: ignore[operator]
+        search(_ROWS[:10], **how, way=way)

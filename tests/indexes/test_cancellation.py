@@ -83,7 +83,11 @@ def test_a_search_of_minutes_ends_while_it_runs(kind: str, threads: int) -> None
         while True:  # however quick the machine is
             index.search(np.tile(rows[:10_000], (4, 1)), 10, threads=threads)
 
-    threading.Thread(target=lambda: (begun.wait(), cancellation.cancel())).start()
+    def cancel() -> None:
+        begun.wait()
+        cancellation.cancel()
+
+    threading.Thread(target=cancel).start()
     with pytest.raises(Cancelled):
         cancellation.run(search)
     assert index.search(rows[:2], 1).ids[:, 0].tolist() == [0, 1]
@@ -132,7 +136,12 @@ def test_other_threads_go_on() -> None:
         cancellation.run(work)
     assert not found  # cancelled before it began
     cancellation = Cancellation()
-    cancellation.run(lambda: (cancellation.cancel(), work()))
+
+    def cancelled_work() -> None:
+        cancellation.cancel()
+        work()
+
+    cancellation.run(cancelled_work)
     assert len(found) == 1
     stop_if_cancelled()  # nothing is left behind in this thread
 

@@ -123,6 +123,7 @@ def _near(
     counting = [mask for mask in query.masks if mask is not None]
     masks = np.stack(counting) if radius is not None and counting else None  # of all, or of none
     index = None if query.way == "sql" else native.at(view, state)
+    counted = False
 
     def levels(position: int) -> Iterator[Level]:
         signature, mask = signatures[position], query.masks[position]
@@ -167,7 +168,6 @@ def _near(
                 least += max(0, min(most, found) - len(query.exclude))
             check_matches(least)
 
-    counted = False
     every = range(len(signatures))
     if radius is None:
         yield every, [levels(position) for position in every]
