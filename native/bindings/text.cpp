@@ -2,12 +2,14 @@
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <stdexcept>
 
 #include "bindings/arrow.hpp"
 #include "bindings/module.hpp"
+#include "text/decoded_size.hpp"
 #include "text/equal_texts.hpp"
 #include "text/json_lines.hpp"
 #include "text/prefixed_values.hpp"
@@ -181,6 +183,24 @@ void bind_text(nb::module_& module) {
             return without_gil([&] { return text::longest_prefixed(view_of(data)); });
         },
         "data"_a.noconvert());
+    module.def(
+        "decoded_json",
+        [](const ByteArray& data) {
+            const auto size = without_gil([&] { return text::decoded_json(view_of(data)); });
+            return std::make_tuple(size.values, size.string_bytes, size.longest_list);
+        },
+        "data"_a.noconvert());
+    module.def(
+        "decoded_messagepack",
+        [](const ByteArray& data, std::size_t deepest) {
+            const auto size =
+                without_gil([&] { return text::decoded_messagepack(view_of(data), deepest); });
+            std::optional<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>> found;
+            if (size)
+                found.emplace(size->values, size->string_bytes, size->longest_list);
+            return found;
+        },
+        "data"_a.noconvert(), "deepest"_a);
 
     nb::class_<TextFeatures>(module, "TextFeatures")
         .def(

@@ -17,7 +17,6 @@ import sqlite3
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -29,13 +28,14 @@ import pytest
 import lookalike as la
 from lookalike.cancellation import stop_if_cancelled
 from lookalike.collection.care import transfer
-from lookalike.service import service as shared
 from lookalike.service.library import open_library
 from lookalike.service.logs import Log
 from lookalike.service.problems import Problem, problem_for_strangers
 from lookalike.service.routes import queries
 from lookalike.service.service import Service
 from lookalike.service.settings import ServeSettings
+from lookalike.service.shapes import QueryBody
+from lookalike.service.values import answer_value
 from lookalike.service.work.lanes import Lanes
 from support.running_service import Running, process, running
 from support.waiting import wait_until
@@ -63,10 +63,10 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def answered(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+def answered(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """One entry for each query that was answered."""
     found: list[int] = []
-    value = queries.answer_value
+    value = answer_value
 
     def noted(*given: Any) -> Any:
         found.append(1)
@@ -89,8 +89,7 @@ def test_work_ends_with_the_time_limit(
         service.refused(408, "time_limit", "POST", f"{BASE}/query/batch", body)
         wait_until(lambda: _idle(service))
         assert len(answered) < MANY
-        if service.inside is not None:
-            assert service.inside._memory == 0
+        wait_until(lambda: service.inside is not None and not service.inside.memory.taken)
         assert service.good("POST", f"{BASE}/query", {"signature": HEX, "k": 1})["matches"]
 
 
@@ -145,7 +144,7 @@ def test_requests_are_cheap_or_not(database: Path, tmp_path: Path) -> None:
     made = Service(ServeSettings(), open_library(database), tmp_path, Log("error", io.StringIO()))
 
     def threads(queries_: int, **given: Any) -> Any:
-        body = queries.QueryBody.model_validate({"signature": HEX, **given})
+        body = QueryBody.model_validate({"signature": HEX, **given})
         sort = queries._Sort.of("signature", body)
         return sort.reading(made, made.library.collection("c"), queries_)
 
@@ -240,14 +239,11 @@ def test_batches_have_no_more_matches_than_allowed(
         assert "400" in told
 
 
-def test_large_batches_share_one_limit_of_memory(
-    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(shared, "_ANSWERS_AT_WORK", 4 << 20)
-    with running(database, tmp_path) as service:
+def test_large_batches_share_one_limit_of_memory(database: Path, tmp_path: Path) -> None:
+    with running(database, tmp_path, max_memory=4 << 20) as service:
         body = {"signatures": [HEX] * 40, "k": 2_000, "explain": True}
         service.refused(429, "too_much_at_once", "POST", f"{BASE}/query/batch", body)
-        assert service.inside is not None and service.inside._memory == 0
+        wait_until(lambda: service.inside is not None and not service.inside.memory.taken)
         assert service.good("POST", f"{BASE}/query", {"signature": HEX, "k": 3})["matches"]
 
 
@@ -346,9 +342,9 @@ def test_every_disk_can_be_full(tmp_path: Path) -> None:
     connection.close()
     for number in (errno.ENOSPC, errno.EDQUOT):
         assert problem_for_strangers(OSError(number, "full"), "x").code == "disk_full"
-    error = la.CollectionError("the disk is full")
-    error.__cause__ = cause
-    assert problem_for_strangers(error, "x").status == 507
+    told = la.CollectionError("the disk is full")
+    told.__cause__ = cause
+    assert problem_for_strangers(told, "x").status == 507
     assert problem_for_strangers(OSError(errno.EIO, "broken"), "x").code == "internal"
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from lookalike.service.guard import connections
 from support.guarded_service import BASE, Served, guarded_service
 from support.running_service import Running
 from support.waiting import wait_until
@@ -37,10 +38,15 @@ def read_all(connection: socket.socket) -> bytes:
     return read
 
 
-def head(guarded: Served, length: str, path: str = f"{BASE}/query", more: str = "") -> bytes:
-    key = guarded.keys["writer"]
+def head(
+    guarded: Served,
+    length: str,
+    path: str = f"{BASE}/query",
+    more: str = "",
+    key: str = "writer",
+) -> bytes:
     return (
-        f"POST {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {key}\r\n"
+        f"POST {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {guarded.keys[key]}\r\n"
         f"content-type: application/json\r\n{length}{more}\r\n"
     ).encode()
 
@@ -145,7 +151,10 @@ def test_requests_that_are_cut_off_leave_nothing(guarded: Served) -> None:
     )
 
 
-def test_too_many_connections_and_requests_are_told_to_come_again(guarded: Served) -> None:
+def test_too_many_connections_and_requests_are_told_to_come_again(
+    guarded: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "_PATIENCE", 1e6)
     open_ones = [guarded.service.connection() for _ in range(40)]
     try:
         wait_until(lambda: b" 429 " in read_first(guarded.service))
@@ -154,18 +163,23 @@ def test_too_many_connections_and_requests_are_told_to_come_again(guarded: Serve
             connection.close()
     waiting: list[socket.socket] = []
     try:
-        wait_until(lambda: begun(guarded, waiting) == 20)
+        wait_until(lambda: begun(guarded, waiting) == 15)
         guarded.with_key("writer").refused(429, "too_many_requests", "GET", BASE)
+        assert guarded.with_key("reader").good("GET", BASE)["documents"] == 2
+        wait_until(lambda: begun(guarded, waiting, "reader") == 20)
+        for key in ("reader", "peek"):
+            guarded.with_key(key).refused(429, "too_many_requests", "GET", BASE)
         assert guarded.service.good("GET", "/healthz")["status"] == "ok"
     finally:
         for connection in waiting:
             connection.close()
 
 
-def begun(guarded: Served, waiting: list[socket.socket]) -> int:
+def begun(guarded: Served, waiting: list[socket.socket], key: str = "writer") -> int:
     """Begin one more request, whose body is waited for; return how many there are."""
     connection = guarded.service.connection()
-    connection.sendall(head(guarded, "content-length: 50\r\n", more="expect: 100-continue\r\n"))
+    more = "expect: 100-continue\r\n"
+    connection.sendall(head(guarded, "content-length: 50\r\n", more=more, key=key))
     if b" 100 Continue" in connection.recv(65536):
         waiting.append(connection)
     else:  # those from before are not all gone yet

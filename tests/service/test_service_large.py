@@ -22,7 +22,6 @@ import lookalike as la
 from lookalike.cancellation import stop_if_cancelled
 from lookalike.collection.bounded import documents_with, page_of
 from lookalike.collection.search.bounds import answer_limit
-from lookalike.service import service as shared
 from lookalike.service.formats import JSON, MESSAGEPACK
 from lookalike.service.library import open_library
 from lookalike.service.logs import Log
@@ -250,15 +249,13 @@ def test_answers_together_fail_alone(service: Service) -> None:
         docs.delete(["huge"])
 
 
-def test_whoever_does_not_read_gets_no_more(
-    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(shared, "_ANSWERS_AT_ONCE", 1)
+def test_whoever_does_not_read_gets_no_more(database: Path, tmp_path: Path) -> None:
     path, large = f"{BASE}/query/batch", 16 << 20
     body = json.dumps({"texts": ["number"] * (large // (COUNT * LONG)), "k": COUNT,
                        "include_text": True}).encode()  # fmt: skip
     head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: {JSON}\r\n".encode()
-    with running(database, tmp_path, max_answer=20 << 20, slow_limit=3.0) as service:
+    limits = {"max_answer": 20 << 20, "max_memory": 72 << 20, "slow_limit": 3.0}
+    with running(database, tmp_path, **limits) as service:
         idle = socket.socket()
         idle.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         idle.connect((service.host, service.port))

@@ -122,11 +122,12 @@ def page_of(
     *,
     where: Where | None = None,
     text: bool = True,
+    count: Callable[[int], object] = lambda size: None,
 ) -> tuple[list[Document], str | None]:
     """Return the next documents by id behind `after`, and the id to go on with; None at the end.
 
     The page ends with the document with which it has `most_bytes`, so there is always one; texts
-    count if they are wanted.
+    count if they are wanted. `count` is called with the bytes of each document.
     """
     begin: str | None = as_id(after) if after else ""
     predicate = compile_where(where)
@@ -141,6 +142,7 @@ def page_of(
         for place, (document, size) in enumerate(some):
             found.append(document)
             held += size
+            count(size)
             if held >= most_bytes and place < len(some) - 1:
                 return found, document.id
     return found, begin

@@ -13,7 +13,7 @@ from lookalike.service.service import Service
 
 __all__ = ["Counter", "LargeResponse", "answers_together", "check_answer"]
 
-_PART = 256 << 10
+_PART = 64 << 10
 
 
 def check_answer(size: int, most: int) -> None:
@@ -67,7 +67,8 @@ class LargeResponse(Response):
         """Send it; whoever does not take a part in time gets no more."""
         service, body = self._service, self.body
         seconds = service.settings.slow_limit
-        service.hold(len(body))
+        held = service.memory.hold(scope["lookalike"].key.name)
+        held.need(len(body))
         try:
             await send(
                 {"type": "http.response.start", "status": self.status_code,
@@ -82,4 +83,4 @@ class LargeResponse(Response):
                         }
                     )  # fmt: skip
         finally:
-            service.sent(len(body))
+            held.release()

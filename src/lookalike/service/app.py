@@ -17,6 +17,7 @@ from lookalike import __version__
 from lookalike.service.assets import add_page
 from lookalike.service.endpoint import refusal
 from lookalike.service.formats import JSON, MESSAGEPACK, encode
+from lookalike.service.guard.connections import allow_files
 from lookalike.service.guard.gate import Gate
 from lookalike.service.guard.hosts import Hosts
 from lookalike.service.guard.keys import KeyFile
@@ -45,10 +46,12 @@ _MEANINGS = {
     408: "The request came, or its answer would come, too slowly",
     409: "This is in the way of what was asked",
     413: "The body is too large",
+    414: "The URL is too long",
     415: "The body is of another type than expected",
     421: "The service was called by a name that is not its own",
     422: "Something in the request is not as expected",
     429: "There is too much to do; come again later",
+    431: "The headers are too large",
     503: "The database is locked by another process, or the service is ending",
     507: "The disk is full",
 }
@@ -90,6 +93,7 @@ def make_app(service: Service, at_end: Callable[[], None] | None = None) -> Gate
     settings = service.settings
     keys = None if settings.key_file is None else KeyFile(settings.key_file)
     hosts = Hosts(settings.host, settings.allow_host)
+    allow_files(settings.max_connections)
     return Gate(app, hosts, keys, settings, service.metrics, service.log)
 
 

@@ -17,18 +17,22 @@ from lookalike.service.answers import LargeResponse, check_answer
 from lookalike.service.formats import JSON, MESSAGEPACK, decode, encode, media_type, wanted_format
 from lookalike.service.guard.gate import Visit
 from lookalike.service.guard.keys import Key
+from lookalike.service.guard.memory import HELD, Held
 from lookalike.service.guard.watch import Limit
 from lookalike.service.library import NAME, check_name
 from lookalike.service.problems import ClientGone, Problem, problem_for_strangers
 from lookalike.service.service import Service
 from lookalike.shown import brief
 
-__all__ = ["Ask", "ClientGone", "Routes", "read_body", "refusal"]
+__all__ = ["Ask", "ClientGone", "Routes", "refusal"]
 
-_LARGE = 64 << 10
-"""Bytes from which on a body is read, or an answer written, in a thread."""
-_LARGE_ANSWER = 256 << 10
+_LARGE = 8 << 10
+"""Bytes from which a body is decoded in a thread: fewer take less than a millisecond, whatever is
+in them."""
+_LARGE_ANSWER = 64 << 10
 """Bytes from which on answers are counted, and sent as they are taken."""
+_READ = 4
+"""Bytes of memory taken for each byte of a body before it is known what is in it."""
 
 Handler = Callable[..., Awaitable[Any]]
 
@@ -66,6 +70,7 @@ class Ask:
     service: Service
     visit: Visit
     format: str
+    held: Held
     body: Any = None
 
     @property
@@ -144,7 +149,7 @@ class Routes:
             told: dict[int | str, dict[str, Any]] = {
                 status: {"description": "done", "content": dict.fromkeys(kinds, answer)}
             }
-            general = (400, 401, 403, 408, 421, 429, *((413, 415, 422) if body else ()))
+            general = (400, 401, 403, 408, 414, 421, 429, 431, *((413, 415, 422) if body else ()))
             for number in sorted({*general, *errors}):
                 told[number] = {"$ref": f"#/components/responses/{number}"}
             self._routes.append(
@@ -168,17 +173,16 @@ async def _run(kind: _Kind, handler: Handler, request: Request, given: dict[str,
     service: Service = request.app.state.service
     visit.route = kind.path
     format = wanted_format(visit.header(b"accept"))
-    held = 0
+    held = service.memory.hold(visit.key.name)
+    HELD.set(held)
     try:
         name = request.path_params.get("name")
         if name is not None:
             given["name"] = check_name(name)
         _authorise(visit.key, name, kind.writes)
-        ask = Ask(request, service, visit, format)
+        ask = Ask(request, service, visit, format, held)
         if kind.body is not None:
-            raw = await read_body(request, visit, service)
-            held = len(raw)
-            ask.body = await _decoded(raw, visit, kind, service)
+            ask.body = await _read(request, visit, kind, service, held)
         if not kind.timed:
             return await _reply(await handler(ask, **given), kind, ask)
         seconds = service.settings.time_limit
@@ -190,9 +194,10 @@ async def _run(kind: _Kind, handler: Handler, request: Request, given: dict[str,
         problem = problem_for_strangers(error, service.library.shown)
         if problem.status == 500 or problem.code == "database_away":
             service.log.failed("request failed", error, id=visit.id, route=kind.path)
+        error.__traceback__ = problem.__traceback__ = None  # which refer to all that was decoded
         return refusal(problem, service)
     finally:
-        service.release(held)
+        held.release()
 
 
 def _too_long(limit: float) -> Problem:
@@ -214,42 +219,36 @@ def _authorise(key: Key, name: str | None, writes: bool) -> None:
         )  # fmt: skip
 
 
-async def read_body(request: Request, visit: Visit, service: Service) -> bytes:
+async def _received(request: Request, visit: Visit, service: Service, held: Held) -> bytearray:
     """Return the body, or raise: it is too large, too slow or cut off."""
     settings = service.settings
-    check_length(visit, settings.max_body, "--max-body")
-    receive, parts, size = request.receive, [], 0
-    try:
-        with Limit(service.watch, settings.slow_limit, partial(slow_request, settings.slow_limit)):
-            while True:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise ClientGone
-                part = message.get("body", b"")
-                if part:
-                    size += len(part)
-                    service.buffer(len(part))
-                    if size > settings.max_body:
-                        raise too_large(f"more than {settings.max_body}", "--max-body")
-                    parts.append(part)
-                if not message.get("more_body", False):
-                    return parts[0] if len(parts) == 1 else b"".join(parts)
-    except BaseException:
-        service.release(size)
-        raise
+    held.need(_READ * check_length(visit, settings.max_body, "--max-body"))
+    receive, body, more = request.receive, bytearray(), True
+    with Limit(service.watch, settings.slow_limit, partial(slow_request, settings.slow_limit)):
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ClientGone
+            body += message.get("body", b"")
+            if len(body) > settings.max_body:
+                raise too_large(f"more than {settings.max_body}", "--max-body")
+            held.need(_READ * len(body))
+            more = message.get("more_body", False)
+    return body
 
 
-def check_length(visit: Visit, most: int, option: str) -> None:
-    """Refuse a body that says itself that it is too large."""
+def check_length(visit: Visit, most: int, option: str) -> int:
+    """Return the length that the headers announce, 0 if they do not; refuse one too large."""
     given = visit.header(b"content-length")
     if given is None:
-        return
+        return 0
     if not given.isascii() or not given.isdigit() or len(given) > 18:
         raise Problem(
             400, "content_length", f"the Content-Length is {brief(given)}; expected bytes"
         )
     if int(given) > most:
         raise too_large(given, option, most)
+    return int(given)
 
 
 def too_large(size: object, option: str, most: int | None = None) -> Problem:
@@ -268,14 +267,19 @@ def slow_request(limit: float) -> Problem:
     )
 
 
-async def _decoded(raw: bytes, visit: Visit, kind: _Kind, service: Service) -> BaseModel:
-    shape = kind.body
-    if shape is None or (not raw and kind.optional_body):
-        return shape() if shape is not None else BaseModel()
+async def _read(
+    request: Request, visit: Visit, kind: _Kind, service: Service, held: Held
+) -> BaseModel:
+    """Return the body of a request, decoded and checked."""
+    shape = kind.body or BaseModel
+    raw = await _received(request, visit, service, held)
+    if not raw and kind.optional_body:
+        return shape()
     format = media_type(visit.header(b"content-type"))
+    most = service.settings.max_batch
     if len(raw) > _LARGE:
-        return await service.read(decode, raw, format, shape)
-    return decode(raw, format, shape)
+        return await service.decode(decode, raw, format, shape, most, held.need)
+    return decode(raw, format, shape, most, held.need)
 
 
 async def _reply(value: Any, kind: _Kind, ask: Ask) -> Response:
@@ -302,7 +306,4 @@ def _large(value: Any) -> bool:
 def refusal(problem: Problem, service: Service) -> Response:
     """Return the answer that a problem is."""
     service.metrics.refused.labels(problem.code).inc()
-    headers = dict(problem.headers)
-    if problem.code in ("body_too_large", "slow_request", "content_length"):
-        headers["connection"] = "close"  # what is still to come is not read
-    return Response(encode(problem.value(), JSON), problem.status, headers, JSON)
+    return Response(encode(problem.value(), JSON), problem.status, problem.headers, JSON)

@@ -1,18 +1,25 @@
 """JSON and MessagePack: what comes in, checked against a shape, and what goes out.
 
+A body is measured before it is decoded, since a megabyte of it may become hundreds of megabytes of
+values; lists that are too long and the first mistakes end the work.
+
 MessagePack has whole numbers of 64 bits; metadata may have larger ones, which only JSON can tell.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import msgpack
+import numpy as np
 from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json, to_json
 
+from lookalike._native import decoded_json, decoded_messagepack
 from lookalike.service.problems import Problem
-from lookalike.shown import brief
+from lookalike.shown import brief, counted
 
 __all__ = ["JSON", "MESSAGEPACK", "decode", "encode", "media_type", "wanted_format"]
 
@@ -22,7 +29,12 @@ _MESSAGEPACKS = (MESSAGEPACK, "application/x-msgpack", "application/vnd.msgpack"
 
 Shape = TypeVar("Shape", bound=BaseModel)
 
-_ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_PER_VALUE = 160
+"""Bytes of memory that a value takes: at most 80 when it is decoded, and again when it is checked,
+which copies lists and objects."""
+_DEEPEST = 200
+"""Lists and objects within each other. JSON has the same limit, in its parser."""
+
 _ENCODE_ASCII = json.JSONEncoder(separators=(",", ":")).encode
 
 
@@ -53,22 +65,63 @@ def wanted_format(accept: str | None) -> str:
     return JSON
 
 
-def decode(body: bytes, format: str, shape: type[Shape]) -> Shape:
-    """Return what a body says, or raise what is wrong with it."""
+def decode(
+    body: bytes | bytearray,
+    format: str,
+    shape: type[Shape],
+    most_items: int,
+    need: Callable[[int], object],
+) -> Shape:
+    """Return what a body says, or raise what is wrong with it.
+
+    Args:
+        body: The bytes that came.
+        format: `JSON` or `MESSAGEPACK`.
+        shape: What is expected.
+        most_items: The largest number of items in a list of the body.
+        need: Called before anything is decoded, with the bytes of memory that it will take; raises
+            if there is no room for them.
+    """
+    size, longest = decoded_size(body, format)
+    if longest > most_items:
+        raise too_many_items("items in a list", longest, most_items)
+    need(size)
+    value = _parsed(body) if format == JSON else _unpacked(body)
     try:
-        if format == JSON:
-            return shape.model_validate_json(body)
-        return shape.model_validate(_unpacked(body))
+        return shape.model_validate(value)
     except ValidationError as error:
         raise _refusal(error) from None
+
+
+def decoded_size(body: bytes | bytearray, format: str) -> tuple[int, int]:
+    """Return the bytes of memory that a body takes, and the items of the longest list in it.
+
+    The memory is that of the body as it came, its strings, a copy of these in UTF-8 for whatever
+    reads them, and its values.
+    """
+    data = np.frombuffer(body, np.uint8)
+    found = decoded_json(data) if format == JSON else decoded_messagepack(data, _DEEPEST)
+    if found is None:
+        raise _not_messagepack(body, "it is cut off, is nested too deeply or has a key that is not "
+                               "a string")  # fmt: skip
+    values, string_bytes, longest = found
+    return 2 * len(body) + string_bytes + _PER_VALUE * values, longest
+
+
+def too_many_items(what: str, count: int, most: int) -> Problem:
+    """Return the answer to a list that is longer than the service takes."""
+    return Problem(
+        422, "batch_too_large", f"there are {count} {what}; expected at most {most}: send them in "
+        "several requests",
+    )  # fmt: skip
 
 
 def encode(value: Any, format: str) -> bytes:
     """Return plain values as bytes."""
     if format == JSON:
         try:
-            return _ENCODE(value).encode()
-        except UnicodeEncodeError:  # half of a surrogate pair, which came with somebody's metadata
+            return to_json(value)
+        except ValueError:  # half of a surrogate pair, which came with somebody's metadata
             return _ENCODE_ASCII(value).encode()
     try:
         packed: bytes = msgpack.packb(value, use_bin_type=True)
@@ -80,29 +133,48 @@ def encode(value: Any, format: str) -> bytes:
     return packed
 
 
-def _unpacked(body: bytes) -> Any:
+def _parsed(body: bytes | bytearray) -> Any:
+    try:
+        return from_json(body, cache_strings="keys")
+    except ValueError as error:
+        raise Problem(
+            400, "not_json", f"the body is not JSON ({brief(str(error))}); correct it"
+        ) from None
+
+
+def _unpacked(body: bytes | bytearray) -> Any:
     try:
         return msgpack.unpackb(body, raw=False, strict_map_key=True)
     except (ValueError, msgpack.exceptions.UnpackException) as error:
-        raise Problem(
-            400, "not_messagepack",
-            f"the body is {len(body)} bytes that are no MessagePack ({brief(str(error))}); "
-            "correct it, or send JSON",
-        ) from None  # fmt: skip
+        raise _not_messagepack(body, brief(str(error))) from None
+
+
+def _not_messagepack(body: bytes | bytearray, why: str) -> Problem:
+    return Problem(
+        400, "not_messagepack", f"the body has {len(body)} bytes that are not MessagePack ({why}); "
+        "correct it, or send JSON",
+    )  # fmt: skip
 
 
 def _refusal(error: ValidationError) -> Problem:
-    """Return what is wrong in a few words: the first thing, and how many more there are."""
+    """Return what is wrong in a few words: the first mistake, and how many others were found."""
     found = error.errors(include_url=False, include_context=False)
     first = found[0]
-    if first["type"] == "json_invalid":
-        return Problem(
-            400, "not_json", f"the body is no JSON ({brief(first['msg'])}); correct it",
-        )  # fmt: skip
     place = ".".join(map(str, first["loc"])) or "the body"
     more = f"; and {len(found) - 1} more" if len(found) > 1 else ""
-    came = "" if first["type"] == "missing" else f" is {brief(first.get('input'))}"
+    came = "" if first["type"] == "missing" else f" is {_short(first.get('input'))}"
     return Problem(
         422, "bad_body", f"{place}{came}: {first['msg']}{more}; GET /v1/openapi.json says what is "
         "expected",
     )  # fmt: skip
+
+
+def _short(value: Any) -> str:
+    """Return a value as an error shows it, without going through all of a large one."""
+    if isinstance(value, dict):
+        return f"an object of {counted(len(value), 'field')}"
+    if isinstance(value, list):
+        return f"a list of {counted(len(value), 'value')}"
+    if isinstance(value, str | bytes) and len(value) > 1000:
+        return f"{brief(value[:80])} and {len(value) - 80} more"
+    return brief(value)

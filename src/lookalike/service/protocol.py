@@ -1,64 +1,272 @@
-"""Connections that bring no request, or take no answer: they are not waited for without end, nor
-without number."""
+"""HTTP/1.1 with limits: what a connection may send, and how long it may take.
+
+uvicorn's protocol reads requests; here are the limits that it does not have, on headers, trailers,
+URLs, pipelined requests and time. A connection that breaks one gets an answer in the service's own
+shape and is closed. A connection whose request was answered before all of it had arrived is closed,
+too: otherwise a body that never ends would keep it.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from http import HTTPStatus
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+import httptools
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from lookalike.service.formats import JSON, encode
+from lookalike.service.guard.connections import IDLE, LINGERING, WAITING, WORKING
+from lookalike.service.problems import Problem
+from lookalike.shown import brief
 
 __all__ = ["BoundedProtocol"]
 
-_FULL = (
-    b"HTTP/1.1 429 Too Many Requests\r\ncontent-type: application/json\r\nretry-after: 1\r\n"
-    b"connection: close\r\ncontent-length: %d\r\n\r\n"
-)
-_TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
-_FULL_BODY = (
-    b'{"error":{"code":"too_many_connections","kind":"CollectionBusyError","message":'
-    b'"there are as many connections as the service takes; try again in a second"}}'
-)
+_MOST_HEAD = 32 << 10
+"""Bytes of the headers of a request, of its trailers, and of whatever else is not its body."""
+_MOST_URL = 8 << 10
+_MOST_HEADERS = 100
+_MOST_PIPELINED = 4
+"""Requests that wait for the answer of another one on the same connection."""
+_FED = 8 << 10
+"""Bytes of headers that the parser gets at once, after which the limits are looked at."""
+_FED_OF_BODIES = 64 << 10
+_WRITE_BUFFER = 16 << 10
+"""Bytes of answers that wait to be taken, beyond which no more are written."""
+_LINGER = 5.0
+"""Seconds for which a client may go on sending after it was answered: if the connection were closed
+at once, the answer would not reach a client that sends first and reads later."""
+_MOST_DROPPED = 64 << 20
+"""Bytes that it may send meanwhile."""
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """uvicorn's protocol, with limits that the gate knows: the time that the headers of a request
-    take, and the end of a connection; and the number of connections.
-    """
+    """uvicorn's protocol with limits; the time and the connections are those of the gate."""
 
     _waiting: asyncio.TimerHandle | None = None
     _looking: asyncio.TimerHandle | None = None
+    _stalled: asyncio.TimerHandle | None = None
+    _lingering: asyncio.TimerHandle | None = None
     _closing = False
+    _deaf = False
+    """Whether what comes is dropped, since the connection ends after the answers that are due."""
+    _ending = False
+    _in_head = True
+    """Whether the next byte belongs to the headers of a request, or comes before one."""
+    _progress = False
+    _loose = 0
+    """Bytes since headers were complete or a part of a body came."""
+    _head = 0
+    _trailers = 0
+    _dropped = 0
+    _answered: RequestResponseCycle | None = None
+    """The request that is being answered, or was last."""
 
     def connection_made(self, transport: Any) -> None:
-        """Begin, unless there are too many."""
+        """Begin, if there is room for one more."""
         super().connection_made(transport)
+        transport.set_write_buffer_limits(high=_WRITE_BUFFER)
         self._look_later()
-        if len(self.connections) > self.app.most_connections:
-            transport.write(_FULL % len(_FULL_BODY) + _FULL_BODY)
+        if not self.app.connections.admit(self, self.client[0] if self.client else ""):
+            self._deaf = True
+            self._write(
+                Problem(
+                    429, "too_many_connections", "there are as many connections as the service "
+                    "takes; try again in a second", kind="CollectionBusyError", retry_after=1,
+                )
+            )  # fmt: skip
             transport.close()
             return
-        self._await_headers()
+        self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no more."""
+        self.app.connections.remove(self)
+        for timer in (self._waiting, self._looking, self._stalled, self._lingering):
+            if timer is not None:
+                timer.cancel()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Read a part of a request, and see that it is not too much."""
+        if self._deaf:
+            self._drop(len(data))
+            return
+        self._unset_keepalive_if_required()
+        view = memoryview(data)
+        try:
+            begin = 0
+            while begin < len(view):
+                end = begin + (_FED if self._in_head else _FED_OF_BODIES)
+                self._feed(view[begin:end])
+                if self._deaf:
+                    return
+                begin = end
+        except httptools.HttpParserUpgrade:  # answered as if it had not been asked for
+            self._deaf = True
+            self.cycle.keep_alive = False
+            return
+        except httptools.HttpParserError as error:
+            cause = error.__context__
+            self._refuse(cause if isinstance(cause, Problem) else _malformed(error))
+            return
+        except Problem as problem:
+            self._refuse(problem)
+            return
+        if self._in_head and self._idle():
+            self._await_head()
 
     def on_message_begin(self) -> None:
         """Begin to wait for the rest of the headers."""
         super().on_message_begin()
-        self._await_headers()
+        self._head = self._trailers = 0
+        if len(self.pipeline) >= _MOST_PIPELINED:
+            self._deaf = True
+            self.cycle.keep_alive = False  # of the last one that is answered
+            raise Problem(429, "pipelined", "too many requests wait for the answer of another one")
+        self._await_head()
+
+    def on_url(self, url: bytes) -> None:
+        """Take a part of the URL."""
+        super().on_url(url)
+        if len(self.url) > _MOST_URL:
+            raise Problem(
+                414, "url_too_long", f"the URL has more than {_MOST_URL} bytes; send what is long "
+                "in a body",
+            )  # fmt: skip
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header; trailers are counted and dropped."""
+        size = len(name) + len(value) + 4
+        if self._in_head:
+            self._head += size
+            super().on_header(name, value)
+        else:
+            self._trailers += 1
+            self._head += size
+        most = _MOST_HEADERS if self._in_head else _MOST_HEADERS + len(self.headers)
+        if self._head > _MOST_HEAD or len(self.headers) + self._trailers > most:
+            raise _too_large_head()
 
     def on_headers_complete(self) -> None:
-        """Wait no more."""
+        """Begin to answer."""
+        if self._head + len(self.url) > _MOST_HEAD:
+            raise _too_large_head()
         self._stop_waiting()
         super().on_headers_complete()
+        self._in_head, self._progress, self._head = False, True, 0
+        cycle = self.cycle
+        cycle.transport = _Ending(self)
+        self.scope["arrived"] = lambda: not cycle.more_body  # type: ignore[typeddict-unknown-key]
+        self.app.connections.mark(self, WORKING)
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no more."""
+    def on_body(self, body: bytes) -> None:
+        """Take a part of a body."""
+        self._progress = True
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Note that a request has arrived."""
+        self._in_head = True
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Go on with the next request, or wait for it."""
+        if self._ending:
+            self.server_state.total_requests += 1
+            return
+        super().on_response_complete()
+        self._loose = 0
+        if self._idle():
+            self.app.connections.mark(self, IDLE if self._waiting is None else WAITING)
+
+    def pause_writing(self) -> None:
+        """Wait until the client takes what was written, but not for ever."""
+        super().pause_writing()
+        if self._stalled is None:
+            self._stalled = self.loop.call_later(self.app.slow_limit, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Write on."""
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
+        super().resume_writing()
+
+    def give_way(self) -> None:
+        """End at once: another connection needs the room."""
+        if self._waiting is not None and self._idle() and not self._ending:
+            self._write(_slow_head(self.app.slow_limit))
+            self.transport.close()
+        else:
+            self.transport.abort()
+
+    def end(self) -> None:
+        """Close the connection; first drop for a while what the client is still sending."""
+        if self._ending:
+            return
+        whole = self._in_head and not self._deaf
+        self._deaf = self._ending = True
         self._stop_waiting()
-        if self._looking is not None:
-            self._looking.cancel()
-        super().connection_lost(exc)
+        if whole or self.transport.is_closing():
+            self.transport.close()
+            return
+        self.transport.write_eof()
+        self.flow.resume_reading()
+        self.app.connections.mark(self, LINGERING)
+        seconds = min(_LINGER, self.app.slow_limit)
+        self._lingering = self.loop.call_later(seconds, self.transport.abort)
 
-    def _await_headers(self) -> None:
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._answered = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def _feed(self, part: memoryview) -> None:
+        self._progress = False
+        self.parser.feed_data(part)
+        self._loose = 0 if self._progress else self._loose + len(part)
+        if self._loose > _MOST_HEAD:
+            raise _too_large_head()
+
+    def _drop(self, size: int) -> None:
+        """Drop what comes after the last request that is answered."""
+        self._dropped += size
+        if not self._ending:
+            self.flow.pause_reading()
+        elif self._dropped > _MOST_DROPPED:
+            self.transport.abort()
+
+    def _idle(self) -> bool:
+        """Return whether no request is being answered or waits for that."""
+        return not self.pipeline and (self._answered is None or self._answered.response_complete)
+
+    def _refuse(self, problem: Problem) -> None:
+        """Answer what is not a request that is taken, after those before it; then close."""
+        self._deaf = True
+        self._stop_waiting()
+        answered = self._answered
+        broken = None if self._in_head else self.cycle  # the request whose body is at fault
+        if broken is not None and broken is not answered:
+            self.pipeline.popleft()
+        if answered is not None and not answered.response_complete and broken is not answered:
+            last = self.pipeline[0][0] if self.pipeline else answered
+            last.keep_alive = False
+            return
+        if broken is not None and broken.response_started:
+            return  # which ends the connection
+        if broken is not None:
+            broken.disconnected = True
+            broken.message_event.set()
+        self._write(problem)
+        self.end()
+
+    def _write(self, problem: Problem) -> None:
+        self.app.count_refused(problem)
+        self.transport.write(_answer(problem))
+
+    def _await_head(self) -> None:
         if self._waiting is None:
+            self.app.connections.mark(self, WAITING if self._idle() else WORKING)
             self._waiting = self.loop.call_later(self.app.slow_limit, self._too_slow)
 
     def _stop_waiting(self) -> None:
@@ -69,8 +277,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def _too_slow(self) -> None:
         self._waiting = None
         if not self.transport.is_closing():
-            self.transport.write(_TOO_SLOW)
-            self.transport.close()
+            self._refuse(_slow_head(self.app.slow_limit))
 
     def _look_later(self) -> None:
         self._looking = self.loop.call_later(self.app.slow_limit / 2, self._look)
@@ -82,3 +289,53 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         self._closing = self.transport.is_closing()
         self._look_later()
+
+
+class _Ending(asyncio.Transport):
+    """The transport as a request has it: it writes, and to close it ends the connection well."""
+
+    def __init__(self, protocol: BoundedProtocol) -> None:
+        super().__init__()
+        self._protocol = protocol
+
+    def write(self, data: Any) -> None:
+        """Send bytes."""
+        self._protocol.transport.write(data)
+
+    def is_closing(self) -> bool:
+        """Return whether nothing more can be sent."""
+        return self._protocol.transport.is_closing()
+
+    def close(self) -> None:
+        """End the connection."""
+        self._protocol.end()
+
+
+def _answer(problem: Problem) -> bytes:
+    body = encode(problem.value(), JSON)
+    headers = {"content-type": JSON, "content-length": str(len(body)), "connection": "close",
+               "cache-control": "no-store", "x-content-type-options": "nosniff",
+               **problem.headers}  # fmt: skip
+    lines = [f"HTTP/1.1 {problem.status} {HTTPStatus(problem.status).phrase}"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    return "\r\n".join([*lines, "", ""]).encode("ascii") + body
+
+
+def _too_large_head() -> Problem:
+    return Problem(
+        431, "headers_too_large", "the headers, trailers or chunk extensions are too large; "
+        f"expected at most {_MOST_HEADERS} headers and {_MOST_HEAD} bytes",
+    )  # fmt: skip
+
+
+def _slow_head(limit: float) -> Problem:
+    return Problem(
+        408, "slow_request", f"the headers did not arrive within {limit:g} s; send them at once"
+    )
+
+
+def _malformed(error: Exception) -> Problem:
+    return Problem(
+        400, "bad_http", f"what came is not a request of HTTP/1.1 ({brief(str(error))}); send one, "
+        "and without TLS",
+    )  # fmt: skip

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import threading
+import time
 import weakref
 from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,12 +16,13 @@ import numpy as np
 from lookalike.cancellation import Cancellation, Cancelled
 from lookalike.checks import thread_count
 from lookalike.collection import Collection
-from lookalike.collection.search.bounds import answer_limit
+from lookalike.collection.search.bounds import answer_limit, answers_counted_by
+from lookalike.service.guard.memory import HELD, Held, Memory
 from lookalike.service.guard.watch import Watch
 from lookalike.service.library import Library
 from lookalike.service.logs import Log
 from lookalike.service.metrics import Metrics
-from lookalike.service.problems import Problem, service_ending
+from lookalike.service.problems import service_ending
 from lookalike.service.settings import ServeSettings
 from lookalike.service.work.jobs import Jobs
 from lookalike.service.work.kept import Kept
@@ -29,24 +30,12 @@ from lookalike.service.work.lanes import Lanes
 from lookalike.service.work.overviews import Overviews
 from lookalike.signatures import estimated_similarity
 
-__all__ = ["Service", "no_room"]
+__all__ = ["Service"]
 
 T = TypeVar("T")
 
-_BODIES_AT_ONCE = 8
-"""Largest bodies that may be in memory at once; beyond that requests are told to come again."""
-_ANSWERS_AT_ONCE = 8
-"""The same for answers, from when they are written until they are sent."""
-_ANSWERS_AT_WORK = 320 << 20
-"""Bytes of memory that all answers together may take while they are computed."""
-
-
-def no_room() -> Problem:
-    """Return the answer for whose own there is no room in memory."""
-    return Problem(
-        429, "too_much_at_once", "the answers to other requests fill the room there is; try again "
-        "in a second", retry_after=1,
-    )  # fmt: skip
+_TOGETHER = " "
+"""Stands for the key where queries of several keys are answered together; no key has this name."""
 
 
 class Service:
@@ -75,17 +64,19 @@ class Service:
         self._much = ThreadPoolExecutor(2, "much")
         self._slow = ThreadPoolExecutor(2, "slow")
         self._probes = ThreadPoolExecutor(1, "probe")
+        self._decoders = ThreadPoolExecutor(1, "decode")
+        self._rested = 0.0
         self._writers: dict[str, ThreadPoolExecutor] = {}
-        self.lanes: Lanes[Any, Any] = Lanes(self._readers, self.metrics.together.observe)
         self.jobs = Jobs(run / "jobs", settings.max_jobs, log)
         self.overviews = Overviews(settings.overview_limit, log)
         # Who gets no answer in time is told to ask again before the time limit refuses it.
         self.kept = Kept(settings.time_limit / 2)
-        self._buffered = 0
-        self._answering = 0
-        self._memory = 0
-        self._memory_lock = threading.Lock()
         self._working: set[Cancellation] = set()
+        most = settings.max_memory
+        # With keys, no single one can take all the memory from the others.
+        self.memory = Memory(most, most * 3 // 4 if settings.keys else most)
+        counted = _CountedReaders(self._readers, self.memory)
+        self.lanes: Lanes[Any, Any] = Lanes(counted, self.metrics.together.observe)
         self._similarities: weakref.WeakKeyDictionary[Collection, list[float]] = (
             weakref.WeakKeyDictionary()
         )
@@ -110,6 +101,23 @@ class Service:
         """Find out how the service is, whatever else it does."""
         return await self._in_thread(self._probes, work, *arguments)
 
+    async def decode(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Decode a large body in the one thread that does so: searches do not wait behind it.
+
+        A decoder keeps the interpreter to itself. So the thread pauses between two bodies for as
+        long as the first has taken: however many come, half of the time is left for others.
+        """
+
+        def paced() -> T:
+            time.sleep(max(0.0, self._rested - time.monotonic()))
+            begin = time.thread_time()
+            try:
+                return work(*arguments)
+            finally:
+                self._rested = time.monotonic() + time.thread_time() - begin
+
+        return await self._in_thread(self._decoders, paced)
+
     async def write(self, name: str, work: Callable[[Collection], T]) -> T:
         """Do something that writes to a collection, one after the other."""
         writer = self._writers.get(name)
@@ -129,39 +137,44 @@ class Service:
         return await self.read(self.library.use, name, work)
 
     async def _in_thread(self, threads: Executor, work: Callable[..., T], *arguments: Any) -> T:
-        """Do something in a thread; it is cancelled when this is."""
-        cancellation = Cancellation()
+        """Do something in a thread; it is cancelled when this is.
+
+        What the request holds is held until the thread has done it: a request that is over its time
+        is answered earlier, but its body is still in memory then.
+        """
+        cancellation, held = Cancellation(), HELD.get()
         try:
-            future = threads.submit(cancellation.run, work, *arguments)
+            if held is None:
+                future = threads.submit(cancellation.run, work, *arguments)
+            else:
+                held.share()
+                future = threads.submit(_counted, held, cancellation.run, work, *arguments)
         except RuntimeError:  # the threads have been shut down
+            if held is not None:
+                held.release()
             raise service_ending() from None
+        if held is not None:
+            future.add_done_callback(held.release)
         self._working.add(cancellation)
         future.add_done_callback(lambda _: self._working.discard(cancellation))
+        done = asyncio.wrap_future(future)
+        # An error refers to this frame: if the frame referred to the error, by its future, both
+        # would stay in memory, with all that they refer to, until the garbage collector finds them.
+        del future, held
         try:
-            return await asyncio.wrap_future(future)
+            return await done
         except asyncio.CancelledError:
             cancellation.cancel()
             raise
         except Cancelled:
             raise service_ending() from None
+        finally:
+            del done
 
     async def collection(self, name: str) -> Collection:
         """Return a collection, opened if it is not yet."""
         found = self.library.opened_now(name)
         return found if found is not None else await self.read(self.library.collection, name)
-
-    def buffer(self, size: int) -> None:
-        """Take in so many bytes of a body, or say that there is no room for them now."""
-        self._buffered += size
-        if self._buffered > _BODIES_AT_ONCE * self.settings.max_body:
-            raise Problem(
-                429, "too_much_at_once", "the bodies of other requests fill the room there is; "
-                "try again in a second", retry_after=1,
-            )  # fmt: skip
-
-    def release(self, size: int) -> None:
-        """Let go of so many bytes."""
-        self._buffered -= size
 
     def answering(self, beside: int = 0) -> AbstractContextManager[None]:
         """Bound an answer while it is computed: its bytes and matches, and the memory of all.
@@ -169,23 +182,7 @@ class Service:
         `beside` are matches that are found and left out.
         """
         settings = self.settings
-        return answer_limit(settings.max_answer, self._change_memory, settings.max_results, beside)
-
-    def _change_memory(self, size: int) -> None:
-        with self._memory_lock:
-            if size > 0 and self._memory + size > _ANSWERS_AT_WORK:
-                raise no_room()
-            self._memory += size
-
-    def hold(self, size: int) -> None:
-        """Keep so many bytes of an answer until they are sent, or say that there is no room."""
-        if self._answering + size > _ANSWERS_AT_ONCE * self.settings.max_answer:
-            raise no_room()
-        self._answering += size
-
-    def sent(self, size: int) -> None:
-        """Let go of so many bytes of an answer."""
-        self._answering -= size
+        return answer_limit(settings.max_answer, matches=settings.max_results, beside=beside)
 
     def similarities(self, docs: Collection) -> list[float]:
         """Return the similarity that each distance suggests."""
@@ -202,7 +199,7 @@ class Service:
         """Cancel all work, and close the collections; commits that have begun are completed."""
         self.ending = True
         pools = (
-            self._readers, self._filtering, self._much, self._slow, self._probes,
+            self._readers, self._filtering, self._much, self._slow, self._probes, self._decoders,
             *self._writers.values(),
         )  # fmt: skip
         for pool in pools:
@@ -213,6 +210,26 @@ class Service:
         self.jobs.close()
         self.overviews.close()
         for pool in pools:
-            if pool is not self._slow:
+            if pool not in (self._slow, self._decoders):
                 pool.shutdown(wait=True)
         self.library.close()
+
+
+def _counted(held: Held, work: Callable[..., T], *arguments: Any) -> T:
+    with answers_counted_by(held.add_answer, held.change):
+        return work(*arguments)
+
+
+class _CountedReaders(Executor):
+    """Threads for work of several requests together: what its answers take is counted, too."""
+
+    def __init__(self, threads: Executor, memory: Memory) -> None:
+        self._threads = threads
+        self._memory = memory
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        """Do something in a thread."""
+        held = self._memory.hold(_TOGETHER)
+        future = self._threads.submit(_counted, held, fn, *args, **kwargs)
+        future.add_done_callback(held.release)
+        return future

@@ -90,6 +90,10 @@ class ServeSettings:
                               shown="beside the database")  # fmt: skip
     max_body: int = _setting(32 << 20, "largest body of a request", read=_size, metavar="SIZE",
                              shown="32MiB", least=1)  # fmt: skip
+    max_memory: int = _setting(
+        320 << 20, "memory for bodies, the values decoded from them and answers, all requests "
+        "together", read=_size, metavar="SIZE", shown="320MiB", least=1,
+    )  # fmt: skip
     max_upload: int = _setting(1 << 30, "largest file that may be uploaded", read=_size,
                                metavar="SIZE", shown="1GiB", least=1)  # fmt: skip
     max_text: int = _setting(1 << 20, "longest text, in bytes", read=_size, metavar="SIZE",
@@ -99,8 +103,8 @@ class ServeSettings:
     max_k: int = _setting(10_000, "most matches for a query", read=_whole, least=1)
     max_results: int = _setting(1_000_000, "most matches of a batch, and pairs of a job",
                                 read=_whole, least=1)  # fmt: skip
-    max_answer: int = _setting(128 << 20, "largest answer, and eight of them at once", read=_size,
-                               metavar="SIZE", shown="128MiB", least=1)  # fmt: skip
+    max_answer: int = _setting(32 << 20, "largest answer", read=_size, metavar="SIZE",
+                               shown="32MiB", least=1)  # fmt: skip
     max_concurrent: int = _setting(256, "most requests at once", read=_whole, least=1)
     max_connections: int = _setting(1_024, "most connections at once", read=_whole, least=1)
     max_jobs: int = _setting(2, "most jobs that run at once", read=_whole, least=1)

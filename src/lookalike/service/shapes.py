@@ -5,9 +5,10 @@ Requests are checked strictly: a number is no text, and a field that nobody know
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
+from pydantic_core import PydanticCustomError
 
 __all__ = [
     "BatchQueryBody",
@@ -23,15 +24,55 @@ __all__ = [
     "WriteBody",
 ]
 
+_MOST_CONDITIONS = 10_000
+_LONGEST_CONDITIONS = 1 << 20
+
+
+def _check_conditions(where: Any) -> Any:
+    """Stop at the first value that JSON does not have, and where there are too many of them."""
+    values, characters, waiting = 0, 0, [iter((where,))]
+    while waiting:
+        one = next(waiting[-1], _NONE)
+        if one is _NONE:
+            waiting.pop()
+            continue
+        values += 1
+        if isinstance(one, str):
+            characters += len(one)
+        elif isinstance(one, list):
+            waiting.append(iter(one))
+        elif isinstance(one, dict):
+            waiting += [iter(one), iter(one.values())]
+        elif not (one is None or isinstance(one, bool | int | float)):
+            raise PydanticCustomError("condition", "Conditions have values that JSON has")
+        if values > _MOST_CONDITIONS or characters > _LONGEST_CONDITIONS:
+            raise PydanticCustomError(
+                "conditions",
+                "Conditions should have at most {values} values and {characters} characters",
+                {"values": _MOST_CONDITIONS, "characters": _LONGEST_CONDITIONS},
+            )
+    return where
+
+
+_NONE = object()
+Item = TypeVar("Item")
+Items = Annotated[list[Item], Field(fail_fast=True)]
+"""A list whose first mistake is the only one that is looked for."""
 Where = Annotated[
     dict[str, JsonValue] | None,
+    BeforeValidator(_check_conditions),
     Field(
         description='Conditions on metadata: `{"lang": "en", "year": {">=": 2020}}`',
         examples=[{"lang": "en", "year": {">=": 2020}}],
     ),
 ]
-Hex = Annotated[str, Field(pattern="^([0-9A-Fa-f]{2})+$", description="A signature in hex")]
-Base64 = Annotated[str, Field(pattern="^[A-Za-z0-9+/_-]+={0,2}$", description="in base64")]
+Hex = Annotated[
+    str,
+    Field(pattern="^([0-9A-Fa-f]{2})+$", max_length=4096, description="A signature in hex"),
+]
+Base64 = Annotated[
+    str, Field(pattern="^[A-Za-z0-9+/_-]+={0,2}$", max_length=4096, description="in base64")
+]
 Id = Annotated[str, Field(min_length=1, max_length=1000, description="The id of a document")]
 Mask = Literal["auto"] | bool
 Large = 1 << 40
@@ -41,6 +82,19 @@ class Body(BaseModel):
     """A body of a request."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_fields(cls, value: Any) -> Any:
+        """Refuse many unknown fields by one error; a few of them get one each."""
+        if isinstance(value, dict) and len(value) > len(cls.model_fields):
+            unknown = next(name for name in value if name not in cls.model_fields)
+            raise PydanticCustomError(
+                "unknown_fields",
+                "There is no field {field}; the fields are {fields}",
+                {"field": repr(unknown[:80]), "fields": ", ".join(cls.model_fields)},
+            )
+        return value
 
 
 class SignerBody(Body):
@@ -115,7 +169,7 @@ class WriteBody(Body):
         }
     )
 
-    documents: list[DocumentBody]
+    documents: Items[DocumentBody]
     mode: Literal["upsert", "add"] = Field(
         "upsert", description="`add` refuses ids that are there already"
     )
@@ -129,14 +183,14 @@ class WriteBody(Body):
 class GetBody(Body):
     """Documents by id."""
 
-    ids: list[str]
+    ids: Items[str]
     include_text: bool = True
 
 
 class DeleteBody(Body):
     """Documents to be deleted, by id or by condition."""
 
-    ids: list[str] | None = None
+    ids: Items[str] | None = None
     where: Where = None
 
     @model_validator(mode="after")
@@ -175,7 +229,7 @@ class Asked(Body):
         description="Without k, at most so many; where there are more, `exact` is false",
     )
     where: Where = None
-    exclude: list[str] = Field([], description="ids that are not wanted")
+    exclude: Items[str] = Field([], description="ids that are not wanted")
     explain: bool = Field(
         default=False, description="which bits and slices differ, what the search did"
     )
@@ -225,10 +279,10 @@ class BatchQueryBody(Asked):
         }
     )
 
-    texts: list[str] | None = None
-    ids: list[Id] | None = None
-    signatures: list[Hex] | None = None
-    signatures_base64: list[Base64] | None = None
+    texts: Items[str] | None = None
+    ids: Items[Id] | None = None
+    signatures: Items[Hex] | None = None
+    signatures_base64: Items[Base64] | None = None
 
     @model_validator(mode="after")
     def _one(self) -> BatchQueryBody:

@@ -19,6 +19,7 @@ from lookalike.errors import ResultTooLargeError
 __all__ = [
     "AnswerTooLargeError",
     "answer_limit",
+    "answers_counted_by",
     "check_matches",
     "held",
     "hold",
@@ -47,12 +48,14 @@ class _Room:
 
 
 _room: ContextVar[_Room | None] = ContextVar("room", default=None)
+_count: ContextVar[Callable[[int], object] | None] = ContextVar("count", default=None)
+_change: ContextVar[Callable[[int], None] | None] = ContextVar("change", default=None)
 
 
 @contextmanager
 def answer_limit(
     most: int,
-    change: Callable[[int], None] = lambda size: None,
+    change: Callable[[int], None] | None = None,
     matches: int | None = None,
     beside: int = 0,
 ) -> Iterator[None]:
@@ -60,8 +63,10 @@ def answer_limit(
     and those `beside` them that the caller leaves out.
 
     `change` is told of the memory that computing them takes, in bytes, before it is taken, and
-    raises if there is not as much; what was taken is given back with a negative number.
+    raises if there is not as much; what was taken is given back with a negative number (default:
+    that of `answers_counted_by`).
     """
+    change = change or _change.get() or _no_limit
     room = _Room(most, most, change, matches, beside)
     before = _room.set(room)
     try:
@@ -71,11 +76,35 @@ def answer_limit(
         change(-room.taken)
 
 
+@contextmanager
+def answers_counted_by(
+    count: Callable[[int], object], change: Callable[[int], None] = lambda size: None
+) -> Iterator[None]:
+    """Call `count` with the bytes of answers that have a limit, while they grow, and `change` with
+    the memory that is taken meanwhile and given back.
+
+    Both may raise an error, which ends the work on the answer.
+    """
+    before, unchanged = _count.set(count), _change.set(change)
+    try:
+        yield
+    finally:
+        _count.reset(before)
+        _change.reset(unchanged)
+
+
+def _no_limit(size: int) -> None:
+    """Take memory where nobody counts it."""
+
+
 def spend(size: int) -> None:
     """Take so many bytes of the room there is, if it has a limit."""
     room = _room.get()
     if room is None:
         return
+    count = _count.get()
+    if count is not None:
+        count(size)
     room.left -= size
     if room.left < 0:
         raise AnswerTooLargeError(

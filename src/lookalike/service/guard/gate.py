@@ -8,18 +8,23 @@ to keep the page safe.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import getrandbits
 from typing import Any, TypeAlias
+from urllib.parse import unquote_to_bytes
 
 from lookalike.service.formats import JSON, encode
+from lookalike.service.guard.connections import Connections
 from lookalike.service.guard.hosts import Hosts
 from lookalike.service.guard.keys import ANYBODY, Key, KeyFile
 from lookalike.service.logs import Log
 from lookalike.service.metrics import Metrics
 from lookalike.service.problems import ClientGone, Problem, problem_of
 from lookalike.service.settings import ServeSettings
+from lookalike.shown import brief
 
 __all__ = ["Gate", "Visit"]
 
@@ -48,7 +53,6 @@ _PROTECTED = ("/v1/", "/metrics")
 _OPEN = ("/v1/openapi.json",)
 _ALWAYS = ("/healthz", "/readyz")
 _ONCE = (b"host", b"authorization", b"x-api-key", b"content-length", b"content-type", b"origin")
-_SLOW_CODES = ("body_too_large", "slow_request", "content_length")
 
 
 @dataclass(slots=True)
@@ -84,12 +88,20 @@ class Gate:
         self._hosts = hosts
         self._keys = keys
         self._most = settings.max_concurrent
-        self.most_connections = settings.max_connections
+        self._most_per_key = settings.max_concurrent if keys is None else (
+            max(1, settings.max_concurrent * 3 // 4)
+        )  # fmt: skip
+        self.connections = Connections(settings.max_connections)
         self.slow_limit = settings.slow_limit
-        """For the protocol: see `BoundedProtocol`."""
+        """Both are for the protocol: see `BoundedProtocol`."""
         self._metrics = metrics
         self._log = log
         self._running = 0
+        self._by_key: Counter[str] = Counter()
+
+    def count_refused(self, problem: Problem) -> None:
+        """Count an answer that is an error."""
+        self._metrics.refused.labels(problem.code).inc()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request in, or say why not."""
@@ -110,15 +122,18 @@ class Gate:
                 message["headers"] = [
                     *message.get("headers", ()), *own, (b"x-request-id", visit.id.encode())
                 ]  # fmt: skip
+                if not scope.get("arrived", _always)():  # the rest of its body is not read
+                    message["headers"].append((b"connection", b"close"))
             await send(message)
 
         self._running += 1
         self._metrics.running.inc()
         try:
             self._check(scope, visit)
-            await self._app(scope, receive, answer)
+            with self._counted(visit.key.name, scope["path"]):
+                await self._app(scope, receive, answer)
         except Problem as problem:
-            self._metrics.refused.labels(problem.code).inc()
+            self.count_refused(problem)
             await send_problem(problem, answer)
         except Exception as error:
             if isinstance(error, ClientGone) or type(error).__name__ == "ClientDisconnect":
@@ -141,7 +156,25 @@ class Gate:
                     client=client[0] if client else None,
                 )  # fmt: skip
 
+    @contextmanager
+    def _counted(self, key: str, path: str) -> Iterator[None]:
+        """Count a request for its key, of which one alone cannot take all the room."""
+        if self._by_key[key] >= self._most_per_key and path not in _ALWAYS:
+            raise Problem(
+                429, "too_many_requests", f"there are {self._most_per_key} requests with this key "
+                "already; try again in a second", retry_after=1,
+            )  # fmt: skip
+        self._by_key[key] += 1
+        try:
+            yield
+        finally:
+            self._by_key[key] -= 1
+            if not self._by_key[key]:
+                del self._by_key[key]
+
     def _check(self, scope: Scope, visit: Visit) -> None:
+        _check_encoding("path", scope.get("raw_path") or b"")
+        _check_encoding("query string", scope["query_string"])
         headers = visit.headers
         for name, value in scope["headers"]:
             if name in headers and name in _ONCE:
@@ -175,12 +208,27 @@ class Gate:
         return key
 
 
+def _check_encoding(what: str, raw: bytes) -> None:
+    """Refuse bytes that are not UTF-8: replaced by U+FFFD, they would stand for something else."""
+    if raw.isascii() and b"%" not in raw:
+        return
+    try:
+        unquote_to_bytes(raw).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Problem(
+            400, "encoding", f"the {what} is {brief(raw[:200].decode('latin-1'))}, which is not "
+            f"UTF-8 ({error.reason}); encode it in UTF-8, then percent-encode the bytes",
+        ) from None  # fmt: skip
+
+
+def _always() -> bool:
+    return True
+
+
 async def send_problem(problem: Problem, send: Send) -> None:
     """Answer with an error."""
     body = encode(problem.value(), JSON)
     headers = [(b"content-type", JSON.encode()), (b"content-length", str(len(body)).encode())]
     headers += [(name.encode(), value.encode()) for name, value in problem.headers.items()]
-    if problem.code in _SLOW_CODES:  # what is still to come is not read
-        headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": problem.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -17,7 +17,7 @@ from lookalike.collection.search.filters import compile_where
 from lookalike.errors import BatchError, ItemError
 from lookalike.service.answers import LargeResponse
 from lookalike.service.endpoint import Ask, Routes
-from lookalike.service.formats import encode
+from lookalike.service.formats import encode, too_many_items
 from lookalike.service.problems import Problem, item_values
 from lookalike.service.shapes import (
     CountBody,
@@ -61,11 +61,15 @@ async def write_documents(ask: Ask, name: str) -> Any:
     body: WriteBody = ask.body
     check_count("documents", len(body.documents), ask.service.settings.max_batch)
     limit = ask.service.settings.max_text
-    written = await ask.service.write(name, lambda docs: _write(docs, body, limit))
-    count = written.added + written.updated
+
+    def written(docs: Collection) -> dict[str, Any]:
+        return _written_value(_write(docs, body, limit), body)
+
+    value = await ask.service.write(name, written)
+    count = value["added"] + value["updated"]
     if count:
         ask.service.metrics.written.labels(name).inc(count)
-    return _written_value(written, body)
+    return value
 
 
 @documents.add("GET", _BASE, example={"documents": [_DOCUMENT], "next": "fox"}, errors=_FOUND)
@@ -175,14 +179,13 @@ def no_document(id: str, name: str) -> Problem:
 def check_count(what: str, count: int, most: int) -> None:
     """Refuse more than the service takes at once."""
     if count > most:
-        raise Problem(
-            422, "batch_too_large", f"there are {count} {what}; expected at most {most}: send them "
-            "in several requests",
-        )  # fmt: skip
+        raise too_many_items(what, count, most)
 
 
 def check_text(what: str, text: str, most: int) -> None:
     """Refuse a text that is longer than the service takes."""
+    if 4 * len(text) <= most:
+        return
     size = len(text) if len(text) > most or text.isascii() else len(text.encode("utf-8", "replace"))
     if size > most:
         raise Problem(
@@ -207,8 +210,9 @@ async def _scroll(ask: Ask, name: str, body: ScrollBody) -> Any:
 
     def page(docs: Collection) -> bytes:
         some, following = page_of(
-            docs, body.after, body.limit, most_bytes, where=body.where, text=body.include_text
-        )
+            docs, body.after, body.limit, most_bytes, where=body.where, text=body.include_text,
+            count=ask.held.add_answer,
+        )  # fmt: skip
         found = [document_value(one, body.include_text) for one in some]
         return encode({"documents": found, "next": following}, ask.format)
 

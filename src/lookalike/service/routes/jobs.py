@@ -30,7 +30,9 @@ _JOB = {
     "started": "2026-01-01T00:00:00.000+00:00", "ended": None, "summary": None, "error": None,
 }  # fmt: skip
 JobId = Annotated[str, Path(pattern="^[0-9a-f]{24}$", description="The id of a job")]
-_CHUNK = 4 << 20
+_CHUNK = 1 << 20
+_LEAST = 256 << 10
+"""Bytes of a file that have to arrive within the time limit for slow requests."""
 _PAGE_BYTES = 8 << 20
 """With which a page of results ends, however many were asked for."""
 
@@ -141,16 +143,13 @@ async def _receive(ask: Ask, path: os.PathLike[str]) -> None:
     """Write the body to a file as it comes."""
     service, size, waiting = ask.service, 0, bytearray()
     seconds = service.settings.slow_limit
+    ask.held.need(2 * _CHUNK)  # what waits to be written, and its copy for the thread that writes
     file = await service.slowly(open, path, "wb")
     try:
         more = True
         while more:
             with Limit(service.watch, seconds, partial(slow_request, seconds)):
-                message = await ask.request.receive()
-            if message["type"] == "http.disconnect":
-                raise ClientGone
-            waiting += message.get("body", b"")
-            more = message.get("more_body", False)
+                more = await _receive_part(ask, waiting)
             if len(waiting) >= _CHUNK or not more:
                 size += len(waiting)
                 if size > service.settings.max_upload:
@@ -163,6 +162,19 @@ async def _receive(ask: Ask, path: os.PathLike[str]) -> None:
             raise Problem(422, "empty_file", "the file is empty; send its bytes as the body")
     finally:
         file.close()
+
+
+async def _receive_part(ask: Ask, waiting: bytearray) -> bool:
+    """Add at least 256 KiB of the body, or its end; return whether there is more."""
+    enough = len(waiting) + _LEAST
+    while len(waiting) < enough:
+        message = await ask.request.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        waiting += message.get("body", b"")
+        if not message.get("more_body", False):
+            return False
+    return True
 
 
 def _limited(ask: Ask) -> dict[str, Any]:

@@ -110,8 +110,8 @@ class _Sort:
         where = None if self.where is None else json.loads(self.where)
         return answers_each(
             docs, asked, take, k=self.k, radius=self.radius, limit=self.limit, where=where,
-            exclude=self.exclude, explain=self.explain, text=self.include_text, mask=self.mask,
-            way=self.way, threads=threads,
+            exclude=self.exclude, explain=self.explain, text=self.include_text, threads=threads,
+            mask=self.mask, way=self.way,  # type: ignore[arg-type]
         )  # fmt: skip
 
 
