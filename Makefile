@@ -32,7 +32,8 @@ crash: $(VENV)/package $(VENV)/test java
 		$(BIN)/python -m pytest -s -rs tests/collection/test_crashes.py tests/crash \
 		tests/service/test_service_abandoned.py \
 		tests/indexes/slices/test_slice_states.py tests/dedup/test_guarantee.py \
-		tests/dedup/test_damaged_work.py tests/spark/test_spark_dedup.py::test_skewed_input
+		tests/dedup/test_damaged_work.py tests/spark/test_spark_dedup.py::test_skewed_input \
+		tests/service/test_service_hostile.py
 
 check: $(VENV)/package $(VENV)/check
 	$(BIN)/ruff check .

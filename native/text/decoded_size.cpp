@@ -119,7 +119,8 @@ DecodedSize decoded_json(std::string_view bytes) {
     DecodedSize size;
     std::size_t at = 0;
     std::int64_t depth = 0;
-    bool in_list = false;  // at depth 2: whether it is in a list
+    bool in_object = false;  // whether the outermost value is an object
+    bool in_list = false;    // whether, at depth 2, a list of it is being read
     std::uint64_t items = 0;
     while (at < bytes.size()) {
         const char byte = bytes[at++];
@@ -135,8 +136,10 @@ DecodedSize decoded_json(std::string_view bytes) {
         }
         ++size.values;
         if (byte == '[' || byte == '{') {
-            if (++depth == 2) {
-                in_list = byte == '[';
+            if (++depth == 1)
+                in_object = byte == '{';
+            if (depth == 2) {
+                in_list = in_object && byte == '[';
                 items = 0;
             }
             continue;
