@@ -35,7 +35,8 @@ crash: $(VENV)/package $(VENV)/test java
 		tests/dedup/test_damaged_work.py
 	LOOKALIKE_EXPLORE=$(EXPLORE) $(BIN)/python -m pytest -n auto --dist worksteal -m hypothesis \
 		--ignore tests/spark --ignore tests/page
-	LOOKALIKE_HOSTILE=all $(BIN)/python -m pytest -s -rs tests/service/test_service_hostile.py
+	LOOKALIKE_HOSTILE=all $(BIN)/python -m pytest -s -rs tests/service/test_service_hostile.py \
+		tests/service/test_service_abandoned.py
 	LOOKALIKE_VARIANTS=100000 \
 		$(BIN)/python -m pytest -s -rs tests/spark/test_spark_dedup.py::test_skewed_input
 

@@ -1,5 +1,6 @@
 #include "bindings/arrays.hpp"
 #include "bindings/module.hpp"
+#include "bits/cancellation.hpp"
 #include "bits/hash.hpp"
 #include "bits/kernels.hpp"
 #include "bits/memory_speed.hpp"
@@ -21,6 +22,21 @@ void bind_bits(nb::module_& module) {
         .def("bucket", &bits::StepCosts::bucket, "bytes"_a)
         .def("scan", &bits::StepCosts::scan, "bytes"_a, "queries"_a);
     module.attr("USUAL_COSTS") = nb::cast(bits::kUsualCosts);
+
+    nb::exception<bits::Cancelled>(module, "Cancelled", PyExc_BaseException);
+    nb::class_<bits::Cancellation>(module, "Cancellation")
+        .def(nb::init<>())
+        .def("cancel", &bits::Cancellation::cancel, "shielded_too"_a)
+        .def("cancelled", &bits::Cancellation::cancelled, "shielded"_a);
+
+    // The caller keeps the cancellation alive until it sets another one for this thread.
+    module.def(
+        "work_under",
+        [](const bits::Cancellation* cancellation, bool shielded) {
+            bits::current_work = {cancellation, shielded};
+        },
+        "cancellation"_a.none(), "shielded"_a);
+    module.def("stop_if_cancelled", &bits::stop_if_cancelled);
 
     module.def("kernels", [] {
         nb::list rows;

@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "bits/cancellation.hpp"
+
 namespace lookalike::bits {
 
 namespace {
@@ -24,14 +26,17 @@ void share_out(std::size_t count, std::size_t threads, const Checkpoint& checkpo
     std::atomic<bool> stop{false};
     std::exception_ptr failure;
     std::mutex failure_mutex;
+    const CancelledBy caller = current_work;
 
     const auto work = [&](std::size_t worker) {
         try {
+            current_work = caller;  // helpers share out work, too
             auto last_checkpoint = std::chrono::steady_clock::now();
             while (!stop.load(std::memory_order_relaxed)) {
                 const std::size_t index = next.fetch_add(1, std::memory_order_relaxed);
                 if (index >= count)
                     return;
+                caller.check();
                 task(worker, index);
                 if (worker != 0)
                     continue;

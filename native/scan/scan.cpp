@@ -6,6 +6,7 @@
 #include <numeric>
 #include <optional>
 
+#include "bits/cancellation.hpp"
 #include "scan/compared_bits.hpp"
 #include "scan/grid.hpp"
 #include "scan/leave_out.hpp"
@@ -132,9 +133,11 @@ std::vector<std::int64_t> each_query(std::vector<std::vector<Match>> found, std:
 
     constexpr std::size_t kQueriesPerTask = 1024;
     const auto emit_all = [&](std::size_t, std::size_t begin, std::size_t end) {
-        for (std::size_t query = begin; query < end; ++query)
+        for (std::size_t query = begin; query < end; ++query) {
+            bits::stop_if_cancelled();
             emit(static_cast<std::size_t>(offsets[query]), grouped.data() + offsets[query],
                  grouped.data() + offsets[query + 1]);
+        }
     };
     bits::share_out_runs(queries, kQueriesPerTask, threads, checkpoint, emit_all);
     return offsets;

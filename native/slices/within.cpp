@@ -3,6 +3,7 @@
 #include <optional>
 #include <span>
 
+#include "bits/cancellation.hpp"
 #include "bits/kernels.hpp"
 #include "bits/prefetch.hpp"
 #include "scan/task_matches.hpp"
@@ -18,6 +19,7 @@ using bits::Kernels;
 namespace {
 
 constexpr std::size_t kQueriesPerTask = 64;
+constexpr std::size_t kProbesBetweenChecks = 4096;
 constexpr std::size_t kProbesAtOnce = 1 << 13;  // to be put in order: they stay in the cache
 constexpr std::size_t kAhead = 48;
 constexpr std::size_t kRowsAhead = 8;        // of a list, which are verified one by one
@@ -216,6 +218,8 @@ class SegmentWithin {
         for (std::size_t at = 0; at < kAhead / 2; ++at)
             ask_rows(at);
         for (std::size_t at = 0; at < probes.size(); ++at) {
+            if (at % kProbesBetweenChecks == 0)
+                bits::stop_if_cancelled();
             ask(at + kAhead);
             ask_rows(at + kAhead / 2);
             const Probe<Row>& probe = probes[at];
@@ -246,6 +250,8 @@ class SegmentWithin {
         for (std::size_t at = 0; at < kAhead; ++at)
             ask(at);
         for (std::size_t at = 0; at < probes.size(); ++at) {
+            if (at % kProbesBetweenChecks == 0)
+                bits::stop_if_cancelled();
             ask(at + kAhead);
             const Probe<Row>& probe = probes[at];
             if (places.size() < probe.list.size)

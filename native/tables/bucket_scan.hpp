@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "bits/cancellation.hpp"
 #include "bits/kernels.hpp"
 #include "tables/sorted_table.hpp"
 
@@ -27,8 +28,10 @@ class BucketScan {
     template <class Take>
     bool scan(const SortedTable& table, SortedTable::Range bucket, const std::uint8_t* query,
               Take take) {
-        if (bucket.end - bucket.begin > kLarge)
+        if (bucket.end - bucket.begin > kLarge) {
+            bits::stop_if_cancelled();
             return narrow(table, bucket, query, 0, 0, take);
+        }
         return each(table, bucket, query, take);
     }
 

@@ -4,6 +4,7 @@
 #include <bit>
 #include <tuple>
 
+#include "bits/cancellation.hpp"
 #include "bits/kernels.hpp"
 #include "bits/prefetch.hpp"
 #include "bits/top_k.hpp"
@@ -212,6 +213,7 @@ void prefix_nearest(const PrefixSearch& search, std::size_t k, std::size_t threa
                          [&](std::size_t, std::size_t begin, std::size_t end) {
                              PrefixTask task(search);
                              for (std::size_t query = begin; query < end; ++query) {
+                                 bits::stop_if_cancelled();
                                  bits::TopK nearest(k);
                                  std::int64_t cutoff = nearest.cutoff(false);
                                  std::tie(output.places[query], output.compared[query]) =
@@ -238,12 +240,14 @@ Matches prefix_within(const PrefixSearch& search, std::uint32_t radius, std::siz
         search.queries.count, kQueriesPerTask, limit, threads, checkpoint,
         [&](std::size_t, std::size_t begin, std::size_t end, TaskMatches& matches) {
             PrefixTask task(search);
-            for (std::size_t query = begin; query < end; ++query)
+            for (std::size_t query = begin; query < end; ++query) {
+                bits::stop_if_cancelled();
                 std::tie(output.places[query], output.compared[query]) =
                     task.run(query, [&](std::size_t row, std::uint32_t distance) {
                         if (distance <= radius)
                             matches.add(query - begin, distance, search.collection.id(row));
                     });
+            }
         });
 }
 

@@ -161,14 +161,22 @@ def test_folders_of_processes_that_were_killed_go(
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     held = WorkFolder(None)
-    names = {"abandoned": "lookalike-job-1", "new": "lookalike-job-2", "other": "lookalike-pg-3"}
+    names = {
+        "abandoned": "lookalike-job-1",
+        "just abandoned": "lookalike-job-2",
+        "other": "lookalike-pg-3",
+        "not locked yet": ".new-lookalike-job-6",
+        "never locked": ".new-lookalike-job-7",
+    }
     folders = {kind: tmp_path / name for kind, name in names.items()}
     for folder in folders.values():
         folder.mkdir()
         (folder / unfinished.LOCK).touch()
         (folder / "texts.bytes").write_text("a secret")
     (tmp_path / "lookalike-job-4").symlink_to(folders["other"])
-    for folder in (folders["abandoned"], folders["other"], held.folder):
+    for folder in (
+        folders["abandoned"], folders["other"], folders["never locked"], held.folder
+    ):  # fmt: skip
         os.utime(folder, (0, 0))
     (tmp_path / "lookalike-csv-5").mkdir()
     (tmp_path / "lookalike-csv-5" / unfinished.LOCK).touch()
@@ -177,7 +185,7 @@ def test_folders_of_processes_that_were_killed_go(
     assert main(["dedup", str(tmp_path / "a.csv"), "--quiet"]) == 0
     (tmp_path / "a.csv").unlink()
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
-        [held.folder.name, "lookalike-job-2", "lookalike-job-4", "lookalike-pg-3"]
+        [held.folder.name, ".new-lookalike-job-6", "lookalike-job-4", "lookalike-pg-3"]
     )
     held.close()
     assert not held.folder.exists()

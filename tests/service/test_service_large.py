@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 import lookalike as la
+from lookalike.cancellation import stop_if_cancelled
 from lookalike.collection.bounded import documents_with, page_of
 from lookalike.collection.search.bounds import answer_limit
 from lookalike.service.formats import JSON, MESSAGEPACK
@@ -286,23 +287,27 @@ def test_whoever_does_not_read_does_not_keep_the_connection(database: Path, tmp_
         wait_until(lambda: service.raw("GET", "/healthz")[0] == 200)
 
 
-def test_what_nobody_waits_for_is_not_looked_through(service: Service) -> None:
-    begun, ended = threading.Event(), threading.Event()
+def test_what_nobody_waits_for_is_cancelled(service: Service) -> None:
+    kinds = (service.read, service.read_filtered, service.read_much, service.slowly, service.probe)
+    for threads in kinds:
+        begun, ended = threading.Event(), threading.Event()
 
-    def work(docs: la.Collection, check: Any) -> None:
-        try:
-            while True:
-                begun.set()
-                check()
-        finally:
-            ended.set()
+        def work(begun: threading.Event = begun, ended: threading.Event = ended) -> None:
+            try:
+                while True:
+                    begun.set()
+                    stop_if_cancelled()
+            finally:
+                ended.set()
 
-    async def give_up() -> None:
-        task = asyncio.ensure_future(service.look_through("pages", work))
-        await asyncio.to_thread(begun.wait)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        async def give_up(
+            threads: Any = threads, work: Any = work, begun: threading.Event = begun
+        ) -> None:
+            task = asyncio.ensure_future(threads(work))
+            await asyncio.to_thread(begun.wait)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
 
-    asyncio.run(give_up())
-    assert ended.wait(60)
+        asyncio.run(give_up())
+        assert ended.wait(60)

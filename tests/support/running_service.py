@@ -35,6 +35,8 @@ class Running:
     def __init__(self, host: str, port: int, key: str | None = None) -> None:
         self.host, self.port, self.key = host, port, key
         self.url = f"http://{host}:{port}"
+        self.inside: Service | None = None
+        """What the routes share, of a service in this process."""
 
     def ask(
         self, method: str, path: str, body: Any = None, **headers: str
@@ -114,7 +116,9 @@ def running(
         while not server.started:
             assert thread.is_alive()
             time.sleep(0.005)
-        yield Running("127.0.0.1", listener.getsockname()[1], key)
+        asked = Running("127.0.0.1", listener.getsockname()[1], key)
+        asked.inside = service
+        yield asked
     finally:
         server.should_exit = True
         thread.join(120)

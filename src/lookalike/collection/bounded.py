@@ -1,4 +1,4 @@
-"""Reading documents for strangers: so many bytes at a time, and no longer than somebody waits."""
+"""Reading documents for strangers: so many bytes at a time, until the work is cancelled."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.cancellation import stop_if_cancelled
+from lookalike.collection.answers import Answer
 from lookalike.collection.collection import Collection
 from lookalike.collection.documents import (
     Document,
@@ -17,13 +23,23 @@ from lookalike.collection.documents import (
     decoded_metadata,
     is_id,
 )
+from lookalike.collection.query import Query, Way
 from lookalike.collection.search.bounds import spend
 from lookalike.collection.search.filters import Predicate, Where, compile_where
 from lookalike.collection.search.texts import rows_with_texts
 from lookalike.collection.stores.base import State, View
 from lookalike.collection.writing import Written, delete_documents
+from lookalike.signatures.masking import Mask
 
-__all__ = ["count_meeting", "delete_meeting", "documents_with", "page_of", "signatures_with"]
+__all__ = [
+    "answers_each",
+    "count_meeting",
+    "delete_meeting",
+    "documents_with",
+    "has_index",
+    "page_of",
+    "signatures_with",
+]
 
 _AT_ONCE = 64
 """Documents that are in memory together beside the page: each may have a text of a megabyte."""
@@ -33,8 +49,42 @@ _COUNTED = 1_000
 _DELETED = 5_000
 """Documents that are deleted together."""
 
-Check = Callable[[], object]
-"""Raises if nobody waits for the answer any more."""
+T = TypeVar("T")
+
+
+def has_index(docs: Collection) -> bool:
+    """Return whether a search need not wait for the index to be made first."""
+    return docs._native.version > 0
+
+
+def answers_each(
+    docs: Collection,
+    queries: Sequence[str] | NDArray[np.uint8],
+    take: Callable[[int, Answer], T],
+    *,
+    k: int | None,
+    radius: int | None,
+    limit: int | None,
+    mask: Mask,
+    way: Way | None,
+    **options: Any,
+) -> list[T]:
+    """Return what `take` makes of each answer of `search_many`, or of `within_many` without a k.
+
+    It gets the position of the query and its answer, in order, as soon as that is there: so no more
+    than a few are in memory. Where the collection changes meanwhile, it begins again.
+    """
+    ways = docs._way if way is None else way
+    masks = None
+    if k is None:
+        signatures = docs._signing.queries(queries)
+    else:
+        signatures, masks = docs._signing.asked(queries, mask, whole=radius is not None)
+    query = Query.of(
+        signatures, radius, k=k, limit=limit if k is None else None, way=ways, masks=masks,
+        **options,
+    )  # fmt: skip
+    return docs._answers(query, take)
 
 
 def documents_with(
@@ -76,7 +126,6 @@ def page_of(
     *,
     where: Where | None = None,
     text: bool = True,
-    check: Check = lambda: None,
     count: Callable[[int], object] = lambda size: None,
 ) -> tuple[list[Document], str | None]:
     """Return the next documents by id behind `after`, and the id to go on with; None at the end.
@@ -89,7 +138,7 @@ def page_of(
     found: list[Document] = []
     held = 0
     while begin is not None and len(found) < limit and held < most_bytes:
-        check()
+        stop_if_cancelled()
         most = min(_AT_ONCE, limit - len(found))
         some, begin = docs._versions.read(
             partial(_documents, begin=begin, predicate=predicate, most=most, text=text)
@@ -103,7 +152,7 @@ def page_of(
     return found, begin
 
 
-def count_meeting(docs: Collection, where: Where | None, check: Check) -> int:
+def count_meeting(docs: Collection, where: Where | None) -> int:
     """Count the documents that meet a condition; their texts are not read."""
     predicate = compile_where(where)
     if predicate is None:
@@ -111,7 +160,7 @@ def count_meeting(docs: Collection, where: Where | None, check: Check) -> int:
     count = 0
     begin: str | None = ""
     while begin is not None:
-        check()
+        stop_if_cancelled()
         some, begin = docs._versions.read(
             partial(_ids, begin=begin, predicate=predicate, size=_COUNTED)
         )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, SupportsFloat, SupportsIndex
+from typing import Any, SupportsFloat, SupportsIndex, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,6 +31,8 @@ from lookalike.images.decode import ImageSource
 from lookalike.signatures.masking import Mask
 
 __all__ = ["MOST_MATCHES", "SearchedDocuments"]
+
+T = TypeVar("T")
 
 MOST_MATCHES = 10_000
 
@@ -137,7 +139,7 @@ class SearchedDocuments:
             signatures, radius, k=k, where=where, exclude=exclude, explain=explain, text=text,
             way=ways, threads=threads, masks=masks,
         )  # fmt: skip
-        return self._answers(query)
+        return self._answers(query, _whole)
 
     def within(
         self,
@@ -185,13 +187,17 @@ class SearchedDocuments:
             self._signing.queries(queries), radius, limit=limit, where=where, exclude=exclude,
             explain=explain, text=text, way=self._way if way is None else way, threads=threads,
         )  # fmt: skip
-        return self._answers(query)
+        return self._answers(query, _whole)
 
-    def _answers(self, query: Query) -> list[Answer]:
+    def _answers(self, query: Query, take: Callable[[int, Answer], T]) -> list[T]:
         return self._versions.read(
-            lambda view, state: answers(query, view, state, self._native, self._sql)
+            lambda view, state: answers(query, view, state, self._native, self._sql, take)
         )
 
     def _refuse_parts(self) -> None:
         if self.parts:
             raise no_single_signatures(self._name)
+
+
+def _whole(position: int, answer: Answer) -> Answer:
+    return answer

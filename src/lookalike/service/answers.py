@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import msgpack
 from fastapi.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from lookalike.service.formats import JSON, encode
+from lookalike.service.formats import JSON
 from lookalike.service.guard.watch import Limit
 from lookalike.service.problems import ClientGone, Problem
 from lookalike.service.service import Service
 
-__all__ = ["LargeResponse", "answers_together", "check_answer"]
+__all__ = ["Counter", "LargeResponse", "answers_together", "check_answer"]
 
 _PART = 64 << 10
 
@@ -28,13 +26,22 @@ def check_answer(size: int, most: int) -> None:
         )  # fmt: skip
 
 
-def answers_together(values: Iterable[object], format: str, most: int) -> bytes:
-    """Return `{"answers": [...]}` in a format; what does not fit is refused while it grows."""
-    parts, size = [], 0
-    for value in values:
-        parts.append(encode(value, format))
-        size += len(parts[-1])
-        check_answer(size, most)
+class Counter:
+    """Counts the bytes of an answer, and refuses what does not fit while it grows."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._size = 0
+
+    def counted(self, position: int, part: bytes) -> bytes:
+        """Return the part at a position, if there is room for it; the first one begins anew."""
+        self._size = len(part) + (self._size if position else 0)
+        check_answer(self._size, self._most)
+        return part
+
+
+def answers_together(parts: list[bytes], format: str) -> bytes:
+    """Return `{"answers": [...]}` of answers in a format."""
     if format == JSON:
         return b'{"answers":[' + b",".join(parts) + b"]}"
     packer = msgpack.Packer()

@@ -53,6 +53,7 @@ _MEANINGS = {
     429: "There is too much to do; come again later",
     431: "The headers are too large",
     503: "The database is locked by another process, or the service is ending",
+    507: "The disk is full",
 }
 _DESCRIPTION = """\
 Near-duplicates and nearest neighbours in live collections. Bodies and answers are JSON, or

@@ -186,7 +186,7 @@ async def _run(kind: _Kind, handler: Handler, request: Request, given: dict[str,
         if not kind.timed:
             return await _reply(await handler(ask, **given), kind, ask)
         seconds = service.settings.time_limit
-        with Limit(service.watch, seconds, partial(_too_long, seconds)):
+        with Limit(service.watch, seconds, partial(_too_long, seconds), request.receive):
             return await _reply(await handler(ask, **given), kind, ask)
     except ClientGone:
         raise

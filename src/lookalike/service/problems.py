@@ -8,6 +8,8 @@ The message says what came, what was expected and what to do. `kind` is the erro
 
 from __future__ import annotations
 
+import errno
+import sqlite3
 from typing import Any
 
 from lookalike.collection.search.bounds import AnswerTooLargeError
@@ -28,7 +30,14 @@ from lookalike.errors import (
 )
 from lookalike.shown import shown
 
-__all__ = ["ClientGone", "Problem", "item_values", "problem_for_strangers", "problem_of"]
+__all__ = [
+    "ClientGone",
+    "Problem",
+    "item_values",
+    "problem_for_strangers",
+    "problem_of",
+    "service_ending",
+]
 
 _LONGEST = 2000
 
@@ -84,6 +93,14 @@ class Problem(Exception):
         return {"error": error}
 
 
+def service_ending() -> Problem:
+    """Return the answer for what a service that is about to end does not do any more."""
+    return Problem(
+        503, "ending", "the service is ending; ask another one, or try again later",
+        kind="CollectionBusyError", retry_after=5,
+    )  # fmt: skip
+
+
 _STATUS: tuple[tuple[type[LookalikeError], int, str], ...] = (
     (BatchError, 422, "bad_items"),
     (NotFoundError, 404, "not_found"),
@@ -134,6 +151,11 @@ def problem_for_strangers(error: BaseException, place: str) -> Problem:
 
     Where that is, and what it said itself, is left out.
     """
+    if disk_is_full(error) or disk_is_full(error.__cause__):
+        return Problem(
+            507, "disk_full", "the disk of the service is full: this was not written, or not "
+            "all of it; make room and send it again", kind="CollectionError",
+        )  # fmt: skip
     problem = problem_of(error)
     if problem.status < 500 or not isinstance(error, LookalikeError):
         return problem
@@ -147,6 +169,15 @@ def problem_for_strangers(error: BaseException, place: str) -> Problem:
     return Problem(
         problem.status, problem.code, message, kind=problem.kind, retry_after=problem.retry_after
     )
+
+
+def disk_is_full(error: BaseException | None) -> bool:
+    """Return whether a file system, or a database, has no room left."""
+    if isinstance(error, OSError):
+        return error.errno in (errno.ENOSPC, errno.EDQUOT)
+    if isinstance(error, sqlite3.Error):
+        return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_FULL
+    return type(error).__name__ == "DiskFull"  # of PostgreSQL
 
 
 def _is_away(cause: BaseException | None) -> bool:

@@ -48,7 +48,7 @@ OPTIONS: dict[str, Any] = {  # of uvicorn
     "server_header": False,
     "proxy_headers": False,
     "timeout_keep_alive": 30,
-    "timeout_graceful_shutdown": 10,
+    "timeout_graceful_shutdown": 8,
     "backlog": 2048,
 }
 

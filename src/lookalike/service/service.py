@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
+from lookalike.cancellation import Cancellation, Cancelled
 from lookalike.checks import thread_count
 from lookalike.collection import Collection
-from lookalike.collection.search.bounds import answers_counted_by
+from lookalike.collection.search.bounds import answer_limit, answers_counted_by
 from lookalike.service.guard.memory import HELD, Held, Memory
 from lookalike.service.guard.watch import Watch
 from lookalike.service.library import Library
 from lookalike.service.logs import Log
 from lookalike.service.metrics import Metrics
+from lookalike.service.problems import service_ending
 from lookalike.service.settings import ServeSettings
 from lookalike.service.work.jobs import Jobs
 from lookalike.service.work.kept import Kept
@@ -36,17 +38,15 @@ _TOGETHER = " "
 """Stands for the key where queries of several keys are answered together; no key has this name."""
 
 
-class _Over(Exception):
-    """Nobody waits for it any more."""
-
-
 class Service:
     """Collections, the threads that work on them, and what was set.
 
     Nothing of a collection is done in the event loop: it may wait for a disk or another process.
-    Reads have threads of their own, writes one for each collection, since writers wait for each
-    other anyway; what takes seconds has another, so that searches do not wait behind it. What takes
-    minutes in large collections is done in processes.
+    Work goes to threads by what it may cost, so that cheap work does not wait behind expensive
+    work: `read`, `read_filtered`, `read_much`, `slowly`, `probe`; writes have one thread for each
+    collection, since writers wait for each other anyway. What takes minutes in large collections is
+    done in processes. Work whose request has ended, by its time limit or because the client has
+    gone, is cancelled.
     """
 
     def __init__(self, settings: ServeSettings, library: Library, run: Path, log: Log) -> None:
@@ -60,8 +60,10 @@ class Service:
         self.ending = False
         self.watch = Watch()
         self._readers = ThreadPoolExecutor(max(8, 2 * self.threads), "read")
+        self._filtering = ThreadPoolExecutor(4, "filter")
+        self._much = ThreadPoolExecutor(2, "much")
         self._slow = ThreadPoolExecutor(2, "slow")
-        self._texts = ThreadPoolExecutor(2, "texts")
+        self._probes = ThreadPoolExecutor(1, "probe")
         self._decoders = ThreadPoolExecutor(1, "decode")
         self._rested = 0.0
         self._writers: dict[str, ThreadPoolExecutor] = {}
@@ -69,6 +71,7 @@ class Service:
         self.overviews = Overviews(settings.overview_limit, log)
         # Who gets no answer in time is told to ask again before the time limit refuses it.
         self.kept = Kept(settings.time_limit / 2)
+        self._working: set[Cancellation] = set()
         most = settings.max_memory
         # With keys, no single one can take all the memory from the others.
         self.memory = Memory(most, most * 3 // 4 if settings.keys else most)
@@ -79,8 +82,24 @@ class Service:
         )
 
     async def read(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Do something that reads, in a thread."""
-        return await _in_thread(self._readers, work, *arguments)
+        """Read something that takes milliseconds."""
+        return await self._in_thread(self._readers, work, *arguments)
+
+    async def read_filtered(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Read documents that meet a condition: in the worst case, all are read."""
+        return await self._in_thread(self._filtering, work, *arguments)
+
+    async def read_much(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Do something that takes seconds, or whose answer may be large: two at once."""
+        return await self._in_thread(self._much, work, *arguments)
+
+    async def slowly(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Do something that may take long and is not a search."""
+        return await self._in_thread(self._slow, work, *arguments)
+
+    async def probe(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Find out how the service is, whatever else it does."""
+        return await self._in_thread(self._probes, work, *arguments)
 
     async def decode(self, work: Callable[..., T], *arguments: Any) -> T:
         """Decode a large body in the one thread that does so: searches do not wait behind it.
@@ -97,15 +116,7 @@ class Service:
             finally:
                 self._rested = time.monotonic() + time.thread_time() - begin
 
-        return await _in_thread(self._decoders, paced)
-
-    async def slowly(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Do something that may take long, in a thread."""
-        return await _in_thread(self._slow, work, *arguments)
-
-    async def with_texts(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Do something whose answer may be large, in a thread: of those, two are in memory."""
-        return await _in_thread(self._texts, work, *arguments)
+        return await self._in_thread(self._decoders, paced)
 
     async def write(self, name: str, work: Callable[[Collection], T]) -> T:
         """Do something that writes to a collection, one after the other."""
@@ -113,7 +124,7 @@ class Service:
         if writer is None:
             await self.collection(name)  # a name that is not there gets no thread
             writer = self._writers.setdefault(name, ThreadPoolExecutor(1, f"write-{name}"))
-        return await _in_thread(writer, self.library.use, name, work)
+        return await self._in_thread(writer, self.library.use, name, work)
 
     def forget(self, name: str) -> None:
         """Let the thread of a collection go that is no more."""
@@ -122,31 +133,56 @@ class Service:
             writer.shutdown(wait=False)
 
     async def use(self, name: str, work: Callable[[Collection], T]) -> T:
-        """Do something that reads a collection."""
+        """Do something that reads a collection, in milliseconds."""
         return await self.read(self.library.use, name, work)
 
-    async def look_through(
-        self, name: str, work: Callable[[Collection, Callable[[], None]], T]
-    ) -> T:
-        """Do something that may read all of a collection.
+    async def _in_thread(self, threads: Executor, work: Callable[..., T], *arguments: Any) -> T:
+        """Do something in a thread; it is cancelled when this is.
 
-        What `work` gets raises when the time is over and whoever asked was told so: it ends then.
+        What the request holds is held until the thread has done it: a request that is over its time
+        is answered earlier, but its body is still in memory then.
         """
-        over = threading.Event()
-
-        def check() -> None:
-            if over.is_set():
-                raise _Over
-
+        cancellation, held = Cancellation(), HELD.get()
         try:
-            return await self.use(name, lambda docs: work(docs, check))
+            if held is None:
+                future = threads.submit(cancellation.run, work, *arguments)
+            else:
+                held.share()
+                future = threads.submit(_counted, held, cancellation.run, work, *arguments)
+        except RuntimeError:  # the threads have been shut down
+            if held is not None:
+                held.release()
+            raise service_ending() from None
+        if held is not None:
+            future.add_done_callback(held.release)
+        self._working.add(cancellation)
+        future.add_done_callback(lambda _: self._working.discard(cancellation))
+        done = asyncio.wrap_future(future)
+        # An error refers to this frame: if the frame referred to the error, by its future, both
+        # would stay in memory, with all that they refer to, until the garbage collector finds them.
+        del future, held
+        try:
+            return await done
+        except asyncio.CancelledError:
+            cancellation.cancel()
+            raise
+        except Cancelled:
+            raise service_ending() from None
         finally:
-            over.set()
+            del done
 
     async def collection(self, name: str) -> Collection:
         """Return a collection, opened if it is not yet."""
         found = self.library.opened_now(name)
         return found if found is not None else await self.read(self.library.collection, name)
+
+    def answering(self, beside: int = 0) -> AbstractContextManager[None]:
+        """Bound an answer while it is computed: its bytes and matches, and the memory of all.
+
+        `beside` are matches that are found and left out.
+        """
+        settings = self.settings
+        return answer_limit(settings.max_answer, matches=settings.max_results, beside=beside)
 
     def similarities(self, docs: Collection) -> list[float]:
         """Return the similarity that each distance suggests."""
@@ -160,20 +196,27 @@ class Service:
         return found
 
     def close(self) -> None:
-        """End what is going on: writes that have begun are completed."""
+        """Cancel all work, and close the collections; commits that have begun are completed."""
         self.ending = True
+        pools = (
+            self._readers, self._filtering, self._much, self._slow, self._probes, self._decoders,
+            *self._writers.values(),
+        )  # fmt: skip
+        for pool in pools:
+            pool.shutdown(wait=False, cancel_futures=True)
+        for cancellation in list(self._working):
+            cancellation.cancel(shielded_too=True)
+        self.lanes.cancel()
         self.jobs.close()
         self.overviews.close()
-        self._decoders.shutdown(wait=False, cancel_futures=True)
-        for pool in (self._readers, self._slow, self._texts, *self._writers.values()):
-            pool.shutdown(wait=False, cancel_futures=True)
-        for pool in (self._readers, self._texts, *self._writers.values()):
-            pool.shutdown(wait=True)
+        for pool in pools:
+            if pool not in (self._slow, self._decoders):
+                pool.shutdown(wait=True)
         self.library.close()
 
 
 def _counted(held: Held, work: Callable[..., T], *arguments: Any) -> T:
-    with answers_counted_by(held.add_answer):
+    with answers_counted_by(held.add_answer, held.change):
         return work(*arguments)
 
 
@@ -190,25 +233,3 @@ class _CountedReaders(Executor):
         future = self._threads.submit(_counted, held, fn, *args, **kwargs)
         future.add_done_callback(held.release)
         return future
-
-
-async def _in_thread(threads: Executor, work: Callable[..., T], *arguments: Any) -> T:
-    """Do something in a thread; what the request holds is held until the thread has done it.
-
-    A request that is over its time is answered earlier, but its body is still in memory then.
-    """
-    held = HELD.get()
-    if held is None:
-        future = threads.submit(work, *arguments)
-    else:
-        held.share()
-        future = threads.submit(_counted, held, work, *arguments)
-        future.add_done_callback(held.release)
-    done = asyncio.wrap_future(future)
-    # An error refers to this frame: if the frame referred to the error, by its future, both would
-    # stay in memory, with all that they refer to, until the garbage collector finds them.
-    del future, held
-    try:
-        return await done
-    finally:
-        del done

@@ -21,8 +21,10 @@ from lookalike.errors import FileError
 LOCK = ".in-use"
 """The file of a temporary folder that its owner holds locked."""
 
+_UNLOCKED = ".new-"
+"""What the name of a folder begins with until it is locked."""
 _SURELY_LOCKED = 3600.0
-"""Seconds after which whoever made a folder has surely locked it."""
+"""Seconds after which a folder that is to be locked has been, or never will be."""
 
 _ATTEMPTS = 10
 
@@ -56,20 +58,34 @@ def temporary_folder(prefix: str, within: Path | None = None) -> Iterator[Path]:
     """
     _remove_abandoned(prefix, within)
     try:
-        path = Path(tempfile.mkdtemp(prefix=prefix, dir=within))
-        descriptor = os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        path, descriptor = _locked_folder(prefix, within)
     except OSError as error:
         raise FileError(
             f"no temporary files can be made: {error}; let TMPDIR name a folder with room for them"
         ) from error
     try:
         with unfinished(path):
-            with contextlib.suppress(OSError):  # not every file system has locks
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield path
             _remove(path)
     finally:
         os.close(descriptor)
+
+
+def _locked_folder(prefix: str, within: Path | None) -> tuple[Path, int]:
+    """Return a new folder and the descriptor by which it is locked.
+
+    It gets its name when it is locked, so that one that is not locked is surely abandoned.
+    """
+    made = Path(tempfile.mkdtemp(prefix=_UNLOCKED + prefix, dir=within))
+    descriptor = os.open(made / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        with contextlib.suppress(OSError):  # not every file system has locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        return made.rename(made.with_name(made.name.removeprefix(_UNLOCKED))), descriptor
+    except BaseException:
+        os.close(descriptor)
+        _remove(made)
+        raise
 
 
 def remove_unfinished() -> None:
@@ -89,9 +105,12 @@ def _remove_abandoned(prefix: str, within: Path | None) -> None:
     with contextlib.suppress(OSError), os.scandir(within or tempfile.gettempdir()) as entries:
         for entry in entries:
             with contextlib.suppress(OSError):
+                if not entry.name.startswith((prefix, _UNLOCKED + prefix)):
+                    continue
                 state = entry.stat(follow_symlinks=False)
-                old = now - state.st_mtime > _SURELY_LOCKED and state.st_uid == os.getuid()
-                if old and entry.name.startswith(prefix) and entry.is_dir(follow_symlinks=False):
+                old = now - state.st_mtime > _SURELY_LOCKED or entry.name.startswith(prefix)
+                own = state.st_uid == os.getuid() and entry.is_dir(follow_symlinks=False)
+                if old and own:
                     _remove_if_unlocked(Path(entry.path))
 
 

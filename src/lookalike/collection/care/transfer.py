@@ -10,7 +10,7 @@ from dataclasses import replace as replace_column
 from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
-from itertools import islice
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,6 +39,12 @@ _MOST_BATCH = 10_000_000
 _PAGE = 2_000
 _PART_PAGE = 64
 _EXAMPLES = 10
+_EMPTY = "empty lines"
+"""Why lines of plain text are left out."""
+_BATCH_BYTES = 32 << 20
+"""Bytes of a transaction, however many documents it should have."""
+_ROWS_AT_ONCE = 1_000
+_ROW_BYTES_AT_ONCE = 4 << 20
 
 
 @dataclass
@@ -80,8 +86,8 @@ def import_documents(
     min_links: int = 0,
     strip_urls: bool = False,
 ) -> Imported:
-    """Add the rows of a corpus, `batch` at a time, each batch in one transaction: 50,000 unless
-    told, 200 where documents have many parts.
+    """Add the rows of a corpus, `batch` at a time, each batch in one transaction (default: 50,000,
+    or 200 where documents have many parts; fewer where they have more than 32 MiB together).
 
     `source` is what `dedup` takes: files, folders, patterns, tables. `text`, `id` and `signature`
     name columns; without them, obvious ones are taken, and rows are numbered if there are no ids.
@@ -91,8 +97,8 @@ def import_documents(
     error ends the import, and what was committed before stays, unless `skip_bad` leaves bad rows
     out. A row of more than `max_document` bytes (256 MiB unless told) is bad. `html`, `page_limits`
     and the conditions on documents are those of `dedup`: title, language and links of web pages
-    become metadata, and what is left out is counted in `Imported.left_out`. `encoding` is that of
-    text files, if it is not to be detected.
+    become metadata. What is left out, as empty lines of plain text are, is counted in
+    `Imported.left_out`. `encoding` is that of text files (default: detected).
     """
     replace, skip_bad = flag("replace", replace), flag("skip_bad", skip_bad)
     if batch is None:
@@ -192,23 +198,38 @@ def _batches(corpus: Corpus, columns: _Columns, problems: Problems, size: int) -
         plain = _rows(corpus.read([*wanted, *(others if once else ())], problems))
     # Another reader of the same corpus reports the same bad rows, which count only once.
     typed = _rows(corpus.rows(Problems(problems.skip_bad))) if others and not once else None
-    first = 0
-    while rows := list(islice(plain, size)):
-        described = list(islice(typed, len(rows))) if typed else rows if once else [{}] * len(rows)
-        yield _Batch(
-            [f"row-{first + place}" for place in range(len(rows))]
-            if columns.id is None
-            else [_text(row[columns.id]) for row in rows],
-            [_text(row[columns.text]) if columns.text else None for row in rows],
-            [row[columns.signature] if columns.signature else None for row in rows],
-            [_metadata(row, wanted) for row in described],
-        )
-        first += len(rows)
+    described = typed if typed else None if once else repeat({})
+    lines = columns.text if corpus.format == "text" else None
+    batch, held = _Batch([], [], [], []), 0
+    for place, row in enumerate(plain):
+        about = row if described is None else next(described, {})
+        if lines is not None and not row[lines]:
+            problems.left_out[_EMPTY] = problems.left_out.get(_EMPTY, 0) + 1
+            continue
+        batch.ids.append(f"row-{place}" if columns.id is None else _text(row[columns.id]))
+        batch.texts.append(_text(row[columns.text]) if columns.text else None)
+        batch.signatures.append(row[columns.signature] if columns.signature else None)
+        batch.metadata.append(_metadata(about, wanted))
+        held += _size(row) + _size(about)
+        if len(batch.ids) == size or held > _BATCH_BYTES:
+            yield batch
+            batch, held = _Batch([], [], [], []), 0
+    if batch.ids:
+        yield batch
 
 
 def _rows(batches: Iterator[Rows]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of batches as dictionaries, of which few are in memory at once."""
     for batch in batches:
-        yield from batch.to_pylist()
+        each = 1 + batch.nbytes // max(1, batch.num_rows)
+        few = max(1, min(_ROWS_AT_ONCE, _ROW_BYTES_AT_ONCE // each))
+        for begin in range(0, batch.num_rows, few):
+            yield from batch.slice(begin, few).to_pylist()
+
+
+def _size(row: Mapping[str, Any]) -> int:
+    """Return about how many bytes the texts of a row have."""
+    return sum(len(value) for value in row.values() if isinstance(value, str | bytes))
 
 
 def _write(

@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike.cancellation import Cancelled, acquired, shielded
 from lookalike.collection.slicing import digest, hashes
 from lookalike.collection.stores.base import StaleView, State, View
 from lookalike.collection.stores.rows import Numbered
@@ -71,17 +72,17 @@ class KeptIndex(ABC, Generic[Held, Asked]):
         """Signatures added or removed since the file was written."""
 
     def at(self, view: View, state: State) -> Asked:
-        """Return an index of exactly the version of the view, which later changes do not touch."""
-        with self._lock:
-            if self._index is None or self._uid != state.uid:
-                self._open(view, state)
-            elif self._version > state.version:
+        """Return an index of exactly the version of the view, which later changes do not touch.
+
+        Bringing it up to date is not cancelled with a search: the next search would begin again.
+        """
+        with acquired(self._lock):
+            known = self._index is not None and self._uid == state.uid
+            if known and self._version > state.version:
                 raise StaleView  # another thread has moved the index on
-            elif self._version < state.version:
-                self._catch_up(view, state)
-            elif self._digest != state.digest:
-                # Put back to an earlier version, and written to again as often as since that.
-                self._build(view, state)
+            if not known or (self._version, self._digest) != (state.version, state.digest):
+                with shielded():
+                    self._bring_to(view, state, known)
             return self._asked(self._whole)
 
     @property
@@ -149,6 +150,15 @@ class KeptIndex(ABC, Generic[Held, Asked]):
             raise CollectionError("the native index is gone; open the collection again")
         return self._index
 
+    def _bring_to(self, view: View, state: State, known: bool) -> None:
+        if not known:
+            self._open(view, state)
+        elif self._version < state.version:
+            self._catch_up(view, state)
+        else:
+            # Put back to an earlier version, and written to again as often as since that.
+            self._build(view, state)
+
     def _path(self, uid: str) -> Path | None:
         return None if self._folder is None else cache_file(self._folder, uid)
 
@@ -203,6 +213,9 @@ class KeptIndex(ABC, Generic[Held, Asked]):
                 self._add(index, view, state, new)
                 value ^= digest(hashes(new.numbers, new.signatures))
                 changes += len(new)
+        except Cancelled:
+            self._index = None  # some of the changes are in it
+            raise
         except LookalikeError:
             value = ~state.digest  # the index and the table disagree: build it again
         if value != state.digest or self._outgrown(index, state):

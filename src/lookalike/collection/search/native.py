@@ -64,10 +64,16 @@ def native_within(
     radius: int,
     threads: int | None,
     explain: bool,
-    masks: NDArray[np.uint8] | None = None,
+    masks: NDArray[np.uint8] | None,
+    limit: int,
 ) -> list[Level]:
-    """Return, for each query, every signature within the radius."""
-    matches = index.within(queries, radius, masks=masks, explain=explain, threads=threads)
+    """Return, for each query, every signature within the radius.
+
+    More than `limit` in all raise `ResultTooLargeError`.
+    """
+    matches = index.within(
+        queries, radius, limit=limit, masks=masks, explain=explain, threads=threads
+    )
     offsets = matches.offsets.tolist()
     numbers, distances = matches.ids.tolist(), matches.distances.tolist()
     if matches.unmasked is not None:

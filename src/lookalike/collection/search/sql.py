@@ -12,11 +12,13 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike.cancellation import stop_if_cancelled
 from lookalike.collection.answers import Work
 from lookalike.collection.documents import damaged
 from lookalike.collection.search.level import Level, MaskedDistances
 from lookalike.collection.search.probing import HotValues, plan_probes
 from lookalike.collection.stores.base import State, View
+from lookalike.errors import ResultTooLargeError
 from lookalike.indexes import ScanIndex
 
 _SPARE_CANDIDATES = 2_000
@@ -37,18 +39,26 @@ class SqlSearch:
         state: State,
         queries: NDArray[np.uint8],
         radius: int,
-        masks: NDArray[np.uint8] | None = None,
+        masks: NDArray[np.uint8] | None,
+        limit: int,
     ) -> list[Level]:
         """Return, for each query, every signature within the radius; those with masks are scanned.
 
-        The table has the keys of whole slices, of which masked queries know parts.
+        The table has the keys of whole slices, of which masked queries know parts. More than
+        `limit` signatures in all raise `ResultTooLargeError`.
         """
         if masks is not None:
-            return _scan_within(view, state, queries, radius, masks)
-        found = [self._probe(view, state, query, radius) for query in queries]
+            return _scan_within(view, state, queries, radius, masks, limit)
+        found: list[Level | None] = []
+        for query in queries:
+            stop_if_cancelled()
+            found.append(self._probe(view, state, query, radius))
+            limit -= 0 if found[-1] is None else len(found[-1].numbers)
+            if limit < 0:
+                raise ResultTooLargeError("more signatures are within the radius than the limit")
         scanned = [position for position, one in enumerate(found) if one is None]
         if scanned:
-            scans = _scan_within(view, state, queries[scanned], radius)
+            scans = _scan_within(view, state, queries[scanned], radius, None, limit)
             for position, one in zip(scanned, scans, strict=True):
                 found[position] = one
         return [one for one in found if one is not None]
@@ -119,14 +129,17 @@ def _scan_within(
     state: State,
     queries: NDArray[np.uint8],
     radius: int,
-    masks: NDArray[np.uint8] | None = None,
+    masks: NDArray[np.uint8] | None,
+    limit: int,
 ) -> list[Level]:
     """Read every signature once for all queries."""
     both = MaskedDistances(state.bits)
     numbers = [[np.empty(0, np.int64)] for _ in queries]
     distances = [[np.empty(0, np.int64)] for _ in queries]
     for batch in view.all_signatures(state):
-        matches = ScanIndex(batch.signatures, batch.numbers).within(queries, radius, masks=masks)
+        index = ScanIndex(batch.signatures, batch.numbers)
+        matches = index.within(queries, radius, limit=limit, masks=masks)
+        limit -= len(matches.ids)
         far = matches.distances.astype(np.int64)
         if matches.unmasked is not None:
             far = both.joined(matches.distances, matches.unmasked)

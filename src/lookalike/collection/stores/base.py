@@ -20,9 +20,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from lookalike.cancellation import interruptible
 from lookalike.collection.stores.pool import Pool
 from lookalike.collection.stores.schema import MIGRATIONS, upgrade
 from lookalike.collection.stores.state import State
@@ -86,17 +88,22 @@ class Store(ABC):
     def reading(self) -> Iterator[View]:
         """Return a view of one moment."""
         with self._translated(), self._pool.connection() as connection:
-            connection.execute(self.begin_reading)
-            yield self.transaction(connection)
+            with interruptible(partial(self._interrupt, connection)):
+                connection.execute(self.begin_reading)
+                yield self.transaction(connection)
             self._pool.refuse_other_process()
             connection.execute("ROLLBACK")
 
     @contextmanager
     def writing(self) -> Iterator[Writer]:
-        """Return a transaction, committed at the end unless something is raised."""
+        """Return a transaction, committed at the end unless something is raised.
+
+        Work that is cancelled writes nothing, unless its commit has begun.
+        """
         with self._translated(), self._pool.connection() as connection:
-            connection.execute(self.begin_writing)
-            yield self.transaction(connection)
+            with interruptible(partial(self._interrupt, connection)):
+                connection.execute(self.begin_writing)
+                yield self.transaction(connection)
             self._pool.refuse_other_process()
             self._commit(connection)
 
@@ -148,6 +155,10 @@ class Store(ABC):
     @abstractmethod
     def _translated(self) -> AbstractContextManager[None]:
         """Raise what the driver raises as errors of ours."""
+
+    @abstractmethod
+    def _interrupt(self, connection: Any) -> None:
+        """End the statement that another thread waits for."""
 
     @abstractmethod
     def _commit(self, connection: Any) -> None:

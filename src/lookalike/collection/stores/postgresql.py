@@ -148,6 +148,9 @@ class PostgresStore(Store):
         refuse_newer(version, self.shown)
         return version
 
+    def _interrupt(self, connection: psycopg.Connection[Any]) -> None:
+        connection.cancel()
+
     def _commit(self, connection: Any) -> None:
         try:
             connection.execute("COMMIT")

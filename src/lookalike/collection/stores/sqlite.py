@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+from lookalike.cancellation import stop_if_cancelled
 from lookalike.collection.care.abandoned import drop_hidden, exclusive_file, shared_file
 from lookalike.collection.documents import MOST_ROW_BYTES, damaged
 from lookalike.collection.stores.base import NoCollectionsError, Store, maybe_written
@@ -34,6 +35,8 @@ able to decode that."""
 _APPLICATION_ID = 0x6C6F6F6B
 """The application id, "look", that marks a file which lookalike created."""
 _NO_TABLES = f"no such table: {SQLITE.prefix}collections"
+_COPIED_PAGES = 4096
+"""Pages that are copied between two looks at whether somebody still wants the copy."""
 _UNWRITTEN = "nothing that was not acknowledged was written"
 
 
@@ -98,7 +101,11 @@ class SqliteStore(Store):
             copy = sqlite3.connect(path, isolation_level=None)
             try:
                 copy.execute("PRAGMA synchronous=FULL")
-                connection.backup(copy)
+                # A view that is held keeps the file as it is, so that it can be copied in parts.
+                connection.execute("BEGIN")
+                connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+                connection.backup(copy, pages=_COPIED_PAGES, progress=_stop_copy_if_cancelled)
+                connection.execute("ROLLBACK")
             finally:
                 copy.close()
         return True
@@ -205,6 +212,9 @@ class SqliteStore(Store):
         refuse_newer(version, self.shown)
         return version
 
+    def _interrupt(self, connection: sqlite3.Connection) -> None:
+        connection.interrupt()
+
     def _commit(self, connection: sqlite3.Connection) -> None:
         """Commit, or say what is known of the batch if that fails.
 
@@ -224,6 +234,10 @@ class SqliteStore(Store):
             yield
         except _ERRORS as error:
             raise _translate(error, self.shown, self._timeout) from error
+
+
+def _stop_copy_if_cancelled(status: int, remaining: int, total: int) -> None:
+    stop_if_cancelled()
 
 
 def _code(error: Exception) -> int:

@@ -89,6 +89,12 @@ class Held:
             self._memory.change(self._key, more)
             self._size += more
 
+    def change(self, size: int) -> None:
+        """Hold more bytes, or raise `Problem`; fewer where the size is negative."""
+        with self._lock:
+            self._memory.change(self._key, size)
+            self._size += size
+
     def share(self) -> None:
         """Let one more user release it."""
         with self._lock:

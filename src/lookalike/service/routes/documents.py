@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Annotated, Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from lookalike.collection.bounded import (
     page_of,
 )
 from lookalike.collection.documents import as_id
-from lookalike.collection.search.bounds import answer_limit
 from lookalike.errors import BatchError, ItemError
 from lookalike.service.answers import LargeResponse
 from lookalike.service.endpoint import Ask, Routes
@@ -50,6 +48,8 @@ _WRITTEN = {
 }  # fmt: skip
 _PAGE_BYTES = 16 << 20
 """Bytes of texts and metadata with which a page ends, however many documents were asked for."""
+_FEW, _FEW_BYTES = 100, 4 << 20
+"""Documents of a page that is read beside searches, and its bytes."""
 _FOUND = (404, 422)
 
 
@@ -105,11 +105,11 @@ async def scroll_documents(ask: Ask, name: str) -> Any:
 )  # fmt: skip
 async def count_documents(ask: Ask, name: str) -> Any:
     """Count the documents, or those that meet a condition, for which all are read."""
-    where = ask.body.where
-    found = await ask.service.look_through(
-        name, lambda docs, check: count_meeting(docs, where, check)
-    )
-    return {"count": found}
+    where, service = ask.body.where, ask.service
+    reading = service.read if where is None else service.read_filtered
+    return {
+        "count": await reading(service.library.use, name, lambda docs: count_meeting(docs, where))
+    }
 
 
 @documents.add(
@@ -118,17 +118,16 @@ async def count_documents(ask: Ask, name: str) -> Any:
 async def get_documents(ask: Ask, name: str) -> Any:
     """Return the documents of these ids, null for each that is not there."""
     body: GetBody = ask.body
-    most = ask.service.settings.max_answer
     check_count("ids", len(body.ids), ask.service.settings.max_batch)
 
     def found(docs: Collection) -> list[Any]:
-        with answer_limit(most):
+        with ask.service.answering():
             return [
                 None if one is None else document_value(one, body.include_text)
                 for one in documents_with(docs, body.ids, body.include_text)
             ]
 
-    return {"documents": await ask.service.with_texts(ask.service.library.use, name, found)}
+    return {"documents": await ask.service.read_much(ask.service.library.use, name, found)}
 
 
 @documents.add(
@@ -198,26 +197,33 @@ def check_text(what: str, text: str, most: int) -> None:
 
 
 async def _scroll(ask: Ask, name: str, body: ScrollBody) -> Any:
-    most = ask.service.settings.max_batch
+    service = ask.service
+    most = service.settings.max_batch
     if body.limit > most:
         raise Problem(
             422, "limit_too_large", f"limit is {body.limit}; expected at most {most}: go on with "
             "`next`",
         )  # fmt: skip
 
-    most_bytes = min(_PAGE_BYTES, ask.service.settings.max_answer)
+    much = body.limit > _FEW and body.where is None
+    most_bytes = min(_PAGE_BYTES, service.settings.max_answer)
+    if not much:
+        most_bytes = min(most_bytes, _FEW_BYTES)
 
-    def page(docs: Collection, check: Callable[[], None]) -> bytes:
+    def page(docs: Collection) -> bytes:
         some, following = page_of(
             docs, body.after, body.limit, most_bytes, where=body.where, text=body.include_text,
-            check=check, count=ask.held.add_answer,
+            count=ask.held.add_answer,
         )  # fmt: skip
         found = [document_value(one, body.include_text) for one in some]
         return encode({"documents": found, "next": following}, ask.format)
 
     # Which is bounded by itself, and has a document at least: or nobody could get past a large one.
-    whole = await ask.service.look_through(name, page)
-    return LargeResponse(whole, 200, ask.format, ask.service)
+    reading = service.read_much if much else service.read
+    if body.where is not None:
+        reading = service.read_filtered
+    whole = await reading(service.library.use, name, page)
+    return LargeResponse(whole, 200, ask.format, service)
 
 
 def _delete(docs: Collection, body: DeleteBody) -> Written:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+from pathlib import Path
 from typing import Any
 
 from fastapi.responses import Response
@@ -10,10 +13,13 @@ from lookalike import __version__
 from lookalike.errors import LookalikeError
 from lookalike.service.endpoint import Ask, Routes
 from lookalike.service.metrics import CONTENT_TYPE
-from lookalike.service.problems import Problem
+from lookalike.service.problems import Problem, service_ending
 from lookalike.service.service import Service
 
 health = Routes("health")
+
+_LEAST_FREE = 1 << 20
+"""Bytes without which a disk counts as full."""
 
 
 @health.add("GET", "/healthz", example={"status": "ok", "version": __version__})
@@ -22,13 +28,27 @@ async def alive(ask: Ask) -> Any:
     return {"status": "ok", "version": __version__}
 
 
-@health.add("GET", "/readyz", example={"status": "ready", "collections": 1}, errors=(503,))
+@health.add(
+    "GET", "/readyz", example={"status": "ready", "collections": 1, "writable": True},
+    errors=(503,),
+)  # fmt: skip
 async def ready(ask: Ask) -> Any:
-    """Say whether the collections can be read."""
+    """Say whether the collections can be read, and whether the disk has room for writes.
+
+    A service whose disk is full goes on answering searches: it is ready, and `writable` is false.
+    """
     if ask.service.ending:
-        raise Problem(503, "ending", "the service is ending; ask another one", retry_after=5)
-    names = await ask.service.read(ask.service.library.names)
-    return {"status": "ready", "collections": len(names)}
+        raise service_ending()
+    return await ask.service.probe(_readiness, ask.service)
+
+
+def _readiness(service: Service) -> dict[str, Any]:
+    places = [service.run]
+    if os.path.exists(service.library.source):  # noqa: PTH110  # takes every name; no URL
+        places.append(Path(service.library.source))
+    writable = all(shutil.disk_usage(place).free >= _LEAST_FREE for place in places)
+    names = service.library.names()
+    return {"status": "ready", "collections": len(names), "writable": writable}
 
 
 @health.add("GET", "/metrics", media="text/plain")

@@ -33,7 +33,7 @@ JobId = Annotated[str, Path(pattern="^[0-9a-f]{24}$", description="The id of a j
 _CHUNK = 1 << 20
 _LEAST = 256 << 10
 """Bytes of a file that have to arrive within the time limit for slow requests."""
-_PAGE_BYTES = 32 << 20
+_PAGE_BYTES = 8 << 20
 """With which a page of results ends, however many were asked for."""
 
 
@@ -77,7 +77,7 @@ async def job_results(
     await _known(ask, id)
     service = ask.service
     most = min(_PAGE_BYTES, service.settings.max_answer // 2)  # so that the last one fits as well
-    found, following = await service.read(service.jobs.results, id, after, limit, most)
+    found, following = await service.read_much(service.jobs.results, id, after, limit, most)
     return {"results": found, "next": following}
 
 
@@ -117,7 +117,7 @@ async def upload_file(
 
     Columns with ids and texts are found as `lookalike collection import` finds them, and the
     others become metadata; documents of the same ids are replaced, rows that cannot be documents
-    are counted. Of `text`, each line is a document.
+    are counted. Of `text`, each line that is not empty is a document.
     """
     kind = (ask.visit.header(b"content-type") or "").partition(";")[0].strip().lower()
     if kind != "application/octet-stream":

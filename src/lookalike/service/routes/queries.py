@@ -7,21 +7,20 @@ encoded in the thread that has found them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.collection import Answer, Collection
-from lookalike.collection.bounded import signatures_with
-from lookalike.collection.search.bounds import AnswerTooLargeError, answer_limit
+from lookalike.collection.bounded import answers_each, has_index, signatures_with
 from lookalike.collection.search.noted import noted_work
-from lookalike.errors import CollectionError, LookalikeError
-from lookalike.service.answers import answers_together
+from lookalike.errors import CollectionError, LookalikeError, ResultTooLargeError
+from lookalike.service.answers import Counter, answers_together
 from lookalike.service.endpoint import Ask, Routes
 from lookalike.service.formats import encode
 from lookalike.service.problems import Problem
@@ -45,10 +44,18 @@ _SAMPLED = 32
 _MANY = 100
 """Matches up to which an answer is small, unless metadata are large."""
 
+_CHEAP = 1_000
+"""Matches of all queries of a request together, up to which it is cheap."""
+
+_WIDE = 4
+"""A radius of more than a share of so many of the bits may have everything within it."""
+
 _EACH = 64
 """Queries by radius that are worth a thread."""
 
 Signature: TypeAlias = NDArray[np.uint8]
+T = TypeVar("T")
+Reading: TypeAlias = Callable[..., Awaitable[Any]]
 _batches = count()
 
 
@@ -82,17 +89,30 @@ class _Sort:
         """Whether an answer may be so large that it is better computed alone."""
         return self.include_text or max(self.k or 0, self.limit or 0) > _MANY
 
-    def ask(self, docs: Collection, asked: Sequence[str] | Signature, threads: int) -> list[Answer]:
-        """Return the answers of a collection."""
+    def reading(self, service: Service, docs: Collection, queries: int) -> Reading:
+        """Return the threads for so many queries, by what these may cost."""
+        each = self.k or self.limit or _MANY
+        if self.k is None and self.limit is None and (self.radius or 0) > docs.bits // _WIDE:
+            each = service.settings.max_k
+        many = queries * each > _CHEAP
+        if many or not has_index(docs) or self.explain or self.include_text or self.way == "sql":
+            return service.read_much
+        return service.read if self.where is None else service.read_filtered
+
+    def ask(
+        self,
+        docs: Collection,
+        asked: Sequence[str] | Signature,
+        threads: int,
+        take: Callable[[int, Answer], T],
+    ) -> list[T]:
+        """Return what `take` makes of the answers of a collection."""
         where = None if self.where is None else json.loads(self.where)
-        options: dict[str, Any] = {
-            "where": where, "exclude": self.exclude, "explain": self.explain,
-            "text": self.include_text, "way": self.way, "threads": threads,
-        }  # fmt: skip
-        if self.k is None:
-            limit = {} if self.limit is None else {"limit": self.limit}
-            return docs.within_many(asked, self.radius, **limit, **options)  # type: ignore[arg-type]
-        return docs.search_many(asked, self.k, radius=self.radius, mask=self.mask, **options)  # type: ignore[arg-type]
+        return answers_each(
+            docs, asked, take, k=self.k, radius=self.radius, limit=self.limit, where=where,
+            exclude=self.exclude, explain=self.explain, text=self.include_text, threads=threads,
+            mask=self.mask, way=self.way,  # type: ignore[arg-type]
+        )  # fmt: skip
 
 
 @queries.add("POST", "/v1/collections/{name}/query", body=QueryBody, example=_ANSWER, errors=(404,))
@@ -104,7 +124,6 @@ async def query(ask: Ask, name: str) -> Any:
     service, body = ask.service, ask.body
     _check(body, 1, service)
     docs = await service.collection(name)
-    answering = service.with_texts if body.include_text else service.read
     question: Any
     if body.text is not None:
         check_text("the text", body.text, service.settings.max_text)
@@ -113,11 +132,14 @@ async def query(ask: Ask, name: str) -> Any:
         by = "signature"
         question = _rows(body.signature, body.signature_base64, docs.bits)
     else:
-        return await answering(_like, service, name, body, ask.format)
+        by, question = "signature", None
     sort = _Sort.of(by, body)
+    reading = sort.reading(service, docs, 1)
+    if question is None:
+        return await reading(_like, service, name, body, ask.format)
     answer = partial(_answer_all, service, name, sort, ask.format)
-    if sort.large:  # in company, large answers would have to wait for each other in memory
-        reply = (await answering(answer, [question]))[0]
+    if sort.large or reading != service.read:  # in company, they would wait for each other
+        reply = (await reading(answer, [question]))[0]
     else:
         reply = await service.lanes.ask((name, ask.format, sort), answer, question)
     if isinstance(reply, Exception):
@@ -140,8 +162,9 @@ async def query_batch(ask: Ask, name: str) -> Any:
     _check(body, len(given), service)
     for place, text in enumerate(body.texts or ()):
         check_text(f"text {place}", text, service.settings.max_text)
-    answering = service.with_texts if body.include_text else service.read
-    return await answering(_answer_batch, service, name, body, ask.format)
+    docs = await service.collection(name)
+    reading = _Sort.of("signature", body).reading(service, docs, len(given))
+    return await reading(_answer_batch, service, name, body, ask.format)
 
 
 def _check(body: Asked, number: int, service: Service) -> None:
@@ -176,15 +199,21 @@ def _answer_all(
     Together they are no larger than one may be: those that have no room are for the next time.
     """
     asked = list(questions) if sort.by == "text" else np.concatenate(questions)
+
+    def found(docs: Collection) -> list[bytes | Problem]:
+        similarities = service.similarities(docs)
+        return _ask(
+            service, name, sort, asked, docs,
+            lambda _, answer: _encoded(answer_value(answer, similarities), format),
+        )  # fmt: skip
+
+    replies: Iterable[bytes | Exception]
     try:
-        docs, answers = service.library.use(name, partial(_ask, service, name, sort, asked))
-    except AnswerTooLargeError:
+        replies = service.library.use(name, found)
+    except ResultTooLargeError:
         if len(questions) == 1:
             raise
         replies = _one_by_one(service, name, sort, format, questions)
-        return _fitting(replies, len(questions), service)
-    similarities = service.similarities(docs)
-    replies = (_encoded(answer_value(answer, similarities), format) for answer in answers)
     return _fitting(replies, len(questions), service)
 
 
@@ -222,8 +251,18 @@ def _fitting(
 
 
 def _ask(
-    service: Service, name: str, sort: _Sort, asked: Sequence[str] | Signature, docs: Collection
-) -> tuple[Collection, list[Answer]]:
+    service: Service,
+    name: str,
+    sort: _Sort,
+    asked: Sequence[str] | Signature,
+    docs: Collection,
+    take: Callable[[int, Answer], T],
+    beside: int = 0,
+) -> list[T]:
+    """Return what `take` makes of the answers, which have no more matches than a request may.
+
+    `beside` are matches that `take` leaves out.
+    """
     _check_width(asked, docs)
     sampled = not next(_batches) % _SAMPLED
     if sort.k is None and sort.limit is None:
@@ -231,15 +270,15 @@ def _ask(
     threads = service.threads
     if sort.radius is not None:  # then a few queries take less than it takes to wake threads up
         threads = min(threads, 1 + len(asked) // _EACH)
-    with answer_limit(service.settings.max_answer):
+    with service.answering(beside):
         if not (sort.explain or sampled):
-            return docs, sort.ask(docs, asked, threads)
+            return sort.ask(docs, asked, threads, take)
         with noted_work() as done:
-            answers = sort.ask(docs, asked, threads)
+            answers = sort.ask(docs, asked, threads, take)
     candidates = service.metrics.candidates.labels(name)
     for work in done:
         candidates.observe(work.candidates)
-    return docs, answers
+    return answers
 
 
 def _check_width(asked: Sequence[str] | Signature, docs: Collection) -> None:
@@ -251,61 +290,72 @@ def _check_width(asked: Sequence[str] | Signature, docs: Collection) -> None:
 def _like(service: Service, name: str, body: QueryBody, format: str) -> bytes:
     """Answer by the signature of a document, which is left out."""
 
-    def found(docs: Collection) -> dict[str, Any]:
+    def found(docs: Collection) -> bytes:
         document = docs.get(body.id or "")
         if document is None:
             raise no_document(body.id or "", name)
         sort = _Sort.of("signature", body)
         sort = replace(sort, exclude=(*sort.exclude, document.id))
-        _, (answer,) = _ask(service, name, sort, document.signature[None], docs)
-        return answer_value(answer, service.similarities(docs))
+        similarities = service.similarities(docs)
 
-    return encode(service.library.use(name, found), format)
+        def take(position: int, answer: Answer) -> bytes:
+            return encode(answer_value(answer, similarities), format)
+
+        return _ask(service, name, sort, document.signature[None], docs, take)[0]
+
+    return service.library.use(name, found)
 
 
 def _answer_batch(service: Service, name: str, body: BatchQueryBody, format: str) -> bytes:
     by = "text" if body.texts is not None else "signature"
     sort = _Sort.of(by, body)
-    most = service.settings.max_answer
-    if body.ids is not None:
-        return answers_together(_like_all(service, name, body, sort), format, most)
+    size = Counter(service.settings.max_answer)
 
-    def found(docs: Collection) -> bytes:
+    def found(docs: Collection) -> list[bytes]:
+        if body.ids is not None:
+            return _like_all(service, name, body.ids, sort, docs, size, format)
         asked: Any = body.texts
         if asked is None:
             asked = signature_rows(body.signatures, body.signatures_base64, docs.bits)
-        answers = _ask(service, name, sort, asked, docs)[1] if len(asked) else []
         similarities = service.similarities(docs)
-        values = (answer_value(answer, similarities) for answer in answers)
-        return answers_together(values, format, most)
 
-    return service.library.use(name, found)
+        def take(position: int, answer: Answer) -> bytes:
+            return size.counted(position, encode(answer_value(answer, similarities), format))
+
+        return _ask(service, name, sort, asked, docs, take) if len(asked) else []
+
+    return answers_together(service.library.use(name, found), format)
 
 
-def _like_all(service: Service, name: str, body: BatchQueryBody, sort: _Sort) -> Iterator[Any]:
+def _like_all(
+    service: Service,
+    name: str,
+    ids: list[str],
+    sort: _Sort,
+    docs: Collection,
+    size: Counter,
+    format: str,
+) -> list[bytes]:
     """Answer for many documents; one more is asked for, since each finds itself."""
-    ids = body.ids or []
     if not ids:
-        return
+        return []
     most = sort.limit or min(10_000, service.settings.max_k)
     more = replace(sort, limit=most + 1) if sort.k is None else replace(sort, k=sort.k + 1)
     cut = sort.k or most
-
-    def found(docs: Collection) -> tuple[Collection, list[Answer]]:
-        known = signatures_with(docs, ids)
-        for id, signature in zip(ids, known, strict=True):
-            if signature is None:
-                raise no_document(id, name)
-        rows = np.frombuffer(b"".join(filter(None, known)), np.uint8).reshape(len(ids), -1)
-        return _ask(service, name, more, rows, docs)
-
-    docs, answers = service.library.use(name, found)
+    known = signatures_with(docs, ids)
+    for id, signature in zip(ids, known, strict=True):
+        if signature is None:
+            raise no_document(id, name)
+    rows = np.frombuffer(b"".join(filter(None, known)), np.uint8).reshape(len(ids), -1)
     similarities = service.similarities(docs)
-    for id, answer in zip(ids, answers, strict=True):
-        others = [match for match in answer if match.id != id]
+
+    def take(position: int, answer: Answer) -> bytes:
+        others = [match for match in answer if match.id != ids[position]]
         exact = answer.exact and (sort.k is not None or len(others) <= cut)
         whole = Answer(
             others[:cut], version=answer.version, exact=exact, work=answer.work,
             masked=answer.masked,
         )  # fmt: skip
-        yield answer_value(whole, similarities)
+        return size.counted(position, encode(answer_value(whole, similarities), format))
+
+    return _ask(service, name, more, rows, docs, take, beside=len(ids))

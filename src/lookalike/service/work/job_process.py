@@ -26,6 +26,7 @@ from lookalike.errors import ArgumentError, LookalikeError
 from lookalike.service.library import open_for_strangers
 from lookalike.service.problems import problem_for_strangers
 from lookalike.service.work.jobs import drop_upload, lines_of, read_state, write_state
+from lookalike.shown import shown
 
 _LOOK = 0.05
 _TELL = 0.2
@@ -189,8 +190,17 @@ def bring_in(job: Job, docs: Collection) -> Summary:
         "added": done.added,
         "updated": done.updated,
         "bad": done.bad,
-        "examples": done.examples,
+        "left_out": sum(done.left_out.values()),
+        "examples": [_without_path(job, example) for example in done.examples],
     }
+
+
+def _without_path(job: Job, message: str) -> str:
+    """Return a message without the place where the service keeps the file."""
+    path = job.order.get("path")
+    if path is not None:
+        message = message.replace(shown(path), "the file").replace(Path(path).name, "the file")
+    return message
 
 
 _KINDS: dict[str, Callable[[Job, Collection], Summary]] = {
@@ -208,7 +218,7 @@ def main(folder: str) -> int:
             summary = _KINDS[job.order["kind"]](job, docs)
     except LookalikeError as error:
         problem = problem_for_strangers(error, parse_address(job.order["url"]).shown)
-        job.end("failed", error=str(problem), error_kind=problem.kind)
+        job.end("failed", error=_without_path(job, str(problem)), error_kind=problem.kind)
         return 1
     except BaseException as error:
         job.end("failed", error=f"something went wrong: {type(error).__name__}")

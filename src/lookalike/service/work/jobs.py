@@ -181,7 +181,8 @@ class Jobs:
                     state="failed", ended=_now(),
                     error=f"the process of the job ended with status {process.returncode}",
                 )  # fmt: skip
-                write_state(folder, state)
+                with suppress(OSError):  # the disk may be full
+                    write_state(folder, state)
         return state
 
     def _forget_old(self) -> None:

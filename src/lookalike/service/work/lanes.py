@@ -14,7 +14,9 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from lookalike.cancellation import Cancellation, Cancelled
 from lookalike.errors import LookalikeError
+from lookalike.service.problems import service_ending
 
 __all__ = ["Lanes", "Later"]
 
@@ -37,6 +39,15 @@ class _Lane(Generic[Question, Reply]):
     answer: Callable[[Sequence[Question]], Sequence[Reply]]
     waiting: deque[tuple[Question, asyncio.Future[Reply]]] = field(default_factory=deque)
     running: bool = False
+    batch: list[tuple[Question, asyncio.Future[Reply]]] = field(default_factory=list)
+    """The questions that are being answered."""
+    work: Cancellation = field(default_factory=Cancellation)
+    """Cancels answering them."""
+
+    def abandon(self) -> None:
+        """Stop answering if all who asked have gone."""
+        if all(future.done() for _, future in self.batch):
+            self.work.cancel()
 
 
 class Lanes(Generic[Question, Reply]):
@@ -64,7 +75,18 @@ class Lanes(Generic[Question, Reply]):
             lane.running = True
             # At the end of this turn of the loop, so that what arrived with it comes along.
             loop.call_soon(self._begin, loop, sort, lane)
-        return await future
+        try:
+            return await future
+        except asyncio.CancelledError:
+            lane.abandon()
+            raise
+        except Cancelled:
+            raise service_ending() from None
+
+    def cancel(self) -> None:
+        """Stop answering, because the service ends."""
+        for lane in list(self._lanes.values()):
+            lane.work.cancel(shielded_too=True)
 
     def _begin(
         self, loop: asyncio.AbstractEventLoop, sort: Hashable, lane: _Lane[Question, Reply]
@@ -79,8 +101,9 @@ class Lanes(Generic[Question, Reply]):
             self._lanes.pop(sort, None)
             return
         self._taken(len(batch))
+        lane.batch, lane.work = batch, Cancellation()
         try:
-            self._threads.submit(self._work, loop, sort, lane, batch)
+            self._threads.submit(self._work, loop, sort, lane, batch, lane.work)
         except RuntimeError as error:  # the executor has been shut down
             self._end(loop, sort, lane, batch, [error] * len(batch))
 
@@ -90,8 +113,13 @@ class Lanes(Generic[Question, Reply]):
         sort: Hashable,
         lane: _Lane[Question, Reply],
         batch: list[tuple[Question, asyncio.Future[Reply]]],
+        work: Cancellation,
     ) -> None:
-        replies = _replies(lane.answer, [question for question, _ in batch])
+        questions = [question for question, _ in batch]
+        try:
+            replies = work.run(_replies, lane.answer, questions)
+        except Cancelled as error:  # before it began
+            replies = [error] * len(batch)
         try:
             loop.call_soon_threadsafe(self._end, loop, sort, lane, batch, replies)
         except RuntimeError:
