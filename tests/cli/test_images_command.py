@@ -116,6 +116,21 @@ def test_what_makes_no_sense(
     assert re.search(message, refused(["dedup", "photos", *options], capsys))
 
 
+def test_a_memory_limit_leaves_out_what_does_not_fit(
+    photos: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Image.new("RGB", (4, 4)).save(photos / "large.bmp")
+    data = bytearray((photos / "large.bmp").read_bytes())
+    data[18:26] = (12_000).to_bytes(4, "little") + (9_000).to_bytes(4, "little")
+    (photos / "large.bmp").write_bytes(data)  # 412 MiB in memory
+    main(["dedup", str(photos), "--kind", "images", "--memory-limit", "630MB", "--json"])
+    told = json.loads(capsys.readouterr().out)
+    (reason,) = [one["reason"] for one in told["left_out"] if "large.bmp" in one["path"]]
+    assert reason.startswith("needs up to 428 MiB of memory to be decoded (12,000 × 9,000 pixels, ")
+    assert main(["dedup", str(photos), "--kind", "images", "--memory-limit", "100MB"]) != 0
+    assert "a job takes 629,145,600 at least" in capsys.readouterr().err
+
+
 def test_vectors_are_not_looked_for_in_images(
     photos: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

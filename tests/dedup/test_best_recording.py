@@ -21,7 +21,7 @@ from lookalike.recordings.decode import Sound
 
 RATE = 44100
 SECONDS = 5
-BEST_MP3 = {"compression_level": 0.0, "bitrate_mode": "CONSTANT"}
+BEST_MP3: dict[str, Any] = {"compression_level": 0.0, "bitrate_mode": "CONSTANT"}
 Samples = NDArray[np.float64]
 
 

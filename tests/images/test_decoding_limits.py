@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -247,7 +248,7 @@ def test_paths_bytes_and_pillow_images_together(tmp_path: Path) -> None:
     path = tmp_path / "a.png"
     scene(5, 90).save(path)
     data = memoryview(bytearray(path.read_bytes()))
-    kinds = itertools.cycle([path, str(path), data, bytes(data), Image.open(path)])
+    kinds: Iterator[Any] = itertools.cycle([path, str(path), data, bytes(data), Image.open(path)])
     sources = list(itertools.islice(kinds, 41))
     rows = la.ImageHash().sign(sources, threads=3)
     assert len(np.unique(rows, axis=0)) == 1 and len(rows) == 41

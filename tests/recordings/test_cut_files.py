@@ -37,7 +37,7 @@ def ogg_pages(data: bytes) -> list[bytearray]:
     return pages
 
 
-def position(page: bytes) -> int:
+def position(page: bytes | bytearray) -> int:
     return int.from_bytes(page[6:14], "little", signed=True)
 
 

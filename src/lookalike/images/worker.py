@@ -24,7 +24,7 @@ __all__ = ["main"]
 
 def main() -> None:
     """Answer requests: what is wanted, how, the limits, and images as paths or bytes."""
-    image = import_module("PIL.Image")
+    image: Any = import_module("PIL.Image")
     image.init()
     warnings.simplefilter("ignore")
     # One thread for each image: other images are decoded by other processes.
@@ -36,7 +36,8 @@ def main() -> None:
 
     def answers_to(request: Any) -> Iterator[Any]:
         wanted, how, settings, (memory, hard_limit, seconds), images = request
-        image.MAX_IMAGE_PIXELS, heif = settings
+        most_pixels, heif = settings
+        image.MAX_IMAGE_PIXELS = most_pixels
         if heif and "HEIF" not in image.OPEN:
             _register_heif()
         set_memory_limit(reserved, hard_limit)
@@ -50,15 +51,14 @@ def main() -> None:
 def _register_heif() -> None:
     """Do what the program that started this process has done: register pillow-heif."""
     with contextlib.suppress(ImportError):
-        from pillow_heif import register_heif_opener
-
-        register_heif_opener()
+        import_module("pillow_heif").register_heif_opener()
 
 
 def _answer(wanted: str, how: Any, source: str | bytes, memory: int) -> Any:
     try:
         if wanted == THUMBNAIL:
-            return small_jpeg(source, *how, memory=memory)
+            size, most = how
+            return small_jpeg(source, size, most, memory)
         bits, kind, orientations = how
         found = hashed_image(ImageHash(bits, kind), source, orientations, memory)
         return (

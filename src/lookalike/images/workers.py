@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from importlib import import_module
@@ -169,7 +169,7 @@ def _needs_memory(answer: Any) -> bool:
 
 def _answers(
     sources: Sequence[ImageSource], wanted: str, how: Any, memory: int, spare: int = _SPARE
-) -> Iterator[Any]:
+) -> Generator[Any, None, None]:
     """Yield what workers answer; a `DocumentError` in place of a reason or of a crash."""
     pillow.init()  # an error if Pillow is not installed
     image = import_module("PIL.Image")

@@ -6,6 +6,8 @@ it either, whatever its own format, rate and size.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
@@ -30,7 +32,7 @@ class Bandwidth:
 
     def __init__(self, rate: int) -> None:
         self._rate = rate
-        self._length = 1 << round(np.log2(rate / _BIN))
+        self._length = 1 << round(math.log2(rate / _BIN))
         window = np.hanning(self._length + 2)[1:-1]
         self._window = window.astype(np.float32)
         self._scale = (2 / float(window.sum())) ** 2

@@ -156,7 +156,7 @@ def _stream(source: Any) -> Any:
     does not say how long they are.
     """
 
-    class Stream(_soundfile.SoundFile):  # type: ignore[misc]
+    class Stream(_soundfile.SoundFile):  # type: ignore[misc,name-defined]
         def seekable(self) -> bool:
             return False
 

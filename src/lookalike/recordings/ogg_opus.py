@@ -54,7 +54,7 @@ def with_counted_positions(data: bytes) -> bytes | None:
     return bytes(made) if jumps else None
 
 
-def _checksum(page: bytes) -> bytes:
+def _checksum(page: bytes | bytearray) -> bytes:
     """Return the checksum of a page: that of zlib from the other end of each byte."""
     value = zlib.crc32(page.translate(_REVERSED), 0xFFFFFFFF) ^ 0xFFFFFFFF
     return int(f"{value:032b}"[::-1], 2).to_bytes(4, "little")
