@@ -41,18 +41,18 @@ class JobContext:
         """Bytes of memory and threads that reading and writing may take."""
         return None if self.memory_limit is None else self.memory_limit // 2, self.threads
 
-    def check_memory(self, documents: int, share: float = 1.0) -> None:
-        """Refuse more documents than there is memory for; `share` of the corpus was read."""
+    def check_memory(self, documents: int, expected: int = 0) -> None:
+        """Refuse more documents than there is memory for; `expected` are those when all is read."""
         if self.memory_limit is None or _needed(documents) <= self.memory_limit:
             return
-        expected = documents if share <= 0 else max(documents, round(documents / min(share, 1)))
-        read = f"{documents:,} documents"
+        needed = _needed(max(documents, expected))
+        count = f"{documents:,} documents"
         if expected > documents:
-            read = f"about {expected:,} documents, {documents:,} of them read"
+            count = f"about {expected:,} documents, {documents:,} of them read,"
         raise ArgumentError(
             Said("memory_limit"),
-            f" is {self.memory_limit:,} bytes; {read}, need about {_needed(expected):,}: raise it "
-            "to that, or de-duplicate parts one after the other, each against those before",
+            f" is {self.memory_limit:,} bytes; {count} need about {needed:,}: raise it to that, or "
+            "de-duplicate parts one after the other, each against those before",
         )
 
     def most_pairs(self, documents: int) -> int | None:

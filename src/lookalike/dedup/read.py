@@ -184,6 +184,8 @@ def _read(
     row = 0
     order: list[Any] = []
     for batch in corpus.read(columns.names, problems):
+        # Here `done` is that of the batches before.
+        job.check_memory(texts.count, texts.count - row + round(row / (corpus.done or 1.0)))
         strings = text_strings(batch.column(0), columns.text, corpus)
         if early is not None:
             early.add(strings)
@@ -193,7 +195,6 @@ def _read(
         if columns.order:
             order.append(_comparable(batch.column(len(columns.names) - 1)))
         row += len(batch)
-        job.check_memory(texts.count, corpus.done)
         _check_expansion(corpus, texts.size)
         job.progress.step("read", corpus.done)
     if columns.order and order:

@@ -132,7 +132,7 @@ def _serve_by_several(
     log.take_over()
     ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN  # by `nohup`
     # uvicorn would begin all workers again when the terminal is closed, and serve on, unseen.
-    Multiprocess.handle_hup = _nothing if ignored else Multiprocess.handle_term  # type: ignore[method-assign]
+    Multiprocess.handle_hup = _nothing if ignored else Multiprocess.handle_term  # type: ignore[method-assign, assignment]
     try:
         uvicorn.run(
             "lookalike.service.running:worker", factory=True, workers=settings.workers,

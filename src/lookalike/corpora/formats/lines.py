@@ -135,6 +135,7 @@ def line_batches(
     too_long = False  # that line: its beginning has been let go of, `state` is where it was
     with file:
         begun = at_end = False
+        position = 0
         state = lines.begin
         while not at_end:
             # A line longer than a batch is read in ever larger steps: each byte is copied twice.
@@ -143,7 +144,7 @@ def line_batches(
             data[: len(rest)] = rest
             try:
                 read = _fill(stream, data[len(rest) :])
-                position = file.tell()
+                before, position = position, file.tell()
             except (OSError, EOFError) as error:
                 raise FileError(
                     f"{path}: cannot be read after line {first - 1}: {error}"
@@ -170,7 +171,8 @@ def line_batches(
                     gone = len(part) if too_long else int(ends[0])
                     first += count_newlines(part[:gone])
                     part, ends, done = part[gone:], ends[1:] - gone, done + gone
-                batch = lines.batch(path, first, part, ends, position, stream.encoding)
+                read_by_then = before + (position - before) * cut / max(1, len(data))
+                batch = lines.batch(path, first, part, ends, read_by_then, stream.encoding)
                 yield from _of_good_length(batch, most, problems)
                 used = int(ends[-1]) if len(ends) else 0
                 first += count_newlines(part[:used])
