@@ -216,7 +216,7 @@ def _chosen(options: Sequence[Option], question: Question) -> Option:
 
 def _measured(case: Case, option: Option, rows: Rows, queries: Rows) -> Prediction:
     start = process_time()
-    index = build_option(option, rows, threads=1)
+    index: Any = build_option(option, rows, threads=1)
     built = process_time() - start
     ask: Callable[[Any], Any] = partial(index.within, radius=case.radius, threads=1)
     if case.k is not None:
@@ -281,6 +281,6 @@ def real_table(results: Sequence[Prediction]) -> str:
         )
         for each in results
     ]
-    heading = ("case", "settings", "µs predicted", "measured", "ratio", "build s predicted")
-    heading += ("measured", "recall in the trial", "of others")
+    times = ("µs predicted", "measured", "ratio", "build s predicted", "measured")
+    heading = ("case", "settings", *times, "recall in the trial", "of others")
     return table(heading, rows)

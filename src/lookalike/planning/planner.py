@@ -393,9 +393,10 @@ def _tried(options: Sequence[Option], question: Question, exact: Option | None) 
             return option
         if best is None or recall > (best.recall or 0):
             best = option
-    if best is None:
-        return replace(in_order[0], obstacle=f"recall not measured: {exact.index} is quicker")
-    return replace(best, obstacle="finds too few")
+    if best is not None:
+        return replace(best, obstacle="finds too few")
+    quicker = "scan" if exact is None else exact.index
+    return replace(in_order[0], obstacle=f"recall not measured: {quicker} is quicker")
 
 
 def _expected(option: Option) -> tuple[float, float]:

@@ -161,7 +161,8 @@ class Trial:
             return ids
         itself = ids == self._own[:, None]
         itself[~itself.any(axis=1), -1] = True
-        return ids[~itself].reshape(len(ids), -1)
+        others: NDArray[np.int64] = ids[~itself].reshape(len(ids), -1)
+        return others
 
     @cached_property
     def _rows(self) -> NDArray[np.uint8]:
