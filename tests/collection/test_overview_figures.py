@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 
@@ -37,7 +38,7 @@ def chain(steps: int = 12) -> dict[str, bytes]:
 
 
 @pytest.fixture
-def docs(tmp_path: Path) -> Collection:
+def docs(tmp_path: Path) -> Iterator[Collection]:
     documents = chain()
     with la.open_collection(tmp_path / "docs.db", bits=BITS, keep_text=False) as opened:
         rows = np.array([list(one) for one in documents.values()], np.uint8)

@@ -76,9 +76,9 @@ def test_equal_words_are_said_to_be_equal() -> None:
 def test_an_excerpt_shows_the_first_change() -> None:
     other = " ".join(f"w{number}" for number in range(300))
     assert excerpt(other, other, 100, cut=False) is None
-    late = excerpt(other.replace("w200 ", "<new> "), other, 100, cut=False)
+    late = excerpt(other.replace("w200 ", "<new> "), other, 100, cut=False) or ""
     assert late.startswith("…") and late.endswith("…")
     assert marks(late, "ins") == ["<new>"]
     # What is different only because the text was cut is not marked.
     assert excerpt(other[:500], other[:507], 600, cut=True) is None
-    assert marks(excerpt("a b c", "a b d", 600, cut=False), "ins") == ["c"]
+    assert marks(excerpt("a b c", "a b d", 600, cut=False) or "", "ins") == ["c"]

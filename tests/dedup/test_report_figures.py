@@ -84,7 +84,8 @@ def test_figures_of_a_corpus(case: dict[str, Any], tmp_path: Path) -> None:
     settings = dict(case)
     old = rows[: settings.pop("against", 0)]
     new = rows[len(old) :]
-    result = la.dedup(new, text="text", id="id", **settings, **({"against": old} if old else {}))
+    settings |= {"against": old} if old else {}
+    result = la.dedup(new, text="text", id="id", **settings)
     page = page_of(result, tmp_path)
     texts, old_texts = [row["text"] for row in new], [row["text"] for row in old]
     keep, threshold = result.keep.tolist(), case["threshold"]
@@ -185,19 +186,19 @@ def test_figures_of_a_corpus(case: dict[str, Any], tmp_path: Path) -> None:
 
     # The list of all clusters.
     (listed,) = page.all("table", "every")
-    for row in listed.all("tr")[1:]:
-        cells = [cell.text for cell in row.all("td")]
-        gone = [int(one.text[1:]) - len(old) for one in row.all("td")[3].all("bdi")]
+    for line in listed.all("tr")[1:]:
+        told_of = [cell.text for cell in line.all("td")]
+        gone = [int(one.text[1:]) - len(old) for one in line.all("td")[3].all("bdi")]
         label = result.clusters[gone[0]]
-        assert number(cells[0]) == members[label]
+        assert number(told_of[0]) == members[label]
         if not estimated:
-            assert cells[1] == shown_similarity(min(similar[one] for one in gone))
+            assert told_of[1] == shown_similarity(min(similar[one] for one in gone))
 
     # Each shown member says how similar it is, and shows what differs.
-    for card in page.by_id("clusters").all("div", "card"):
+    for card in page.part("clusters").all("div", "card"):
         assert number(card.all("h3")[0].text.split()[0]) in sizes
-        for row in card.all("tr")[1:]:
-            cells = row.all("td")
+        for line in card.all("tr")[1:]:
+            cells = line.all("td")
             at = int(cells[1].all("bdi")[0].text[1:]) - len(old)
             if keep[at]:
                 assert cells[0].text == "stays"
@@ -233,7 +234,7 @@ def test_members_show_late_and_missing_words(tmp_path: Path) -> None:
         " ".join([*words, *(f"more{at}" for at in range(3))]),
     ]
     page = page_of(la.dedup(texts, threshold=0.5), tmp_path)
-    (card,) = page.by_id("clusters").all("div", "card")
+    (card,) = page.part("clusters").all("div", "card")
     shown = {row.all("bdi")[0].text: row.all("td")[3] for row in card.all("tr")[1:]}
     assert [one.text for one in shown["1"].all("del")] == ["word390 word391"]
     assert [one.text for one in shown["2"].all("ins")] == ["new"]
@@ -316,7 +317,7 @@ def test_figures_of_images(tmp_path: Path) -> None:
     assert f"{said}, which saves {size_text(saved)} of {size_text(whole)}." in page.text
     signer = la.ImageHash(bits=256)
     bits = dict(zip(sizes, signer.sign([folder / name for name in sizes]), strict=True))
-    for card in page.by_id("clusters").all("div", "card"):
+    for card in page.part("clusters").all("div", "card"):
         parts = {one.all("bdi")[0].text: one for one in card.all("div", "file")}
         assert number(card.all("h3")[0].text.split()[0]) == len(parts)
         (stays,) = parts.keys() & kept

@@ -332,7 +332,7 @@ def test_the_figures_of_health(page: Any, documents: Rows) -> None:
     ]
     assert f"for all {len(rows)} signatures" in page.inner_text("main")
     hints = page.locator(".chart").last.locator("title").all_text_contents()
-    drawn = [int(re.search(r": ([\d,]+) \(", hint)[1].replace(",", "")) for hint in hints]
+    drawn = [int(hint.partition(": ")[2].split()[0].replace(",", "")) for hint in hints]
     assert f"for {sum(drawn):,} pairs chosen at random" in page.inner_text("main")
     # A label stands under the bar of its value.
     labels = (
@@ -360,6 +360,7 @@ def test_the_figures_of_the_map(page: Any, documents: Rows) -> None:
         page.keyboard.press("Enter")
         expect(region).to_have_attribute("aria-pressed", "true")
         match = re.search(r": (\d+) signatures?$", region.get_attribute("aria-label"))
+        assert match is not None
         sizes.append(int(match[1]))
         text = page.locator(".atlas + div").inner_text()
         assert re.search(rf"\b{sizes[-1]} signatures?, ", text)
@@ -368,10 +369,8 @@ def test_the_figures_of_the_map(page: Any, documents: Rows) -> None:
 
 
 def outline(page: Any) -> str:
-    return page.evaluate(
-        "getComputedStyle(document.querySelector('main')).outlineStyle + ' ' + "
-        "getComputedStyle(document.querySelector('main')).outlineWidth"
-    )
+    found: str = page.evaluate("getComputedStyle(document.querySelector('main')).outlineStyle")
+    return found
 
 
 def test_no_frame_around_the_page_and_keyboard_focus_is_visible(page: Any) -> None:
@@ -381,9 +380,9 @@ def test_no_frame_around_the_page_and_keyboard_focus_is_visible(page: Any) -> No
         link.focus()
         page.keyboard.press("Enter")
         page.wait_for_selector(f"nav a[aria-current]:has-text('{name}')")
-        assert outline(page).startswith("none"), name
+        assert outline(page) == "none", name
         page.click(f"nav >> text={name}")
-        assert outline(page).startswith("none"), name
+        assert outline(page) == "none", name
     page.click("nav >> text=Health")
     page.wait_for_selector(".chart")
     expect(page.locator("#main")).to_be_focused()

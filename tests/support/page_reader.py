@@ -34,6 +34,12 @@ class Element:
                 found += part.all(tag, kind)
         return found
 
+    def part(self, name: str) -> Element:
+        """Return the element with this id, which is there."""
+        found = self.by_id(name)
+        assert found is not None, name
+        return found
+
     def by_id(self, name: str) -> Element | None:
         return next((e for e in self.all() if e.attributes.get("id") == name), None)
 

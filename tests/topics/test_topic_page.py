@@ -141,15 +141,16 @@ def test_figures_are_those_of_brute_force(clusters: int, tmp_path: Path) -> None
         assert f"; {next_share:.1f}% from the next nearest center" in note
     else:
         assert "next nearest" not in note
-    listed = page.by_id("sizes").all("li")
+    listed = page.part("sizes").all("li")
     assert [number(one.all("span", "count")[0].text) for one in listed] == sizes.tolist()
     for at in range(len(sizes)):
-        card = page.by_id(f"c{at}")
+        card = page.part(f"c{at}")
         own = nearest[result.labels == at]
         share = f"{100 * own.mean() / bits:.1f}% of the bits from the center on average"
         assert share in card.text
         for bar in card.all("rect"):
             told = re.match(r"([\d,]+) documents?, ([\d,]+)(?: to ([\d,]+))? bits", bar.text)
+            assert told is not None
             low, high = number(told[2]), number(told[3] or told[2])
             assert number(told[1]) == ((own >= low) & (own <= high)).sum()
         (central,) = card.all("table", "central")

@@ -62,7 +62,8 @@ def _same_text(result: DedupResult) -> NDArray[np.bool_]:
     """Return which rows are dropped because of a document with the same text."""
     first, old = result.first_equal, result.documents.old
     named = np.where(result.duplicate_of >= 0, result.duplicate_of + old, result.matched_old)
-    return ~result.keep & (first[old:] == first[np.maximum(named, 0)])
+    same: NDArray[np.bool_] = ~result.keep & (first[old:] == first[np.maximum(named, 0)])
+    return same
 
 
 def bands_card(result: DedupResult) -> str:
