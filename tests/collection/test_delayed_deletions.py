@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.collection.bounded import delete_meeting
+from lookalike.collection.care.duplicates import delete_unchanged
 from lookalike.collection.documents import Seen
 from lookalike.collection.stores.sqlite import SqliteStore
 from lookalike.service.work import job_process
@@ -160,9 +161,6 @@ class Beside:
         la.drop_collection(self.url, self.name)
 
 
-delete_unchanged = job_process.delete_unchanged
-
-
 def test_members_of_families_are_near_and_families_far() -> None:
     """What the other tests take for granted."""
     members = [(family, member) for family in range(3) for member in range(4)]
@@ -280,13 +278,14 @@ def test_what_counts_as_a_change(url: str) -> None:
     with la.open_collection(url, signer=la.SimHash(64)) as docs:
         docs.add(["a", "b", "c"], ["one two three"] * 3, metadata=[{"x": 1}] * 3)
         before = _seen(docs)
-        for change in (
+        changes: tuple[Callable[[], object], ...] = (
             lambda: docs.upsert(["b"], ["another text"], metadata=[{"x": 1}]),
             lambda: docs.upsert(["b"], ["one two three"], metadata=[{"x": 2}]),
             lambda: docs.upsert(["b"], ["one two three"], metadata=[{"x": 1}]),
             lambda: docs.delete(["b"]),
             lambda: docs.add(["b"], ["one two three"], metadata=[{"x": 1}]),
-        ):
+        )
+        for change in changes:
             change()
             assert delete_unchanged(docs, [(before["b"], before["a"])]) == 0
             assert delete_unchanged(docs, [(before["c"], before["b"])]) == 0  # the kept one

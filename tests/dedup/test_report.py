@@ -363,8 +363,7 @@ def test_settings_that_miss_pairs_are_pointed_out(
 def test_same_result_same_page(tmp_path: Path) -> None:
     result = la.dedup(corpus(7))
     other = la.dedup(corpus(7), threads=1)
-    timing = {"seconds": result.seconds, "overlapped": result.overlapped}
-    other = replace(other, made=result.made, **timing)
+    other = replace(other, seconds=result.seconds, overlapped=result.overlapped, made=result.made)
     for number, one in enumerate([result, result, other]):
         one.report(tmp_path / f"{number}.html")
     pages = {(tmp_path / f"{number}.html").read_bytes() for number in range(3)}

@@ -123,6 +123,27 @@ def test_another_threshold_needs_no_new_signatures(
         la.dedup(source, work=work, ngram=3)
 
 
+@pytest.mark.parametrize("name", ["signatures", "read.json", "notes.txt", "lock", ".hidden"])
+def test_a_folder_with_files_of_others_is_refused(source: Path, tmp_path: Path, name: str) -> None:
+    work = tmp_path / "mine"
+    work.mkdir()
+    (work / name).write_text('{"precious": 1}')
+    with pytest.raises(la.FileError, match="give a new or an empty folder"):
+        la.dedup(source, work=work)
+    assert [one.name for one in work.iterdir()] == [name]
+    assert (work / name).read_text() == '{"precious": 1}'
+
+
+def test_files_that_others_put_into_a_work_folder_stay(source: Path, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    la.dedup(source, work=work)
+    (work / "notes.txt").write_text("precious")
+    assert la.dedup(source, work=work).reused
+    (work / "lock").unlink()  # a copy may lack it: stamps tell as well
+    assert la.dedup(source, work=work).reused
+    assert (work / "notes.txt").read_text() == "precious"
+
+
 def test_signing_that_was_done_while_reading_has_no_rate(source: Path) -> None:
     """The seconds of the step are those of the rest, which say nothing about its speed."""
     together, alone = (la.dedup(source, threads=threads) for threads in (2, 1))

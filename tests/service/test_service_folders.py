@@ -310,6 +310,25 @@ def test_a_file_that_takes_its_name_meanwhile_stays(
     assert sorted(one.name for one in folder.iterdir()) == ["pages.db"]
 
 
+def test_a_file_of_others_among_snapshots_is_not_deleted(served: Running, folder: Path) -> None:
+    served.good("POST", COLLECTIONS, {"name": "pages", "bits": 64})
+    base = f"{COLLECTIONS}/pages/snapshots"
+    name = served.good("POST", base)["name"]
+    place = folder / ".snapshots" / "pages"
+    damaged = place / "20260101T000000Z-00000001.db"
+    damaged.write_bytes((place / name).read_bytes()[:5000])
+    shop, text = (place / f"20260101T000000Z-0000000{digit}.db" for digit in (2, 3))
+    made_shop(shop)
+    text.write_text("notes")
+    for one in (shop, text):
+        served.refused(409, "not_a_snapshot", "DELETE", f"{base}/{one.name}")
+    assert rows(shop, "customers") == [("precious",)] and text.read_text() == "notes"
+    for one in (damaged.name, name):
+        assert served.good("DELETE", f"{base}/{one}") == {"deleted": one}
+        assert not (place / one).exists()
+    served.good("DELETE", f"{COLLECTIONS}/pages")
+
+
 # Damage
 
 DAMAGE: dict[str, Callable[[bytes], bytes]] = {

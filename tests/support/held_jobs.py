@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lookalike.collection import Collection
+from lookalike.collection.care.duplicates import delete_unchanged
 from lookalike.collection.documents import Seen
 from lookalike.service.work import job_process
 from support.waiting import wait_until
 
 _pairs = job_process.pairs
-_delete = job_process.delete_unchanged
 
 
 def _held(job: job_process.Job, docs: Collection) -> job_process.Summary:
@@ -23,10 +23,10 @@ def _held(job: job_process.Job, docs: Collection) -> job_process.Summary:
 
 def _held_deletion(docs: Collection, duplicates: Sequence[tuple[Seen, Seen]]) -> int:
     wait_until(Path(os.environ["GO_ON"]).exists)
-    return _delete(docs, duplicates)
+    return delete_unchanged(docs, duplicates)
 
 
 if __name__ == "__main__":
     job_process._KINDS["pairs"] = _held
-    job_process.delete_unchanged = _held_deletion
+    job_process.delete_unchanged = _held_deletion  # type: ignore[attr-defined]
     sys.exit(job_process.main(sys.argv[1]))

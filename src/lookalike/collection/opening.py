@@ -127,21 +127,30 @@ def remove_unused_file(path: str | os.PathLike[str]) -> bool:
         return isinstance(store, SqliteStore) and store.remove_file()
 
 
-def unused_file(path: str | os.PathLike[str]) -> bool:
-    """Return whether an SQLite file holds the tables of lookalike, but no collection yet.
+def holds_other_content(path: str | os.PathLike[str]) -> bool:
+    """Return whether an SQLite file has tables, views or triggers that are not of collections.
 
-    Also returns False if it has any other content.
+    That is so if it has no collections at all.
     """
     from lookalike.collection.stores.sqlite_transaction import SqliteTransaction
 
     try:
         store = open_store(parse_address(path), create=False)
-    except NotFoundError:
-        return False
+    except NoCollectionsError:
+        return True
     with closing(store), store.reading() as view:
-        if view.states() or view.states(hidden=True):
-            return False
-        return isinstance(view, SqliteTransaction) and not view.other_content()
+        return isinstance(view, SqliteTransaction) and view.other_content()
+
+
+def unused_file(path: str | os.PathLike[str]) -> bool:
+    """Return whether an SQLite file holds the tables of lookalike, but no collection yet.
+
+    Also returns False if it has any other content.
+    """
+    if holds_other_content(path):
+        return False
+    with closing(open_store(parse_address(path), create=False)) as store, store.reading() as view:
+        return not view.states() and not view.states(hidden=True)
 
 
 def forget_cache(address: Address, state: State) -> None:

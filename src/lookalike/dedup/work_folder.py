@@ -32,6 +32,8 @@ __all__ = ["WorkFolder", "naming", "release"]
 
 _STAMP_VERSION = 2
 _PREFIX = "lookalike-job-"
+_TEMPORARY = "lookalike-"
+"""What the names of temporary folders begin with, such as that of standard input."""
 
 
 class WorkFolder:
@@ -45,6 +47,8 @@ class WorkFolder:
             if folder is None:
                 folder = self._left.enter_context(temporary_folder(_PREFIX))
             folder.mkdir(parents=True, exist_ok=True)
+            if not self.temporary:
+                _refuse_other_files(folder)
             self._lock = open(folder / "lock", "ab")  # noqa: SIM115  # held until closed
         except OSError as error:
             raise FileError(f"{folder}: cannot work here: {error.strerror}") from error
@@ -107,14 +111,9 @@ class WorkFolder:
 
     def read_stamp(self, step: str, key: str) -> dict[str, Any] | None:
         """Return a stamp with this key, as it was written; its files may be anything."""
-        try:
-            sealed = json.loads(self.path(f"{step}.json").read_text())
-            stamp: dict[str, Any] = sealed["stamp"]
-            if sealed["checksum"] == digest(stamp) and stamp["version"] == _STAMP_VERSION:
-                return stamp if stamp["key"] == key else None
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            pass
-        return None
+        stamp = sealed_stamp(self.path(f"{step}.json"))
+        known = isinstance(stamp, dict) and stamp.get("version") == _STAMP_VERSION
+        return stamp if known and stamp is not None and stamp.get("key") == key else None
 
     def _fingerprint(self, name: str) -> list[int]:
         """Return the length and checksum of a file."""
@@ -179,6 +178,36 @@ class WorkFolder:
         """Remove a file that is no longer needed, if it is there."""
         with naming(self.path(name), "removed"):
             self.path(name).unlink(missing_ok=True)
+
+
+def _refuse_other_files(folder: Path) -> None:
+    """Raise if there are files in a folder in which no job has ever worked.
+
+    Names of files are those that a job needs, so that it would replace what others have there.
+    """
+    names = {one.name for one in folder.iterdir() if not one.name.startswith(_TEMPORARY)}
+    if not names:
+        return
+    lock = folder / "lock"
+    if lock.is_file() and not lock.is_symlink() and not lock.stat().st_size:
+        return
+    for name in names:
+        if name.endswith(".json") and sealed_stamp(folder / name) is not None:
+            return
+    raise FileError(
+        f"{folder} has files that no job has made, such as {min(names)!r}; a job would replace "
+        "some of them: give a new or an empty folder"
+    )
+
+
+def sealed_stamp(path: Path) -> dict[str, Any] | None:
+    """Return the stamp that a file holds, if it is as it was written."""
+    try:
+        sealed = json.loads(path.read_text())
+        stamp: dict[str, Any] = sealed["stamp"]
+        return stamp if sealed["checksum"] == digest(stamp) else None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from lookalike.collection import Collection, drop_collection, open_collection
+from lookalike.collection.care.abandoned import exclusive_file
 from lookalike.collection.opening import (
     collections_by_parts,
     remove_unused_file,
@@ -364,6 +365,16 @@ class FolderLibrary(Library):
     def _claimed(self, name: str) -> Iterator[str]:
         """Create the file, which must be new, or one of ours without any content."""
         path = self._path(name)
+        with exclusive_file(path.with_name(f".{path.name}-creating")) as alone:
+            if not alone:
+                raise Problem(
+                    409, "exists", f"the collection {brief(name)} is being made by another request"
+                )
+            with self._new_file(name, path):
+                yield str(path)
+
+    @contextmanager
+    def _new_file(self, name: str, path: Path) -> Iterator[None]:
         created = None
         try:
             descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666)
@@ -375,7 +386,7 @@ class FolderLibrary(Library):
             created = os.fstat(descriptor)
             os.close(descriptor)
         try:
-            yield str(path)
+            yield
         except BaseException:
             with suppress(OSError, LookalikeError):
                 if created is not None and not path.lstat().st_size:

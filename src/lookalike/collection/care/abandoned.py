@@ -65,7 +65,7 @@ def shared_file(path: Path, timeout: float) -> Iterator[None]:
     finally:
         with suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            path.unlink()  # the last one
+            _unlink_empty(path)  # the last one
         _release(descriptor)
 
 
@@ -80,8 +80,14 @@ def exclusive_file(path: Path) -> Iterator[bool]:
     finally:
         if descriptor is not None:
             with suppress(OSError):
-                path.unlink()
+                _unlink_empty(path)
             _release(descriptor)
+
+
+def _unlink_empty(path: Path) -> None:
+    """Remove the file of a lock; one with content is not ours."""
+    if not path.lstat().st_size:
+        path.unlink()
 
 
 def _locked(path: Path, kind: int) -> int | None:

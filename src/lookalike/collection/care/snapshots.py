@@ -11,7 +11,12 @@ from pathlib import Path
 from lookalike.checks import flag
 from lookalike.collection.care.abandoned import remove_abandoned, remove_old_snapshots
 from lookalike.collection.documents import damaged
-from lookalike.collection.opening import checked_name, forget_cache, open_store
+from lookalike.collection.opening import (
+    checked_name,
+    forget_cache,
+    holds_other_content,
+    open_store,
+)
 from lookalike.collection.packing import packed
 from lookalike.collection.stores.address import parse_address
 from lookalike.collection.stores.base import StaleView, State, Store, View, Writer
@@ -36,7 +41,7 @@ def snapshot(store: Store, name: str, path: Path) -> None:
         try:
             if not store.copy_file(temporary):
                 _copy_to_file(store, name, temporary)
-            elif _has_other_content(temporary):  # which is not ours to pass on: copy our rows
+            elif holds_other_content(temporary):  # which is not ours to pass on: copy our rows
                 temporary.rename(pages)
                 with closing(open_store(parse_address(pages), create=False)) as copy:
                     _copy_to_file(copy, name, temporary)
@@ -202,14 +207,6 @@ def _choose(view: View, source: str | None, shown: str) -> State:
             ),
         )
     return states[0]
-
-
-def _has_other_content(path: Path) -> bool:
-    """Return whether a copy of a file holds more than collections."""
-    from lookalike.collection.stores.sqlite_transaction import SqliteTransaction
-
-    with closing(open_store(parse_address(path), create=False)) as copy, copy.reading() as view:
-        return isinstance(view, SqliteTransaction) and view.other_content()
 
 
 def _keep_only(path: Path, name: str) -> None:

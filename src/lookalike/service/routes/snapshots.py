@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path as FilePath
 from typing import Annotated, Any
@@ -12,6 +13,8 @@ from fastapi import Path
 from fastapi.responses import FileResponse
 
 from lookalike.collection import Collection
+from lookalike.collection.opening import holds_other_content
+from lookalike.errors import CollectionError, FormatError
 from lookalike.service.endpoint import Ask, Routes
 from lookalike.service.problems import Problem
 from lookalike.service.service import Service
@@ -51,12 +54,12 @@ async def download_snapshot(ask: Ask, name: str, snapshot: SnapshotName) -> Any:
     )  # fmt: skip
 
 
-@snapshots.add("DELETE", f"{_BASE}/{{snapshot}}", writes=True, errors=(404, 422),
+@snapshots.add("DELETE", f"{_BASE}/{{snapshot}}", writes=True, errors=(404, 409, 422),
                example={"deleted": _SNAPSHOT["name"]})  # fmt: skip
 async def delete_snapshot(ask: Ask, name: str, snapshot: SnapshotName) -> Any:
     """Delete a snapshot."""
     path = await ask.service.read(_known, _folder(ask.service, name), snapshot)
-    await ask.service.read(lambda: path.unlink(missing_ok=True))
+    await ask.service.read(_delete, path)
     return {"deleted": snapshot}
 
 
@@ -86,6 +89,22 @@ def _create(service: Service, name: str) -> dict[str, Any]:
 
     service.library.use(name, write)
     return _value(path)
+
+
+def _delete(path: FilePath) -> None:
+    """Delete a snapshot; a file of another program that has such a name stays."""
+    foreign = False
+    with suppress(CollectionError):  # a damaged snapshot can be deleted
+        try:
+            foreign = holds_other_content(path)
+        except FormatError:
+            foreign = True
+    if foreign:
+        raise Problem(
+            409, "not_a_snapshot", f"{brief(path.name)} is not a snapshot of a collection; it was "
+            "put into the folder by another program, and stays",
+        )  # fmt: skip
+    path.unlink(missing_ok=True)
 
 
 def _all(folder: FilePath) -> list[dict[str, Any]]:
