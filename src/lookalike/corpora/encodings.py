@@ -102,7 +102,7 @@ def marked(beginning: bytes) -> tuple[str, int] | None:
 def _unmarked_wide(first: bytes) -> tuple[str, int] | None:
     """Return UTF-16 or UTF-32 where the zeros of two Latin characters, or of one, show it."""
     zeros = tuple(byte == 0 for byte in first)
-    wide = {
+    wide: dict[tuple[bool, ...], str] = {
         (False, True, False, True): "utf-16-le",
         (True, False, True, False): "utf-16-be",
         (False, True, True, True): "utf-32-le",
