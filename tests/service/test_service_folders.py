@@ -87,6 +87,18 @@ def made_restoring(path: Path) -> None:
     foreign(path, "UPDATE lookalike_collections SET name = char(1) || 'half restored'")
 
 
+def made_link(path: Path) -> None:
+    target = path.parent.parent / "elsewhere.sqlite"
+    made_shop(target)
+    path.symlink_to(target)
+
+
+def made_link_to_collection(path: Path) -> None:
+    target = path.parent.parent / "own.db"
+    la.open_collection(target, bits=64).close()
+    path.symlink_to(target)
+
+
 FOREIGN: dict[str, Callable[[Path], object]] = {
     "shop": made_shop,
     "empty-database": made_empty_database,
@@ -97,14 +109,8 @@ FOREIGN: dict[str, Callable[[Path], object]] = {
     "no-database": lambda path: path.write_text("notes of somebody " * 100),
     "folder": lambda path: path.mkdir(),
     "broken-link": lambda path: path.symlink_to("nowhere"),
-    "link": lambda path: (
-        made_shop(path.parent.parent / "elsewhere.sqlite"),
-        path.symlink_to(path.parent.parent / "elsewhere.sqlite"),
-    ),
-    "link-to-collection": lambda path: (
-        la.open_collection(path.parent.parent / "own.db", bits=64).close(),
-        path.symlink_to(path.parent.parent / "own.db"),
-    ),
+    "link": made_link,
+    "link-to-collection": made_link_to_collection,
 }
 
 
@@ -254,7 +260,7 @@ def test_what_is_written_between_dropping_and_removing_stays(
     library = FolderLibrary(folder)
     library.create("pages", None, 64, True)
     handle = la.open_collection(path, "pages")
-    drop = library_module.drop_collection
+    drop = la.drop_collection
 
     def dropped(*given: Any) -> None:
         drop(*given)
@@ -323,9 +329,9 @@ def test_a_file_of_others_among_snapshots_is_not_deleted(served: Running, folder
     for one in (shop, text):
         served.refused(409, "not_a_snapshot", "DELETE", f"{base}/{one.name}")
     assert rows(shop, "customers") == [("precious",)] and text.read_text() == "notes"
-    for one in (damaged.name, name):
-        assert served.good("DELETE", f"{base}/{one}") == {"deleted": one}
-        assert not (place / one).exists()
+    for snapshot in (damaged.name, name):
+        assert served.good("DELETE", f"{base}/{snapshot}") == {"deleted": snapshot}
+        assert not (place / snapshot).exists()
     served.good("DELETE", f"{COLLECTIONS}/pages")
 
 
