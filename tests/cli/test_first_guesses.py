@@ -176,6 +176,12 @@ def test_a_corpus_without_documents(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "1 row or file was left out" in errors and "a.bin: is binary" in errors
 
 
+def test_a_single_file_that_is_not_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save(tmp_path / "vectors.npy", np.zeros((3, 4)))
+    assert "vectors.npy is binary" in refused(["dedup", str(tmp_path / "vectors.npy")], capsys)
+    assert main(["dedup", str(tmp_path / "vectors.npy"), "--skip-bad", "--quiet"]) == 0
+
+
 def test_the_summary_names_the_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [{"url": f"u{at}", "title": "t", "abstract": text} for at, text in enumerate(TEXTS)]
     path = tmp_path / "c.jsonl"

@@ -122,7 +122,7 @@ def address(
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setattr(remote, "CONNECT_SECONDS", 5.0)
     monkeypatch.setattr(remote, "SILENT_SECONDS", 1.0)
-    handler = type("Own", (Proxy,), {"port": server, "ended": threading.Event()})
+    handler: type[Proxy] = type("Own", (Proxy,), {"port": server, "ended": threading.Event()})
     proxy = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     proxy.daemon_threads = True
     thread = threading.Thread(target=proxy.serve_forever, daemon=True)

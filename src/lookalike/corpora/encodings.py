@@ -84,7 +84,7 @@ def check_encoding(name: object) -> str | None:
         found = codecs.lookup(name)
         if not found._is_text_encoding or found.name in _NOT_TEXT:
             raise LookupError
-    except LookupError:
+    except (LookupError, UnicodeError):  # a name may have half a character
         raise ArgumentError(
             f"encoding is {brief(name)}, which is not an encoding of text; expected a name such as "
             "utf-8, latin-1, cp1252, utf-16, shift_jis, gb18030 or koi8-r"
@@ -102,7 +102,7 @@ def marked(beginning: bytes) -> tuple[str, int] | None:
 def _unmarked_wide(first: bytes) -> tuple[str, int] | None:
     """Return UTF-16 or UTF-32 where the zeros of two Latin characters, or of one, show it."""
     zeros = tuple(byte == 0 for byte in first)
-    wide = {
+    wide: dict[tuple[bool, ...], str] = {
         (False, True, False, True): "utf-16-le",
         (True, False, True, False): "utf-16-be",
         (False, True, True, True): "utf-32-le",

@@ -19,7 +19,7 @@ from lookalike.corpora.base import (
 )
 from lookalike.corpora.encodings import Encodings, NotText, is_binary, utf8_of
 from lookalike.corpora.formats.files import check_plain
-from lookalike.errors import FileError
+from lookalike.errors import DocumentError, FileError
 
 _BEGINNING = 8192
 _COLUMNS = ("path", "text", "bytes")
@@ -32,7 +32,8 @@ class FolderCorpus(Corpus):
     is left out. A folder that cannot be read is an error, or with `Problems.skip_bad` named and
     counted; one that was given always is an error. A file with a NUL byte in its first 8 KB is
     binary, unless it is UTF-16 or UTF-32. Text that is not UTF-8 is decoded, by the encoding that
-    was given or detected. What is binary or cannot be decoded is left out, counted and named.
+    was given or detected. What is binary or cannot be decoded is left out, counted and named; a
+    single file that was given is an error.
     Paths are relative to the folder, if there is but one.
     """
 
@@ -88,6 +89,8 @@ class FolderCorpus(Corpus):
         try:
             text, encoding = utf8_of(data, self.encodings.given)
         except NotText as error:
+            if self.files == [file] and self.root is None and not problems.skip_bad:
+                raise DocumentError(f"{file} {error}; expected text") from None
             kind = None if error.binary else UNDECODABLE
             problems.leave_out_file(kind, file, str(error))
             return None

@@ -190,7 +190,10 @@ def _translate(error: Exception, shown: str, timeout: float) -> Exception:
             Said(", or open the collection with a longer timeout", " later"),
         )
     if code == sqlite3.SQLITE_NOTADB:
-        return FormatError(f"{shown} is not an SQLite database; give the name of another file")
+        return FormatError(
+            f"{shown} is not an SQLite database; give the name of another file"
+            "; to search a corpus, make one: `lookalike collection create NAME.db`, then import it"
+        )
     if code == sqlite3.SQLITE_FULL:
         return CollectionError(
             f"{shown}: the disk is full ({error}); nothing of this batch was written: "
