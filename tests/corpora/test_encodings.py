@@ -387,7 +387,9 @@ def test_in_place_and_streams(tmp_path: Path) -> None:
     ] == texts
 
 
-@pytest.mark.parametrize("name", ["l9", "rot13", "hex", "", 5, "idna", "a\0", "zlib_codec"])
+@pytest.mark.parametrize(
+    "name", ["l9", "rot13", "hex", "", 5, "idna", "\ud800", "a\0", "zlib_codec"]
+)
 def test_names_that_are_not_encodings(name: Any) -> None:
     if name == "l9":
         assert check_encoding(name) == "iso8859-15"

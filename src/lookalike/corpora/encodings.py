@@ -84,7 +84,7 @@ def check_encoding(name: object) -> str | None:
         found = codecs.lookup(name)
         if not found._is_text_encoding or found.name in _NOT_TEXT:
             raise LookupError
-    except LookupError:
+    except (LookupError, UnicodeError):  # a name may have half a character
         raise ArgumentError(
             f"encoding is {brief(name)}, which is not an encoding of text; expected a name such as "
             "utf-8, latin-1, cp1252, utf-16, shift_jis, gb18030 or koi8-r"
