@@ -34,7 +34,7 @@ BOUND = 512 * MIB if ALL else 192 * MIB
 """With an eighth of the limits, buffers and threads are not an eighth as large, and what one attack
 leaves in the allocator is still there in the next."""
 LIMITS = [] if ALL else [
-    "--max-body", str(BODY), "--max-memory", str(320 * MIB // SHARE), "--max-answer",
+    "--max-body", str(BODY), "--max-memory", str(288 * MIB // SHARE), "--max-answer",
     str(32 * MIB // SHARE), "--max-connections", str(CONNECTIONS),
 ]  # fmt: skip
 DOCUMENTS = "/v1/collections/pages/documents"
