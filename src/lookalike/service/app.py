@@ -21,6 +21,7 @@ from lookalike.service.guard.connections import allow_files
 from lookalike.service.guard.gate import Gate
 from lookalike.service.guard.hosts import Hosts
 from lookalike.service.guard.keys import KeyFile
+from lookalike.service.guard.memory import return_freed_memory
 from lookalike.service.problems import Problem, problem_of
 from lookalike.service.routes.collections import collections
 from lookalike.service.routes.compare import compare
@@ -94,6 +95,7 @@ def make_app(service: Service, at_end: Callable[[], None] | None = None) -> Gate
     keys = None if settings.key_file is None else KeyFile(settings.key_file)
     hosts = Hosts(settings.host, settings.allow_host)
     allow_files(settings.max_connections)
+    return_freed_memory()
     return Gate(app, hosts, keys, settings, service.metrics, service.log)
 
 

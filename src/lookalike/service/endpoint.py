@@ -29,7 +29,7 @@ __all__ = ["Ask", "ClientGone", "Routes", "refusal"]
 _LARGE = 8 << 10
 """Bytes from which a body is decoded in a thread: fewer take less than a millisecond, whatever is
 in them."""
-_LARGE_ANSWER = 64 << 10
+_LARGE_ANSWER = 32 << 10
 """Bytes from which on answers are counted, and sent as they are taken."""
 _READ = 4
 """Bytes of memory taken for each byte of a body before it is known what is in it."""

@@ -91,8 +91,8 @@ class ServeSettings:
     max_body: int = _setting(32 << 20, "largest body of a request", read=_size, metavar="SIZE",
                              shown="32MiB", least=1)  # fmt: skip
     max_memory: int = _setting(
-        320 << 20, "memory for bodies, the values decoded from them and answers, all requests "
-        "together", read=_size, metavar="SIZE", shown="320MiB", least=1,
+        288 << 20, "memory for bodies, the values decoded from them and answers, all requests "
+        "together", read=_size, metavar="SIZE", shown="288MiB", least=1,
     )  # fmt: skip
     max_upload: int = _setting(1 << 30, "largest file that may be uploaded", read=_size,
                                metavar="SIZE", shown="1GiB", least=1)  # fmt: skip

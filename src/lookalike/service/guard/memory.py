@@ -6,13 +6,14 @@ no thread works for it any more. A request for which there is no room is refused
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from collections import Counter
 from contextvars import ContextVar
 
 from lookalike.service.problems import Problem
 
-__all__ = ["HELD", "Held", "Memory"]
+__all__ = ["HELD", "Held", "Memory", "return_freed_memory"]
 
 _PER_ANSWERED = 4
 """Bytes of memory for each byte of a text or of metadata in an answer, until it is encoded."""
@@ -110,8 +111,25 @@ class Held:
         self._memory.change(self._key, -size)
 
 
+_ALLOCATOR = ((-3, 256 << 10), (-1, 1 << 20), (-8, 4))
+"""M_MMAP_THRESHOLD, M_TRIM_THRESHOLD and M_ARENA_MAX of malloc.h, and their values."""
+
 HELD: ContextVar[Held | None] = ContextVar("held", default=None)
 """What the current request holds."""
+
+
+def return_freed_memory() -> None:
+    """Let the allocator of glibc give large blocks back when they are freed.
+
+    It learns otherwise to keep blocks of up to 32 MiB, in an arena for each thread: after a few
+    large bodies and answers, what is kept is several times as much as what is used.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):  # another allocator
+        return
+    for option, value in _ALLOCATOR:
+        mallopt(option, value)
 
 
 def _full(reason: str) -> Problem:
