@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from lookalike.service import protocol
-from lookalike.service.guard import connections
 from lookalike.service.guard.connections import IDLE, LINGERING, WAITING, WORKING, Connections
 from support.guarded_service import BASE, Served, guarded_service
 from support.running_service import Running, running
@@ -345,7 +344,7 @@ def admitted(known: Connections, address: str, state: int = WAITING) -> Fake | N
 
 def test_which_connections_give_way(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(connections.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
     known = Connections(5)
     working = admitted(known, "10.0.0.1", WORKING)
     first, second = (admitted(known, "10.0.0.1") for _ in range(2))

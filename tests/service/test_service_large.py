@@ -254,7 +254,7 @@ def test_whoever_does_not_read_gets_no_more(database: Path, tmp_path: Path) -> N
     body = json.dumps({"texts": ["number"] * (large // (COUNT * LONG)), "k": COUNT,
                        "include_text": True}).encode()  # fmt: skip
     head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: {JSON}\r\n".encode()
-    limits = {"max_answer": 20 << 20, "max_memory": 72 << 20, "slow_limit": 3.0}
+    limits: dict[str, Any] = {"max_answer": 20 << 20, "max_memory": 72 << 20, "slow_limit": 3.0}
     with running(database, tmp_path, **limits) as service:
         idle = socket.socket()
         idle.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
