@@ -11,6 +11,7 @@ import io
 import itertools
 import json
 import os
+import select
 import shutil
 import signal
 import sqlite3
@@ -18,7 +19,7 @@ import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -93,19 +94,24 @@ def test_work_ends_with_the_time_limit(
         assert service.good("POST", f"{BASE}/query", {"signature": HEX, "k": 1})["matches"]
 
 
+def _request(path: str, body: dict[str, Any]) -> bytes:
+    data = json.dumps(body).encode()
+    head = (
+        f"POST {BASE}/{path} HTTP/1.1\r\nhost: localhost\r\n"
+        f"content-type: application/json\r\ncontent-length: {len(data)}\r\n\r\n"
+    )
+    return head.encode() + data
+
+
 @pytest.mark.parametrize("kind", ["by SQL", "by radius"])
 def test_work_ends_with_the_connection(
     database: Path, tmp_path: Path, answered: list[int], kind: str
 ) -> None:
-    body = json.dumps({"signatures": [HEX] * MANY, **ENDLESS[kind]}).encode()
-    head = (
-        f"POST {BASE}/query/batch HTTP/1.1\r\nhost: localhost\r\n"
-        f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
-    )
+    request = _request("query/batch", {"signatures": [HEX] * MANY, **ENDLESS[kind]})
     log = io.StringIO()
     with running(database, tmp_path, log, time_limit=600.0, log_level="info") as service:
         with service.connection() as connection:
-            connection.sendall(head.encode() + body)
+            connection.sendall(request)
             wait_until(lambda: not _idle(service))
         wait_until(lambda: _idle(service))
         wait_until(lambda: '"status": 499' in log.getvalue())
@@ -113,30 +119,23 @@ def test_work_ends_with_the_connection(
 
 
 def test_cheap_requests_beside_expensive_ones(database: Path, tmp_path: Path) -> None:
-    ended: list[int] = []
-
-    def expensive(service: Running, number: int) -> None:
-        kind = list(ENDLESS)[number % len(ENDLESS)]
-        body = {"signatures": [HEX] * MANY, **ENDLESS[kind]}
-        ended.append(service.ask("POST", f"{BASE}/query/batch", body)[0])
-
-    def filtered(service: Running, number: int) -> None:
-        for _ in range(2):
-            service.ask("POST", f"{BASE}/query", {"signature": HEX, "where": {"n": -1}})
-
-    with running(database, tmp_path, time_limit=3.0) as service, ThreadPoolExecutor(40) as threads:
+    filtered = _request("query", {"signature": HEX, "where": {"n": -1}, "k": 10_000})
+    requests = [
+        _request("query/batch", {"signatures": [HEX] * MANY, **how}) for how in ENDLESS.values()
+    ]
+    with running(database, tmp_path, time_limit=600.0) as service, ExitStack() as connections:
         service.good("POST", f"{BASE}/query", {"signature": HEX})  # makes the index
-        waiting = [threads.submit(expensive, service, number) for number in range(12)]
-        waiting += [threads.submit(filtered, service, number) for number in range(8)]
+        waiting = [connections.enter_context(service.connection()) for _ in range(16)]
+        for number, one in enumerate(waiting):
+            one.sendall(filtered if number > 11 else requests[number % len(requests)])
         wait_until(lambda: not _idle(service))
         assert service.good("POST", f"{BASE}/query", {"signature": HEX, "k": 3})["matches"]
         assert service.good("POST", f"{BASE}/query", {"signature": HEX, "radius": 5, "k": 3})
         assert service.good("GET", "/readyz")["status"] == "ready"
         assert service.good("GET", f"{BASE}/documents/7")["id"] == "7"
-        assert not ended, "they were answered while all of the others were waiting"
-        for one in waiting:
-            one.result()
-        assert set(ended) <= {200, 408, 429} and 408 in ended
+        answered, _, _ = select.select(waiting[:12], [], [], 0)
+        assert len(answered) < 12, "they were answered while others were waiting"
+        connections.close()
         wait_until(lambda: _idle(service))
 
 
