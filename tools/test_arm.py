@@ -1,8 +1,8 @@
 """`make test-arm`: build the core for aarch64 and run tests of it under qemu-user.
 
-Everything stays in build/aarch64: Debian's arm64 packages of Python are downloaded with package lists
-of their own and unpacked there, so the system's list of architectures does not change. Needs Debian
-or a relative of it, with g++-aarch64-linux-gnu and qemu-user.
+Everything stays in build/aarch64: Debian's arm64 packages of Python are downloaded with package
+lists of their own and unpacked there, so the system's list of architectures does not change. Needs
+Debian or a relative of it, with g++-aarch64-linux-gnu and qemu-user.
 """
 
 from __future__ import annotations

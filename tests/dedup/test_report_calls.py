@@ -101,7 +101,7 @@ SETTINGS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("settings", SETTINGS, ids=[str(one)[:60] for one in SETTINGS])
+@pytest.mark.parametrize("settings", SETTINGS, ids=lambda one: " ".join(one) or "defaults")
 def test_calls_of_dedup_give_the_same_report(folder: Path, settings: dict[str, Any]) -> None:
     la.dedup("corpus.jsonl", text="text", id="id", **settings).report("report.html")
     names = {name: settings[name] for name in ("keep", "features") if callable(settings.get(name))}
@@ -144,7 +144,7 @@ TOPICS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("settings", TOPICS, ids=[str(one)[:60] for one in TOPICS])
+@pytest.mark.parametrize("settings", TOPICS, ids=lambda one: " ".join(one) or "defaults")
 def test_calls_of_topics_give_the_same_report(folder: Path, settings: dict[str, Any]) -> None:
     la.cluster_documents("corpus.jsonl", text="text", id="id", **settings).report("topics.html")
     run_again(features=first_letters)

@@ -22,9 +22,7 @@ def run_page(page: Path, names: dict[str, object], replaced: dict[str, str] | No
     for old, new in (replaced or {}).items():
         text = text.replace(old, new)
     hidden = [found.span() for found in re.finditer(r"<!--.*?-->", text, re.DOTALL)]
-    blocks = list(
-        re.finditer(r"^```(python|console)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    )
+    blocks = list(re.finditer(r"^```(python|console)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
     for block in blocks:
         language, source = block.groups()
         if any(begin < block.start() < end for begin, end in hidden):
