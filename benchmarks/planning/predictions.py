@@ -27,7 +27,7 @@ SEED = 60
 FACTOR = 2.0
 """A prediction is good if it is not further off than so many times."""
 BUILD_FACTOR, LEAST_BUILD = 3.0, 0.1
-"""The same of building, which is judged if it takes so many seconds."""
+"""The same of building, which is judged if it takes at least this many seconds."""
 ROUNDS = 5
 SECONDS = 0.4
 

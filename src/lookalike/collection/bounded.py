@@ -1,4 +1,4 @@
-"""Reading documents for strangers: so many bytes at a time, until the work is cancelled."""
+"""Read documents for clients of a service, a bounded number of bytes at a time."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def small_jpeg(
     """Decode an image here; return it as a JPEG of at most `size` pixels each way, its width and
     its height.
 
-    With `most`, the quality is lowered until it has at most so many bytes, or none at all.
+    With `most`, the quality is lowered until it has at most that many bytes.
     """
     small = _reduced(source, size, memory)
     for quality in _QUALITIES:

@@ -76,7 +76,7 @@ def ask_each(
     threads: int,
     budget: MemoryBudget,
 ) -> Iterator[Any]:
-    """Yield the answer for each image, or a `DocumentError`, in order, by so many workers.
+    """Yield the answer for each image, or a `DocumentError`, in order.
 
     `here` answers for an image of Pillow, in this process. Few images are held. When the caller
     stops, workers stop after the image at hand.

@@ -141,7 +141,7 @@ def _table_time(
 def _build_seconds(
     question: Question, costs: MachineCosts, alike: float, copied: bool = True
 ) -> float:
-    """Return what sorting a table takes, where so many signatures share a header.
+    """Return what sorting a table takes, by how many signatures share a header.
 
     Every signature, or its row, is written to a place of its own.
     """

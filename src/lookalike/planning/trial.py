@@ -28,11 +28,11 @@ __all__ = ["Trial", "Tried", "sampling_error"]
 
 QUERIES = 512
 _QUERY_SHARE = 8
-"""Of signatures that are some of the collection, at most one in so many is a query."""
+"""Of signatures that are some of the collection, at most one in this many is a query."""
 _ROWS = 1 << 17
-"""Signatures that an index is tried with, at least, if so many were given."""
+"""The least number of signatures that an index is tried with, if that many were given."""
 _THINNED = 64
-"""A trial has at least one in so many of the collection: with fewer, too few are compared to tell
+"""A trial has at least one in this many of the collection: with fewer, too few are compared to tell
 whether a neighbor is among them."""
 _GROUP_ROWS = 52
 """Signatures of a group in a trial: with fewer, large groups are not split as they will be."""
@@ -55,7 +55,7 @@ def sampling_error(values: NDArray[np.float64]) -> float:
 
 
 def _shares(found: NDArray[np.int64], true: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the share of the true ids of each query that was found; -1 is no id."""
+    """Return the share of the true ids of each query that was found; -1 stands for none."""
     first = (1 + int(max(found.max(initial=0), true.max(initial=0)))) * np.arange(len(true))
     there = true >= 0
     every = np.where(found >= 0, found + first[:, None], -1)
@@ -103,7 +103,7 @@ class Trial:
 
     @staticmethod
     def group_rows(count: int) -> int:
-        """Return how many signatures it takes to try groups of so many."""
+        """Return how many signatures it takes to try groups of this size."""
         return _GROUP_ROWS * group_count(count)
 
     def __len__(self) -> int:

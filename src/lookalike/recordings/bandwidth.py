@@ -17,7 +17,7 @@ __all__ = ["Bandwidth"]
 _BIN = 21.5
 """Width of a bin of the spectrum in Hz, about: frames have a power of two samples."""
 _EVERY = 4
-"""One frame out of so many is transformed."""
+"""One frame out of this many is transformed."""
 _QUIET = 1e-5
 """Of full scale: frames below have nothing to tell."""
 _BELOW_PEAK, _FLOOR = 1e-8, 10.0**-11.5

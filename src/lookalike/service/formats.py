@@ -121,7 +121,7 @@ def encode(value: Any, format: str) -> bytes:
     if format == JSON:
         try:
             return to_json(value)
-        except ValueError:  # half of a surrogate pair, which came with somebody's metadata
+        except ValueError:  # half of a surrogate pair, which came with metadata
             return _ENCODE_ASCII(value).encode()
     try:
         packed: bytes = msgpack.packb(value, use_bin_type=True)

@@ -79,7 +79,7 @@ class Problem(Exception):
     @property
     def logged(self) -> bool:
         """Whether the log says more about it than the answer does."""
-        return self.status == 500 or self.code in ("collection", "database_away")
+        return self.status == 500 or self.code in ("collection", "database_away", "disk_full")
 
     def value(self) -> dict[str, Any]:
         """Return it in plain values."""

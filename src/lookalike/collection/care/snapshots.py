@@ -103,7 +103,7 @@ def _restore(view: View, state: State, target: Store, name: str, replace_old: bo
 def _restore_hidden(
     view: View, state: State, target: Store, name: str, replaced: str | None
 ) -> State | None:
-    """Copy under a name that nobody else uses, and then give it its own.
+    """Copy under a name that is not in use, and then give it its own.
 
     `replaced` is the uid of the collection to replace, None if there was none.
     """

@@ -94,7 +94,7 @@ def answers_counted_by(
 
 
 def _no_limit(size: int) -> None:
-    """Take memory where nobody counts it."""
+    """Take memory where it is not counted."""
 
 
 def spend(size: int) -> None:

@@ -36,7 +36,7 @@ _APPLICATION_ID = 0x6C6F6F6B
 """The application id, "look", that marks a file which lookalike created."""
 _NO_TABLES = f"no such table: {SQLITE.prefix}collections"
 _COPIED_PAGES = 4096
-"""Pages that are copied between two looks at whether somebody still wants the copy."""
+"""Pages that are copied between two checks for cancellation."""
 _UNWRITTEN = "nothing that was not acknowledged was written"
 
 
@@ -139,7 +139,7 @@ class SqliteStore(Store):
                 return False
             journal = self._path.with_name(f"{self._path.name}-journal")
             with suppress(OSError):
-                if not journal.lstat().st_size:  # nobody else can be using it now
+                if not journal.lstat().st_size:  # no other process can be using it now
                     journal.unlink()
             return remove_if_same(self._path, found)
 

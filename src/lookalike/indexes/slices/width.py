@@ -51,7 +51,7 @@ def list_bytes(count: int, bits: int, width: int) -> int:
 
 
 def number_bytes(count: int) -> int:
-    """Return the bytes of a number in the lists of so many signatures."""
+    """Return the bytes of a number in the lists of `count` signatures."""
     return 8 if count >= 2**32 else 4
 
 

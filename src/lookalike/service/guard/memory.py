@@ -102,7 +102,7 @@ class Held:
             self._users += 1
 
     def release(self, *_: object) -> None:
-        """Give the bytes back, if nobody else uses them."""
+        """Give the bytes back, if no other thread uses them."""
         with self._lock:
             self._users -= 1
             if self._users:

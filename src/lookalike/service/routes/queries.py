@@ -48,7 +48,7 @@ _CHEAP = 1_000
 """Matches of all queries of a request together, up to which it is cheap."""
 
 _WIDE = 4
-"""A radius of more than a share of so many of the bits may have everything within it."""
+"""A radius of more than this share of the bits may have everything within it."""
 
 _EACH = 64
 """Queries by radius that are worth a thread."""
@@ -90,7 +90,7 @@ class _Sort:
         return self.include_text or max(self.k or 0, self.limit or 0) > _MANY
 
     def reading(self, service: Service, docs: Collection, queries: int) -> Reading:
-        """Return the threads for so many queries, by what these may cost."""
+        """Return the threads for a number of queries, by what these may cost."""
         each = self.k or self.limit or _MANY
         if self.k is None and self.limit is None and (self.radius or 0) > docs.bits // _WIDE:
             each = service.settings.max_k

@@ -135,7 +135,7 @@ def every_pair(pairs: Any, members: Any) -> Any:
 def count_every_pair(pairs: Any, members: Any, old: int) -> int:
     """Return how many pairs `every_pair` returns that are not of two old documents.
 
-    It goes by the sizes of groups: a million copies are 5 * 10**11 pairs, and one row here.
+    It counts by the sizes of groups: a million copies are 5 * 10**11 pairs, and one row here.
     """
     from pyspark.sql import functions as sql
 
