@@ -162,11 +162,11 @@ def test_errors_are_one_line(
     files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "nul").write_bytes(b"abc\0def")
-    (tmp_path / "latin").write_bytes("Würde".encode("latin-1"))
+    (tmp_path / "binary").write_bytes(b"W\0rde")
     source = corpus.write(tmp_path / "corpus.jsonl")
     cases: list[tuple[list[str], str]] = [
         ([files[0], str(tmp_path / "nul")], "nul is binary: it has a NUL byte"),
-        ([files[0], str(tmp_path / "latin")], "latin is binary or not UTF-8: its byte 1 is 0xfc"),
+        ([files[0], str(tmp_path / "binary")], "binary is binary: it has a NUL byte"),
         ([files[0], str(tmp_path / "none")], "none cannot be read: No such file"),
         ([files[0], str(tmp_path)], "cannot be read: Is a directory"),
         ([*files, "--ngram", "0"], "--ngram is 0; expected"),

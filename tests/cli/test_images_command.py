@@ -27,7 +27,7 @@ def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         folder / "<script>alert(1)</script>.png".replace("/", "")
     )
     Image.new("RGB", (50, 50), "white").save(folder / "white.png")
-    (folder / "broken\x1b[31m.jpg").write_bytes(b"\xff\xd8\xff nothing")
+    (folder / "broken\x1b[31m.jpg").write_bytes(b"\xff\xd8\xff\0nothing")
     (folder / "notes.txt").write_text("words")
     return folder
 

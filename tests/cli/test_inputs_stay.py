@@ -274,7 +274,7 @@ def test_a_folder_that_cannot_be_read_is_named(closed: Path) -> None:
 
 
 def test_rows_that_are_left_out_are_named(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("bad.jsonl").write_text(LINE + "{\n" * 7)
+    Path("bad.jsonl").write_text(LINE + "{\n" * 12)
     assert main(["sign", "a.jsonl", "-o", "s.lookalike", "--quiet"]) == 0
     for command in (
         ["dedup", "bad.jsonl", "--quiet"],

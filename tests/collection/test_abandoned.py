@@ -214,10 +214,14 @@ def test_a_lock_in_a_file_that_goes_with_its_last_holder(tmp_path: Path) -> None
         ):
             pass
     assert not path.exists()
-    path.write_text("left by somebody who died")
+    path.touch()  # left by a process that was killed
     with exclusive_file(path) as alone:
         assert alone
     assert not path.exists()
+    path.write_text("a file of another program")
+    with exclusive_file(path) as alone:
+        assert alone
+    assert path.exists()
     with pytest.raises(la.CollectionError, match="cannot be locked"), shared_file(tmp_path, 0):
         pass
     with exclusive_file(tmp_path / "no" / "lock") as alone:

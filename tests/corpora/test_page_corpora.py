@@ -195,7 +195,7 @@ def test_filters_leave_out_count_and_name(
     result.report(tmp_path / "report.html")
     (name, value), *_ = filters.items()
     written = page_text((tmp_path / "report.html").read_text())
-    assert f", {name}={value!r}, html='html').report(" in written
+    assert f", {name}={value!r}, html='html', " in written
     assert result.write(tmp_path / "out.jsonl") == len(kept)
     made = [json.loads(line)["n"] for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert made == kept

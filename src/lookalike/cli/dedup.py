@@ -13,6 +13,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from lookalike.checks import whole_number
 from lookalike.cli.command import add_switch
 from lookalike.cli.dedup_media import (
     add_dropped,
@@ -316,6 +317,8 @@ def _check_outputs(options: argparse.Namespace, corpus: Corpus, old: Path | Corp
     """Refuse what can be seen to fail, before the work is done."""
     if options.annotate and options.output is None:
         raise ArgumentError(Said("--annotate"), " needs a file to write to: -o FILE")
+    if options.max_pairs is not None:
+        whole_number("max_pairs", options.max_pairs, at_least=0)
     if options.pairs is None:
         for name in ("max_pairs", "collapse"):
             if getattr(options, name) not in (None, False):

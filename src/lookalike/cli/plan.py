@@ -79,7 +79,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         default=1.0,
         metavar="SHARE",
         help="least share that has to be found; below 1 give SIGNATURES, on which it is measured "
-        "(default: 1, everything)",
+        "(default: 1)",
     )
     parser.add_argument(
         "--memory",

@@ -40,7 +40,8 @@ def main() -> None:
         image.MAX_IMAGE_PIXELS = most_pixels
         if heif and "HEIF" not in image.OPEN:
             _register_heif()
-        set_memory_limit(reserved, hard_limit)
+        received = sum(len(source) for source in images if isinstance(source, bytes))
+        set_memory_limit(reserved, hard_limit + received)
         for source in images:
             with time_limit(seconds):
                 yield _answer(wanted, how, source, memory)
