@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tools.loopback_spark import LoopbackSpark
 
-import lookalike as la
 from lookalike.cli import main
 from support.refusals import refused
 from support.spark_corpora import mixed_corpus
-
-PAGE = Path(__file__).parent.parent.parent / "docs" / "spark.md"
 
 
 def test_lines_stay_as_they_are(
@@ -59,19 +55,3 @@ def test_lines_stay_as_they_are(
     for option in ("-o", "--pairs"):
         message = refused(["dedup", "nowhere.jsonl", *engine, option, str(out)], capsys)
         assert "is there already" in message
-
-
-def test_examples_of_the_page(
-    session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    rows = [{"id": f"d{at}", "text": text} for at, text in enumerate(mixed_corpus(40))]
-    Path("corpus").mkdir()
-    Path("corpus/a.json").write_text("\n".join(map(json.dumps, rows)))
-    names = {"spark": session, "la": la}
-    for source in re.findall(r"^```py\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL):
-        source = source.replace("hdfs:///tmp/work", (tmp_path / "work").as_uri())
-        source = source.replace('"corpus"', f'"{tmp_path}/corpus"')
-        source = source.replace('"unique"', f'"{tmp_path}/unique"')
-        exec(compile(source, str(PAGE), "exec"), names)
-    assert list(Path("unique").glob("*.parquet"))
