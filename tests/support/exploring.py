@@ -1,4 +1,4 @@
-"""More examples of property tests than `make test` draws: `make crash` asks for them."""
+"""More examples of property tests than `make test` draws, as `make crash` asks for, or fewer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import settings
 
-EXPLORE = int(os.environ.get("LOOKALIKE_EXPLORE", "0"))
+EXPLORE = float(os.environ.get("LOOKALIKE_EXPLORE", "0"))
 """How many times as many examples each property test draws, from random seeds; 0: fixed seeds."""
 
 _SETTINGS = "_hypothesis_internal_use_settings"
@@ -17,12 +17,12 @@ _SETTINGS = "_hypothesis_internal_use_settings"
 
 def examples(count: int) -> int:
     """Return how many examples to draw where `make test` draws `count`."""
-    return count * max(EXPLORE, 1)
+    return max(1, round(count * EXPLORE)) if EXPLORE else count
 
 
 def more_examples(items: Iterable[Any]) -> None:
-    """Let tests draw more examples than their own `@settings` say, if exploring is asked for."""
-    if EXPLORE > 1:
+    """Let tests draw as many examples as exploring asks for, whatever their `@settings` say."""
+    if EXPLORE not in (0, 1):
         drawing = {id(place): (place, name) for item in items for place, name in _settings_of(item)}
         for place, name in drawing.values():  # of a test with parameters once
             now: settings = getattr(place, name)
