@@ -36,6 +36,7 @@ from lookalike.cli.options.arguments import (
 )
 from lookalike.cli.options.pages import add_filters, filters_of
 from lookalike.cli.options.sizes import byte_count
+from lookalike.cli.options.uploads import output_name, publish, uploads_of
 from lookalike.cli.terminal.output import say, say_json, warn, warn_left_out
 from lookalike.cli.terminal.progress import progress_bars
 from lookalike.cli.terminal.streams import (
@@ -161,7 +162,7 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "-o",
         "--output",
-        type=Path,
+        type=output_name,
         metavar="FILE",
         help="the documents that stay; - is standard output",
     )
@@ -171,7 +172,7 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
         "--annotate",
         "write all documents to the output, with cluster, duplicate_of and similarity",
     )
-    group.add_argument("--pairs", type=Path, metavar="FILE", help="the verified pairs")
+    group.add_argument("--pairs", type=output_name, metavar="FILE", help="the verified pairs")
     group.add_argument(
         "--max-pairs",
         type=int,
@@ -181,10 +182,12 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
     add_switch(
         group, "--collapse", "with --exact: pair equal texts with their first only in --pairs"
     )
-    group.add_argument("--report", type=Path, metavar="FILE", help="an HTML page with pictures")
+    group.add_argument(
+        "--report", type=output_name, metavar="FILE", help="an HTML page with pictures"
+    )
     group.add_argument(
         "--save-signatures",
-        type=Path,
+        type=output_name,
         metavar="FILE",
         help="signatures of what stays (and of OLD), for --against next time: NAME.lookalike",
     )
@@ -228,6 +231,11 @@ def _add_work_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run the job, write what was asked for, print the summary."""
+    with uploads_of(options):
+        _run(options)
+
+
+def _run(options: argparse.Namespace) -> None:
     kind = media_kind(options)
     if kind is not None:
         run_on_media(options, kind)
@@ -402,7 +410,7 @@ def _write(
         if progress is not None:
             progress("write", len(written) / len(wanted))
         job(path)
-        written[kind] = str(path)
+        written[kind] = publish(options, path)
     if written and progress is not None:
         progress("write", 1.0)
     return written, time.perf_counter() - start
