@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import http.client
 import json
 import logging
+import os
 import signal
 import subprocess
 import sys
@@ -17,7 +19,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import quote
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.fs
 import pyarrow.parquet as pq
@@ -33,6 +34,8 @@ pytest.importorskip("pyarrow.fs").S3FileSystem  # noqa: B018  # not in every bui
 TEXTS = [f"the quick brown fox number {at % 7} jumps over the lazy dog" for at in range(3000)]
 LINES = "".join(json.dumps({"id": at, "text": text}) + "\n" for at, text in enumerate(TEXTS))
 _TOLD_BY_PROXY = ("transfer-encoding", "connection", "content-length", "date", "server")
+LARGE = 24 << 20
+"""Bytes that are uploaded in three parts."""
 _OF_BODY = ("transfer-encoding", "content-length", "expect")
 
 
@@ -69,6 +72,8 @@ class Proxy(BaseHTTPRequestHandler):
             self.ended.wait(30)
             self.close_connection = True
             return
+        if fails == "slow":
+            self.ended.wait(0.5)
         if fails == "error":
             self._answer(500, [], b"")
             return
@@ -193,6 +198,9 @@ def test_requests_that_fail(
     """
     query, proxy = address
     proxy.fails, proxy.after = fails, after
+    if after != 2:  # parts are sent at the same time, other requests one after the other
+        # The next one would succeed: nothing may be sent after the upload has failed.
+        proxy.most = remote.ATTEMPTS
     begin = time.monotonic()
     out = tmp_path / "out.jsonl"
     out.write_text("what was there before\n")
@@ -307,34 +315,55 @@ def test_from_python(address: tuple[str, type[Proxy]], tmp_path: Path) -> None:
     with pytest.raises(la.ArgumentError, match="no format that can be written"):
         result.write(f"s3://corpus/page.html{query}")
     assert fetched(proxy.port, "corpus/a.jsonl") == LINES.encode()
-    vectors = la.dedup_vectors(np.eye(4, dtype=np.float32)[[0, 1, 1, 2]])
-    with pytest.raises(la.LookalikeError):
-        vectors.write(f"s3://corpus/vectors{query}")
+    vectors = la.dedup_vectors(pa.table({"vector": [[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]}), "vector")
+    assert vectors.write(f"s3://corpus/vectors.parquet{query}") == 2
+    written = fetched(proxy.port, "corpus/vectors.parquet")
+    assert pq.read_table(pa.BufferReader(written)).num_rows == 2
     nothing = la.dedup([])
     assert nothing.write(f"s3://corpus/nothing.jsonl{query}") == 0
     assert fetched(proxy.port, "corpus/nothing.jsonl") == b""
 
 
-@pytest.mark.parametrize("fails", ["drop", "error", "silent"])
-@pytest.mark.parametrize("parts", [False, True], ids=["one request", "later part"])
+_WAITS = pytest.mark.skipif(
+    not os.environ.get("LOOKALIKE_CRASHES"),
+    reason="waits half a minute or longer; set LOOKALIKE_CRASHES=1 or run `make crash`",
+)
+
+
+@pytest.mark.parametrize(
+    ("fails", "size", "after"),
+    [
+        ("drop", 100, 0),
+        ("error", 100, 0),
+        ("drop", LARGE, 2),  # the first request begins the upload, the second brings a part
+        ("error", LARGE, 2),
+        ("error", LARGE, 4),  # all parts have come
+        ("silent", LARGE, 0),
+        pytest.param("silent", 100, 0, marks=_WAITS),
+        pytest.param("silent", LARGE, 2, marks=_WAITS),
+    ],
+)
 def test_uploads_that_fail(
     address: tuple[str, type[Proxy]],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     fails: str,
-    parts: bool,
+    size: int,
+    after: int,
 ) -> None:
     """It gives up after some attempts, says so, and publishes nothing; a second run succeeds."""
     query, proxy = address
     source = tmp_path / "a.jsonl"
     before = b"the object that was there before\n"
-    key = f"corpus/{fails}-{parts}.jsonl"
+    key = f"corpus/{fails}-{size}-{after}.jsonl"
     put(proxy.port, f"/{key}", before)
-    text = json.dumps({"text": "long", "more": "x" * (24 << 20 if parts else 100)}) + "\n"
+    text = json.dumps({"text": "long", "more": "x" * size}) + "\n"
     source.write_text(text)
     proxy.methods = ("PUT", "POST")
-    # The first request for parts begins the upload, the second brings a part.
-    proxy.fails, proxy.after = fails, 2 if parts else 0
+    proxy.fails, proxy.after = fails, after
+    if after != 2:  # parts are sent at the same time, other requests one after the other
+        # The next one would succeed: nothing may be sent after the upload has failed.
+        proxy.most = remote.ATTEMPTS
     begin = time.monotonic()
     name = f"s3://testing:secret@{key}{query}"
     signatures = tmp_path / "seen.lookalike"
@@ -348,7 +377,8 @@ def test_uploads_that_fail(
     # The documents are not known when the job is tried again.
     assert not signatures.exists()
     assert not list((tmp_path / "temporary").iterdir())
-    assert proxy.seen <= proxy.after + remote.ATTEMPTS * 8
+    gc.collect()
+    assert proxy.seen <= after + remote.ATTEMPTS * (2 if after == 2 else 1)
     proxy.fails = None
     assert main(arguments) == 0
     assert fetched(proxy.port, key) == text.encode()
@@ -398,7 +428,7 @@ def test_outputs_that_are_refused_before_the_work(
     place: str,
     message: str,
 ) -> None:
-    query, proxy = address
+    query, _ = address
     monkeypatch.setattr("lookalike.cli.dedup.dedup", None)
     arguments = ["dedup", f"s3://corpus/a.jsonl{query}", "-o", f"{place}{query}"]
     assert main(arguments) == 1
@@ -438,21 +468,30 @@ def test_a_bucket_out_of_reach_is_found_before_the_work(
     assert proxy.seen <= remote.ATTEMPTS * 2
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    ("number", "fails", "size"),
+    [
+        (signal.SIGTERM, "silent", 100),
+        (signal.SIGTERM, "slow", LARGE),
+        (signal.SIGINT, "slow", LARGE),
+    ],
+)
 def test_a_signal_during_the_upload(
-    address: tuple[str, type[Proxy]], tmp_path: Path, number: signal.Signals
+    address: tuple[str, type[Proxy]],
+    tmp_path: Path,
+    number: signal.Signals,
+    fails: str,
+    size: int,
 ) -> None:
-    """Nothing is published, and no temporary file is left."""
+    """No temporary file is left, and no part of an object; Ctrl-C may let an upload end."""
     query, proxy = address
-    proxy.methods, proxy.fails = ("PUT", "POST"), "silent"
+    proxy.methods, proxy.fails = ("PUT", "POST"), fails
     source = tmp_path / "a.jsonl"
-    source.write_text(LINES)
-    short = "from lookalike.corpora import remote; remote.SILENT_SECONDS = 1.0; "
+    source.write_text(json.dumps({"text": "long", "more": "x" * size}) + "\n")
+    key = f"corpus/{number.name}-{fails}.jsonl"
     run = "import sys; from lookalike.cli import main; sys.exit(main(sys.argv[1:]))"
-    name = f"s3://corpus/signal.jsonl{query}"
-    job = subprocess.Popen(
-        [sys.executable, "-c", short + run, "dedup", str(source), "-o", name, "--quiet"]
-    )
+    arguments = ["dedup", str(source), "-o", f"s3://{key}{query}", "--quiet"]
+    job = subprocess.Popen([sys.executable, "-c", run, *arguments])
     try:
         while not proxy.seen and job.poll() is None:
             time.sleep(0.01)
@@ -461,5 +500,6 @@ def test_a_signal_during_the_upload(
     finally:
         job.kill()
         job.wait()
-    assert fetched(proxy.port, "corpus/signal.jsonl") is None
+    left = [None] if number == signal.SIGTERM else [None, source.read_bytes()]
+    assert fetched(proxy.port, key) in left
     assert not list((tmp_path / "temporary").iterdir())

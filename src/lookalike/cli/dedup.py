@@ -78,6 +78,8 @@ output (-o):
   stay as they are, byte for byte; an encoding other than UTF-8 is kept, too. For a folder, a new
   folder with copies of the files that stay, or with what stays of each file of rows. - is standard
   output, in the format of the input; the summary goes to standard error then.
+  An address such as s3://bucket/unique.jsonl: the file is written locally first, and uploaded when
+  it is complete. The same goes for the other output files.
   A file that is read is not written over, unless you say --in-place: then what stays takes its
   place when all is written, or nothing changes. Another hard link to it keeps what there was.
 
@@ -121,6 +123,7 @@ examples:
   lookalike dedup embeddings.parquet --vectors embedding --threshold 0.95 -o unique.parquet
   lookalike dedup today.jsonl --against seen.lookalike --save-signatures seen.lookalike -o new.jsonl
   lookalike dedup photos/ --report photos.html --dropped copies.csv
+  lookalike dedup s3://crawl/pages/ -o s3://crawl-unique/pages.parquet
   lookalike dedup --engine spark=spark://HOST:7077 's3a://crawl/*.parquet' -o s3a://crawl-unique
 """
 
@@ -164,7 +167,7 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=output_name,
         metavar="FILE",
-        help="the documents that stay; - is standard output",
+        help="kept documents: a file, an s3:// address, or - for standard output",
     )
     add_switch(group, "--in-place", "let what stays take the place of the input file")
     add_switch(

@@ -184,7 +184,7 @@ def _send(path: Path, files: Any, key: str) -> int:
     reading it must not fail halfway.
     """
     size = path.stat().st_size
-    data = pa.memory_map(str(path)).read_buffer() if size else None
+    data = pa.memory_map(str(path)).read_buffer() if size else b""
     stream = files.open_output_stream(key, compression=None)
     try:
         for begin in range(0, size, _AT_A_TIME):
