@@ -49,7 +49,7 @@ class Proxy(BaseHTTPRequestHandler):
     """Requests that still succeed."""
     most = 1 << 30
     """Requests that fail."""
-    methods = ("GET", "HEAD", "PUT", "POST")
+    methods: tuple[str, ...] = ("GET", "HEAD", "PUT", "POST")
     """Requests that may fail, and are counted."""
     seen = 0
     ended = threading.Event()
