@@ -503,3 +503,18 @@ def test_a_signal_during_the_upload(
     left = [None] if number == signal.SIGTERM else [None, source.read_bytes()]
     assert fetched(proxy.port, key) in left
     assert not list((tmp_path / "temporary").iterdir())
+
+
+def test_a_failed_upload_is_not_completed_later(
+    address: tuple[str, type[Proxy]], tmp_path: Path
+) -> None:
+    """A stream that pyarrow destroys would send what it has, and the server would take it."""
+    query, proxy = address
+    proxy.methods, proxy.fails, proxy.most = ("PUT", "POST"), "error", remote.ATTEMPTS
+    with remote.Upload(f"s3://corpus/later.jsonl{query}") as upload:
+        upload.path.write_bytes(b"x" * LARGE)
+        with pytest.raises(la.FileError, match="No partial file is there"):
+            upload.publish()
+    gc.collect()
+    assert proxy.seen == remote.ATTEMPTS
+    assert fetched(proxy.port, "corpus/later.jsonl") is None
