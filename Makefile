@@ -32,7 +32,7 @@ crash: $(VENV)/package $(VENV)/test java
 		LOOKALIKE_STATES=2000 LOOKALIKE_CASES=1400 LOOKALIKE_DAMAGE=all LOOKALIKE_EXPLORE=1 \
 		$(BIN)/python -m pytest -n auto --dist worksteal -rsP tests/collection/test_crashes.py \
 		tests/crash tests/indexes/slices/test_slice_states.py tests/dedup/test_guarantee.py \
-		tests/dedup/test_damaged_work.py
+		tests/dedup/test_damaged_work.py tests/corpora/test_s3.py
 	LOOKALIKE_EXPLORE=$(EXPLORE) $(BIN)/python -m pytest -n auto --dist worksteal -m hypothesis \
 		--ignore tests/spark --ignore tests/page
 	LOOKALIKE_HOSTILE=all $(BIN)/python -m pytest -s -rs tests/service/test_service_hostile.py \

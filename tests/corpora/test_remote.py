@@ -127,7 +127,7 @@ def test_on_the_command_line(
     assert Path("o.jsonl").read_text() == LINES.splitlines(keepends=True)[0]
     for arguments, message in [
         (["s3://bucket/c.jsonl", "o.jsonl"], "has to be the only input"),
-        (["o.jsonl", "-o", "s3://bucket/new.jsonl"], "is an address, where nothing is written"),
+        (["o.jsonl", "-o", "gs://bucket/new.jsonl"], "can be uploaded to s3:// addresses only"),
         (["s3://bucket/c.jsonl", "--in-place"], "takes the place of one file"),
     ]:
         assert main(["dedup", *arguments]) == 1

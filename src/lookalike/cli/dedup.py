@@ -37,6 +37,7 @@ from lookalike.cli.options.arguments import (
 )
 from lookalike.cli.options.pages import add_filters, filters_of
 from lookalike.cli.options.sizes import byte_count
+from lookalike.cli.options.uploads import output_name, publish, uploads_of
 from lookalike.cli.terminal.output import say, say_json, warn, warn_left_out
 from lookalike.cli.terminal.progress import progress_bars
 from lookalike.cli.terminal.streams import (
@@ -78,6 +79,8 @@ output (-o):
   stay as they are, byte for byte; an encoding other than UTF-8 is kept, too. For a folder, a new
   folder with copies of the files that stay, or with what stays of each file of rows. - is standard
   output, in the format of the input; the summary goes to standard error then.
+  An address such as s3://bucket/unique.jsonl: the file is written locally first, and uploaded when
+  it is complete. The same goes for the other output files.
   A file that is read is not written over, unless you say --in-place: then what stays takes its
   place when all is written, or nothing changes. Another hard link to it keeps what there was.
 
@@ -121,6 +124,7 @@ examples:
   lookalike dedup embeddings.parquet --vectors embedding --threshold 0.95 -o unique.parquet
   lookalike dedup today.jsonl --against seen.lookalike --save-signatures seen.lookalike -o new.jsonl
   lookalike dedup photos/ --report photos.html --dropped copies.csv
+  lookalike dedup s3://crawl/pages/ -o s3://crawl-unique/pages.parquet
   lookalike dedup --engine spark=spark://HOST:7077 's3a://crawl/*.parquet' -o s3a://crawl-unique
 """
 
@@ -162,9 +166,9 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "-o",
         "--output",
-        type=Path,
+        type=output_name,
         metavar="FILE",
-        help="the documents that stay; - is standard output",
+        help="kept documents: a file, an s3:// address, or - for standard output",
     )
     add_switch(group, "--in-place", "let what stays take the place of the input file")
     add_switch(
@@ -172,7 +176,7 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
         "--annotate",
         "write all documents to the output, with cluster, duplicate_of and similarity",
     )
-    group.add_argument("--pairs", type=Path, metavar="FILE", help="the verified pairs")
+    group.add_argument("--pairs", type=output_name, metavar="FILE", help="the verified pairs")
     group.add_argument(
         "--max-pairs",
         type=int,
@@ -182,10 +186,12 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
     add_switch(
         group, "--collapse", "with --exact: pair equal texts with their first only in --pairs"
     )
-    group.add_argument("--report", type=Path, metavar="FILE", help="an HTML page with pictures")
+    group.add_argument(
+        "--report", type=output_name, metavar="FILE", help="an HTML page with pictures"
+    )
     group.add_argument(
         "--save-signatures",
-        type=Path,
+        type=output_name,
         metavar="FILE",
         help="signatures of what stays (and of OLD), for --against next time: NAME.lookalike",
     )
@@ -229,6 +235,11 @@ def _add_work_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run the job, write what was asked for, print the summary."""
+    with uploads_of(options):
+        _run(options)
+
+
+def _run(options: argparse.Namespace) -> None:
     kind = media_kind(options)
     if kind is not None:
         run_on_media(options, kind)
@@ -405,7 +416,7 @@ def _write(
         if progress is not None:
             progress("write", len(written) / len(wanted))
         job(path)
-        written[kind] = str(path)
+        written[kind] = publish(options, path)
     if written and progress is not None:
         progress("write", 1.0)
     return written, time.perf_counter() - start

@@ -13,6 +13,7 @@ from typing import Any
 
 from lookalike.cli.command import Group, add_switch
 from lookalike.cli.options.arguments import check_folder, check_not_read, typed_settings
+from lookalike.cli.options.uploads import output_name, publish
 from lookalike.cli.terminal.output import say, say_json, warn, warn_left_out
 from lookalike.cli.terminal.progress import progress_bars
 from lookalike.cli.terminal.streams import is_standard
@@ -70,7 +71,7 @@ def add_dropped(group: Group) -> None:
     """Declare a list of files that could go."""
     group.add_argument(
         "--dropped",
-        type=Path,
+        type=output_name,
         metavar="FILE",
         help="a list of images or recordings that could go, with what stands for each; nothing is "
         "deleted",
@@ -203,5 +204,5 @@ def _write(options: argparse.Namespace, result: MediaResult) -> dict[str, str]:
     for what, path, job in jobs:
         if path is not None:
             job(path)
-            written[what] = str(path)
+            written[what] = publish(options, path)
     return written

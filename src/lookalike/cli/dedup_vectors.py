@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lookalike.cli.options.arguments import check_folder, check_not_read, corpus_of, typed_settings
+from lookalike.cli.options.uploads import publish
 from lookalike.cli.terminal.output import say, say_json, warn
 from lookalike.cli.terminal.progress import progress_bars
 from lookalike.cli.terminal.streams import is_standard, standard_output
@@ -66,7 +67,7 @@ def run_on_vectors(options: argparse.Namespace) -> None:
     start, written = time.perf_counter(), {}
     if options.pairs is not None:
         found.write_pairs(options.pairs)
-        written["pairs"] = str(options.pairs)
+        written["pairs"] = publish(options, options.pairs)
     if options.output is not None:
         kind, write = (
             ("annotated rows", found.write_annotated)
@@ -74,7 +75,7 @@ def run_on_vectors(options: argparse.Namespace) -> None:
             else ("rows that stay", found.write)
         )
         _write(options, write)
-        written[kind] = str(options.output)
+        written[kind] = publish(options, options.output)
     if written:
         found.seconds["write"] = time.perf_counter() - start
     file = sys.stderr if is_standard(options.output) else sys.stdout

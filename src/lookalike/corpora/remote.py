@@ -1,28 +1,40 @@
 """Files that lie elsewhere, such as s3://bucket/crawl/: copied here first, because they are read
-more than once.
+more than once. Output for such an address is written here, and uploaded when it is complete.
 """
 
 from __future__ import annotations
 
+import ctypes
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import parse_qs, unquote
 
+from lookalike.checks import file_path
 from lookalike.corpora.base import Corpus, pa
+from lookalike.corpora.formats.names import format_of
 from lookalike.corpora.spool import Spool
 from lookalike.errors import ArgumentError, FileError
 from lookalike.lazy import LazyModule
 from lookalike.storage import is_there
+from lookalike.storage.unfinished import temporary_folder
 
 file_systems = LazyModule("pyarrow.fs", "files that lie elsewhere")
 
 _ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://")
 _QUERY = re.compile(r"\?[a-z_]+=[^?]*$")
 """What pyarrow is told besides, such as ?region=eu-west-1: not a pattern."""
-_SECRET = re.compile(r"//[^/@]*@")
+_SECRET = re.compile(r"//(?:[^/@]*|[^/@:]*:[^@?]*)@")
+"""Credentials; a secret key may contain a slash that should have been percent-encoded."""
 _WEB = ("http", "https", "ftp", "ftps")
 _FOLDER = "files"
+_OUTPUT = "lookalike-output-"
+_SIGNATURES = ".lookalike"
+_AT_A_TIME = 64 << 20
+"""Bytes whose parts are uploaded at the same time."""
 
 ATTEMPTS = 3
 """How often a request to S3 is made before it has failed."""
@@ -35,9 +47,14 @@ def is_address(name: object) -> bool:
     return isinstance(name, str) and bool(_ADDRESS.match(name)) and not is_there(name)
 
 
+def without_secret(text: str) -> str:
+    """Return a text in which the credentials of addresses are masked."""
+    return _SECRET.sub("//***@", text)
+
+
 def copy_files(address: str) -> tuple[Path, Spool]:
     """Copy a file, or all of a folder, by the file systems that pyarrow has; return where it is."""
-    shown = _SECRET.sub("//***@", address)
+    shown = without_secret(address)
     scheme = address.partition("://")[0].lower()
     if scheme in _WEB:
         raise FileError(
@@ -70,8 +87,141 @@ def copy_files(address: str) -> tuple[Path, Spool]:
     return spool.folder / (found[0][1] if single else _FOLDER), spool
 
 
+class Upload:
+    """A local file that is uploaded to an address on S3 when it is complete.
+
+    The address is checked at once: it must name a file, its bucket must be reachable, and none of
+    the `others` (input, or other output) may be at the same address or be a folder around it.
+    Leaving the context removes the local file.
+    """
+
+    def __init__(self, address: str, others: Iterable[object] = ()) -> None:
+        self.shown = without_secret(address)
+        scheme = address.partition("://")[0].lower()
+        if scheme != "s3":
+            raise FileError(
+                f"{self.shown} cannot be written: output can be uploaded to s3:// addresses only. "
+                "Write a local file and copy it"
+            )
+        place = _place(address)
+        name = Path(place[1]).name
+        if address.partition("?")[0].endswith("/") or not _names_a_file(place[1]):
+            raise ArgumentError(
+                f"{self.shown} does not name a file. Output at an address is one file, such as "
+                "s3://bucket/unique.jsonl; a folder is not uploaded"
+            )
+        for other in others:
+            if is_address(other) and _is_at(place, _place(str(other))):
+                raise ArgumentError(
+                    f"{self.shown} is in use as {without_secret(str(other))}, which is read or "
+                    "written, too. Give another name"
+                )
+        try:
+            files, self._key = file_systems.FileSystem.from_uri(address)
+            self._files = _bounded(files)
+            bucket = self._key.partition("/")[0]
+            there, around = self._files.get_file_info([self._key, bucket])
+        except (ImportError, OSError, ValueError, TypeError, pa.ArrowException) as error:
+            raise FileError(f"{self.shown} cannot be written: {_reason(error)}") from error
+        kinds = file_systems.FileType
+        if around.type == kinds.NotFound:
+            raise FileError(f"{self.shown} cannot be written: there is no bucket {bucket!r}")
+        if there.type == kinds.Directory:
+            raise FileError(f"{self.shown} is a folder with files in it. Give another name")
+        self._left = ExitStack()
+        self.path = self._left.enter_context(temporary_folder(_OUTPUT)) / name
+
+    def __enter__(self) -> Upload:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._left.close()
+
+    def publish(self) -> None:
+        """Upload the file, and check its size there.
+
+        S3 shows an object when all of it has arrived. Ctrl-C waits for the request that is under
+        way; see `_send`.
+        """
+        try:
+            with ThreadPoolExecutor(1) as thread:
+                size = thread.submit(_send, self.path, self._files, self._key).result()
+        except (OSError, pa.ArrowException) as error:
+            raise FileError(
+                f"{self.shown} cannot be written: {_reason(error)}. No partial file is there. Try "
+                "again, or write a local file and copy it"
+            ) from error
+        try:
+            there = self._files.get_file_info(self._key).size
+        except (OSError, pa.ArrowException) as error:
+            raise FileError(
+                f"{self.shown} was uploaded, but its size cannot be checked: {_reason(error)}"
+            ) from error
+        if there != size:
+            found = "nothing" if there is None else f"{there:,} bytes"
+            raise FileError(
+                f"{self.shown} was uploaded with {size:,} bytes, and now {found} can be found "
+                "there. Check whether another program writes to this address"
+            )
+
+
+@contextmanager
+def local_file(path: Any, source: Corpus) -> Iterator[Path]:
+    """Yield the path of a file to write; for an address, one that is uploaded at the end."""
+    if not is_address(path):
+        yield file_path("path", path)
+        return
+    with Upload(path, [source.name]) as upload:
+        yield upload.path
+        upload.publish()
+
+
+def _send(path: Path, files: Any, key: str) -> int:
+    """Upload a file and return its size. Run this in a thread that no signal interrupts.
+
+    A stream of pyarrow that is destroyed completes its object with what it has so far, also after
+    an error. So the stream of a failed upload is never destroyed, and the file is mapped, because
+    reading it must not fail halfway.
+    """
+    size = path.stat().st_size
+    data = pa.memory_map(str(path)).read_buffer() if size else b""
+    stream = files.open_output_stream(key, compression=None)
+    try:
+        for begin in range(0, size, _AT_A_TIME):
+            stream.write(data[begin : begin + _AT_A_TIME])
+            stream.flush()  # or all parts wait in memory, and each of them is tried after an error
+        stream.close()
+    except BaseException:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(stream))
+        raise
+    return size
+
+
+def _names_a_file(path: str) -> bool:
+    """Return whether a bucket and key end in the name of a file, by its extension."""
+    name = PurePosixPath(path)
+    known = format_of(Path(name)) is not None or name.suffix == _SIGNATURES
+    return known and len(name.parts) > 1
+
+
+def _place(address: str) -> tuple[str, str]:
+    """Return the server that an address names, or nothing, and its bucket and key."""
+    path, _, query = _SECRET.sub("//", address).partition("://")[2].partition("?")
+    server = parse_qs(query).get("endpoint_override", [""])[-1]
+    return server, re.sub("/+", "/", unquote(path)).rstrip("/")
+
+
+def _is_at(one: tuple[str, str], other: tuple[str, str]) -> bool:
+    """Return whether a place is another or in it; a server without a name may be any server."""
+    same_server = one[0] == other[0] or not (one[0] and other[0])
+    return same_server and f"{one[1]}/".startswith(f"{other[1]}/")
+
+
 def _bounded(files: Any) -> Any:
-    """Return a file system of S3 that gives up; by itself it tries for minutes."""
+    """Return a file system of S3 that gives up; by itself it tries for minutes.
+
+    A small file is one request, where pyarrow can do that: then a failed upload leaves no parts.
+    """
     kind = getattr(file_systems, "S3FileSystem", None)
     if kind is None or not isinstance(files, kind):
         return files
@@ -80,6 +230,8 @@ def _bounded(files: Any) -> Any:
         settings["connect_timeout"] = CONNECT_SECONDS
     if settings["request_timeout"] < 0:
         settings["request_timeout"] = SILENT_SECONDS
+    if "allow_delayed_open" in settings:
+        settings["allow_delayed_open"] = True
     retries = file_systems.AwsStandardS3RetryStrategy(max_attempts=ATTEMPTS)
     return kind(**settings, retry_strategy=retries)
 
@@ -87,7 +239,7 @@ def _bounded(files: Any) -> Any:
 def keep_copies(corpus: Corpus, spool: Spool, address: str) -> Corpus:
     """Let copies stay as long as the corpus does, which is known by its address."""
     corpus.spool = spool
-    corpus.name = _SECRET.sub("//***@", address)
+    corpus.name = without_secret(address)
     return corpus
 
 
@@ -113,7 +265,7 @@ def _inside(name: str) -> str:
 
 
 def _reason(error: Exception) -> str:
-    return _SECRET.sub("//***@", next(iter(str(error).splitlines()), type(error).__name__))
+    return without_secret(next(iter(str(error).splitlines()), type(error).__name__))
 
 
 def _how(scheme: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -14,11 +15,12 @@ from typing import Any, BinaryIO, SupportsIndex, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.checks import file_path, flag, whole_number
+from lookalike.checks import flag, whole_number
 from lookalike.corpora import Corpus
 from lookalike.corpora.columns import Columns
 from lookalike.corpora.filters import FilteredCorpus
 from lookalike.corpora.formats.tables import TableCorpus
+from lookalike.corpora.remote import local_file
 from lookalike.dedup.copies import count_every_pair, every_pair, with_copies
 from lookalike.dedup.pairs.verify import VerifiedPairs, concatenated
 from lookalike.dedup.read import DocumentTable
@@ -209,13 +211,16 @@ class DedupResult:
         """Write the rows that stay to a file, or to a stream of bytes; return how many.
 
         See `la.dedup` for formats; to a stream, in that of the source. A file that the source is
-        read from is refused, unless it is to be replaced: `in_place`.
+        read from is refused, unless it is to be replaced: `in_place`. A file at an address such as
+        s3://bucket/unique.jsonl is written locally first, and uploaded when it is complete.
         """
-        return write_survivors(self, _target(path), in_place=flag("in_place", in_place))
+        with _target(path, self.source) as target:
+            return write_survivors(self, target, in_place=flag("in_place", in_place))
 
     def write_annotated(self, path: str | Path | BinaryIO, *, in_place: bool = False) -> int:
         """Write every row with `cluster`, `duplicate_of` and `similarity` added."""
-        return write_annotated(self, _target(path), in_place=flag("in_place", in_place))
+        with _target(path, self.source) as target:
+            return write_annotated(self, target, in_place=flag("in_place", in_place))
 
     def write_pairs(
         self, path: str | Path, *, limit: SupportsIndex = DEFAULT_LIMIT, collapse: bool = False
@@ -229,14 +234,16 @@ class DedupResult:
         check_pair_count(
             self, whole_number("limit", limit, at_least=0), collapse=flag("collapse", collapse)
         )
-        return write_pairs(self, file_path("path", path), collapse=collapse)
+        with local_file(path, self.source) as file:
+            return write_pairs(self, file, collapse=collapse)
 
     def save_signatures(self, path: str | os.PathLike[str]) -> None:
         """Write a file for `against`: the signatures of old documents and of the rows that stay.
 
         To be done last: whoever comes back after a failure must not find these rows known.
         """
-        write_signatures(self, file_path("path", path))
+        with local_file(path, self.source) as file:
+            write_signatures(self, file)
 
     def report(self, path: str | Path, *, command: Sequence[str] | None = None) -> None:
         """Write a page that shows what was found: one HTML file that needs nothing else.
@@ -246,7 +253,8 @@ class DedupResult:
         """
         from lookalike.dedup.report.page import write_report
 
-        write_report(self, file_path("path", path), command)
+        with local_file(path, self.source) as file:
+            write_report(self, file, command)
 
     def summary(self) -> str:
         """Return what was found in a few lines."""
@@ -287,10 +295,13 @@ class DedupResult:
         )
 
 
-def _target(path: str | Path | BinaryIO) -> Path | BinaryIO:
-    """Return a stream as it is, anything else as the name of a file."""
+@contextmanager
+def _target(path: str | Path | BinaryIO, source: Corpus) -> Iterator[Path | BinaryIO]:
+    """Yield a stream as it is, anything else as the file to write."""
     if isinstance(path, io.TextIOBase):
         raise ArgumentError("path is a stream of text; expected one of bytes, such as its buffer")
     if hasattr(path, "write"):
-        return cast(BinaryIO, path)
-    return file_path("path", cast(str, path))
+        yield cast(BinaryIO, path)
+    else:
+        with local_file(path, source) as file:
+            yield file

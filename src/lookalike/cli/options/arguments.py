@@ -227,8 +227,8 @@ def check_folder(path: Path | None) -> None:
     """Refuse to write where there is no folder, before the work is done."""
     if path is not None and len(path.parts) > 1 and path.parts[0].endswith(":"):
         raise FileError(
-            f"{path} is an address, where nothing is written; write a file, or pipe what stays "
-            "to a program that does: -o - | aws s3 cp - s3://..."
+            f"{path} is an address, to which this command cannot write. Write a local file and "
+            "copy it: aws s3 cp FILE s3://..."
         )
     if path is not None and not path.absolute().parent.is_dir():
         raise FileError(f"{path}: there is no folder {path.absolute().parent}; make it first")

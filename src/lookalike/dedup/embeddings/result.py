@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.checks import file_path, flag
+from lookalike.checks import flag
 from lookalike.corpora import Corpus, write_corpus, write_table
 from lookalike.corpora.base import BATCH_ROWS, pa
+from lookalike.corpora.remote import local_file
 from lookalike.dedup.pairs.verify import VerifiedPairs
 from lookalike.dedup.summary import share_text, similarity_text
 
@@ -119,7 +120,8 @@ class VectorDedupResult:
                     }
                 )
 
-        return write_table(batches(), file_path("path", path))
+        with local_file(path, self.source) as file:
+            return write_table(batches(), file)
 
     def summary(self) -> str:
         """Return what was found in a few lines."""
@@ -176,12 +178,13 @@ class VectorDedupResult:
         return pa.array(named, pa.string())
 
     def _write(self, path: Any, in_place: bool, **rows: Any) -> int:
-        target = file_path("path", path) if isinstance(path, str | os.PathLike) else path
-        self.source.check_identity(self.source_identity)
-        return write_corpus(
-            self.source,
-            Path(target) if isinstance(target, str) else target,
-            identity=self.source_identity,
-            in_place=flag("in_place", in_place),
-            **rows,
-        )
+        named = isinstance(path, str | os.PathLike)
+        with local_file(path, self.source) if named else nullcontext(path) as target:
+            self.source.check_identity(self.source_identity)
+            return write_corpus(
+                self.source,
+                target,
+                identity=self.source_identity,
+                in_place=flag("in_place", in_place),
+                **rows,
+            )
