@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import bz2
 import codecs
 import gzip
 import io
 import json
+import lzma
 import os
 import random
 import subprocess
@@ -111,8 +113,9 @@ def test_kept_documents_are_those_of_the_twin(
     result = la.dedup(other, encoding=given_name, threads=1 if told else 2)
     assert result.keep.tolist() == expected.keep.tolist()
     assert [result.text(row) for row in range(len(texts))] == texts
-    assert bool(result.warnings) is not told
-    assert told or "detected" in result.warnings[0]
+    marked = encoding == "utf-16"  # written with a byte order mark, which is certain
+    assert bool(result.warnings) is not (told or marked)
+    assert all("detected" in warning for warning in result.warnings)
     assert 0 < expected.counts.kept < len(texts)
     if kind == "folder":
         result.write(tmp_path / "kept")
@@ -251,6 +254,50 @@ def test_marks_decide_first(tmp_path: Path) -> None:
         assert texts_of(path, format="files") == [text]
 
 
+def test_a_mark_is_not_a_guess(tmp_path: Path) -> None:
+    """No warning asks for the name of an encoding that a byte order mark tells."""
+    text = "Die Straße führt über die Brücke"
+    for name, content in {
+        "a.txt": text,
+        "a.jsonl": json.dumps({"text": text}),
+        "a.json": json.dumps([{"text": text}]),
+        "a.csv": f"id,text\n1,{text}\n",
+    }.items():
+        path = tmp_path / name
+        for encoding in ("utf-16", "utf-32", "utf-8-sig"):
+            path.write_bytes(content.encode(encoding))
+            assert la.dedup(str(path)).warnings == []
+            assert la.dedup(str(path), format="files").warnings == []
+        path.write_bytes(content.encode("utf-16-le"))
+        for format in (None, "files"):
+            (warning,) = la.dedup(str(path), format=format).warnings
+            assert "read as utf-16-le, which was detected" in warning
+
+
+def test_utf8_that_another_encoding_was_given_for(tmp_path: Path) -> None:
+    """An encoding counts for all files, also for those that are UTF-8: a warning names them."""
+    text = "Die Straße führt über die Brücke"
+    for name, content in {
+        "a.txt": text,
+        "a.jsonl": json.dumps({"text": text}, ensure_ascii=False),
+        "a.json": json.dumps([{"text": text}], ensure_ascii=False),
+        "a.csv": f"id,text\n1,{text}\n",
+    }.items():
+        old, new = tmp_path / f"old-{name}", tmp_path / name
+        for given_name in ("latin-1", "cp1251", "gb18030"):
+            new.write_bytes(content.encode("latin-1"))
+            old.write_bytes(content.encode())
+            for format in (None, "files"):
+                (warning,) = la.dedup(str(old), format=format, encoding=given_name).warnings
+                assert f"old-{name} was read as {check_encoding(given_name)}, the" in warning
+                assert "valid UTF-8" in warning
+        assert la.dedup(str(new), encoding="latin-1").warnings == []
+        (warning,) = la.dedup(str(new), against=str(old), encoding="latin-1").warnings
+        assert f"old-{name} was" in warning
+        result = la.dedup(str(new), against=str(old))
+        assert result.counts.kept == 0 and "read as cp1252" in result.warnings[0]
+
+
 def test_the_first_other_character_comes_late(tmp_path: Path) -> None:
     """Of a large file, nearly all ASCII: every row is read, none is bad."""
     path = tmp_path / "late.csv"
@@ -324,6 +371,22 @@ def test_every_file_left_out_is_named(tmp_path: Path) -> None:
     assert "warning: 31 rows or files were left out" in run.stderr
     assert run.stderr.count("left out: /") == 10 and "21 more" in run.stderr
     assert "b.md was read as cp1252" in run.stderr
+
+
+def test_compressed_documents_are_named_as_such(tmp_path: Path) -> None:
+    """A man page, say: the reason to leave it out is not a byte that it has."""
+    folder = tmp_path / "man"
+    folder.mkdir()
+    (folder / "a").write_text("some words")
+    packed = {"gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compress}
+    for name, compress in packed.items():
+        (folder / f"{name}.1").write_bytes(compress(b"a page of the manual " * 9))
+    left_out = la.dedup(folder).to_dict()["files_left_out"]
+    for name in packed:
+        expected = f"{folder / name}.1: is compressed by {name}, and only files of rows are"
+        assert any(line.startswith(expected) for line in left_out)
+    with pytest.raises(la.DocumentError, match=r"is compressed by gzip.*unpack it"):
+        la.dedup(folder / "gzip.1")
 
 
 def test_a_work_folder_knows_the_encoding(tmp_path: Path) -> None:
