@@ -254,6 +254,24 @@ def test_marks_decide_first(tmp_path: Path) -> None:
         assert texts_of(path, format="files") == [text]
 
 
+@pytest.mark.parametrize("name", ["utf-16", "utf-32"])
+def test_wide_text_without_a_mark(tmp_path: Path, name: str) -> None:
+    """A wide encoding that is given by its general name needs no mark."""
+    for text in ("吾輩は猫である\n名前はまだ無い\n吾輩は猫である\n", "one two\nthree\none two\n"):
+        kept = "".join(text.splitlines(keepends=True)[:2])
+        for end in ("-le", "-be") if text.isascii() else ("-le",):
+            path, output = tmp_path / "a.txt", tmp_path / "o.txt"
+            path.write_bytes(text.encode(name + end))
+            assert texts_of(path, encoding=name) == text.splitlines()
+            assert texts_of(path, format="files", encoding=name) == [text]
+            assert read_text(path, 1000, name) == text
+            result = la.dedup(path, encoding=name)
+            assert result.warnings == []
+            result.write(output)
+            assert output.read_bytes() == kept.encode(name + end)
+            output.unlink()
+
+
 def test_a_mark_is_not_a_guess(tmp_path: Path) -> None:
     """No warning asks for the name of an encoding that a byte order mark tells."""
     text = "Die Straße führt über die Brücke"

@@ -257,9 +257,14 @@ def is_other_utf8(data: bytes | bytearray, given: str | None) -> bool:
 def _known(beginning: bytes, given: str | None) -> tuple[str, int] | None:
     """Return the encoding that needs no guess, and how many bytes its mark has.
 
-    A byte order mark is right even where another encoding was given.
+    A byte order mark is right even where another encoding was given. UTF-16 and UTF-32 without one
+    are little-endian, as nearly all such files are, where their first characters do not show it.
     """
     mark = marked(beginning)
+    if given in _WIDE and mark is None:
+        return f"{given}-le", 0
+    if given in _WIDE and mark is not None and mark[0].startswith(given):
+        return mark
     return (given, 0) if given is not None and (mark is None or not mark[1]) else mark
 
 
