@@ -272,6 +272,22 @@ def test_wide_text_without_a_mark(tmp_path: Path, name: str) -> None:
             output.unlink()
 
 
+@pytest.mark.parametrize("sign", "€…•–—™¢£¥§©«®°±·»½×")
+def test_signs_that_stand_alone(tmp_path: Path, sign: str) -> None:
+    """English text may have no other character than ASCII but in its copyright line."""
+    text = (
+        f"All rights reserved.\nCopyright {sign} 2003 by the authors\nIt is {sign}5 or 5 {sign}\n"
+    )
+    path = tmp_path / "a.txt"
+    path.write_bytes(text.encode("cp1252"))
+    assert texts_of(path) == text.splitlines()
+    assert texts_of(path, format="files") == [text]
+    for stray in (b"\xff", b"\x81", sign.encode("cp1252") + b" \xff"):
+        path.write_bytes(b"Copyright " + stray + b" 2003\n")
+        with pytest.raises(la.DocumentError, match="encoding"):
+            texts_of(path)
+
+
 def test_a_mark_is_not_a_guess(tmp_path: Path) -> None:
     """No warning asks for the name of an encoding that a byte order mark tells."""
     text = "Die Straße führt über die Brücke"

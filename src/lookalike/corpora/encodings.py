@@ -61,7 +61,10 @@ _CONTROLS = re.compile(rb"[\x00-\x06\x0e-\x19\x1c-\x1f]")
 _ASCII_BYTES = bytes(range(128))
 _HIGH_RUNS = re.compile(rb"[\x80-\xff]+")
 _IN_WORDS = re.compile(rb"[A-Za-z][\x80-\xff]|[\x80-\xff][A-Za-z\x80-\xff]")
-"""A character beside a letter: a byte that stands alone is a mistake, not a text."""
+"""A character beside a letter: a byte that stands alone is a mistake, not a text, but for signs."""
+_SIGN = re.compile("[€…•–—™¢£¤¥§©«®°±·»¼½¾×]".encode("cp1252"))
+"""What stands alone in texts that have no other character but ASCII: © 2003, £5. Most of them are
+the same in all encodings of Windows."""
 _LATIN_BYTES = re.compile(rb"[\x80\x82\x84\x85\x91-\x97\xa0\xab\xbb\xc0-\xff]")
 _UTF8_CHARACTERS = re.compile(
     rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}"
@@ -128,9 +131,12 @@ def detect(sample: bytes, at_end: bool = True) -> str | None:
         return UTF8
     except UnicodeDecodeError:
         pass
-    if _CONTROLS.search(sample) or not _IN_WORDS.search(sample):
+    if _CONTROLS.search(sample):
         return None
-    high = sum(map(len, _HIGH_RUNS.findall(sample)))
+    runs = _HIGH_RUNS.findall(sample)
+    if not _IN_WORDS.search(sample):
+        return _WESTERN if all(map(_SIGN.fullmatch, runs)) else None
+    high = sum(map(len, runs))
     if 2 * sum(map(len, _UTF8_CHARACTERS.findall(sample))) > high:
         return UTF8
     return _guess(_with_high_bytes(sample))
