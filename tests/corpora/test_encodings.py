@@ -288,6 +288,20 @@ def test_signs_that_stand_alone(tmp_path: Path, sign: str) -> None:
             texts_of(path)
 
 
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1251", "shift_jis"])
+def test_json_escapes_what_an_encoding_does_not_have(tmp_path: Path, encoding: str) -> None:
+    """An escaped character of the input can be written again, in the encoding of the input."""
+    letter = {"latin-1": "ß", "cp1251": "ж", "shift_jis": "猫"}[encoding]
+    rows = [{"text": f"{letter} ħ 😀 \\ end"}, {"text": f"other {letter}"}]
+    content = json.dumps(rows, ensure_ascii=False).replace("ħ 😀", "\\u0127 \\ud83d\\ude00")
+    path, output = tmp_path / "a.json", tmp_path / "o.json"
+    path.write_bytes(content.encode(encoding))
+    result = la.dedup(path, encoding=encoding)
+    assert [result.text(row) for row in (0, 1)] == [row["text"] for row in rows]
+    result.write(output)
+    assert json.loads(output.read_bytes().decode(encoding)) == rows
+
+
 def test_a_mark_is_not_a_guess(tmp_path: Path) -> None:
     """No warning asks for the name of an encoding that a byte order mark tells."""
     text = "Die Straße führt über die Brücke"
@@ -412,9 +426,10 @@ def test_compressed_documents_are_named_as_such(tmp_path: Path) -> None:
     folder = tmp_path / "man"
     folder.mkdir()
     (folder / "a").write_text("some words")
-    packed = {"gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compress}
-    for name, compress in packed.items():
-        (folder / f"{name}.1").write_bytes(compress(b"a page of the manual " * 9))
+    page = b"a page of the manual " * 9
+    packed = {"gzip": gzip.compress(page), "bzip2": bz2.compress(page), "xz": lzma.compress(page)}
+    for name, data in packed.items():
+        (folder / f"{name}.1").write_bytes(data)
     left_out = la.dedup(folder).to_dict()["files_left_out"]
     for name in packed:
         expected = f"{folder / name}.1: is compressed by {name}, and only files of rows are"

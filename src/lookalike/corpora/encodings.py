@@ -7,6 +7,7 @@ anything else. Only what is not UTF-8 is shown to charset-normalizer, and at mos
 from __future__ import annotations
 
 import codecs
+import json
 import re
 from collections.abc import Sequence
 from functools import lru_cache
@@ -461,14 +462,27 @@ class TextStream:
         return size
 
 
-class EncodedOutput:
-    """A file that is given UTF-8 and gets another encoding."""
+def _json_escape(error: UnicodeError) -> tuple[str, int]:
+    """Escape characters that an encoding does not have, as strings of JSON may."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
 
-    def __init__(self, file: Any, encoding: str, mark: bytes) -> None:
+
+codecs.register_error("lookalike.json_escape", _json_escape)
+
+
+class EncodedOutput:
+    """A file that is given UTF-8 and gets another encoding; `is_json` lets characters be escaped
+    that it does not have.
+    """
+
+    def __init__(self, file: Any, encoding: str, mark: bytes, *, is_json: bool = False) -> None:
         self._file = file
         self._encoding = encoding
         self._decoder = codecs.getincrementaldecoder(UTF8)()
-        self._encoder = codecs.getincrementalencoder(encoding)()
+        errors = "lookalike.json_escape" if is_json else "strict"
+        self._encoder = codecs.getincrementalencoder(encoding)(errors)
         file.write(mark)
 
     def write(self, data: Any) -> None:
