@@ -100,6 +100,7 @@ def test_json_and_settings(photos: Path, capsys: pytest.CaptureFixture[str]) -> 
         (["--no-verify"], "--no-verify does nothing for images"),
         (["--in-place"], "--in-place does nothing for images"),
         (["--work", "w"], "--work does nothing for images"),
+        (["--encoding", "latin-1"], "--encoding does nothing for images"),
         (["--kind", "images", "--vectors", "v"], "--vectors does nothing for images"),
         (["--kind", "images", "--engine", "spark"], "--engine does nothing for images"),
         (["--bits", "100"], "--bits is 100; expected 64 or 256"),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import bz2
 import codecs
 import gzip
 import io
 import json
+import lzma
 import os
 import random
 import subprocess
@@ -111,8 +113,9 @@ def test_kept_documents_are_those_of_the_twin(
     result = la.dedup(other, encoding=given_name, threads=1 if told else 2)
     assert result.keep.tolist() == expected.keep.tolist()
     assert [result.text(row) for row in range(len(texts))] == texts
-    assert bool(result.warnings) is not told
-    assert told or "detected" in result.warnings[0]
+    marked = encoding == "utf-16"  # written with a byte order mark, which is certain
+    assert bool(result.warnings) is not (told or marked)
+    assert all("detected" in warning for warning in result.warnings)
     assert 0 < expected.counts.kept < len(texts)
     if kind == "folder":
         result.write(tmp_path / "kept")
@@ -251,6 +254,98 @@ def test_marks_decide_first(tmp_path: Path) -> None:
         assert texts_of(path, format="files") == [text]
 
 
+@pytest.mark.parametrize("name", ["utf-16", "utf-32"])
+def test_wide_text_without_a_mark(tmp_path: Path, name: str) -> None:
+    """A wide encoding that is given by its general name needs no mark."""
+    for text in ("吾輩は猫である\n名前はまだ無い\n吾輩は猫である\n", "one two\nthree\none two\n"):
+        kept = "".join(text.splitlines(keepends=True)[:2])
+        for end in ("-le", "-be") if text.isascii() else ("-le",):
+            path, output = tmp_path / "a.txt", tmp_path / "o.txt"
+            path.write_bytes(text.encode(name + end))
+            assert texts_of(path, encoding=name) == text.splitlines()
+            assert texts_of(path, format="files", encoding=name) == [text]
+            assert read_text(path, 1000, name) == text
+            result = la.dedup(path, encoding=name)
+            assert result.warnings == []
+            result.write(output)
+            assert output.read_bytes() == kept.encode(name + end)
+            output.unlink()
+
+
+@pytest.mark.parametrize("sign", "€…•–—™¢£¥§©«®°±·»½×")
+def test_signs_that_stand_alone(tmp_path: Path, sign: str) -> None:
+    """English text may have no other character than ASCII but in its copyright line."""
+    text = (
+        f"All rights reserved.\nCopyright {sign} 2003 by the authors\nIt is {sign}5 or 5 {sign}\n"
+    )
+    path = tmp_path / "a.txt"
+    path.write_bytes(text.encode("cp1252"))
+    assert texts_of(path) == text.splitlines()
+    assert texts_of(path, format="files") == [text]
+    for stray in (b"\xff", b"\x81", sign.encode("cp1252") + b" \xff"):
+        path.write_bytes(b"Copyright " + stray + b" 2003\n")
+        with pytest.raises(la.DocumentError, match="encoding"):
+            texts_of(path)
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1251", "shift_jis"])
+def test_json_escapes_what_an_encoding_does_not_have(tmp_path: Path, encoding: str) -> None:
+    """An escaped character of the input can be written again, in the encoding of the input."""
+    letter = {"latin-1": "ß", "cp1251": "ж", "shift_jis": "猫"}[encoding]
+    rows = [{"text": f"{letter} ħ 😀 \\ end"}, {"text": f"other {letter}"}]
+    content = json.dumps(rows, ensure_ascii=False).replace("ħ 😀", "\\u0127 \\ud83d\\ude00")
+    path, output = tmp_path / "a.json", tmp_path / "o.json"
+    path.write_bytes(content.encode(encoding))
+    result = la.dedup(path, encoding=encoding)
+    assert [result.text(row) for row in (0, 1)] == [row["text"] for row in rows]
+    result.write(output)
+    assert json.loads(output.read_bytes().decode(encoding)) == rows
+
+
+def test_a_mark_is_not_a_guess(tmp_path: Path) -> None:
+    """No warning asks for the name of an encoding that a byte order mark tells."""
+    text = "Die Straße führt über die Brücke"
+    for name, content in {
+        "a.txt": text,
+        "a.jsonl": json.dumps({"text": text}),
+        "a.json": json.dumps([{"text": text}]),
+        "a.csv": f"id,text\n1,{text}\n",
+    }.items():
+        path = tmp_path / name
+        for encoding in ("utf-16", "utf-32", "utf-8-sig"):
+            path.write_bytes(content.encode(encoding))
+            assert la.dedup(str(path)).warnings == []
+            assert la.dedup(str(path), format="files").warnings == []
+        path.write_bytes(content.encode("utf-16-le"))
+        for format in (None, "files"):
+            (warning,) = la.dedup(str(path), format=format).warnings
+            assert "read as utf-16-le, which was detected" in warning
+
+
+def test_utf8_that_another_encoding_was_given_for(tmp_path: Path) -> None:
+    """An encoding counts for all files, also for those that are UTF-8: a warning names them."""
+    text = "Die Straße führt über die Brücke"
+    for name, content in {
+        "a.txt": text,
+        "a.jsonl": json.dumps({"text": text}, ensure_ascii=False),
+        "a.json": json.dumps([{"text": text}], ensure_ascii=False),
+        "a.csv": f"id,text\n1,{text}\n",
+    }.items():
+        old, new = tmp_path / f"old-{name}", tmp_path / name
+        for given_name in ("latin-1", "cp1251", "gb18030"):
+            new.write_bytes(content.encode("latin-1"))
+            old.write_bytes(content.encode())
+            for format in (None, "files"):
+                (warning,) = la.dedup(str(old), format=format, encoding=given_name).warnings
+                assert f"old-{name} was read as {check_encoding(given_name)}, the" in warning
+                assert "valid UTF-8" in warning
+        assert la.dedup(str(new), encoding="latin-1").warnings == []
+        (warning,) = la.dedup(str(new), against=str(old), encoding="latin-1").warnings
+        assert f"old-{name} was" in warning
+        result = la.dedup(str(new), against=str(old))
+        assert result.counts.kept == 0 and "read as cp1252" in result.warnings[0]
+
+
 def test_the_first_other_character_comes_late(tmp_path: Path) -> None:
     """Of a large file, nearly all ASCII: every row is read, none is bad."""
     path = tmp_path / "late.csv"
@@ -324,6 +419,23 @@ def test_every_file_left_out_is_named(tmp_path: Path) -> None:
     assert "warning: 31 rows or files were left out" in run.stderr
     assert run.stderr.count("left out: /") == 10 and "21 more" in run.stderr
     assert "b.md was read as cp1252" in run.stderr
+
+
+def test_compressed_documents_are_named_as_such(tmp_path: Path) -> None:
+    """A man page, say: the reason to leave it out is not a byte that it has."""
+    folder = tmp_path / "man"
+    folder.mkdir()
+    (folder / "a").write_text("some words")
+    page = b"a page of the manual " * 9
+    packed = {"gzip": gzip.compress(page), "bzip2": bz2.compress(page), "xz": lzma.compress(page)}
+    for name, data in packed.items():
+        (folder / f"{name}.1").write_bytes(data)
+    left_out = la.dedup(folder).to_dict()["files_left_out"]
+    for name in packed:
+        expected = f"{folder / name}.1: is compressed by {name}, and only files of rows are"
+        assert any(line.startswith(expected) for line in left_out)
+    with pytest.raises(la.DocumentError, match=r"is compressed by gzip.*unpack it"):
+        la.dedup(folder / "gzip.1")
 
 
 def test_a_work_folder_knows_the_encoding(tmp_path: Path) -> None:

@@ -302,6 +302,32 @@ def test_a_file_is_uploaded(pages: Running) -> None:
     pages.refused(422, "bad_parameter", "POST", path, data, content_type=octets)
 
 
+def test_an_upload_in_another_encoding_says_so(pages: Running) -> None:
+    """What was guessed is in the collection: the summary tells, as the command does."""
+    octets = "application/octet-stream"
+    text = "Größe über der Straße"
+
+    def uploaded(data: bytes) -> dict[str, Any]:
+        path = f"{BASE}/upload?format=csv"
+        status, _, job = pages.ask("POST", path, data, content_type=octets)
+        assert status == 202
+        done: dict[str, Any] = pages.ended(job["id"])
+        assert done["state"] == "done"
+        return dict(done["summary"])
+
+    rows = f"id,text\nenc1,{text}\n"
+    (warning,) = uploaded(rows.encode("latin-1"))["warnings"]
+    assert warning == (
+        "the file was read as cp1252, which was detected; if that is wrong, upload it in UTF-8"
+    )
+    assert pages.good("GET", f"{BASE}/documents/enc1")["text"] == text
+    for encoding in ("utf-8", "utf-16"):
+        assert uploaded(rows.encode(encoding))["warnings"] == []
+    bad = uploaded(rows.encode() + b"enc2,\xff\n")
+    assert bad["bad"] == 1 and "upload it in UTF-8" in bad["examples"][0]
+    assert "--encoding" not in bad["examples"][0]
+
+
 def test_snapshots_are_downloaded_and_can_be_opened(pages: Running, tmp_path: Path) -> None:
     made = pages.good("POST", f"{BASE}/snapshots")
     assert pages.good("GET", f"{BASE}/snapshots") == {"snapshots": [made]}

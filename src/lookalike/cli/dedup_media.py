@@ -35,7 +35,7 @@ _OF_DOCUMENTS = (
     *("text", "id", "format", "skip_bad", "max_document", "html", "page_limits", "against"),
     *("min_words", "language", "min_links", "strip_urls", "in_place", "save_signatures", "work"),
     *("memory_limit", "device", "engine", "verify", "exact", "vectors"),
-    *("max_pairs", "collapse"),
+    *("max_pairs", "collapse", "encoding"),
 )
 _NAMED = 20
 """Files that were left out, of which the names are printed."""

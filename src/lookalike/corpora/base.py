@@ -88,6 +88,8 @@ class Problems:
     """Every file of a folder that was left out, with the reason."""
     encodings: dict[str, list[str]] = field(default_factory=dict)
     """Files whose encoding was detected and is not UTF-8, by encoding."""
+    other_utf8: dict[str, list[str]] = field(default_factory=dict)
+    """Files that are valid UTF-8, but were read in the encoding that was given."""
 
     def report(self, where: str, reason: str) -> None:
         """Raise `DocumentError`, or count."""
@@ -125,16 +127,23 @@ class Problems:
 
     def note_encoding(self, encoding: str, file: Path) -> None:
         """Remember that the encoding of a file was detected."""
-        files = self.encodings.setdefault(encoding, [])
-        if not files or files[-1] != str(file):
-            files.append(str(file))
+        _append(self.encodings.setdefault(encoding, []), file)
+
+    def note_utf8(self, encoding: str, file: Path) -> None:
+        """Remember that a file is valid UTF-8, but was read in the encoding that was given."""
+        _append(self.other_utf8.setdefault(encoding, []), file)
 
     def notices(self) -> list[str]:
         """Return what people should know of how files were read."""
-        return [
+        detected = [
             f"{_some(files)} read as {encoding}, which was detected; if that is wrong, name the "
             "encoding with --encoding (in Python encoding=)"
             for encoding, files in self.encodings.items()
+        ]
+        return detected + [
+            f"{_some(files)} read as {encoding}, the encoding that was given, but would be valid "
+            "UTF-8; without --encoding (in Python encoding=) the encoding of each file is detected"
+            for encoding, files in self.other_utf8.items()
         ]
 
     @property
@@ -152,6 +161,12 @@ class Problems:
             f"has more than {most:,} bytes, which is all that max_document (--max-document) lets a "
             "document have; raise that, which takes some five times as much memory, or cut it",
         )
+
+
+def _append(files: list[str], file: Path) -> None:
+    """Add the name of a file that may have been added last."""
+    if not files or files[-1] != str(file):
+        files.append(str(file))
 
 
 def _some(files: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ anything else. Only what is not UTF-8 is shown to charset-normalizer, and at mos
 from __future__ import annotations
 
 import codecs
+import json
 import re
 from collections.abc import Sequence
 from functools import lru_cache
@@ -53,13 +54,18 @@ _LATIN_MARGIN = 0.1
 _BEGINNING = 8192
 """Bytes in which a NUL makes a file binary."""
 _BINARY = "is binary: it has a NUL byte near its beginning"
+_PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ\0": "xz"}
 _WIDE = ("utf-16", "utf-32")
 _NOT_TEXT = ("idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape")
 _CONTROLS = re.compile(rb"[\x00-\x06\x0e-\x19\x1c-\x1f]")
 """What texts have none of: all but those for lines, pages, escapes and the end of a DOS file."""
+_ASCII_BYTES = bytes(range(128))
 _HIGH_RUNS = re.compile(rb"[\x80-\xff]+")
 _IN_WORDS = re.compile(rb"[A-Za-z][\x80-\xff]|[\x80-\xff][A-Za-z\x80-\xff]")
-"""A character beside a letter: a byte that stands alone is a mistake, not a text."""
+"""A character beside a letter: a byte that stands alone is a mistake, not a text, but for signs."""
+_SIGN = re.compile("[€…•–—™¢£¤¥§©«®°±·»¼½¾×]".encode("cp1252"))
+"""What stands alone in texts that have no other character but ASCII: © 2003, £5. Most of them are
+the same in all encodings of Windows."""
 _LATIN_BYTES = re.compile(rb"[\x80\x82\x84\x85\x91-\x97\xa0\xab\xbb\xc0-\xff]")
 _UTF8_CHARACTERS = re.compile(
     rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}"
@@ -126,9 +132,12 @@ def detect(sample: bytes, at_end: bool = True) -> str | None:
         return UTF8
     except UnicodeDecodeError:
         pass
-    if _CONTROLS.search(sample) or not _IN_WORDS.search(sample):
+    if _CONTROLS.search(sample):
         return None
-    high = sum(map(len, _HIGH_RUNS.findall(sample)))
+    runs = _HIGH_RUNS.findall(sample)
+    if not _IN_WORDS.search(sample):
+        return _WESTERN if all(map(_SIGN.fullmatch, runs)) else None
+    high = sum(map(len, runs))
     if 2 * sum(map(len, _UTF8_CHARACTERS.findall(sample))) > high:
         return UTF8
     return _guess(_with_high_bytes(sample))
@@ -193,7 +202,7 @@ def utf8_of(data: bytes, given: str | None) -> tuple[bytes, str]:
     Raises `NotText` with the reason if it is not text, or not in the encoding that was given.
     """
     if is_binary(data[:_BEGINNING], given):
-        raise NotText(_BINARY, True)
+        raise NotText(_packed(data) or _BINARY, True)
     name, skipped = _known(data[:_LONGEST_MARK], given) or (None, 0)
     wide = name is not None and name.startswith(_WIDE)
     data = data[skipped:]
@@ -204,7 +213,8 @@ def utf8_of(data: bytes, given: str | None) -> tuple[bytes, str]:
         byte = f"its byte {where:,} is 0x{data[where]:02x}"
         sample = data[:_SAMPLE]
         if _CONTROLS.search(sample):
-            raise NotText(f"is binary: it has control characters, and {byte}", True)
+            why = _packed(data) or f"is binary: it has control characters, and {byte}"
+            raise NotText(why, True)
         name = name or detect(sample, len(data) <= _SAMPLE)
         if name is None:
             raise NotText(f"is text in an unknown encoding: {byte}")
@@ -224,12 +234,44 @@ def utf8_of(data: bytes, given: str | None) -> tuple[bytes, str]:
     return b"".join(parts), str(name)
 
 
+def _packed(data: bytes) -> str:
+    """Return what to do with a compressed file; nothing if it is not compressed."""
+    found = next((name for magic, name in _PACKED.items() if data.startswith(magic)), "")
+    return found and f"is compressed by {found}, and only files of rows are unpacked; unpack it"
+
+
+def mark_of(data: bytes) -> bytes:
+    """Return the byte order mark that some data begins with; nothing if it has none."""
+    _, length = marked(data[:_LONGEST_MARK]) or ("", 0)
+    return data[:length]
+
+
+def is_other_utf8(data: bytes | bytearray, given: str | None) -> bool:
+    """Return whether data that another encoding was given for looks like UTF-8 that is not ASCII.
+
+    Only the first 64 KB from the first byte on that is not ASCII are looked at.
+    """
+    if given is None or given == UTF8 or given.startswith(_WIDE):
+        return False
+    first = _HIGH_RUNS.search(data)
+    begin = first.start() if first else len(data)
+    try:
+        return bool(codecs.getincrementaldecoder(UTF8)().decode(data[begin : begin + _SAMPLE]))
+    except UnicodeDecodeError:
+        return False
+
+
 def _known(beginning: bytes, given: str | None) -> tuple[str, int] | None:
     """Return the encoding that needs no guess, and how many bytes its mark has.
 
-    A byte order mark is right even where another encoding was given.
+    A byte order mark is right even where another encoding was given. UTF-16 and UTF-32 without one
+    are little-endian, as nearly all such files are, where their first characters do not show it.
     """
     mark = marked(beginning)
+    if given in _WIDE and mark is None:
+        return f"{given}-le", 0
+    if given in _WIDE and mark is not None and mark[0].startswith(given):
+        return mark
     return (given, 0) if given is not None and (mark is None or not mark[1]) else mark
 
 
@@ -283,11 +325,21 @@ class Encodings:
         found = {(name, mark) for name, mark in found if name != ASCII}
         return found.pop() if len(found) == 1 else (UTF8, b"")
 
-    def note(self, path: Path, name: str, mark: bytes, problems: Problems) -> None:
-        """Keep the encoding of a file; tell of one that was detected and is not UTF-8."""
+    def note(
+        self, path: Path, name: str, mark: bytes, problems: Problems, *, valid_utf8: bool = False
+    ) -> None:
+        """Keep the encoding of a file; tell of one that may be wrong.
+
+        That is one that was detected and is not UTF-8, or one that was given for a file that is
+        `valid_utf8`. What a byte order mark tells is certain.
+        """
         self.found[path] = name, mark
-        if self.given is None and name not in (UTF8, ASCII):
+        if mark or name in (UTF8, ASCII):
+            return
+        if self.given is None:
             problems.note_encoding(name, path)
+        elif valid_utf8:
+            problems.note_utf8(name, path)
 
 
 class TextStream:
@@ -307,6 +359,12 @@ class TextStream:
         self._decoder: codecs.IncrementalDecoder | None = None
         self._before = b""
         self._begun = False
+        self._sample = bytearray()
+
+    @property
+    def valid_utf8(self) -> bool:
+        """Whether what another encoding was given for looks like UTF-8, as far as it was read."""
+        return is_other_utf8(self._sample, self._given)
 
     def readinto(self, buffer: NDArray[np.uint8]) -> int:
         """Fill some of a buffer; return how many bytes, 0 at the end."""
@@ -352,7 +410,7 @@ class TextStream:
         if beginning.isascii():
             self._before = beginning
             return beginning
-        high = len(beginning) - len(beginning.lstrip(bytes(range(128))))
+        high = len(beginning) - len(beginning.lstrip(_ASCII_BYTES))
         self._before = beginning[:high]
         return beginning[:high] + self._decided_by(beginning[high:])
 
@@ -391,6 +449,9 @@ class TextStream:
     def _decoded(self, data: bytes) -> bytes:
         if self._decoder is None:
             return data
+        if self._given is not None and len(self._sample) < _SAMPLE:
+            part = data if self._sample else data.lstrip(_ASCII_BYTES)
+            self._sample += part[: _SAMPLE - len(self._sample)]
         text = self._decoder.decode(data, not data)
         return text.encode(UTF8, "surrogateescape")
 
@@ -401,14 +462,27 @@ class TextStream:
         return size
 
 
-class EncodedOutput:
-    """A file that is given UTF-8 and gets another encoding."""
+def _json_escape(error: UnicodeError) -> tuple[str, int]:
+    """Escape characters that an encoding does not have, as strings of JSON may."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
 
-    def __init__(self, file: Any, encoding: str, mark: bytes) -> None:
+
+codecs.register_error("lookalike.json_escape", _json_escape)
+
+
+class EncodedOutput:
+    """A file that is given UTF-8 and gets another encoding; `is_json` lets characters be escaped
+    that it does not have.
+    """
+
+    def __init__(self, file: Any, encoding: str, mark: bytes, *, is_json: bool = False) -> None:
         self._file = file
         self._encoding = encoding
         self._decoder = codecs.getincrementaldecoder(UTF8)()
-        self._encoder = codecs.getincrementalencoder(encoding)()
+        errors = "lookalike.json_escape" if is_json else "strict"
+        self._encoder = codecs.getincrementalencoder(encoding)(errors)
         file.write(mark)
 
     def write(self, data: Any) -> None:

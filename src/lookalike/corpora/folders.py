@@ -17,7 +17,14 @@ from lookalike.corpora.base import (
     chosen_columns,
     pa,
 )
-from lookalike.corpora.encodings import Encodings, NotText, is_binary, utf8_of
+from lookalike.corpora.encodings import (
+    Encodings,
+    NotText,
+    is_binary,
+    is_other_utf8,
+    mark_of,
+    utf8_of,
+)
 from lookalike.corpora.formats.files import check_plain
 from lookalike.errors import DocumentError, FileError
 
@@ -94,7 +101,8 @@ class FolderCorpus(Corpus):
             kind = None if error.binary else UNDECODABLE
             problems.leave_out_file(kind, file, str(error))
             return None
-        self.encodings.note(file, encoding, b"", problems)
+        other = is_other_utf8(data, self.encodings.given)
+        self.encodings.note(file, encoding, mark_of(data), problems, valid_utf8=other)
         return text
 
     def read(self, columns: Sequence[str], problems: Problems) -> Iterator[Rows]:

@@ -158,7 +158,8 @@ def _copy_by_duckdb(
 def _write_lines(corpus: JsonLinesCorpus | TextLinesCorpus, rows: KeptRows, path: Target) -> int:
     """Write lines as they are, each with an end; objects get the added keys."""
     written = 0
-    with _open_output(path, _encoding_of(corpus)) as file:
+    is_json = isinstance(corpus, JsonLinesCorpus)
+    with _open_output(path, _encoding_of(corpus), is_json=is_json) as file:
         for lines in corpus.lines(rows.problems):
             chosen, added = rows.next(len(lines))
             written += len(chosen)
@@ -177,7 +178,7 @@ def _write_lines(corpus: JsonLinesCorpus | TextLinesCorpus, rows: KeptRows, path
 
 def _write_objects(corpus: JsonArrayCorpus, rows: KeptRows, path: Target) -> int:
     written = 0
-    with _open_output(path, _encoding_of(corpus)) as file:
+    with _open_output(path, _encoding_of(corpus), is_json=True) as file:
         for objects in corpus.objects(rows.problems):
             chosen, added = rows.next(len(objects))
             for at in chosen.tolist():
@@ -267,14 +268,16 @@ def _encoding_of(corpus: FileCorpus) -> tuple[str, bytes]:
 
 
 @contextmanager
-def _open_output(path: Target, encoding: tuple[str, bytes]) -> Iterator[Any]:
+def _open_output(
+    path: Target, encoding: tuple[str, bytes], *, is_json: bool = False
+) -> Iterator[Any]:
     """Open a file that is to be whole, compressed if its name says so; a stream is open.
 
     What is written to it is UTF-8, and becomes another encoding, with its byte order mark.
     """
     name, mark = encoding
     with _open_bytes(path) as file:
-        yield file if name == UTF8 else EncodedOutput(file, name, mark)
+        yield file if name == UTF8 else EncodedOutput(file, name, mark, is_json=is_json)
 
 
 @contextmanager

@@ -69,7 +69,8 @@ class JsonArrayCorpus(FileCorpus):
                     yield found
                     found, held = [], 0
             read += size
-            self.encodings.note(path, array.encoding, array.mark, problems)
+            other = array.valid_utf8
+            self.encodings.note(path, array.encoding, array.mark, problems, valid_utf8=other)
         if found:
             yield found
         self.done = 1.0
@@ -117,7 +118,7 @@ class _Array:
         self._path = path
         self._most = most
         self._given = encoding
-        self.encoding, self.mark = UTF8, b""
+        self.encoding, self.mark, self.valid_utf8 = UTF8, b"", False
         self._text = ""
         self._at = 0
         self._passed = 0  # characters that are no longer held
@@ -132,6 +133,7 @@ class _Array:
                 self._more()
                 yield from self._values()
                 self.encoding, self.mark = stream.encoding, stream.mark
+                self.valid_utf8 = stream.valid_utf8
             except (ValueError, RecursionError, OSError, EOFError) as error:
                 reason, hint = str(error), ""
                 if isinstance(error, UnicodeDecodeError):

@@ -151,7 +151,8 @@ def line_batches(
                 ) from error
             at_end = read == 0
             if stream.decided or at_end:
-                encodings.note(path, stream.encoding, stream.mark, problems)
+                other = stream.valid_utf8
+                encodings.note(path, stream.encoding, stream.mark, problems, valid_utf8=other)
             data = data[: len(rest) + read]
             if not begun and data[:3].tobytes() == _BYTE_ORDER_MARK:
                 data = data[3:]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import threading
 import time
@@ -32,6 +33,7 @@ _LOOK = 0.05
 _TELL = 0.2
 _DELETED_AT_ONCE = 5_000
 Summary = dict[str, Any]
+_NAME_ENCODING = re.compile(r"name (it|the encoding) with --encoding \(in Python encoding=\)")
 Found = tuple[list[dict[str, Any]], dict[str, Seen]]
 """Duplicates with the documents that are kept for them, and the versions that were compared."""
 
@@ -192,14 +194,18 @@ def bring_in(job: Job, docs: Collection) -> Summary:
         "bad": done.bad,
         "left_out": sum(done.left_out.values()),
         "examples": [_without_path(job, example) for example in done.examples],
+        "warnings": [_without_path(job, notice) for notice in done.notices],
     }
 
 
 def _without_path(job: Job, message: str) -> str:
-    """Return a message without the place where the service keeps the file."""
+    """Return a message for somebody who uploaded a file: without the place where the service keeps
+    it, nor an option that only commands have.
+    """
     path = job.order.get("path")
     if path is not None:
         message = message.replace(shown(path), "the file").replace(Path(path).name, "the file")
+        message = _NAME_ENCODING.sub("upload it in UTF-8", message)
     return message
 
 

@@ -30,6 +30,7 @@ export function jobCard(job, { signal }, ended = () => {}) {
     else {
       text.textContent = now.state === "cancelled" ? "Cancelled." : told(now.summary);
       say(text.textContent);
+      card.append(...(now.summary?.warnings ?? []).map((one) => h("p", {}, shown(one))));
       if (now.state === "done" && job.kind !== "import") card.append(await results(now));
     }
     ended(now);
