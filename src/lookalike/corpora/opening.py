@@ -27,6 +27,7 @@ from lookalike.corpora.splits import SplitsCorpus, is_splits
 from lookalike.errors import ArgumentError, Said
 from lookalike.pages.limits import PageLimits
 from lookalike.shown import brief, shown
+from lookalike.storage import is_folder
 
 _NOT_TEXT = ("parquet", "warc")
 """Formats whose text has an encoding of its own."""
@@ -77,7 +78,7 @@ def open_corpus(
 
 def _open_files(paths: list[Path], format: str | None, encoding: str | None) -> Corpus:
     encodings = Encodings(encoding)
-    named = [path for path in paths if not path.is_dir()]
+    named = [path for path in paths if not is_folder(path)]
     formats = {format or format_of(path) or "files" for path in named}
     if len(formats) > 1 and formats != {"html", "files"}:
         raise several_formats(list(formats))

@@ -13,6 +13,7 @@ from lookalike.corpora.formats.lines import line_batches
 from lookalike.corpora.formats.names import format_of
 from lookalike.errors import FileError, FormatError, Said
 from lookalike.shown import counted, shown
+from lookalike.storage import is_folder
 
 SHARDS = ("jsonl", "parquet", "csv", "tsv", "warc")
 """Formats of which a folder may be made. A `.json` or `.txt` in one is a document more often."""
@@ -41,7 +42,7 @@ def take_files(paths: Sequence[Path], format: str | None) -> Taken:
     count. Files that were named themselves, or a `format`, decide without weighing. Shards are in
     order of path.
     """
-    named = {path for path in paths if not path.is_dir()}
+    named = {path for path in paths if not is_folder(path)}
     kind = format or next((format_of(path) or "files" for path in paths if path in named), None)
     if kind in ("files", "html") or len(named) == len(paths):
         return Taken(list(paths), kind or "files")

@@ -2,6 +2,7 @@
 
 from lookalike.storage.atomic import (
     check_replaceable,
+    is_folder,
     is_there,
     remove_if_same,
     same_file,
@@ -31,6 +32,7 @@ __all__ = [
     "container_bytes",
     "container_in",
     "is_container",
+    "is_folder",
     "is_there",
     "new_container",
     "open_container",

@@ -29,6 +29,12 @@ def is_there(path: str | os.PathLike[str]) -> bool:
     return _mode(path) is not None
 
 
+def is_folder(path: str | os.PathLike[str]) -> bool:
+    """Return whether this is a folder; a `FileError` where that cannot be found out."""
+    mode = _mode(path)
+    return mode is not None and stat.S_ISDIR(mode)
+
+
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a new name in the same folder to write to; then sync it and give it its own name.

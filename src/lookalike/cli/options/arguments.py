@@ -25,7 +25,7 @@ from lookalike.errors import ArgumentError, FileError, Said
 from lookalike.features.text import STOP_LISTS
 from lookalike.signatures import Signer
 from lookalike.signatures.estimates import estimated_radius, proposal_radius
-from lookalike.storage import same_file
+from lookalike.storage import is_folder, same_file
 
 _TYPED = "typed_settings"
 
@@ -230,7 +230,7 @@ def check_folder(path: Path | None) -> None:
             f"{path} is an address, to which this command cannot write. Write a local file and "
             "copy it: aws s3 cp FILE s3://..."
         )
-    if path is not None and not path.absolute().parent.is_dir():
+    if path is not None and not is_folder(path.absolute().parent):
         raise FileError(f"{path}: there is no folder {path.absolute().parent}; make it first")
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from lookalike.dedup.media.medium import HEAD, Medium, Problem, Tell
 from lookalike.errors import FileError
+from lookalike.storage import is_folder
 from lookalike.storage.plain_files import open_plain
 
 __all__ = ["Found", "find_files", "first_equal", "head_of", "walk"]
@@ -76,7 +77,7 @@ def _sort_in(file: Path, medium: type[Medium[Any]], found: Found, *, named: bool
 
 def walk(path: Path) -> Iterator[tuple[Path, str]]:
     """Yield a file, or those in a folder by path, each with what is wrong with it, or ""."""
-    if not path.is_dir():
+    if not is_folder(path):
         yield path, ""
         return
     closed: dict[str, OSError] = {}
