@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
@@ -305,3 +306,33 @@ def test_links_in_a_circle_come_to_an_end() -> None:
         assert sorted(map(str, found)) == sorted(expected)
     assert list(map(str, la.corpora.open_corpus("circle/**/*").files[:1])) == ["circle/0/x.jsonl"]
     assert la.dedup("circle/**/*.jsonl").counts.documents == 13
+
+
+def test_files_that_cannot_be_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whichever look at the input or its folder fails, the error is ours and nothing is written."""
+    real, looks = os.stat, 0
+
+    def failing(path: Any, *arguments: Any, **options: Any) -> os.stat_result:
+        nonlocal looks
+        if str(path) in (str(source), str(tmp_path)):
+            looks += 1
+            if looks == chosen:
+                raise OSError(errno.EIO, "Input/output error", str(path))
+        return real(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "stat", failing)
+    source, target = tmp_path / "corpus.jsonl", tmp_path / "out.jsonl"
+    source.write_text(LINE * 3)
+    status, chosen = 1, 0
+    while status:
+        chosen, looks = chosen + 1, 0
+        status = main(["dedup", str(source), "-o", str(target), "--quiet"])
+        if status:
+            assert capsys.readouterr().err.startswith(f"lookalike: {tmp_path}")
+            assert not target.exists()
+        elif looks >= chosen:  # one that did no harm
+            target.unlink()
+            status = 1
+    assert chosen > 5
