@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import json
 import threading
 from collections.abc import Iterator
@@ -117,3 +118,24 @@ def test_a_write_that_was_done_is_answered_however_long_the_answer(
                 status, _, raw = service.raw("PUT", f"{BASE}/documents", body, accept=media)
                 assert status == 200, raw
                 assert len(raw) < 20_000
+
+
+def test_pipelined_requests_end_with_their_connection(
+    database: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = io.StringIO()
+    settings: dict[str, Any] = {"time_limit": 600.0, "log_level": "info"}
+    with running(database, tmp_path, log, **settings) as service:
+        inside, blocked = service.inside, threading.Event()
+        assert inside is not None
+        try:
+            for _ in range(inside._readers._max_workers):
+                inside._readers.submit(blocked.wait)
+            with service.connection() as connection:
+                connection.sendall(_sent("POST", "documents/count", {}) * 2)
+                wait_until(lambda: bool(inside._working))
+            wait_until(lambda: '"status": 499' in log.getvalue(), 20)
+            assert not inside._working and not inside.memory.taken
+        finally:
+            blocked.set()
+    assert not [one for one in caplog.records if one.levelname == "ERROR"]
