@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import io
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,8 @@ from typing import Any
 import pytest
 
 import lookalike as la
+from lookalike.client.channel import Channel
+from lookalike.errors import ArgumentError, CollectionError
 from lookalike.service.guard.memory import Held
 from lookalike.service.shapes import WriteBody
 from support.running_service import Running, running
@@ -139,3 +142,36 @@ def test_pipelined_requests_end_with_their_connection(
         finally:
             blocked.set()
     assert not [one for one in caplog.records if one.levelname == "ERROR"]
+
+
+@pytest.mark.parametrize("read", [True, False])
+def test_the_client_says_why_a_service_closed_the_connection_before_all_was_sent(
+    read: bool,
+) -> None:
+    said = b'{"error":{"code":"c","kind":"ArgumentError","message":"it is too large"}}'
+    answer = b"HTTP/1.1 413 Large\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%s"
+
+    def refuse() -> None:
+        with listener.accept()[0] as connection:
+            connection.recv(100)
+            connection.sendall(answer % (len(said), said))
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=refuse)
+        thread.start()
+        channel = Channel(f"http://127.0.0.1:{listener.getsockname()[1]}", None, 60.0, 0)
+        with pytest.raises(ArgumentError, match="it is too large"):
+            (channel.read if read else channel.write)("POST", "/v1", "x" * (32 << 20))
+        thread.join()
+        channel.close()
+
+
+def test_the_client_does_not_know_whether_a_write_was_done_without_an_answer() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=lambda: listener.accept()[0].close())
+        thread.start()
+        channel = Channel(f"http://127.0.0.1:{listener.getsockname()[1]}", None, 60.0, 0)
+        with pytest.raises(CollectionError, match="may have been done"):
+            channel.write("POST", "/v1", "x" * (32 << 20))
+        thread.join()
+        channel.close()
