@@ -6,8 +6,11 @@ import gc
 import io
 import json
 import socket
+import sqlite3
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -175,3 +178,27 @@ def test_the_client_does_not_know_whether_a_write_was_done_without_an_answer() -
             channel.write("POST", "/v1", "x" * (32 << 20))
         thread.join()
         channel.close()
+
+
+def test_a_locked_file_does_not_keep_threads_from_others(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for name in ("locked", "free", "unopened"):
+        with la.open_collection(folder / f"{name}.db", signer=la.SimHash(64)) as docs:
+            docs.add(["first"], ["the first text"])
+    with ExitStack() as stack:
+        service = stack.enter_context(running(folder, tmp_path, time_limit=0.5))
+        inside = service.inside
+        assert inside is not None
+        for name in ("locked", "free"):
+            service.good("GET", f"/v1/collections/{name}/documents/first")
+        for name in ("locked", "unopened"):
+            other = sqlite3.connect(folder / f"{name}.db", isolation_level=None)
+            stack.enter_context(closing(other)).execute("BEGIN EXCLUSIVE")
+        with ThreadPoolExecutor(24) as asking:
+            for name in ("locked", "unopened"):
+                paths = [f"/v1/collections/{name}/documents/first"] * 12
+                for status in asking.map(lambda path: service.ask("GET", path)[0], paths):
+                    assert status == 408
+        wait_until(lambda: not inside._working, 15)  # less than the 30 s that SQLite would wait
+        assert service.good("GET", "/v1/collections/free/documents/first")
