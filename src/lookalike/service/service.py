@@ -148,7 +148,7 @@ class Service:
         if held is not None:
             held.share()
         try:
-            future = threads.submit(begin)
+            future: Future[T] = threads.submit(begin)
         except RuntimeError:  # the threads have been shut down
             if held is not None:
                 held.release()
