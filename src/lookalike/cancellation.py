@@ -24,6 +24,7 @@ __all__ = [
     "interruptible",
     "shielded",
     "stop_if_cancelled",
+    "wait_at_once",
 ]
 
 Cancelled = _native.Cancelled
@@ -184,3 +185,10 @@ def acquired(lock: threading.Lock) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def wait_at_once(seconds: float) -> float:
+    """Return for how long to wait before `stop_if_cancelled` is called: all of it if the work of
+    this thread cannot be cancelled.
+    """
+    return seconds if _thread.cancellation is None else min(seconds, _AGAIN)

@@ -15,7 +15,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO, Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -121,8 +121,7 @@ class Channel:
             headers = {**headers, "content-type": "application/json"}
         with self._connection() as connection:
             try:
-                connection.request(method, self._base + path, data, headers)
-                response = connection.getresponse()
+                response = _answer_to(connection, method, self._base + path, data, headers)
                 return response.status, response.headers, response.read()
             except http.client.HTTPException as error:
                 raise ConnectionError(_said(error)) from error
@@ -190,6 +189,29 @@ class _Plain(http.client.HTTPConnection):
         """Connect, and send small requests at once."""
         super().connect()
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+def _answer_to(
+    connection: http.client.HTTPConnection,
+    method: str,
+    path: str,
+    data: bytes | None,
+    headers: dict[str, str],
+) -> http.client.HTTPResponse:
+    """Send a request, and return the answer, which may come before all of it was sent.
+
+    A service that refuses a request closes the connection without reading the rest. The answer says
+    why, and that nothing was done.
+    """
+    try:
+        connection.request(method, path, data, headers)
+    except (BrokenPipeError, ConnectionResetError) as error:
+        if connection.sock is None:
+            raise
+        with suppress(OSError, http.client.HTTPException):
+            return connection.getresponse()
+        raise error
+    return connection.getresponse()
 
 
 def _as_raised(error: dict[str, Any]) -> LookalikeError:

@@ -56,19 +56,31 @@ def answers_together(parts: list[bytes], format: str) -> bytes:
 class LargeResponse(Response):
     """An answer that is sent a part at a time, each when the one before was taken.
 
-    It counts as long as it is held: whoever reads nothing cannot fill the memory with answers.
+    It counts as long as it is held: clients that read nothing cannot fill the memory with answers.
+    If there is no room for it, it is refused; the answer to a write is not (`refuse=False`), since
+    the write has been done.
     """
 
-    def __init__(self, content: bytes, status: int, media_type: str, service: Service) -> None:
+    def __init__(
+        self,
+        content: bytes,
+        status: int,
+        media_type: str,
+        service: Service,
+        *,
+        refuse: bool = True,
+    ) -> None:
         super().__init__(content, status, media_type=media_type)
         self._service = service
+        self._refuse = refuse
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send it; whoever does not take a part in time gets no more."""
         service, body = self._service, self.body
         seconds = service.settings.slow_limit
         held = service.memory.hold(scope["lookalike"].key.name)
-        held.need(2 * len(body))  # measured: buffers and freed memory come on top of the answer
+        # Measured: buffers and freed memory come on top of the answer.
+        held.need(2 * len(body), refuse=self._refuse)
         try:
             await send(
                 {"type": "http.response.start", "status": self.status_code,

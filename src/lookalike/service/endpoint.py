@@ -290,9 +290,10 @@ async def _reply(value: Any, kind: _Kind, ask: Ask) -> Response:
             value = await ask.service.read(encode, value, ask.format)
         else:
             value = encode(value, ask.format)
-    check_answer(len(value), ask.service.settings.max_answer)
+    if not kind.writes:  # a write has been done: refusing its answer would deny that
+        check_answer(len(value), ask.service.settings.max_answer)
     if len(value) > _LARGE_ANSWER:
-        return LargeResponse(value, kind.status, ask.format, ask.service)
+        return LargeResponse(value, kind.status, ask.format, ask.service, refuse=not kind.writes)
     return Response(value, kind.status, media_type=ask.format)
 
 

@@ -85,6 +85,11 @@ class BoundedProtocol(HttpToolsProtocol):
         for timer in (self._waiting, self._looking, self._stalled, self._lingering):
             if timer is not None:
                 timer.cancel()
+        # uvicorn tells the request that came last, but an earlier one may be the one that works.
+        answered = self._answered
+        if answered is not None and not answered.response_complete:
+            answered.disconnected = True
+            answered.message_event.set()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:

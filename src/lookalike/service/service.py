@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -143,16 +144,16 @@ class Service:
         is answered earlier, but its body is still in memory then.
         """
         cancellation, held = Cancellation(), HELD.get()
+        begin = _Work(cancellation, held, work, arguments)
+        if held is not None:
+            held.share()
         try:
-            if held is None:
-                future = threads.submit(cancellation.run, work, *arguments)
-            else:
-                held.share()
-                future = threads.submit(_counted, held, cancellation.run, work, *arguments)
+            future: Future[T] = threads.submit(begin)
         except RuntimeError:  # the threads have been shut down
             if held is not None:
                 held.release()
             raise service_ending() from None
+        future.add_done_callback(begin.drop)
         if held is not None:
             future.add_done_callback(held.release)
         self._working.add(cancellation)
@@ -160,7 +161,7 @@ class Service:
         done = asyncio.wrap_future(future)
         # An error refers to this frame: if the frame referred to the error, by its future, both
         # would stay in memory, with all that they refer to, until the garbage collector finds them.
-        del future, held
+        del future, held, begin
         try:
             return await done
         except asyncio.CancelledError:
@@ -213,6 +214,37 @@ class Service:
             if pool not in (self._slow, self._decoders):
                 pool.shutdown(wait=True)
         self.library.close()
+
+
+class _Work:
+    """Work for a thread. If it is cancelled before it begins, it drops all that it refers to.
+
+    Threads keep cancelled work in their queue until its turn comes, but its memory is no longer
+    counted then.
+    """
+
+    __slots__ = ("_begin",)
+
+    def __init__(
+        self,
+        cancellation: Cancellation,
+        held: Held | None,
+        work: Callable[..., Any],
+        arguments: tuple[Any, ...],
+    ) -> None:
+        begin = partial(cancellation.run, work, *arguments)
+        self._begin: Callable[[], Any] | None = (
+            begin if held is None else partial(_counted, held, begin)
+        )
+
+    def __call__(self) -> Any:
+        """Do it."""
+        begin, self._begin = self._begin, None
+        return None if begin is None else begin()
+
+    def drop(self, *_: object) -> None:
+        """Forget what was to be done."""
+        self._begin = None
 
 
 def _counted(held: Held, work: Callable[..., T], *arguments: Any) -> T:

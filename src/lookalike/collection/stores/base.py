@@ -89,7 +89,7 @@ class Store(ABC):
         """Return a view of one moment."""
         with self._translated(), self._pool.connection() as connection:
             with interruptible(partial(self._interrupt, connection)):
-                connection.execute(self.begin_reading)
+                self._begin(connection, self.begin_reading)
                 yield self.transaction(connection)
             self._pool.refuse_other_process()
             connection.execute("ROLLBACK")
@@ -102,10 +102,14 @@ class Store(ABC):
         """
         with self._translated(), self._pool.connection() as connection:
             with interruptible(partial(self._interrupt, connection)):
-                connection.execute(self.begin_writing)
+                self._begin(connection, self.begin_writing)
                 yield self.transaction(connection)
             self._pool.refuse_other_process()
             self._commit(connection)
+
+    def _begin(self, connection: Any, statement: str) -> None:
+        """Begin a transaction; waiting for a lock ends when the work is cancelled."""
+        connection.execute(statement)
 
     def _prepare(self, connection: Any) -> None:
         """Create the tables that all collections share, or bring older ones up to date.

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from lookalike.cancellation import stop_if_cancelled
+from lookalike.cancellation import stop_if_cancelled, wait_at_once
 from lookalike.collection.care.abandoned import drop_hidden, exclusive_file, shared_file
 from lookalike.collection.documents import MOST_ROW_BYTES, damaged
 from lookalike.collection.stores.base import NoCollectionsError, Store, maybe_written
@@ -30,6 +31,8 @@ from lookalike.storage import remove_if_same
 _CACHE_KIB = 64 << 10
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _ERRORS = (sqlite3.Error, UnicodeDecodeError)
+_LOCK_TO_READ = "PRAGMA schema_version"
+"""Takes the lock for reading, which `BEGIN` does not, and reads little."""
 """What the driver raises: SQLite names what it finds in a damaged schema, and the driver may not be
 able to decode that."""
 _APPLICATION_ID = 0x6C6F6F6B
@@ -153,6 +156,7 @@ class SqliteStore(Store):
             check_same_thread=False,
         )
         try:
+            self._wait_for(connection, _LOCK_TO_READ)
             if not self._looked:  # a database of others keeps its journal mode
                 if not self._schema_version(connection):
                     raise NoCollectionsError(self.shown)
@@ -211,6 +215,29 @@ class SqliteStore(Store):
             )
         refuse_newer(version, self.shown)
         return version
+
+    def _begin(self, connection: sqlite3.Connection, statement: str) -> None:
+        self._wait_for(connection, statement)
+        if statement == self.begin_reading:
+            self._wait_for(connection, _LOCK_TO_READ)
+
+    def _wait_for(self, connection: sqlite3.Connection, statement: str) -> None:
+        """Run a statement that takes a lock; an interruption would not end waiting for it."""
+        at_once = wait_at_once(self._timeout)
+        if at_once == self._timeout:
+            connection.execute(statement)
+            return
+        deadline = time.monotonic() + self._timeout
+        connection.execute(f"PRAGMA busy_timeout={int(1000 * at_once)}")
+        while True:
+            try:
+                connection.execute(statement).fetchone()
+                break
+            except sqlite3.OperationalError as error:
+                if _code(error) not in _BUSY or time.monotonic() > deadline:
+                    raise
+            stop_if_cancelled()
+        connection.execute(f"PRAGMA busy_timeout={int(1000 * self._timeout)}")
 
     def _interrupt(self, connection: sqlite3.Connection) -> None:
         connection.interrupt()

@@ -38,10 +38,13 @@ class Memory:
         """Return a hold of 0 bytes for a request with this key."""
         return Held(self, key)
 
-    def change(self, key: str, size: int) -> None:
-        """Take bytes for a key, or give them back; raise if there is no room for them."""
+    def change(self, key: str, size: int, *, refuse: bool = True) -> None:
+        """Take bytes for a key, or give them back; raise if there is no room for them.
+
+        With `refuse=False`, they are taken even if there is no room.
+        """
         with self._lock:
-            if size > 0:
+            if size > 0 and refuse:
                 if self._taken + size > self.most:
                     raise _full("other requests fill the memory for requests")
                 if self._by_key[key] + size > self.most_per_key:
@@ -64,9 +67,9 @@ class Held:
         self._users = 1
         self._lock = threading.Lock()
 
-    def need(self, size: int) -> None:
-        """Hold at least this many bytes in all, or raise `Problem`."""
-        if size > self._memory.most_per_key:
+    def need(self, size: int, *, refuse: bool = True) -> None:
+        """Hold at least this many bytes in all, or raise `Problem`, except with `refuse=False`."""
+        if size > self._memory.most_per_key and refuse:
             raise Problem(
                 413, "body_too_large", f"the body takes {size} bytes of memory once it is decoded; "
                 f"expected at most {self._memory.most_per_key}: send less at once, or start the "
@@ -74,7 +77,7 @@ class Held:
             )  # fmt: skip
         with self._lock:
             if size > self._size:
-                self._memory.change(self._key, size - self._size)
+                self._memory.change(self._key, size - self._size, refuse=refuse)
                 self._size = size
 
     def add_answer(self, size: int) -> None:

@@ -15,7 +15,7 @@ from lookalike.collection.bounded import (
     documents_with,
     page_of,
 )
-from lookalike.collection.documents import as_id
+from lookalike.collection.documents import as_id, is_id
 from lookalike.errors import BatchError, ItemError
 from lookalike.service.answers import LargeResponse
 from lookalike.service.endpoint import Ask, Routes
@@ -30,6 +30,7 @@ from lookalike.service.shapes import (
     WriteBody,
 )
 from lookalike.service.values import document_value, signature_rows
+from lookalike.shown import shown
 
 documents = Routes("documents")
 
@@ -302,6 +303,8 @@ def _written_value(written: Written, body: WriteBody) -> dict[str, Any]:
         result = {"id": one.id if isinstance(one.id, str) else None, "status": "written"}
         if place in refused:
             result.update(status="refused", message=refused[place])
+            if isinstance(one.id, str) and not is_id(one.id):
+                result["id"] = shown(one.id, 200)  # an answer is bounded, but such an id is not
         results.append(result)
     return {
         "added": written.added,

@@ -45,7 +45,8 @@ class _Lane(Generic[Question, Reply]):
     """Cancels answering them."""
 
     def abandon(self) -> None:
-        """Stop answering if all who asked have gone."""
+        """Drop the questions whose clients have gone; stop answering if all of these have."""
+        self.waiting = deque(one for one in self.waiting if not one[1].done())
         if all(future.done() for _, future in self.batch):
             self.work.cancel()
 
