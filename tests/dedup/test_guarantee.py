@@ -185,12 +185,18 @@ class Truth:
         return len(set(dedup_oracle.shingles(self.texts[document], self.settings.ngram or 0)))
 
     def deciding(self, pairs: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
-        """The pairs that make one go: a new document is no part of a smaller old one."""
-        return {
-            (left, right)
-            for left, right in pairs
-            if left >= self.old or self.size(left) >= self.size(right)
-        }
+        """The pairs in which one document may be dropped for the other.
+
+        A new document is not part of a smaller old one, nor of a new copy of that: equal documents
+        are dropped for the first of them, and decide nothing about others.
+        """
+        first = [self.texts.index(text) for text in self.texts]
+        found = set()
+        for left, right in pairs:
+            one, other = sorted((first[left], first[right]))
+            if one >= self.old or self.size(one) >= self.size(other):
+                found.add((left, right))
+        return found
 
     def estimated(self, left: int, right: int) -> bool:
         """Only signatures can tell, of different texts or where a text is not known."""
@@ -497,3 +503,14 @@ def test_who_gives_up_says_so() -> None:
         result = la.dedup(texts, method="simhash", against=[other])
     assert "after 1 rounds" in result.warnings[-1] and result.counts.below_threshold == 0
     assert not la.dedup(texts, method="simhash", against=[other]).warnings
+
+
+def test_a_copy_of_an_old_document_does_not_link_a_larger_one_to_it() -> None:
+    """The larger document has more than the old one inside it, so it is kept."""
+    old = " ".join(f"word{place}" for place in range(12))
+    larger = " ".join(f"word{place}" for place in range(4, 22))
+    result = la.dedup(
+        [{"text": old}, {"text": larger}, {"text": old}], against=[{"text": old}], ngram=1,
+        measure="containment", threshold=0.5, cluster="components", max_cluster=2,
+    )  # fmt: skip
+    assert result.keep.tolist() == [False, True, False]
