@@ -33,7 +33,10 @@ LEFT_OUT = (
     # The emulator needs more address space than this test allows.
     "tests/indexes/slices/test_slice_files.py::test_lists_that_do_not_fit_into_memory_are_built",
     # Bounded in seconds, which are longer under emulation.
-    "tests/indexes/tables/test_blocks.py::test_a_fifth_of_the_collection_in_one_bucket_is_not_quadratic",
+    *(
+        f"tests/indexes/tables/{name}::test_a_fifth_of_the_collection_in_one_bucket_is_not_quadratic"
+        for name in ("test_blocks.py", "test_flips.py")
+    ),
 )
 EXAMPLES = "0.1"
 """The share of the examples of property tests that is drawn: emulation is slow."""
