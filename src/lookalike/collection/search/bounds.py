@@ -59,7 +59,7 @@ def answer_limit(
     matches: int | None = None,
     beside: int = 0,
 ) -> Iterator[None]:
-    """Let answers in this context have at most `most` bytes in all, and searches so many `matches`,
+    """Let answers in this context have at most `most` bytes in all, and searches at most `matches`,
     and those `beside` them that the caller leaves out.
 
     `change` is told of the memory that computing them takes, in bytes, before it is taken, and

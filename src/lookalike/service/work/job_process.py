@@ -199,8 +199,8 @@ def bring_in(job: Job, docs: Collection) -> Summary:
 
 
 def _without_path(job: Job, message: str) -> str:
-    """Return a message for somebody who uploaded a file: without the place where the service keeps
-    it, nor an option that only commands have.
+    """Return a message for the client that uploaded a file: without the path that the service keeps
+    it at, and without an option that only commands have.
     """
     path = job.order.get("path")
     if path is not None:
