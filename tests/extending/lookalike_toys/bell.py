@@ -1,0 +1,3 @@
+"""The smallest possible entry of a registry."""
+
+BELL = ("ding", "dong")
