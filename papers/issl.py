@@ -16,7 +16,7 @@ from lookalike.evaluation.measurement import Measurement
 from lookalike.evaluation.measures import cumulative_distance_ratio
 from lookalike.evaluation.plots import plot_growth
 from lookalike.indexes import ScanIndex, SliceIndex
-from lookalike.indexes.slices.width import slice_width
+from lookalike.indexes.slices.lists import slice_width
 from papers.page import Section, Verdict
 from papers.shared import World
 

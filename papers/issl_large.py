@@ -20,7 +20,7 @@ from lookalike import _native
 from lookalike.evaluation.drawing import short_count
 from lookalike.evaluation.measures import cumulative_distance_ratio
 from lookalike.indexes import ScanIndex, SliceIndex
-from lookalike.indexes.slices.width import list_bytes, slice_width
+from lookalike.indexes.slices.lists import list_bytes, slice_width
 from lookalike.planning.machine import MachineCosts, machine_costs
 from lookalike.planning.question import Option, Question
 from lookalike.planning.scan import scan_option

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 import lookalike as la
 from lookalike import _native
 from lookalike.evaluation import recall_at_k
-from lookalike.indexes.tables.block_choice import BlockChoice
+from lookalike.indexes.tables.blocks import BlockChoice
 from lookalike.planning import plan
 from lookalike.planning import sample as sample_module
 from lookalike.planning.question import Question

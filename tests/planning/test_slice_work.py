@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike import _native
-from lookalike.indexes.slices.width import list_bytes
+from lookalike.indexes.slices.lists import list_bytes
 from lookalike.planning.slices import share_found
 
 QUERIES = 100

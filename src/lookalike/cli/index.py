@@ -25,7 +25,7 @@ from lookalike.indexes import (
     SliceIndex,
     open_index,
 )
-from lookalike.indexes.files import named_scan
+from lookalike.indexes.kinds import named_scan
 from lookalike.shown import counted, shown
 from lookalike.signatures import load_hex
 from lookalike.storage import check_replaceable

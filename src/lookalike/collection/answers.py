@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 from lookalike.collection.documents import Row, decoded_metadata, decoded_text
-from lookalike.parts.answers import PartMatch
+from lookalike.parts.votes import PartMatch
 
 
 @dataclass(frozen=True)

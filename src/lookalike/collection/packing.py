@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.parts.given import FARTHEST
+from lookalike.parts.index import FARTHEST
 from lookalike.parts.signer import SignedParts
 
 __all__ = ["DIGEST_BYTES", "MOST_PARTS_BYTES", "digest_of", "packed", "unpacked"]

@@ -14,7 +14,7 @@ from lookalike.collection.packing import DIGEST_BYTES, MOST_PARTS_BYTES, digest_
 from lookalike.collection.query import WAYS, listed
 from lookalike.collection.signing import Signed, Signing
 from lookalike.errors import ArgumentError, DocumentError, Said, SignatureError
-from lookalike.parts.given import all_positions, rows_of
+from lookalike.parts.index import all_positions, rows_of
 from lookalike.parts.signer import PartSigner, SignedParts, VoteSettings
 from lookalike.shown import brief
 from lookalike.signatures import Signer

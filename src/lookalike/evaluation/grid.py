@@ -20,8 +20,8 @@ from lookalike.evaluation.measurement import (
 )
 from lookalike.evaluation.questions import Questions
 from lookalike.evaluation.tables import measurement_table
+from lookalike.indexes.slices.lists import MOST_SLICE_BITS, slice_width
 from lookalike.indexes.slices.search import rerank_count
-from lookalike.indexes.slices.width import MOST_SLICE_BITS, slice_width
 from lookalike.indexes.tables.prefixes import MOST_ORDERS
 from lookalike.shown import brief
 from lookalike.signatures import as_signatures

@@ -13,7 +13,7 @@ from lookalike.errors import ArgumentError
 from lookalike.evaluation.grid import Progress
 from lookalike.evaluation.measurement import Measurement, measure_scan, measure_slices
 from lookalike.evaluation.questions import Questions
-from lookalike.indexes.slices.width import slice_width
+from lookalike.indexes.slices.lists import slice_width
 from lookalike.signatures import as_signatures
 
 __all__ = ["growth"]

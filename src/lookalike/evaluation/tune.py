@@ -20,7 +20,7 @@ from lookalike.evaluation.questions import Questions
 from lookalike.evaluation.tables import measurement_table
 from lookalike.indexes import ClusterIndex, ScanIndex, SliceIndex
 from lookalike.indexes.clusters.groups import group_count
-from lookalike.indexes.slices.width import MOST_SLICE_BITS, list_bytes, slice_width
+from lookalike.indexes.slices.lists import MOST_SLICE_BITS, list_bytes, slice_width
 from lookalike.planning.clusters import cluster_bytes
 from lookalike.signatures import as_signatures
 

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from lookalike.indexes.clusters.groups import MOST_WORK, group_count
-from lookalike.indexes.clusters.majority import PER_CENTRE, ROUNDS
+from lookalike.indexes.clusters.majority import LARGE, PER_CENTRE, ROUNDS
 from lookalike.indexes.clusters.probing import least_probe
-from lookalike.indexes.clusters.tree import LARGE
 from lookalike.planning.machine import MachineCosts
 from lookalike.planning.question import Option, Question
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from lookalike.gpu.card import Card, card
-from lookalike.gpu.layout import MOST_BITS, Layout
-from lookalike.gpu.measuring import QUERIES, Speed, speed
+from lookalike.gpu.bench import QUERIES, Speed, speed
+from lookalike.gpu.card import MOST_BITS, Card, Layout, card
 from lookalike.planning.question import Option, Question
 
 _UPLOAD_BYTES = 5e9

@@ -20,8 +20,7 @@ from lookalike.indexes.clusters.groups import group_count
 from lookalike.indexes.clusters.index import ClusterIndex
 from lookalike.indexes.scan import ScanIndex
 from lookalike.indexes.slices.index import SliceIndex
-from lookalike.indexes.tables.block_choice import BlockChoice
-from lookalike.indexes.tables.blocks import BlockIndex
+from lookalike.indexes.tables.blocks import BlockChoice, BlockIndex
 from lookalike.planning.clusters import rows_assigned
 from lookalike.planning.machine import Access, MachineCosts
 from lookalike.planning.scan import pushes

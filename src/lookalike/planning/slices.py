@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from lookalike import _native
+from lookalike.indexes.slices.lists import MOST_SLICE_BITS, list_bytes, number_bytes, slice_width
 from lookalike.indexes.slices.search import usual_rerank
-from lookalike.indexes.slices.width import MOST_SLICE_BITS, list_bytes, number_bytes, slice_width
 from lookalike.planning.machine import MachineCosts
 from lookalike.planning.question import Option, Question
 from lookalike.planning.scan import match_cost, scan_cost

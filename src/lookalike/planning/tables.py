@@ -9,10 +9,9 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from lookalike.indexes.tables.block_choice import MOST_TABLES, BlockChoice
+from lookalike.indexes.tables.blocks import MOST_TABLES, BlockChoice
 from lookalike.indexes.tables.flip_sets import all_sets, upper_bits
-from lookalike.indexes.tables.sorted_table import header_width, part_count
-from lookalike.indexes.tables.steps import TableSteps
+from lookalike.indexes.tables.sorted_table import TableSteps, header_width, part_count
 from lookalike.planning.machine import MachineCosts
 from lookalike.planning.question import Option, Question
 from lookalike.planning.scan import match_cost, scan_cost

@@ -1,7 +1,7 @@
 """Vectors: what is near this one by the angle between them? Signatures propose, cosines decide."""
 
-from lookalike.vectors.answers import VectorMatches, VectorNeighbors, VectorPairs
 from lookalike.vectors.index import VectorIndex
+from lookalike.vectors.search import VectorMatches, VectorNeighbors, VectorPairs
 from lookalike.vectors.tuning import VectorTuning
 
 __all__ = ["VectorIndex", "VectorMatches", "VectorNeighbors", "VectorPairs", "VectorTuning"]

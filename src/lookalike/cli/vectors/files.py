@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from lookalike.errors import FormatError, LookalikeError
 from lookalike.signatures.files import is_npy
 from lookalike.vectors import VectorIndex
-from lookalike.vectors.saved import KIND
 
 __all__ = ["has_vectors", "holds_vectors", "npy_vectors", "opened"]
 
@@ -29,7 +28,10 @@ def holds_vectors(path: Path) -> bool:
     from lookalike.storage import open_container
 
     try:
-        return has_vectors(path) or open_container(path, verify=False).meta.get("index") == KIND
+        return (
+            has_vectors(path)
+            or open_container(path, verify=False).meta.get("index") == VectorIndex.kind
+        )
     except LookalikeError:
         return False
 

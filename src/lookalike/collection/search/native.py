@@ -16,7 +16,7 @@ from lookalike.collection.stores.base import State, View
 from lookalike.collection.stores.rows import Numbered
 from lookalike.errors import FormatError
 from lookalike.indexes import SliceIndex, load_index
-from lookalike.indexes.slices.width import MOST_SLICE_BITS, slice_width
+from lookalike.indexes.slices.lists import MOST_SLICE_BITS, slice_width
 
 _LEAST_COUNT = 1 << 16
 _SPARE = 8

@@ -16,8 +16,7 @@ from lookalike.compat.faiss.flat import Growing, IndexBinaryFlat
 from lookalike.compat.faiss.hash_lists import HashLists, flip_masks, hashes_of
 from lookalike.compat.faiss.selectors import IDSelector
 from lookalike.errors import CorruptIndexError
-from lookalike.indexes.merging import merged_matches
-from lookalike.indexes.results import Matches, Neighbors
+from lookalike.indexes.results import Matches, Neighbors, merged_matches
 from lookalike.signatures.distance import hamming
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.dedup.work_folder import release
 from lookalike.errors import ResultTooLargeError
-from lookalike.indexes.all_pairs import pairs_of_rows
+from lookalike.indexes.all_pairs import pairs_of_rows, seconds_for_all
 from lookalike.indexes.base import DEFAULT_LIMIT
-from lookalike.indexes.drawing import seconds_for_all
 from lookalike.indexes.results import Pairs, as_int64
 
 __all__ = ["CHANCE", "NearbyRows", "may_be_drawn", "most_pairs", "of_crowds"]

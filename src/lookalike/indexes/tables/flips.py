@@ -18,16 +18,29 @@ from numpy.typing import ArrayLike, NDArray
 from lookalike import _native
 from lookalike.checks import flag, share, thread_count, whole_number
 from lookalike.errors import ArgumentError, CorruptIndexError, LookalikeWarning, Said
-from lookalike.indexes.among import Among
 from lookalike.indexes.base import DEFAULT_LIMIT
-from lookalike.indexes.masks import no_masks
+from lookalike.indexes.filters import Among, no_masks
 from lookalike.indexes.results import NO_LIMIT, Matches, too_many_matches
 from lookalike.indexes.tables.base import TabledIndex
-from lookalike.indexes.tables.flip_sets import all_sets, header_start, not_finite, upper_bits
+from lookalike.indexes.tables.flip_sets import (
+    MOST_COST,
+    STEPS,
+    Volatility,
+    all_sets,
+    as_weights,
+    header_start,
+    not_finite,
+    upper_bits,
+)
 from lookalike.indexes.tables.flip_tuning import MOST_FLIPS, SAMPLE, FlipTuning, flips_expected
-from lookalike.indexes.tables.parts import Part, build_parts, signature_bits
-from lookalike.indexes.tables.sorted_table import MOST_HEADER_BITS, SortedTable, header_width
-from lookalike.indexes.tables.volatility import MOST_COST, STEPS, Volatility, as_weights
+from lookalike.indexes.tables.sorted_table import (
+    MOST_HEADER_BITS,
+    Part,
+    SortedTable,
+    build_parts,
+    header_width,
+    signature_bits,
+)
 from lookalike.signatures import as_queries
 
 if TYPE_CHECKING:
