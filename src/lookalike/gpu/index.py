@@ -21,7 +21,7 @@ from lookalike.checks import (
     thread_count,
     whole_number,
 )
-from lookalike.errors import ArgumentError, FormatError
+from lookalike.errors import ArgumentError
 from lookalike.gpu.card import Layout, card
 from lookalike.gpu.finding import (
     MOST_QUERIES,
@@ -42,7 +42,6 @@ from lookalike.indexes.base import DEFAULT_LIMIT, Index
 from lookalike.indexes.filters import Among, Chosen, no_masks
 from lookalike.indexes.results import Matches, Neighbors, Pairs, merged_matches, too_many_matches
 from lookalike.indexes.rows import Rows
-from lookalike.shown import brief
 from lookalike.signatures import as_queries
 
 if TYPE_CHECKING:
@@ -326,17 +325,6 @@ class GpuIndex(Index):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
-
-    @classmethod
-    def from_bytes(cls, data: bytes | bytearray | memoryview) -> Self:
-        """Return the index that `to_bytes` wrote, or that of a `ScanIndex`, on the first card."""
-        from lookalike.storage import container_in
-
-        container = container_in(data)
-        if container.meta.get("index") != cls.kind:
-            kind = brief(container.meta.get("index"))
-            raise FormatError(f"the bytes hold an index of kind {kind}; expected one that scans")
-        return cls.from_container(container)
 
     def _meta(self) -> dict[str, Any]:
         return {**super()._meta(), "ascending_ids": True}

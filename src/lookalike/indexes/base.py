@@ -163,7 +163,7 @@ class StoredIndex(ABC):
             return cls.from_container(container)
         if not isinstance(index := index_in(container), cls):
             raise FormatError(
-                f"{container.path} holds a {type(index).__name__}; expected an {cls.__name__}"
+                f"{container.path}: found a {type(index).__name__}; expected an {cls.__name__}"
             )
         return index
 
@@ -176,7 +176,7 @@ class StoredIndex(ABC):
             return
         what = "no index" if found is None else f"a {kind_in(container).cls.__name__}"
         raise FormatError(
-            f"{container.path} holds {what}; expected a {cls.__name__}; la.load_index opens all "
+            f"{container.path}: found {what}; expected a {cls.__name__}; la.load_index opens all "
             "kinds of index"
         )
 

@@ -15,7 +15,6 @@ from lookalike import _native
 from lookalike.checks import flag, instances, neighbor_count, thread_count, whole_number
 from lookalike.errors import ArgumentError, CorruptIndexError, Said
 from lookalike.indexes.base import DEFAULT_LIMIT, Index
-from lookalike.indexes.clusters.index import ClusterIndex
 from lookalike.indexes.filters import (
     Among,
     Chosen,
@@ -37,7 +36,6 @@ from lookalike.indexes.results import (
 )
 from lookalike.indexes.slices.index import SliceIndex
 from lookalike.indexes.slices.search import CoreAnswer, Settings, rerank_count, to_search
-from lookalike.indexes.tables.prefixes import PrefixIndex
 from lookalike.shown import brief
 from lookalike.signatures import as_queries
 
@@ -153,6 +151,11 @@ class ShardedIndex(Index):
                 found.append(shard)
         return found
 
+    def settings(self, method: str) -> frozenset[str]:
+        """Return the settings that `search` or `within` takes: those of slices if there are any."""
+        taken = super().settings(method)
+        return taken if self.slice_indexes() else taken - {"expand", "admit", "rerank"}
+
     @property
     def is_scored(self) -> bool:
         """Whether all that is searched has slices, in shards of shards too."""
@@ -260,9 +263,7 @@ class ShardedIndex(Index):
 
             def ask(shard: Index, share: int, only: Chosen | None) -> Neighbors:
                 most = min(wanted, max(1, len(shard)))
-                own = options if isinstance(shard, SliceIndex | ShardedIndex) else {}
-                if isinstance(shard, PrefixIndex | ClusterIndex):
-                    own = {"explain": tell, "exact": prove}
+                own = _taken(shard, "search", options)
                 return shard.search(rows, most, among=only, threads=share, **own)
 
             found = self._each(ask, threads, self._chosen(among))
@@ -294,9 +295,7 @@ class ShardedIndex(Index):
 
         def ask(shard: Index, share: int, only: Chosen | None) -> Neighbors:
             most = min(k, max(1, len(shard)))
-            own: dict[str, Any] = {"masks": masks}
-            if isinstance(shard, SliceIndex | ShardedIndex):
-                own["explain"] = explain
+            own = {"masks": masks, **_taken(shard, "search", {"explain": explain})}
             return shard.search(rows, most, among=only, threads=share, **own)
 
         found: list[Neighbors] = self._each(ask, threads, self._chosen(among))
@@ -360,7 +359,7 @@ class ShardedIndex(Index):
             options["masks"] = as_masks(masks, self.bits, len(rows))
 
         def ask(shard: Index, share: int, only: Chosen | None) -> Matches:
-            own = {"exact": prove} if isinstance(shard, PrefixIndex | ShardedIndex) else {}
+            own = _taken(shard, "within", {"exact": prove})
             return shard.within(rows, radius, among=only, threads=share, **options, **own)
 
         found: list[Matches] = self._each(ask, threads, self._chosen(among))
@@ -452,6 +451,12 @@ class ShardedIndex(Index):
                 f"{container.path}: the shards cannot be used: {error}; it is damaged"
             ) from error
         self._own_ids = own
+
+
+def _taken(shard: Index, method: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings that this kind of shard takes."""
+    taken = shard.settings(method)
+    return {name: value for name, value in settings.items() if name in taken}
 
 
 def merge_neighbors(
