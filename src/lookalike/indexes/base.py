@@ -402,6 +402,10 @@ class Index(StoredIndex):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self)} signatures of {self.bits} bits)"
 
+    def summary(self) -> str:
+        """Return what the index holds, and what was chosen for it, in a few words."""
+        return f"{len(self):,} signatures of {self.bits} bits"
+
     @property
     def memory_bytes(self) -> int:
         """How many bytes the arrays take, in memory or mapped from a file."""

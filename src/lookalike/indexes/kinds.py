@@ -12,12 +12,13 @@ What a kind can be asked is read from its class: `takes_masks`, and the paramete
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -186,6 +187,21 @@ KINDS: Registry[IndexKind] = Registry(
     },
 )
 """All kinds of index, by name."""
+
+
+def kinds_text(kinds: Iterable[IndexKind]) -> str:
+    """Return what there is to say of kinds, for `--help`: a paragraph each."""
+    shown = list(kinds)
+    width = max(len(kind.name) for kind in shown)
+    return "\n".join(
+        fill(
+            kind.help,
+            100,
+            initial_indent=f"  {kind.name:<{width}}  ",
+            subsequent_indent=" " * (width + 4),
+        )
+        for kind in shown
+    )
 
 
 def load_index(path: str | os.PathLike[str], *, verify: bool = True) -> Any:

@@ -25,6 +25,7 @@ from lookalike.indexes.base import DEFAULT_LIMIT, GrowingIndex
 from lookalike.indexes.filters import Among, Chosen
 from lookalike.indexes.kinds import signature_index_in
 from lookalike.indexes.rows import as_ids, check_ids
+from lookalike.shown import counted
 from lookalike.signatures import Projection
 from lookalike.signatures.signer import signer_in
 from lookalike.storage import Container
@@ -160,6 +161,13 @@ class VectorIndex(GrowingIndex):
             + store.added.nbytes
             + sum(array.nbytes for array in extra if array is not None)
             + self._parts.signatures.memory_bytes
+        )
+
+    def summary(self) -> str:
+        """Return what the index holds, and what was chosen for it, in a few words."""
+        return (
+            f"{len(self):,} vectors of {counted(self.dimensions, 'dimension')}, {self.dtype}, "
+            f"with signatures of {self.bits} bits in {counted(self.clusters, 'group')}"
         )
 
     def stats(self) -> dict[str, Any]:

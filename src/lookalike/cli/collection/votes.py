@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from lookalike.cli.audio.search import clock
+from lookalike.cli.audio import clock
 from lookalike.cli.collection.action import given_signature, given_text, of_files, typed_text
 from lookalike.cli.terminal.output import say, say_json, warn
 from lookalike.collection import Match

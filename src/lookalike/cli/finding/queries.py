@@ -84,7 +84,8 @@ class Queries:
     """Some queries at a time."""
 
     labels: Sequence[str | int]
-    signatures: NDArray[np.uint8]
+    signatures: NDArray[Any]
+    """Or vectors, of an index of these."""
     texts: list[str] | None = None
     """None where there are signatures alone."""
     empty: frozenset[int] = frozenset()

@@ -54,6 +54,7 @@ from lookalike.indexes.segments import (
     scan_nearest,
     scan_within,
 )
+from lookalike.shown import counted
 from lookalike.signatures import as_queries
 from lookalike.signatures.random import random_words
 
@@ -187,6 +188,10 @@ class ClusterIndex(GrowingIndex, Index):
         """Return copies in the order of ids: where these are positions, in that of positions."""
         rows = self._state.living()
         return rows.signatures, rows.all_ids()
+
+    def summary(self) -> str:
+        """Return what the index holds, and what was chosen for it, in a few words."""
+        return f"{super().summary()}, in {counted(self.clusters, 'group')}"
 
     def stats(self) -> dict[str, Any]:
         """Return what there is to know about the index, in plain values."""

@@ -305,6 +305,10 @@ class SliceIndex(GrowingIndex, Index):
     def __len__(self) -> int:
         return sum(segment.alive for segment in self._segments)
 
+    def summary(self) -> str:
+        """Return what the index holds, and what was chosen for it, in a few words."""
+        return f"{super().summary()}, slices of {self.slice_bits} bits"
+
     def stats(self) -> dict[str, Any]:
         """Return what there is to know about the index, in plain values."""
         return {

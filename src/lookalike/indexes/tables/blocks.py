@@ -39,6 +39,7 @@ from lookalike.indexes.tables.sorted_table import (
     header_width,
     part_count,
 )
+from lookalike.shown import counted
 from lookalike.signatures import as_queries
 
 if TYPE_CHECKING:
@@ -297,6 +298,10 @@ class BlockIndex(TabledIndex):
     def tables(self) -> int:
         """How many tables there are."""
         return len(self._parts[0].tables)
+
+    def summary(self) -> str:
+        """Return what the index holds, and what was chosen for it, in a few words."""
+        return f"{super().summary()}, {counted(self.tables, 'table')} for a radius of {self.radius}"
 
     def stats(self) -> dict[str, Any]:
         """Return what there is to know about the index, in plain values."""

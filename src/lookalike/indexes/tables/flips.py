@@ -109,6 +109,10 @@ class FlipIndex(TabledIndex):
         """What was found out about flips and recall, the latest last."""
         return self._tunings
 
+    def summary(self) -> str:
+        """Return what the index holds, and what was chosen for it, in a few words."""
+        return f"{super().summary()}, a header of {self.header_bits} bits"
+
     def stats(self) -> dict[str, Any]:
         """Return what there is to know about the index, in plain values."""
         return {
