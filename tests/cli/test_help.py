@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import lookalike as la
-from lookalike.cli import full_parser, main
+from lookalike.cli import bench, full_parser, main
 from lookalike.cli.evaluate import EXPAND
 from lookalike.compare.texts import compare_texts
 from lookalike.corpora import Corpus, open_corpus
@@ -127,6 +127,9 @@ USED: dict[tuple[str, str], Callable[[], str]] = {
         else ""
     ),
     ("dedup", "--max-pairs"): lambda: default_of(la.DedupResult.write_pairs, "limit"),
+    ("bench", "--count"): lambda: f"{bench.COUNT}; with --gpu {bench.GPU_COUNT}",
+    ("bench", "--bits"): lambda: str(bench.BITS),
+    ("bench", "--device"): lambda: default_of(la.GpuIndex, "device"),
     ("evaluate", "--expand"): lambda: ",".join(map(str, EXPAND)),
     **{
         ("serve", f"--{one.name.replace('_', '-')}"): partial(serve_default, one.name)

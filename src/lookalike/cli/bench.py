@@ -34,6 +34,9 @@ columns of the table:
   of 256      milliseconds of a query that is asked with 255 others
   found       share of queries whose near-duplicate, 1 bit in 64 away, is among the 10 nearest
 
+With --gpu, N signatures have 1024 bits; there are a fifth as many of 64 bits, and a fiftieth for
+pairs.
+
 columns with --gpu:
   queries     asked at once
   ms          that the caller waits: the median of five
@@ -57,8 +60,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--count",
         type=number,
         metavar="N",
-        help=f"signatures (default {COUNT:,}; with --gpu {GPU_COUNT:,} of 1024 bits, a fifth as "
-        "many of 64, a fiftieth for pairs)",
+        help=f"signatures (default {COUNT:,}; with --gpu {GPU_COUNT:,})",
     )
     add_number(parser, "--bits", f"of a signature, without --gpu (default {BITS})")
     parser.add_argument(
@@ -73,6 +75,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Print the table, a line at a time."""
+    for name, least in {"count": 1, "bits": 8, "threads": 1, "device": 0}.items():
+        if getattr(options, name) is not None:
+            whole_number(name, getattr(options, name), at_least=least)
     for name in ("bits", "kind", "threads") if options.gpu else ("device",):
         if getattr(options, name) is not None:
             raise ArgumentError(
@@ -82,8 +87,8 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _measure_kinds(options: argparse.Namespace) -> None:
-    count = whole_number("count", COUNT if options.count is None else options.count, at_least=1)
-    bits = whole_number("bits", BITS if options.bits is None else options.bits, at_least=8)
+    count = COUNT if options.count is None else options.count
+    bits = BITS if options.bits is None else options.bits
     if bits % 8:
         raise ArgumentError(Said("bits"), f" is {bits}; expected a multiple of 8")
     threads = thread_count(options.threads)
@@ -133,14 +138,12 @@ def _timed(action: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def _measure_card(options: argparse.Namespace) -> None:
-    count = whole_number("count", GPU_COUNT if options.count is None else options.count, at_least=1)
-    device = whole_number("device", options.device or 0, at_least=0)
     from lookalike.gpu.bench import lines
     from lookalike.gpu.card import card
 
-    here = card(device)
+    here = card(options.device or 0)
     rows = [["case", "signatures", "bits", "queries", "ms", "a pass", "a second", "checked"]]
-    for line in lines(here, count):
+    for line in lines(here, GPU_COUNT if options.count is None else options.count):
         if options.json:
             say_json({"card": here.name, **asdict(line)})
             continue
