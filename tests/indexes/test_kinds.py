@@ -52,6 +52,10 @@ def asked(index: Any) -> str:
     return str(index.search(ROWS[:3], 4).ids.tolist())
 
 
+def pickled(index: Any) -> Any:
+    return pickle.loads(pickle.dumps(index))
+
+
 @pytest.mark.parametrize("name", BUILTIN)
 def test_entries_are_true(name: str) -> None:
     kind = KINDS[name]
@@ -74,7 +78,7 @@ def test_every_kind_is_saved_opened_copied_and_pickled(name: str, tmp_path: Path
         loaded.verify()
     assert asked(type(index).load(tmp_path / "x")) == truth
     assert asked(type(index).from_bytes(index.to_bytes())) == truth
-    for duplicate in (copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))):
+    for duplicate in (copy.copy, copy.deepcopy, pickled):
         for original in (index, loaded):
             twin = duplicate(original)
             assert (type(twin), asked(twin), len(twin)) == (type(index), truth, len(index))

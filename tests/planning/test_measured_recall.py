@@ -11,8 +11,7 @@ from benchmarks.planning.kinds import KINDS, Rows, copies, molecules
 
 import lookalike as la
 from lookalike.evaluation import recall_at_k
-from lookalike.indexes.segments import Lists
-from lookalike.indexes.slices.lists import list_bytes
+from lookalike.indexes.slices.lists import Lists, list_bytes
 from lookalike.planning import trial as trial_module
 from lookalike.planning.building import build_option
 from lookalike.planning.question import Option, Question

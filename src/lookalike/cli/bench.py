@@ -66,7 +66,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--kind",
         metavar="KIND",
-        help="of index, without --gpu: one that `lookalike index --kind` takes (default: all)",
+        help="of index, without --gpu: one that `lookalike index --kind` takes (default: all of them)",
     )
     add_number(parser, "--device", "number of the card, with --gpu (default 0)")
     add_threads(parser)

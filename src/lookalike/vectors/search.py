@@ -241,8 +241,8 @@ class Store:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Store:
         """Return a store with arrays of its own, in memory."""
-        arrays = (self.first, self.added, self.ids, self.removed)
-        return Store(*(None if array is None else np.array(array) for array in arrays))
+        ids, removed = (None if one is None else np.array(one) for one in (self.ids, self.removed))
+        return Store(np.array(self.first), np.array(self.added), ids, removed)
 
     def compacted(self) -> Store:
         """Return the living alone, at new places, with the ids they have."""

@@ -30,17 +30,15 @@ from lookalike.indexes.filters import Among, as_masks, without_settings
 from lookalike.indexes.results import Matches, Neighbors, padded, too_many_matches
 from lookalike.indexes.rows import Rows
 from lookalike.indexes.segments import (
-    Lists,
     Segment,
     Segments,
     merged_segments,
     refuse_known,
     renumbered,
-    wants_lists,
     with_rows,
     without_ids,
 )
-from lookalike.indexes.slices.lists import MOST_SLICE_BITS, checked_width
+from lookalike.indexes.slices.lists import MOST_SLICE_BITS, Lists, checked_width, wants_lists
 from lookalike.indexes.slices.search import (
     CoreAnswer,
     Settings,
