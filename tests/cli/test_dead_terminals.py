@@ -36,7 +36,7 @@ def wait(*given, **settings):
 
 WorkFolder.complete = wait
 if sys.argv[1] == "cleaning":
-    import lookalike.cli.terminal.signals as signals
+    import lookalike.cli.signals as signals
     signals.remove_unfinished = lambda: (Path("cleaning").touch(), time.sleep(600))
 if sys.argv[1] == "no threads":
     start = threading.Thread.start
@@ -159,8 +159,8 @@ def test_what_is_ignored_stays_ignored(tmp_path: Path) -> None:
 CONTINUES = """
 import sys
 from lookalike.cli import kernels, main
-from lookalike.cli.terminal.output import say, warn
-from lookalike.cli.terminal.progress import progress_bars
+from lookalike.cli.terminal import say, warn
+from lookalike.cli.terminal import progress_bars
 
 def run(options):
     with progress_bars() as tell:

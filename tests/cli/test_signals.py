@@ -38,7 +38,7 @@ MOMENTS = {
         "complete",
         "tmp/lookalike-job-",
     ),
-    "an output half written": ("corpora.kept_rows", "KeptRows", "finish", ".out.jsonl."),
+    "an output half written": ("corpora.base", "KeptRows", "finish", ".out.jsonl."),
 }
 STATUS = {signal.SIGTERM: 143, signal.SIGHUP: 129, signal.SIGINT: 130}
 

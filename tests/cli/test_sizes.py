@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookalike.cli.options.sizes import byte_count, number
+from lookalike.cli.options import byte_count, number
 
 POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 

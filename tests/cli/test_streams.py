@@ -20,7 +20,7 @@ import pytest
 
 import lookalike as la
 from lookalike.cli import main
-from lookalike.cli.terminal.streams import _Harmless
+from lookalike.cli.terminal import _Harmless
 from support.cli_corpus import many
 from support.web_pages import page, response
 
