@@ -34,6 +34,9 @@ T = TypeVar("T")
 LARGEST = 2**63 - 1
 """More than there is of anything, and what the core can count to."""
 
+_ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://")
+_CREDENTIALS = re.compile(r"//(?:[^/@]*|[^/@:]*:[^@?]*)@")
+"""A secret key may contain a slash that should have been percent-encoded."""
 _AMOUNT = r"\s*([0-9]{1,30}(?:\.[0-9]{1,30})?)\s*([KMGT]?)"
 _MOST_EMPTY_PLACES = 1 << 26
 """Places of an answer, 12 bytes each, that may stay empty for want of signatures."""
@@ -218,6 +221,16 @@ def file_path(name: str, path: str | os.PathLike[str]) -> Path:
         if error.errno == errno.ENAMETOOLONG:  # other troubles are for those who open it
             raise FileError(f"{name} is {brief(path)}: {error.strerror}") from error
     return Path(text)
+
+
+def is_address(name: object) -> bool:
+    """Return whether a name is an address such as s3://bucket/key, and not that of a file."""
+    return isinstance(name, str) and bool(_ADDRESS.match(name)) and not Path(name).exists()
+
+
+def without_secret(text: str, instead: str = "//***@") -> str:
+    """Return a text in which the credentials of addresses are masked."""
+    return _CREDENTIALS.sub(instead, text)
 
 
 def thread_count(threads: SupportsIndex | None) -> int:

@@ -235,6 +235,17 @@ def test_standard_output_that_cannot_be_written(options: str, status: int, told:
     assert (done.returncode, done.stderr) == (status, f"lookalike: {told}\n" if told else "")
 
 
+@pytest.mark.parametrize("command", ["--help", "dedup --help", "--version"])
+def test_help_that_cannot_be_written(command: str) -> None:
+    """Help that is longer than a buffer, too, of which argparse forgets what failed."""
+    done = subprocess.run(
+        ["bash", "-c", f'"$@" {command} >/dev/full', "bash", sys.executable, "-m", "lookalike.cli"],
+        capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    message = "lookalike: standard output cannot be written: No space left on device\n"
+    assert (done.returncode, done.stderr) == (1, message)
+
+
 BREAKS = """
 from lookalike.cli import kernels, main
 

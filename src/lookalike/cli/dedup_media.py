@@ -11,11 +11,12 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from lookalike.checks import is_address
 from lookalike.cli.options import check_folder, check_not_read, output_name, publish, typed_settings
 from lookalike.cli.parser import Group, add_switch
 from lookalike.cli.terminal import is_standard, progress_bars, say, say_json, warn, warn_left_out
 from lookalike.corpora import check_table_target
-from lookalike.corpora.opening import expand_paths, is_address
+from lookalike.corpora.opening import expand_paths
 from lookalike.corpora.writing import check_outside_folder
 from lookalike.dedup.media.job import run_media_job
 from lookalike.dedup.media.kinds import DOCUMENTS, KINDS, kind_of, medium_of

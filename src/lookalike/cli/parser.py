@@ -15,7 +15,7 @@ from lookalike.cli.terminal import say
 from lookalike.errors import ArgumentError
 from lookalike.features.choice import typed_lengths
 from lookalike.registry import Registry
-from lookalike.shown import shown, shown_lines
+from lookalike.shown import shown
 from lookalike.suggestions import nearest_word
 
 WRONG_USAGE = 2
@@ -143,7 +143,8 @@ class Parser(argparse.ArgumentParser):
         )
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        super()._print_message(shown_lines(message), file)
+        # Not as argparse does it, which hides that nothing could be written.
+        say(message, end="", file=file or sys.stderr)
 
 
 def _name(action: argparse.Action) -> str:

@@ -151,7 +151,7 @@ class Problems:
         """
         self.files.append(shown(f"{file}: {reason}", _LONGEST_EXAMPLE))
         if kind is not None:
-            self.leave_out(kind, str(file), reason)
+            self.leave_out(kind, f"{file}", reason)
             return
         self.binary += 1
         if len(self.examples) < _EXAMPLES:
@@ -197,8 +197,8 @@ class Problems:
 
 def _append(files: list[str], file: Path) -> None:
     """Add the name of a file that may have been added last."""
-    if not files or files[-1] != str(file):
-        files.append(str(file))
+    if not files or files[-1] != f"{file}":
+        files.append(f"{file}")
 
 
 def _some(files: Sequence[str]) -> str:

@@ -6,14 +6,13 @@ import fnmatch
 import glob
 import json
 import os
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lookalike.checks import file_path
+from lookalike.checks import file_path, is_address, without_secret
 from lookalike.corpora.base import Corpus, Problems
 from lookalike.corpora.encodings import Encodings, NotText, check_encoding, is_binary, utf8_of
 from lookalike.corpora.formats import FORMATS, format_of
@@ -23,9 +22,6 @@ from lookalike.shown import brief, counted, shown
 from lookalike.storage import is_folder, is_there
 from lookalike.suggestions import did_you_mean_file
 
-_ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+://")
-CREDENTIALS = re.compile(r"//(?:[^/@]*|[^/@:]*:[^@?]*)@")
-"""Credentials; a secret key may contain a slash that should have been percent-encoded."""
 _ANY_FOLDERS = "**"
 _EXAMPLES = 3
 _DONE, _PART = "_SUCCESS", "part-"
@@ -136,16 +132,6 @@ def with_old_pages(corpus: Corpus, html: str | None, limits: PageLimits | None) 
     if corpus.page_text is not None:
         return corpus if limits is None else with_pages(corpus, None, limits)
     return with_pages(corpus, html, limits) if html in corpus.columns() else corpus
-
-
-def is_address(name: object) -> bool:
-    """Return whether a name is an address and no path, nor a file that happens to be called so."""
-    return isinstance(name, str) and bool(_ADDRESS.match(name)) and not is_there(name)
-
-
-def without_secret(text: str) -> str:
-    """Return a text in which the credentials of addresses are masked."""
-    return CREDENTIALS.sub("//***@", text)
 
 
 def expand_paths(paths: Sequence[str | Path]) -> list[Path]:

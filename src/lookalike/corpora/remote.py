@@ -19,10 +19,9 @@ from urllib.parse import parse_qs, unquote
 import numpy as np
 
 from lookalike import _native
-from lookalike.checks import file_path
+from lookalike.checks import file_path, is_address, without_secret
 from lookalike.corpora.base import Corpus, pa
 from lookalike.corpora.formats import format_of
-from lookalike.corpora.opening import CREDENTIALS, is_address, without_secret
 from lookalike.errors import ArgumentError, FileError
 from lookalike.lazy import LazyModule
 from lookalike.storage.files import temporary_folder
@@ -294,7 +293,7 @@ def _names_a_file(path: str) -> bool:
 
 def _place(address: str) -> tuple[str, str]:
     """Return the server that an address names, or nothing, and its bucket and key."""
-    path, _, query = CREDENTIALS.sub("//", address).partition("://")[2].partition("?")
+    path, _, query = without_secret(address, "//").partition("://")[2].partition("?")
     server = parse_qs(query).get("endpoint_override", [""])[-1]
     return server, re.sub("/+", "/", unquote(path)).rstrip("/")
 

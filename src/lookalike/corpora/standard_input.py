@@ -92,15 +92,19 @@ def _format(beginning: bytes, packed: str, encoding: str | None) -> Format:
             unpacked = _unpacked(beginning, _CODECS[packed])
         except OSError:
             return FORMATS["jsonl"]  # what is damaged is told of when it is read
-    for known in FORMATS:
-        if known.magic and (unpacked if known.packs else beginning).startswith(known.magic):
-            return known
     stream = TextStream(io.BytesIO(unpacked[:_LOOKED_AT]), encoding)
     parts = bytearray()
     while part := stream.read(_LOOKED_AT):
         parts += part
     text, whole = parts.decode("utf-8-sig", "replace"), len(unpacked) < _LOOKED_AT
-    found = FORMATS.find(lambda one: one.begins is not None and one.begins(text, whole))
+
+    def begins(one: Format) -> bool:
+        if one.magic:
+            return (unpacked if one.packs else beginning).startswith(one.magic)
+        return one.begins is not None and one.begins(text, whole)
+
+    found = next((one for one in FORMATS if one.magic and begins(one)), None)
+    found = found or FORMATS.find(begins)
     if found is not None:
         return found
     first = next(line for line in text.split("\n") if line and not line.isspace())

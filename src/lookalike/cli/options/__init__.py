@@ -11,7 +11,7 @@ from dataclasses import Field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from lookalike.checks import byte_count, whole_number
+from lookalike.checks import byte_count, is_address, whole_number, without_secret
 from lookalike.cli.parser import Group, RegisteredNames, add_number, add_switch
 from lookalike.cli.terminal import (
     STANDARD,
@@ -23,7 +23,7 @@ from lookalike.cli.terminal import (
 from lookalike.corpora import FORMATS, Corpus, open_corpus
 from lookalike.corpora.base import MAX_DOCUMENT, MAX_PAGE
 from lookalike.corpora.filters import Filters
-from lookalike.corpora.opening import is_address, with_pages, without_secret
+from lookalike.corpora.opening import with_pages
 from lookalike.dedup import ALIASES, DedupSettings
 from lookalike.dedup.settings import refuse_idle
 from lookalike.errors import ArgumentError, FileError, LookalikeError, Said

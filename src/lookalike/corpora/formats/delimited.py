@@ -319,7 +319,7 @@ def _begins(text: str, whole: bool, delimiters: str) -> bool:
         ]
     except csv.Error:
         return False
-    header = records[0]
+    header = records[0] if records else []
     records = records[1:] if whole else records[1:-1]
     named = any(name.lower() in TEXT_GUESSES for name in header)
     return (

@@ -69,7 +69,7 @@ class FolderCorpus(Corpus):
     def shown(self, file: Path) -> str:
         """Return a file's path as the column has it."""
         shown = file.relative_to(self.root) if self.root else file
-        return os.fsencode(shown).decode("utf-8", "replace")
+        return os.fsencode(f"{shown}").decode("utf-8", "replace")
 
     def documents(self, problems: Problems) -> Iterator[tuple[Path, bytes]]:
         """Yield the files that are text, with it in UTF-8, without a byte order mark."""
@@ -92,10 +92,10 @@ class FolderCorpus(Corpus):
                 if not binary:
                     data += opened.read(max(0, self.max_document + 1 - len(data)))
         except OSError as error:
-            problems.report(str(file), f"cannot be read ({error.strerror})")
+            problems.report(f"{file}", f"cannot be read ({error.strerror})")
             return None
         if not binary and len(data) > self.max_document:
-            problems.report_size(str(file), self.max_document)
+            problems.report_size(f"{file}", self.max_document)
             return None
         try:
             text, encoding = utf8_of(data, self.encodings.given)

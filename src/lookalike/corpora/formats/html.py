@@ -235,7 +235,7 @@ class PageFolderCorpus(FolderCorpus):
             }
         )
         pages = [page for _, page, _ in some]
-        return Chunk(others, pages, lambda at: str(paths[at]), done, paths)
+        return Chunk(others, pages, lambda at: f"{paths[at]}", done, paths)
 
     def _page(self, file: Path, problems: Problems) -> tuple[RawPage | Page | Refused, int] | None:
         """Return a file's page and how many bytes it has; None if it is none, which is reported."""
