@@ -10,8 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from lookalike.corpora.columns import Columns, columns_for
-from lookalike.corpora.filters import Filters
+from lookalike.corpora.columns import Columns, Filters, columns_for
 from lookalike.errors import ArgumentError
 from lookalike.features import FeatureKind
 from lookalike.pages import PageLimits

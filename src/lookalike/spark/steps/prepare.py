@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from lookalike.corpora.base import Corpus, Problems, Rows, chosen_columns, limited, pa
-from lookalike.corpora.columns import Columns
-from lookalike.corpora.filters import FilteredCorpus, Filters, without_urls
+from lookalike.corpora.columns import Columns, FilteredCorpus, Filters, without_urls
 from lookalike.corpora.formats.html import HtmlColumnCorpus
 from lookalike.pages import PageLimits
 from lookalike.spark.numbering import FILE, KEY, ROW, ROW_BITS, START, piece_bounds
