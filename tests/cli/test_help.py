@@ -44,7 +44,7 @@ IN_WORDS = {
     "every 12th, or as many as near-duplicates take; of vectors every 6th, 32 at least",
     "flips if QUERIES have weights, else blocks",
     "the root of half the number of documents, at most 50",
-    "signature, if there is one", "what the signatures estimate, jaccard or cosine",
+    "from the file extension", "signature, if there is one", "what the signatures estimate, jaccard or cosine",
     "beside the database",
 }  # fmt: skip
 """Defaults that are no values; what they mean has tests of its own."""
