@@ -64,7 +64,7 @@ class _Timed:
             recall=RECALL,
             first=first,
             sample=len(matched),
-        ).flips
+        ).search_settings["flips"]
 
 
 def online(name: str, count: int, asked: int, *, gates: bool, many_tables: bool) -> QualityResult:
