@@ -112,7 +112,7 @@ def flips_needed(
         first=first,
         sample=SAMPLE,
     )
-    return max(1, tuning.search_settings["flips"])
+    return max(1, int(tuning.search_settings["flips"]))
 
 
 class Timed:

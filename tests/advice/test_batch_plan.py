@@ -55,7 +55,8 @@ def done(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     def counted_sorted(cls: type[SortedTable], rows: Rows, runs: Any, threads: int) -> SortedTable:
         counts["headers"] += 1 << sum(width for _, width in runs)
-        return of_sorted(cls, rows, runs, threads)
+        table: SortedTable = of_sorted(cls, rows, runs, threads)
+        return table
 
     def counted_build(self: la.BlockIndex, rows: Rows, *given: Any, **named: Any) -> None:
         built(self, rows, *given, **named)

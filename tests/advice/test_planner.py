@@ -92,7 +92,7 @@ def test_more_leading_blocks_for_more_signatures() -> None:
     def lead(count: int) -> int:
         question = Question(count, 64, 3, None, 1.0)
         best = min(block_options(question, COSTS), key=lambda each: each.microseconds)
-        return best.parameters["lead"]
+        return int(best.parameters["lead"])
 
     assert lead(100_000) == 1
     assert lead(1_000_000_000) >= 2

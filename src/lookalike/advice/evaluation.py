@@ -218,15 +218,15 @@ def evaluate(
                 Said("probe"), " goes with ", Said("clusters"), ", how many groups to make"
             )
         read = [*whole_numbers("probe", probe, at_least=1)]
-    sliced = [
+    sliced: list[Settings] = [
         {"expand": wide, "admit": narrow, **({} if number is None else {"rerank": number})}
         for (wide, narrow), number in product(pairs, best)
     ]
-    grid: list[tuple[str, Settings, list[Settings]]] = [
-        *(("slices", {"slice_bits": width}, [*sliced]) for width in widths),
-        *(("prefix", {"orders": number}, [{}]) for number in permuted),
-        *(("clusters", {"clusters": n}, [{"probe": one} for one in read]) for n in grouped),
-    ]
+    probed: list[Settings] = [{"probe": number} for number in read]
+    grid: list[tuple[str, Settings, list[Settings]]] = []
+    grid += [("slices", {"slice_bits": width}, sliced) for width in widths]
+    grid += [("prefix", {"orders": number}, [{}]) for number in permuted]
+    grid += [("clusters", {"clusters": number}, probed) for number in grouped]
     questions = Questions.of(rows, queries, k=wanted, sample=sample, seed=seed, threads=workers)
     scan = measure_scan(questions, count, bits)
     measured = [scan]
@@ -427,7 +427,8 @@ def _without(found: Neighbors, members: NDArray[np.int64] | None) -> Neighbors:
     if members is None:
         return found
     others, count = other_columns(found.ids, members), len(found.ids)
-    ids, distances = (part[others].reshape(count, -1) for part in (found.ids, found.distances))
+    ids = found.ids[others].reshape(count, -1)
+    distances = found.distances[others].reshape(count, -1)
     scores = None if found.scores is None else found.scores[others].reshape(ids.shape)
     return Neighbors(ids, distances, found.exact, found.explanation, scores)
 

@@ -94,7 +94,7 @@ def groups_to_read(
             f"call tune_probes({k}, {target:g}) before, or say ",
             Said("probe"),
         )
-    return min(each.search_settings["probe"] for each in enough)
+    return min(int(each.search_settings["probe"]) for each in enough)
 
 
 # Near-duplicates
