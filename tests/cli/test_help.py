@@ -21,7 +21,7 @@ from lookalike.compare.texts import compare_texts
 from lookalike.corpora import Corpus, open_corpus
 from lookalike.corpora.page_files import PageFolderCorpus
 from lookalike.dedup import ALIASES, DedupSettings
-from lookalike.dedup.context import longest_document
+from lookalike.jobs.context import longest_document
 from lookalike.recordings.audio_hash import LEAST_SCORE
 from lookalike.service.settings import ServeSettings
 from support import cli_corpus as corpus

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from lookalike.dedup.pairs.propose import LARGEST_GROUP
+from lookalike.dedup.propose import LARGEST_GROUP
 from lookalike.indexes.bands import BandedPairs, BandLayout
 from lookalike.spark.numbering import Numbering
 from lookalike.spark.packed import gathered, packed

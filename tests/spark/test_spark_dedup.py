@@ -15,7 +15,7 @@ import pytest
 
 import lookalike as la
 from lookalike import spark as on_spark
-from lookalike.dedup.pairs import nearby
+from lookalike.dedup import propose
 from lookalike.spark.steps import compare, values
 from support.spark_corpora import assert_as_local, frame_of_texts, mixed_corpus, template
 from support.spark_ways import take_way
@@ -56,7 +56,7 @@ def test_what_the_local_job_may_miss_is_said(session: Any, monkeypatch: pytest.M
     frame = frame_of_texts(session, mixed_corpus(40), 2)
     with on_spark.dedup(frame, method="simhash") as found:
         assert not found.warnings
-    monkeypatch.setattr(nearby, "PATIENCE", 0.0)
+    monkeypatch.setattr(propose, "PATIENCE", 0.0)
     with on_spark.dedup(frame, method="simhash") as found:
         (warning,) = found.warnings
     assert re.fullmatch(r"\d+ signatures were compared each with each; .* may miss .*", warning)

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
-from lookalike.dedup.pairs.nearby import NearbyRows
-from lookalike.dedup.pairs.propose import LARGEST_GROUP
+from lookalike.dedup.propose import LARGEST_GROUP, NearbyRows
 from lookalike.spark.steps import nearby
 
 

@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.corpora.filters import Filters
+from lookalike.dedup.decide import rounds_exhausted_warning, split_warnings
 from lookalike.dedup.job import settings_of
-from lookalike.dedup.pairs.settle import tired
 from lookalike.dedup.settings import DedupSettings
-from lookalike.dedup.survivors.cluster import split_warnings
 from lookalike.features import FeatureKind
 from lookalike.indexes.bands import choose_bands
 from lookalike.pages.limits import PageLimits
@@ -164,7 +163,7 @@ class _Job:
             )
             decided = decider.decide(proposed, gathered)
         facts = decided.facts
-        warnings = [*proposed.warnings, *([tired()] if facts.tired else [])]
+        warnings = [*proposed.warnings, *([rounds_exhausted_warning()] if facts.tired else [])]
         if settings.cluster == "components":
             warnings += split_warnings(facts.split, facts.split_largest, settings.max_cluster)
         rows = ResultRows(

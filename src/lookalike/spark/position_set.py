@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.dedup.distinct import distinct
+from lookalike.dedup.pairs import distinct
 from lookalike.spark.packed import PACKED, Batches, map_arrow, packed_row
 
 __all__ = ["PositionSet", "collect_positions", "packed_positions", "told_rows"]

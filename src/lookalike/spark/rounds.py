@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from lookalike.dedup.pairs.settle import ROUNDS
+from lookalike.dedup.decide import ROUNDS
 from lookalike.dedup.settings import DedupSettings
 from lookalike.spark.position_set import collect_positions
 from lookalike.spark.steps.collapse import Collapsed

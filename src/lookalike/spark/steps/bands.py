@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.compare.methods import VALUE_BYTES
-from lookalike.dedup.pairs.propose import LARGEST_GROUP
+from lookalike.dedup.propose import LARGEST_GROUP
 from lookalike.indexes.bands import BandLayout
 from lookalike.spark.packed import (
     Batches,

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.corpora.base import pa
-from lookalike.dedup.pairs.propose import promising, row_distances
-from lookalike.dedup.pairs.verify import exact_similarities
+from lookalike.dedup.propose import promising, row_distances
 from lookalike.dedup.settings import DedupSettings
+from lookalike.dedup.verify import exact_similarities
 from lookalike.features import unrounded
 from lookalike.spark.numbering import KEY, Numbering, numbered_columns, pieces_of, row_keys
 from lookalike.spark.packed import Batches, map_arrow, table_of

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.corpora.base import pa
-from lookalike.dedup.pairs.propose import promising, row_distances
-from lookalike.dedup.pairs.verify import exact_similarities
+from lookalike.dedup.propose import promising, row_distances
 from lookalike.dedup.settings import DedupSettings
+from lookalike.dedup.verify import exact_similarities
 from lookalike.features import unrounded
 from lookalike.spark.packed import Batches, gathered, map_arrow, table_of
 from lookalike.spark.position_set import PositionSet

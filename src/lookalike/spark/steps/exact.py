@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lookalike.dedup.pairs.samples import LARGEST_GROUP, MISSED, sample_size
+from lookalike.dedup.propose import LARGEST_SAMPLED_GROUP, MISSED, sample_size
 from lookalike.dedup.settings import DedupSettings
 from lookalike.spark.numbering import numbered_columns
 from lookalike.spark.packed import PACKED, Batches, map_arrow, packed_row, shuffled
@@ -65,7 +65,9 @@ def _more_than_local(
     settings: DedupSettings, documents: int, features: int, shared_by: int
 ) -> list[str]:
     """Return what people should know who compare the result with that of one machine."""
-    if settings.exact or (features <= sample_size(documents) and shared_by <= LARGEST_GROUP):
+    if settings.exact or (
+        features <= sample_size(documents) and shared_by <= LARGEST_SAMPLED_GROUP
+    ):
         return []
     return [
         "documents were looked up by all of their features; the job on one machine draws some of "

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.corpora.base import pa
-from lookalike.dedup.distinct import distinct
-from lookalike.dedup.pairs.propose import promising, row_distances
+from lookalike.dedup.pairs import distinct
+from lookalike.dedup.propose import promising, row_distances
 from lookalike.dedup.settings import DedupSettings
 from lookalike.spark.packed import Batches, table_of
 from lookalike.spark.position_set import packed_positions

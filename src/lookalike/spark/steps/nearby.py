@@ -1,4 +1,4 @@
-"""Step 4, propose, by a radius, on Spark: the rule of `lookalike.dedup.pairs.nearby`.
+"""Step 4, propose, by a radius, on Spark: the rule of `lookalike.dedup.propose`.
 
 Of equal signatures one stands for the others. Those that are left are dealt out to blocks, and each
 block is compared with each, by the core: every task has two blocks. A row's matches are those of
@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.corpora.base import pa
-from lookalike.dedup.pairs.nearby import of_crowds
-from lookalike.dedup.pairs.propose import LARGEST_GROUP
+from lookalike.dedup.propose import LARGEST_GROUP, of_crowds
 from lookalike.signatures.random import random_words
 from lookalike.spark.packed import Batches, table_of
 from lookalike.spark.steps.signing import chunks

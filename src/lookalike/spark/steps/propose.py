@@ -9,8 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.dedup.pairs.nearby import may_be_drawn, most_pairs
-from lookalike.dedup.pairs.propose import LARGEST_GROUP, band_warnings, crowd_warnings
+from lookalike.dedup.propose import (
+    LARGEST_GROUP,
+    band_warnings,
+    crowd_warnings,
+    may_be_drawn,
+    most_pairs,
+)
 from lookalike.dedup.settings import DedupSettings
 from lookalike.indexes.bands import choose_bands
 from lookalike.shown import counted

@@ -8,24 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike import _native
 from lookalike.corpora.base import pa
-from lookalike.dedup.context import JobContext
-from lookalike.dedup.decide import Decision, decide
-from lookalike.dedup.distinct import distinct
-from lookalike.dedup.pairs.propose import distances_of_rows, promising
-from lookalike.dedup.pairs.verify import Verdict, VerifiedPairs, compare_documents
-from lookalike.dedup.progress import JobProgress
-from lookalike.dedup.read import DocumentTable
+from lookalike.dedup.decide import Decision, GroupChoices, decide
+from lookalike.dedup.pairs import VerifiedPairs, distinct
+from lookalike.dedup.propose import promising
 from lookalike.dedup.settings import DedupSettings
-from lookalike.dedup.sign import Signed
-from lookalike.dedup.survivors.keep_function import GroupChoices
-from lookalike.dedup.work_folder import WorkFolder
+from lookalike.dedup.verify import Comparer
 from lookalike.spark.packed import Batches, table_of
 from lookalike.spark.steps.equals import EQUALS
 from lookalike.spark.steps.signing import documents_of
@@ -156,34 +149,6 @@ def _with_copies(
     return Arranged(positions, first, np.arange(len(positions)), own)
 
 
-class _HeldTexts:
-    """Texts in memory, as a job has them; of those that are not compared there is none."""
-
-    def __init__(self, texts: Any, places: NDArray[np.int64], count: int) -> None:
-        at = np.full(count, -1)
-        at[places] = np.arange(len(places))
-        self.documents: _native.Documents
-        self.documents, self.lengths = documents_of(texts.take(pa.array(at, mask=at < 0)))
-
-    def __len__(self) -> int:
-        return len(self.lengths)
-
-    def release(self) -> None:
-        """They are nowhere but in memory."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Held:
-    """Documents, as far as comparing them needs it; see `DocumentTable`."""
-
-    texts: _HeldTexts
-    old: int = 0
-    signatures_only: int = 0
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-
 def resolve(settings: DedupSettings, old: int = 0) -> Callable[[Batches], Iterator[Any]]:
     """Return what compares the documents of a place and decides who stays; see `RESOLVED`. The
     first `old` are those of an old corpus.
@@ -222,15 +187,15 @@ class _Place:
         self.sizes = np.bincount(self.first, minlength=count)
         self.sizes[arranged.own[at]] = equal["count"]
         rows = np.frombuffer(_joined(parts[SIGNATURE]["data"]), np.uint8)
-        nobody = np.zeros(count, bool)
         rows = rows.reshape(len(position), settings.signer().bits // 8)
-        self.signed = Signed(rows, arranged.own, 0, nobody, "")
         compared = parts[TEXT].filter(pa.compute.is_in(parts[TEXT]["position"], pa.array(position)))
         texts = compared["text"].cast(pa.large_string()).combine_chunks()
+        at_text = np.full(count, -1)  # documents that are not compared have no text
         own = np.searchsorted(self.positions, compared["position"].to_numpy())
-        self.documents = cast(DocumentTable, _Held(_HeldTexts(texts, own, count), old))
-        progress, nowhere = JobProgress(), cast(WorkFolder, None)
-        self.job = JobContext(settings, False, None, 1, "cpu", progress, nowhere)
+        at_text[own] = np.arange(len(own))
+        documents, lengths = documents_of(texts.take(pa.array(at_text, mask=at_text < 0)))
+        self.compare = Comparer(settings, rows, arranged.own, documents, lengths)
+        self.old = old
         self.pairs = [parts[PAIRS][side].to_numpy() for side in ("position", "value")]
         known = parts[PAIRS]["similarity"].fill_null(np.nan)
         self.similarity: NDArray[np.float64] = known.to_numpy()
@@ -248,11 +213,20 @@ class _Place:
 
     def resolved(self) -> Iterator[Any]:
         """Yield what becomes of the documents, the verified pairs, and what there is to tell."""
-        verdict = self._verdict()
+        accepted, compared = self._verified()
+        settings = self.settings
         decision = decide(
-            self.job, self.documents, self.signed, self.first, self.rank, self.choices, verdict
+            accepted,
+            self.rank,
+            settings,
+            first=self.first,
+            old=self.old,
+            sizes=self.compare.sizes(accepted) if settings.measure == "containment" else None,
+            choices=self.choices,
+            compare=self.compare,
+            complete=not settings.by_signatures,
         )
-        pairs = decision.verdict.accepted
+        pairs = decision.pairs
         members = distinct(np.concatenate([pairs.left, pairs.right]))
         if self.choices is not None:  # it was asked about equal texts, too
             several = np.flatnonzero(self.sizes > 1)
@@ -261,7 +235,7 @@ class _Place:
         survivor = np.where(named < 0, members, named)
         centre = self.first[survivor]
         similarity = np.where(members == centre, 1.0, decision.similarity[members])
-        labels = decision.clusters.labels[members]
+        labels = decision.clusters[members]
         at = self.positions
         yield _rows(GROUP, at[members], at[labels], at[survivor], at[centre], similarity)
         left, right = at[pairs.left], at[pairs.right]
@@ -271,7 +245,8 @@ class _Place:
         names, ones = (self._names(left), self._names(right)), np.ones(len(left))
         yield _rows(SAME, left, right, left, right, ones, names=names)
         none = np.zeros(1, np.int64)
-        told = pa.array([self._facts(decision, members, centre).packed()], pa.binary())
+        facts = self._facts(decision, members, centre, compared)
+        told = pa.array([facts.packed()], pa.binary())
         yield _rows(TOLD, none, none, none, none, np.zeros(1), told=told)
 
     def _names(self, positions: NDArray[np.int64]) -> Any:
@@ -281,29 +256,27 @@ class _Place:
         there = np.append(known, -1)[at] == positions
         return self.named["name"].take(pa.array(at, mask=~there)).combine_chunks()
 
-    def _verdict(self) -> Verdict:
-        """Return the pairs that are as similar as they have to be."""
-        own = self.signed.positions
+    def _verified(self) -> tuple[VerifiedPairs, int]:
+        """Return the pairs at or above the threshold, and the number of compared pairs."""
         left, right = (np.searchsorted(self.positions, side) for side in self.pairs)
         order = np.lexsort((right, left))
         left, right, similarity = left[order], right[order], self.similarity[order]
-        rows = np.searchsorted(own, left), np.searchsorted(own, right)
-        distances = distances_of_rows(self.job, self.signed, *rows)
+        distances = self.compare.distances(left, right)
         near = np.isnan(similarity) & promising(distances, self.settings)
-        compared = compare_documents(
-            self.job, self.documents, left[near], right[near], distances[near]
-        )
+        compared = self.compare.similarities(left[near], right[near], distances[near])
         similarity[near] = compared.similarity
         found = VerifiedPairs(left, right, similarity, distances)
-        alike = similarity >= self.settings.threshold
-        nothing = compared[np.empty(0, np.int64)]
-        return Verdict(found[alike], nothing, len(left), len(compared), [])
+        return found[similarity >= self.settings.threshold], len(compared)
 
     def _facts(
-        self, decision: Decision, members: NDArray[np.int64], centre: NDArray[np.int64]
+        self,
+        decision: Decision,
+        members: NDArray[np.int64],
+        centre: NDArray[np.int64],
+        compared: int,
     ) -> ResolvedFacts:
         sizes = self.sizes[members]
-        in_clusters = np.bincount(decision.clusters.labels[members], sizes).astype(np.int64)
+        in_clusters = np.bincount(decision.clusters[members], sizes).astype(np.int64)
         clusters = int((in_clusters > 0).sum())
         estimated = 0
         if self.settings.keep != "none" and not self.settings.verify:
@@ -315,11 +288,11 @@ class _Place:
             largest=int(in_clusters.max(initial=0)),
             dropped=int(sizes.sum()) - (0 if self.settings.keep == "none" else clusters),
             estimated=estimated,
-            compared=decision.verdict.compared,
-            alike=len(decision.verdict.accepted),
-            split=decision.clusters.split,
-            split_largest=decision.clusters.largest,
-            tired=len(decision.verdict.warnings),
+            compared=compared + decision.compared,
+            alike=len(decision.pairs),
+            split=decision.split,
+            split_largest=decision.largest,
+            tired=int(decision.exhausted),
         )
 
 

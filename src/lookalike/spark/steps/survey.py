@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from lookalike.compare.methods import VALUE_BYTES
 from lookalike.corpora.base import pa
-from lookalike.dedup.distinct import distinct
-from lookalike.dedup.pairs.propose import (
+from lookalike.dedup.pairs import distinct
+from lookalike.dedup.propose import (
     LARGEST_GROUP,
     band_warnings,
     promising,

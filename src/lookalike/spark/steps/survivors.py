@@ -8,21 +8,16 @@ equal texts it has the first, the second and the one that stays before the other
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.corpora.base import pa
-from lookalike.dedup.direction import Direction, best_of_equals, by_size
-from lookalike.dedup.pairs.settle import unmet_pairs
-from lookalike.dedup.pairs.verify import VerifiedPairs
+from lookalike.dedup.decide import best_of_equals, decide, unmet_pairs
+from lookalike.dedup.pairs import VerifiedPairs
 from lookalike.dedup.settings import DedupSettings
-from lookalike.dedup.survivors.choose import choose_survivors
-from lookalike.dedup.survivors.cluster import cluster_documents, stars
-from lookalike.dedup.survivors.drop_groups import drop_groups, with_named
-from lookalike.dedup.survivors.likeness import known_similarities
 from lookalike.spark.packed import Batches, map_arrow, table_of
 from lookalike.spark.steps.resolve import arrange
 
@@ -97,12 +92,6 @@ class _Corpus:
     sizes: NDArray[np.int64]
     """Different features of documents, where these matter."""
 
-    def direction(self, settings: DedupSettings) -> Direction:
-        """Return who may stand for whom; see `lookalike.dedup.direction`."""
-        if settings.measure == "containment":
-            return by_size(self.rank, self.first, self.old, self.sizes)
-        return Direction(self.rank, best_of_equals(self.rank, self.first), self.old, None)
-
     @classmethod
     def of(cls, batches: Batches, old: int) -> _Corpus | None:
         """Return what is in a partition; None if there is nothing."""
@@ -136,8 +125,8 @@ def _unmet(corpus: _Corpus) -> Any:
     """Return the pairs of those that would stay and are like the same one that goes."""
     count = len(corpus.positions)
     best = best_of_equals(corpus.rank, corpus.first)
-    centres = stars(count, corpus.pairs, best)
-    left, right = np.divmod(unmet_pairs(corpus.pairs, centres, best, corpus.old), count)
+    deciding = corpus.pairs[corpus.pairs.right >= corpus.old]
+    left, right = np.divmod(unmet_pairs(deciding, best, corpus.old), count)
     return _rows(UNMET, corpus.positions[left], corpus.positions[right])
 
 
@@ -152,34 +141,31 @@ def choose(settings: DedupSettings, old: int) -> Callable[[Batches], Iterator[An
         if corpus is None:
             return
         positions, first, members = corpus.positions, corpus.first, corpus.members
-        order = corpus.direction(settings)
-        corpus = replace(corpus, pairs=order.deciding(corpus.pairs))
-        clusters = cluster_documents(len(positions), first, corpus.pairs, settings, order.best)
-        if settings.keep == "none":
-            named = drop_groups(first, corpus.old, corpus.pairs)
-            clusters = replace(clusters, labels=with_named(clusters.labels, named))
-        else:
-            named = choose_survivors(clusters.labels, first, order.rank, corpus.old, corpus.pairs)
-        survivor = np.where(named < 0, np.arange(len(positions)), named)[members]
-        centre = first[survivor]
-        lower, upper = np.minimum(members, centre), np.maximum(members, centre)
-        similarity = known_similarities(
-            corpus.pairs, lower * len(positions) + upper, len(positions)
+        decision = decide(
+            corpus.pairs,
+            corpus.rank,
+            settings,
+            first=first,
+            old=corpus.old,
+            sizes=corpus.sizes if settings.measure == "containment" else None,
         )
-        similarity[members == centre] = 1.0
+        named = decision.duplicate_of[members]
+        survivor = np.where(named < 0, members, named)
+        centre = first[survivor]
+        similarity = np.where(members == centre, 1.0, decision.similarity[members])
         unknown = np.isnan(similarity)
         yield _rows(
             GROUP,
             positions[members],
-            positions[clusters.labels[members]],
+            positions[decision.clusters[members]],
             positions[survivor],
             positions[centre],
             pa.array(similarity, pa.float64(), mask=unknown),
         )
         if settings.cluster == "star" and settings.by_signatures:
             yield _unmet(corpus)
-        if clusters.split:
-            yield _rows(SPLIT, np.array([clusters.split]), np.array([clusters.largest]))
+        if decision.split:
+            yield _rows(SPLIT, np.array([decision.split]), np.array([decision.largest]))
 
     return chosen
 

@@ -1,48 +1,61 @@
-"""Step 1, read: documents of a corpus to texts and ids on disk."""
+"""Read the documents of a corpus: texts and ids on disk, and signatures on an idle core."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike import _native
 from lookalike.corpora import Corpus, Problems
 from lookalike.corpora.base import compute, pa
 from lookalike.corpora.columns import Columns, id_strings, text_strings, undictionaried
-from lookalike.dedup.context import JobContext
-from lookalike.dedup.early import EarlySignatures
-from lookalike.dedup.strings_on_disk import StringsOnDisk, TextWriter
-from lookalike.dedup.work_folder import WorkFolder, digest, naming
 from lookalike.errors import ArgumentError, DocumentError
+from lookalike.jobs.arrays import StringsOnDisk, TextWriter
+from lookalike.jobs.context import JobContext
+from lookalike.jobs.work_folder import WorkFolder, digest, naming
+from lookalike.signatures.signer import DocumentSigner
 
-__all__ = ["DocumentTable", "OldSignatures", "Source", "read_documents"]
+__all__ = [
+    "DocumentTable",
+    "EarlySignatures",
+    "OldSignatures",
+    "Source",
+    "early_signatures",
+    "read_documents",
+]
 
 _EXPANSION, _EXPANDED_BYTES = 10_000, 4 << 30
-"""How many times its size a corpus may have when it is read, and the bytes that are always fine."""
+"""Maximum ratio of a corpus to its compressed files, and the size that is always accepted."""
+
+_MOST_BYTES, _SHARE = 64 << 20, 128
+"""Limit of early signatures, and of texts that wait for them; its share of a memory limit."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A corpus that is to be read."""
+    """A corpus to read."""
 
     corpus: Corpus
     columns: Columns
     identity: list[Any] | None
-    """What it is now; see `Corpus.identity`."""
+    """Its state when the job began; see `Corpus.identity`."""
 
 
 @dataclass(frozen=True)
 class OldSignatures:
-    """Old documents of which there are only signatures."""
+    """Documents of an old corpus that are known only by their signatures."""
 
     signatures: NDArray[np.uint8]
     ids: Sequence[str] | None
     identity: list[Any]
-    """Changes when the file they come from does."""
+    """Changes when the file of the signatures does."""
 
     def __len__(self) -> int:
         return len(self.signatures)
@@ -50,36 +63,95 @@ class OldSignatures:
 
 @dataclass(frozen=True, eq=False)
 class DocumentTable:
-    """What was read. Those of an old corpus come first, `old` of them."""
+    """The documents that were read. The first `old` ones are those of an old corpus."""
 
     texts: StringsOnDisk
     ids: StringsOnDisk | None
     old_ids: Sequence[str] | StringsOnDisk | None
     old: int
     order: NDArray[np.int64] | None
-    """Ranks by the column that decides who survives, of all documents."""
+    """Dense ranks of all documents by a column, from 1; -1 without a value."""
     key: str
     signatures_only: int
-    """Old documents of which there is no text: the first ones."""
+    """The number of documents without text: the first ones."""
     bad: int
     binary: int
     examples: list[str]
     left_out: dict[str, int]
-    """Documents that were not wanted, and pages that cannot be read, by kind."""
+    """Counts of filtered documents and unreadable pages, by kind."""
     files_left_out: list[str]
-    """Every file of a folder that was left out, with the reason."""
+    """Files of a folder that were left out, each with the reason."""
     notices: list[str]
-    """What people should know of how files were read."""
+    """Warnings about how files were read."""
 
     def __len__(self) -> int:
         return len(self.texts)
 
     def id_of(self, position: int) -> str | int:
-        """Return the id of a document, or its row in its own corpus where there is none."""
+        """Return the id of a document, or its row in its own corpus if it has none."""
         ids, row = (
             (self.old_ids, position) if position < self.old else (self.ids, position - self.old)
         )
         return row if ids is None else ids[row]
+
+
+class EarlySignatures:
+    """Signatures of the first documents, made while later ones are read."""
+
+    def __init__(
+        self,
+        signer: DocumentSigner,
+        threads: int,
+        room: int,
+        pool: ThreadPoolExecutor,
+    ) -> None:
+        self._signer = signer
+        self._threads = threads
+        self._room = room
+        self._pool = pool
+        self._made: deque[Future[NDArray[np.uint8]]] = deque()
+        self._waiting = self._bytes = 0
+
+    def add(self, texts: Any) -> None:
+        """Sign an Arrow array of texts in the background; none once they are too many."""
+        self._waiting += texts.nbytes
+        self._bytes += len(texts) * self._signer.bits // 8
+        if self._waiting > self._room or self._bytes > self._room:
+            self._room = 0
+        else:
+            self._made.append(self._pool.submit(self._sign, texts))
+
+    def taken(self) -> Iterator[NDArray[np.uint8]]:
+        """Yield the signatures in the order of the documents, each once."""
+        while self._made:
+            yield self._made.popleft().result()
+
+    def _sign(self, texts: Any) -> NDArray[np.uint8]:
+        filled = texts.fill_null("") if texts.null_count else texts
+        stream = pa.chunked_array([filled]).__arrow_c_stream__()
+        documents = _native.Documents.from_arrow(stream)
+        signatures = self._signer.sign(documents, threads=self._threads)
+        self._waiting -= texts.nbytes
+        return signatures
+
+
+@contextmanager
+def early_signatures(job: JobContext, signer: DocumentSigner) -> Iterator[EarlySignatures | None]:
+    """Yield what signs documents while others are read; None if no core is idle.
+
+    The signer must work without Python: else it would slow down the reading.
+    """
+    if job.threads < 2:
+        yield None
+        return
+    room = _MOST_BYTES
+    if job.memory_limit is not None:
+        room = min(room, job.memory_limit // _SHARE)
+    pool = ThreadPoolExecutor(1)
+    try:
+        yield EarlySignatures(signer, job.threads, room, pool)
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def read_documents(
@@ -88,10 +160,10 @@ def read_documents(
     old: Source | OldSignatures | None,
     early: EarlySignatures | None,
 ) -> DocumentTable:
-    """Read an old corpus, if there is one, and the one to be de-duplicated.
+    """Read an old corpus, if there is one, and the corpus of the job.
 
-    Documents known only by their signatures come before all others, without text. More than there
-    is memory for are refused as soon as that is seen. What signs early gets those with text.
+    Documents known only by their signatures come first, with empty texts. Too many documents for
+    the memory limit are refused as soon as that is known. `early` gets all texts.
     """
     work = job.work
     signatures = old if isinstance(old, OldSignatures) else None
@@ -145,7 +217,7 @@ def read_documents(
 def _read_all(
     job: JobContext, sources: Sequence[Source], without_text: int, early: EarlySignatures | None
 ) -> dict[str, Any]:
-    """Write texts and ids to disk, first so many empty ones; return what is to be known of them."""
+    """Write `without_text` empty texts, then all texts and ids; return facts about them."""
     problems = Problems(job.skip_bad)
     counts = []
     with ExitStack() as files:
@@ -207,7 +279,7 @@ def _read(
 
 
 def _check_expansion(corpus: Corpus, size: int) -> None:
-    """Refuse what is not a corpus that was compressed, but made to fill the disk."""
+    """Refuse compressed files that were made to fill the disk."""
     packed = sum(file.stat().st_size for file in corpus.files) if size > _EXPANDED_BYTES else size
     if corpus.files and size > _EXPANSION * packed:
         raise DocumentError(
@@ -218,19 +290,19 @@ def _check_expansion(corpus: Corpus, size: int) -> None:
 
 
 def _comparable(column: Any) -> Any:
-    """Return a column in a type that Arrow can rank, where it is but another form of one."""
+    """Return a column in a type that Arrow can rank."""
     column = undictionaried(column)
     if pa.types.is_string_view(column.type):
         return column.cast(pa.large_string())
-    if pa.types.is_floating(column.type):  # what is not a number is no value
+    if pa.types.is_floating(column.type):  # NaN is not a value
         return compute.if_else(compute.is_nan(column), None, column)
     return column
 
 
 def _ranks(work: WorkFolder, old: int, count: int) -> NDArray[np.int64]:
-    """Return how the values of the deciding column stand to each other: the least is 1.
+    """Return the dense ranks of a column, from 1; -1 for old documents and missing values.
 
-    Values are numbers if every one is, else text. Those that are missing rank above all: -1.
+    Text is ranked as numbers if every value is one.
     """
     ranks = np.full(old + count, -1, np.int64)
     if count == 0:

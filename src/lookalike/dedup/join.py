@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.dedup.context import JobContext
-from lookalike.dedup.pairs.propose import check_pair_count, distances_of_rows
-from lookalike.dedup.pairs.verify import Verdict, complete_pairs
-from lookalike.dedup.read import DocumentTable
-from lookalike.dedup.sign import Signed, feature_sources
+from lookalike.dedup.pairs import COLUMNS
+from lookalike.dedup.propose import check_pair_count, distances_of_rows
+from lookalike.dedup.sign import DedupJob, Signed, feature_sources
+from lookalike.dedup.verify import Verdict, complete_pairs
 from lookalike.errors import ResultTooLargeError, Said
 from lookalike.features import unrounded
+from lookalike.jobs.documents import DocumentTable
 
 __all__ = ["join_documents"]
 
@@ -30,16 +30,9 @@ _BYTES_A_SHARED_FEATURE = 64
 _MOST_FEATURES = 1 << 62
 _MOST_POSTINGS = 1 << 26
 
-_COLUMNS: dict[str, type[np.generic]] = {
-    "left": np.int64,
-    "right": np.int64,
-    "similarity": np.float64,
-    "distance": np.int32,
-}
-
 
 def join_documents(
-    job: JobContext, documents: DocumentTable, signed: Signed, first: NDArray[np.int64]
+    job: DedupJob, documents: DocumentTable, signed: Signed, first: NDArray[np.int64]
 ) -> Verdict:
     """Return every pair of different texts whose exact similarity reaches the threshold.
 
@@ -62,15 +55,15 @@ def join_documents(
         )
         _write_pairs(job, signed, join)
         order = _in_order(job, len(signed.positions))
-        columns = {name: job.work.array(name, kind) for name, kind in _COLUMNS.items()}
+        columns = {name: job.work.array(name, kind) for name, kind in COLUMNS.items()}
         columns |= {side: signed.positions[columns[side]] for side in ("left", "right")}
         found = complete_pairs(job, signed, columns, order, join.candidates, join.compared)
-    for name in _COLUMNS:
+    for name in COLUMNS:
         job.work.remove(name)
     return found
 
 
-def _read_sets(job: JobContext, documents: DocumentTable, signed: Signed) -> _native.FeatureSets:
+def _read_sets(job: DedupJob, documents: DocumentTable, signed: Signed) -> _native.FeatureSets:
     """Read the documents twice: first to see which features come again, then to keep those."""
     counted = job.settings.measure == "cosine"
     kind = _native.WeightKind.count if counted else _native.WeightKind.uniform
@@ -98,7 +91,7 @@ def _read_sets(job: JobContext, documents: DocumentTable, signed: Signed) -> _na
     return sets
 
 
-def _write_pairs(job: JobContext, signed: Signed, join: _native.SetJoin) -> None:
+def _write_pairs(job: DedupJob, signed: Signed, join: _native.SetJoin) -> None:
     """Write rows, similarities and distances of the signatures, as they are found."""
     work, count = job.work, 0
     check = check_pair_count(job, len(signed.too_short))
@@ -119,7 +112,7 @@ def _write_pairs(job: JobContext, signed: Signed, join: _native.SetJoin) -> None
             job.progress.step("verify", join.share)
 
 
-def _in_order(job: JobContext, rows: int) -> NDArray[np.int64]:
+def _in_order(job: DedupJob, rows: int) -> NDArray[np.int64]:
     """Return the order of the pairs by (left, right)."""
     keys = job.work.array("left", np.int64) * rows + job.work.array("right", np.int64)
     return np.argsort(keys)

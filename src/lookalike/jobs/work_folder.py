@@ -1,10 +1,9 @@
-"""The folder a job works in: what a step has made stays there, so that nothing is done twice.
+"""The work folder of a job: the files of finished steps, so that no step runs twice.
 
-A step writes its files and syncs them, then a stamp, `STEP.json`: the key it was made for, what is
-to be known of the files, their lengths and checksums, and a checksum of all that. A step whose
-stamp has the same key and whose files are what it says is not repeated. Keys contain the keys of
-the steps before. Everything else in the folder, what an interrupted run has left and what was
-damaged since, is made anew.
+A step writes its files and syncs them, then it writes a stamp, `STEP.json`. The stamp holds the key
+of the step, facts about the files, their lengths and checksums, and a checksum of itself. A step is
+skipped if its stamp has the same key and its files match. A key contains the keys of the steps
+before it. Everything else in the folder, such as leftovers of an interrupted run, is written anew.
 """
 
 from __future__ import annotations
@@ -28,20 +27,21 @@ from lookalike.errors import CorruptIndexError, FileError
 from lookalike.storage import checksums, whole_file
 from lookalike.storage.unfinished import temporary_folder
 
-__all__ = ["WorkFolder", "naming", "release"]
+__all__ = ["WorkFolder", "digest", "naming", "release", "sealed_stamp"]
 
 _STAMP_VERSION = 2
+_ZEROS = 1 << 20
 _PREFIX = "lookalike-job-"
 _TEMPORARY = "lookalike-"
-"""What the names of temporary folders begin with, such as that of standard input."""
+"""Prefix of all temporary folders, such as the one for standard input."""
 
 
 class WorkFolder:
-    """A folder of arrays and stamps; a temporary one unless named. One job at a time has it."""
+    """A folder of arrays and stamps, temporary if `folder` is None. One job at a time locks it."""
 
     def __init__(self, folder: Path | None) -> None:
         self.temporary = folder is None
-        """Whether nobody can come back to it."""
+        """Whether it is removed when the job ends, so that no later run can use it."""
         self._left = contextlib.ExitStack()
         try:
             if folder is None:
@@ -62,16 +62,16 @@ class WorkFolder:
             ) from None
 
     def close(self) -> None:
-        """Let others have the folder; remove it if it is temporary."""
+        """Unlock the folder; remove it if it is temporary."""
         self._lock.close()
         self._left.close()
 
     def path(self, name: str) -> Path:
-        """Return where a file lies."""
+        """Return the path of a file."""
         return self.folder / name
 
     def facts(self, step: str, key: str) -> dict[str, Any] | None:
-        """Return what a completed step with this key noted, or None if it has to be done."""
+        """Return the facts of a completed step with this key, or None if it has to run."""
         stamp = self.read_stamp(step, key)
         if stamp is None:
             return None
@@ -85,14 +85,14 @@ class WorkFolder:
         return facts
 
     def begin(self, step: str) -> None:
-        """Forget that the step was ever completed."""
+        """Remove the stamp of a step."""
         self.remove(f"{step}.json")
 
     def complete(
         self, step: str, key: str, facts: dict[str, Any], files: Sequence[str] = ()
     ) -> None:
-        """Note that the step's files are all there, synced, and what is in them."""
-        if self.temporary:  # nobody comes back, so they need not be read for that
+        """Sync the files of a finished step and write its stamp."""
+        if self.temporary:  # no later run reads the stamp
             return
         fingerprints = {}
         for name in files:
@@ -104,16 +104,17 @@ class WorkFolder:
     def stamp(
         self, step: str, key: str, facts: dict[str, Any], files: dict[str, list[int]]
     ) -> None:
-        """Write a stamp that vouches for files: the length and checksum of each."""
+        """Write a stamp with the length and checksum of each file."""
         stamp = {"version": _STAMP_VERSION, "key": key, "facts": facts, "files": files}
         with whole_file(self.path(f"{step}.json")) as temporary:
             temporary.write_text(json.dumps({"stamp": stamp, "checksum": digest(stamp)}))
 
     def read_stamp(self, step: str, key: str) -> dict[str, Any] | None:
-        """Return a stamp with this key, as it was written; its files may be anything."""
+        """Return an intact stamp with this key; its files are not checked."""
         stamp = sealed_stamp(self.path(f"{step}.json"))
-        known = isinstance(stamp, dict) and stamp.get("version") == _STAMP_VERSION
-        return stamp if known and stamp is not None and stamp.get("key") == key else None
+        if not isinstance(stamp, dict) or stamp.get("version") != _STAMP_VERSION:
+            return None
+        return stamp if stamp.get("key") == key else None
 
     def _fingerprint(self, name: str) -> list[int]:
         """Return the length and checksum of a file."""
@@ -132,7 +133,7 @@ class WorkFolder:
     def writer(self, name: str, *, keep_bytes: int = 0) -> Iterator[BinaryIO]:
         """Open a file to append to, cut to its first `keep_bytes`; a full disk is a `FileError`.
 
-        A file of which nothing is kept is a new one: results may still have the old one mapped.
+        With `keep_bytes=0` the file is replaced: results may still have the old one mapped.
         """
         path = self.path(name)
         try:
@@ -149,7 +150,7 @@ class WorkFolder:
             ) from error
 
     def array(self, name: str, dtype: type[np.generic], columns: int | None = None) -> NDArray[Any]:
-        """Return a file as an array, mapped and not read; rows of `columns` values if given."""
+        """Return a file as a memory-mapped array, of rows of `columns` values if given."""
         path = self.path(name)
         with naming(path, "read"):
             length = path.stat().st_size
@@ -165,26 +166,33 @@ class WorkFolder:
             return np.memmap(path, dtype, "r", shape=shape)
 
     def scratch(self, name: str, dtype: type[np.generic], shape: tuple[int, ...]) -> NDArray[Any]:
-        """Return an array on disk to write to, of which only what is used is in memory."""
+        """Return a writable array on disk."""
         if 0 in shape:
             return np.empty(shape, dtype)
         with naming(self.path(name), "written"):
             with open(self.path(name), "wb") as file:
                 # Allocated now: running out of disk later would be a crash, not an error.
-                os.posix_fallocate(file.fileno(), 0, int(np.prod(shape)) * np.dtype(dtype).itemsize)
+                _allocate(file, int(np.prod(shape)) * np.dtype(dtype).itemsize)
             return np.memmap(self.path(name), dtype, "r+", shape=shape)
 
     def remove(self, name: str) -> None:
-        """Remove a file that is no longer needed, if it is there."""
+        """Remove a file if it exists."""
         with naming(self.path(name), "removed"):
             self.path(name).unlink(missing_ok=True)
 
 
-def _refuse_other_files(folder: Path) -> None:
-    """Raise if there are files in a folder in which no job has ever worked.
+def _allocate(file: BinaryIO, size: int) -> None:
+    """Reserve disk space for a new file; where the system call is missing, write zeros."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file.fileno(), 0, size)
+        return
+    zeros = bytes(min(size, _ZEROS))
+    for begin in range(0, size, _ZEROS):
+        file.write(zeros[: size - begin])
 
-    Names of files are those that a job needs, so that it would replace what others have there.
-    """
+
+def _refuse_other_files(folder: Path) -> None:
+    """Raise if a folder has files but no job has worked in it: a job might overwrite them."""
     names = {one.name for one in folder.iterdir() if not one.name.startswith(_TEMPORARY)}
     if not names:
         return
@@ -201,7 +209,7 @@ def _refuse_other_files(folder: Path) -> None:
 
 
 def sealed_stamp(path: Path) -> dict[str, Any] | None:
-    """Return the stamp that a file holds, if it is as it was written."""
+    """Return the stamp in a file, or None if it is missing or damaged."""
     try:
         sealed = json.loads(path.read_text())
         stamp: dict[str, Any] = sealed["stamp"]
@@ -212,7 +220,7 @@ def sealed_stamp(path: Path) -> dict[str, Any] | None:
 
 @contextmanager
 def naming(path: Path, what: str) -> Iterator[None]:
-    """Turn an `OSError` into a `FileError` that names the file, and what cannot be done to it."""
+    """Turn an `OSError` into a `FileError` that names the file and the failed operation."""
     try:
         yield
     except OSError as error:
@@ -220,7 +228,7 @@ def naming(path: Path, what: str) -> Iterator[None]:
 
 
 def release(array: NDArray[Any]) -> None:
-    """Let go of the memory behind a mapped array; reading it again brings it back."""
+    """Drop the pages of a mapped array from memory; reading it again loads them."""
     while array is not None:
         mapping = getattr(array, "_mmap", None)
         if isinstance(mapping, mmap.mmap):
@@ -231,5 +239,5 @@ def release(array: NDArray[Any]) -> None:
 
 
 def digest(*parts: Any) -> str:
-    """Return a key that is equal for equal plain values only."""
+    """Return a hash of plain values, for keys of steps."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

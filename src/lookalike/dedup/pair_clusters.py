@@ -1,50 +1,185 @@
-"""Pairs that people already have, in whatever form: from ids to positions."""
+"""Clusters of pairs that the caller already has, and which documents of each are kept."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike.checks import one_of, real_array, whole_number
 from lookalike.corpora import Corpus, Problems, open_corpus
 from lookalike.corpora.columns import ID_GUESSES, TEXT_GUESSES
 from lookalike.corpora.formats.tables import TableCorpus
-from lookalike.dedup.pairs.verify import VerifiedPairs, in_order
+from lookalike.dedup.decide import GroupChoices, decide, rank_by
+from lookalike.dedup.pairs import VerifiedPairs, in_order
+from lookalike.dedup.settings import CLUSTERINGS, DedupSettings
 from lookalike.errors import ArgumentError, DocumentError
-from lookalike.indexes.results import Pairs
+from lookalike.indexes.results import Pairs, Result
 from lookalike.shown import brief
 
-__all__ = ["GivenPairs", "listed", "read_pairs"]
+__all__ = ["KEEP_RULES", "PairClusters", "cluster_pairs"]
+
+KEEP_RULES = ("first", "last", "none", "max", "min")
 
 _SIMILARITIES = ("similarity", "estimate", "jaccard", "cosine", "score")
 _DISTANCES = ("distance", "distances")
 _LEAST, _MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class PairClusters(Result):
+    """Clusters of documents, and which are kept; arrays have an element per document."""
+
+    ids: Sequence[Any]
+    """The ids of the documents, in their order."""
+    clusters: NDArray[np.int64]
+    """The position of the first document of each cluster; its own for a document alone."""
+    duplicate_of: NDArray[np.int64]
+    """The position of the document that it is a duplicate of; -1 for kept documents."""
+    warnings: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def keep(self) -> NDArray[np.bool_]:
+        """Whether each document is kept."""
+        return self.duplicate_of < 0
+
+    def survivors(self) -> list[Any]:
+        """Return the ids of the kept documents."""
+        return [self.ids[place] for place in np.flatnonzero(self.keep).tolist()]
+
+    def groups(self) -> list[list[Any]]:
+        """Return the ids of each cluster of two or more, by their first."""
+        order = np.argsort(self.clusters, kind="stable")
+        parts = np.split(order, np.flatnonzero(np.diff(self.clusters[order])) + 1)
+        return [[self.ids[place] for place in part.tolist()] for part in parts if len(part) > 1]
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return `id`, `cluster` (the id of its first, None for one alone), `stays` and
+        `duplicate_of` (an id, or None).
+        """
+        alone = np.bincount(self.clusters, minlength=len(self))[self.clusters] < 2
+        return {
+            "id": self._named(np.arange(len(self))),
+            "cluster": self._named(np.where(alone, -1, self.clusters)),
+            "stays": self.keep,
+            "duplicate_of": self._named(self.duplicate_of),
+        }
+
+    def _named(self, places: NDArray[np.int64]) -> NDArray[Any]:
+        named = np.empty(len(places), object)
+        named[:] = [None if place < 0 else self.ids[place] for place in places.tolist()]
+        return named
+
+    def __repr__(self) -> str:
+        return (
+            f"PairClusters(documents={len(self)}, kept={int(self.keep.sum())}, "
+            f"clusters={len(self.groups())})"
+        )
+
+
+def cluster_pairs(
+    pairs: Any,
+    *,
+    ids: Iterable[Any] | None = None,
+    cluster: str = "star",
+    keep: str | Callable[[list[Any]], Any] = "first",
+    values: Iterable[Any] | None = None,
+    max_cluster: SupportsIndex = 1000,
+) -> PairClusters:
+    """Cluster documents by pairs of near-duplicates, and choose which documents to keep.
+
+    `pairs`: `la.Pairs`, an array (n, 2), pairs of ids of any type, a table or the path of a file
+    with the columns `left` and `right`. Order and repetition do not matter. `ids` are all documents
+    in their order (default: those in pairs; numbers ascending, others in order of appearance).
+    `cluster` and `max_cluster` are those of `la.dedup`. `keep`: "first", "last", "max" or "min" of
+    `values` (numbers, one for each of `ids`), "none", or a function that is given the ids of a
+    group and returns the one to keep.
+
+    With "star", every dropped document is a pair with the kept one, and no two kept documents are a
+    pair. With "components", one document is kept of all that pairs connect. With `keep="none"`,
+    every document in a pair is dropped.
+    """
+    one_of("cluster", cluster, CLUSTERINGS)
+    most = whole_number("max_cluster", max_cluster, at_least=2)
+    if not callable(keep):
+        one_of("keep", keep, KEEP_RULES)
+    if values is not None and ids is None:
+        raise ArgumentError("values has a number for each of ids; give ids, too")
+    if (values is not None) != (keep in ("max", "min")):
+        raise ArgumentError('keep="max" and keep="min" go with values, and no other rule does')
+    given = _read_pairs(pairs, ids)
+    count = len(given.ids)
+    settings = DedupSettings(
+        cluster=cluster, max_cluster=most, keep="none" if keep == "none" else "first"
+    )
+    choices = None
+    if callable(keep):
+
+        def rows(places: NDArray[np.int64]) -> list[dict[str, Any]]:
+            return [{"id": given.ids[place]} for place in places.tolist()]
+
+        choices = GroupChoices(_by_place(keep), settings, np.arange(count), 0, rows)
+    rank = _rank(count, keep, values)
+    decision = decide(given.pairs, rank, settings, choices=choices)
+    return PairClusters(given.ids, decision.clusters, decision.duplicate_of, decision.warnings)
+
+
+def _rank(count: int, keep: Any, values: Iterable[Any] | None) -> NDArray[np.int64]:
+    """Return the place of each document in the order in which they are kept."""
+    own = np.arange(count)
+    if keep == "last":
+        return own[::-1].copy()
+    if values is None:
+        return own
+    numbers = real_array("values", _listed("values", values))
+    if numbers.shape != own.shape:
+        raise ArgumentError(
+            f"values has the shape {numbers.shape}; expected a number for each of {len(own):,} ids"
+        )
+    return rank_by(-numbers if keep == "max" else numbers)
+
+
+def _by_place(keep: Callable[[list[Any]], Any]) -> Callable[[list[dict[str, Any]]], int]:
+    """Return a function that returns the place of the id that `keep` chooses."""
+
+    def choose(rows: list[dict[str, Any]]) -> int:
+        ids = [row["id"] for row in rows]
+        answer = keep(list(ids))
+        for place, id in enumerate(ids):
+            if type(id) is type(answer) and id == answer:
+                return place
+        raise ArgumentError(
+            f"keep returned {brief(answer)} for a group of {len(ids):,}; expected one of the ids "
+            "that it was given"
+        )
+
+    return choose
+
+
 @dataclass(frozen=True, eq=False)
-class GivenPairs:
-    """Pairs of positions, and what documents are called."""
+class _GivenPairs:
+    """Pairs of positions, and the ids of all documents."""
 
     ids: Sequence[Any]
     pairs: VerifiedPairs
 
 
-def read_pairs(given: Any, ids: Iterable[Any] | None) -> GivenPairs:
-    """Return pairs, each once, and all documents: `ids`, or those that occur.
-
-    Without `ids`, numbers are in their order, others in that of their appearance.
-    """
+def _read_pairs(given: Any, ids: Iterable[Any] | None) -> _GivenPairs:
+    """Return pairs, each once, and all documents: `ids`, or those in pairs."""
     left, right, similarity = _columns(given)
     if ids is None:
         known, both = _numbered(left, right)
     else:
-        known, both = _positions(listed("ids", ids), left, right)
+        known, both = _positions(_listed("ids", ids), left, right)
     one, two = np.split(both, 2)
-    apart = one != two  # whoever is like itself is alone
+    apart = one != two  # a document is not a pair with itself
     one, two, similarity = one[apart], two[apart], similarity[apart]
     lower, upper = np.minimum(one, two), np.maximum(one, two)
     order = np.lexsort((-similarity, upper, lower))
@@ -52,10 +187,10 @@ def read_pairs(given: Any, ids: Iterable[Any] | None) -> GivenPairs:
         lower[order], upper[order], similarity[order], np.zeros(len(order), np.int32)
     )
     again = (np.diff(pairs.left, prepend=-1) == 0) & (np.diff(pairs.right, prepend=-1) == 0)
-    return GivenPairs(known, in_order([pairs[~again]]))
+    return _GivenPairs(known, in_order([pairs[~again]]))
 
 
-def listed(name: str, values: Iterable[Any]) -> list[Any]:
+def _listed(name: str, values: Iterable[Any]) -> list[Any]:
     """Return values as a list, or raise."""
     try:
         return values.tolist() if isinstance(values, np.ndarray) and values.ndim else list(values)
@@ -64,7 +199,7 @@ def listed(name: str, values: Iterable[Any]) -> list[Any]:
 
 
 def _columns(given: Any) -> tuple[Any, Any, NDArray[np.float64]]:
-    """Return both ids of each pair, and how alike they are, as far as that is told."""
+    """Return both ids of each pair, and its similarity, 0 where it is not given."""
     if isinstance(given, Pairs):
         return given.left, given.right, -given.distances.astype(np.float64)
     if isinstance(given, VerifiedPairs):
@@ -130,7 +265,7 @@ def _of_corpus(corpus: Corpus) -> tuple[list[Any], list[Any], NDArray[np.float64
 
 
 def _only_ids(names: Sequence[str]) -> list[str]:
-    """Return the columns beside similarities; none if one is what documents have, not pairs."""
+    """Return the columns other than similarities; none if one is a column of documents."""
     left = [name for name in names if name not in (*_SIMILARITIES, *_DISTANCES)]
     of_documents = {*TEXT_GUESSES, *ID_GUESSES}
     return [] if any(name.lower() in of_documents for name in left) else left
@@ -140,11 +275,11 @@ def _number(value: Any) -> float:
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):
-        return 0.0  # it only says which of several is named
+        return 0.0  # it only decides which of several documents is named
 
 
 def _as_numbers(left: list[Any], right: list[Any]) -> tuple[list[Any], list[Any]]:
-    """Return ids as whole numbers where a file without types has nothing else."""
+    """Return ids as whole numbers if a file without types has nothing else."""
     try:
         made = [[int(value) for value in side] for side in (left, right)]
     except (TypeError, ValueError):
@@ -158,7 +293,7 @@ def _as_numbers(left: list[Any], right: list[Any]) -> tuple[list[Any], list[Any]
 
 
 def _numbered(left: Any, right: Any) -> tuple[Sequence[Any], NDArray[np.int64]]:
-    """Return the ids that occur, and both sides of pairs as positions among them."""
+    """Return the ids in pairs, and both sides of the pairs as positions among them."""
     whole = [_whole(side) for side in (left, right)]
     if whole[0] is not None and whole[1] is not None:
         known, both = np.unique(np.concatenate([whole[0], whole[1]]), return_inverse=True)
