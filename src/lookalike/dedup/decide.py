@@ -255,6 +255,8 @@ class _Found:
             order = order_of(self.pairs)
             unmet = unmet_pairs(order.deciding(self.pairs), order.best, order.old)
             unmet = np.setdiff1d(unmet, done, assume_unique=True)
+            if not len(unmet):
+                return
             done = np.union1d(done, unmet)
             some = compare(*np.divmod(unmet, len(order.rank)), screen=True)
             near = some.similarity >= threshold

@@ -101,7 +101,7 @@ def run_job(
     opening = partial(
         _open, format=format, longest=longest, told=told, pages=old_pages, encoding=encoding
     )
-    old = _open_old(against, chosen, columns, opening, filters.for_old())
+    old = _open_old(against, chosen, columns, opening, filters)
     folder = WorkFolder(work)
     job = DedupJob(
         settings=chosen,
@@ -161,6 +161,7 @@ def _steps(job: DedupJob, source: Source, old: Source | OldSignatures | None) ->
         lengths=documents.texts.lengths,
         order=documents.order,
     )
+    compare = Comparer.of(job, documents, signed)
     verdict = earlier_verdict(job, signed)
     if verdict is None and settings.exact:
         verdict = join_documents(job, documents, signed, first)
@@ -169,9 +170,8 @@ def _steps(job: DedupJob, source: Source, old: Source | OldSignatures | None) ->
             best = best_of_equals(rank, first)[signed.positions]
             candidates = propose_pairs(job, documents, signed, best)
         with timed("verify"):
-            verdict = verify_pairs(job, documents, signed, candidates)
+            verdict = verify_pairs(job, signed, candidates, compare)
     with timed("cluster"):
-        compare = Comparer.of(job, documents, signed)
         sampled = settings.measure == "containment"
         decision = decide(
             verdict.accepted,
@@ -388,4 +388,4 @@ def _open_old(
     known = corpus.columns()
     text, id = (name if name in known else None for name in (new.text, new.id))
     columns = columns_for(corpus, find_columns(corpus, text, id, None), settings.feature_kind())
-    return Source(filtered(corpus, columns, filters), columns, corpus.identity())
+    return Source(filtered(corpus, columns, filters.for_old()), columns, corpus.identity())

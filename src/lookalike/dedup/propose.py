@@ -59,6 +59,8 @@ _GOOD_CHANCE = 0.99
 _REMEDY = "; --exact (in Python exact=True) finds every pair"
 
 _AT_A_TIME = 1 << 16
+_KEYS_AT_A_TIME = 1 << 14
+"""Keys of bands that are read before progress is reported and memory is released."""
 
 _STANDARD_ERRORS = 5
 """How far an estimate may be below the threshold for a pair to be compared."""
@@ -188,14 +190,16 @@ def _by_bands(
         release(keys)
 
     pairs.fill_keys(told)
+    bands_at_a_time = 1 + _KEYS_AT_A_TIME // max(1, count)
     for band in range(layout.bands):
         for left, right in pairs.of_band(band):
             found.proposed += len(left)
             distances = distances_of_rows(job, signed, left, right)
             near = promising(distances, settings)
             yield left[near], right[near], distances[near]
-        release(keys)
-        progress.step("propose", (1 + (band + 1) / layout.bands) / 2)
+        if not (band + 1) % bands_at_a_time:
+            release(keys)
+            progress.step("propose", (1 + (band + 1) / layout.bands) / 2)
     work.remove("keys")
     found.warnings += band_warnings(
         settings, layout, pairs.large_groups, pairs.rows_in_large_groups

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.dedup.settings import DedupSettings
 from lookalike.features.below_zero import refuse_below_zero
-from lookalike.jobs.arrays import GrowingFiles, growing_files
 from lookalike.jobs.context import JobContext
 from lookalike.jobs.documents import DocumentTable, EarlySignatures, OldSignatures, Source
-from lookalike.jobs.work_folder import digest
+from lookalike.jobs.work_folder import GrowingFiles, digest, growing_files
+from lookalike.signatures.signer import DocumentSigner
 
 __all__ = ["DedupJob", "Signed", "collapse", "feature_sources", "sign_documents"]
 
@@ -88,7 +88,7 @@ def sign_documents(
     else:
         work.begin("sign")
         with growing_files(work, "signing", key, ("signatures", "enough")) as files:
-            _sign(job, files, documents, candidates, old_signatures, early)
+            _sign(job, signer, files, documents, candidates, old_signatures, early)
         work.complete("sign", key, {}, ["signatures", "enough"])
         work.begin("signing")
     enough: NDArray[np.bool_] = np.asarray(work.array("enough", np.uint8), bool)
@@ -103,6 +103,7 @@ def sign_documents(
 
 def _sign(
     job: DedupJob,
+    signer: DocumentSigner,
     files: GrowingFiles,
     documents: DocumentTable,
     candidates: NDArray[np.int64],
@@ -110,7 +111,6 @@ def _sign(
     early: EarlySignatures | None,
 ) -> None:
     """Append signatures, old ones first, and whether each document has enough features."""
-    signer = job.settings.signer()
     if files.facts is not None:
         job.progress.reuse("sign")
         done = int(files.facts["documents"])

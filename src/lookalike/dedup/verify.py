@@ -66,10 +66,10 @@ def earlier_verdict(job: DedupJob, signed: Signed) -> Verdict | None:
 
 
 def verify_pairs(
-    job: DedupJob, documents: DocumentTable, signed: Signed, candidates: Candidates
+    job: DedupJob, signed: Signed, candidates: Candidates, compare: Comparer
 ) -> Verdict:
     """Compare the documents of the candidates."""
-    compared = _compare(job, documents, signed)
+    compared = _compare(job, signed, compare)
     return _complete(job, signed, candidates.proposed, compared, candidates.warnings)
 
 
@@ -198,8 +198,9 @@ class Comparer:
         estimated = self.estimated(left)
         exact = ~estimated
         similarity = np.empty(len(left))
-        estimates = self.settings.estimate(distance[estimated])
-        similarity[estimated] = unrounded(estimates, self.settings.threshold)
+        if estimated.any():
+            estimates = self.settings.estimate(distance[estimated])
+            similarity[estimated] = unrounded(estimates, self.settings.threshold)
 
         def told(share: float) -> None:
             self.release()
@@ -252,9 +253,8 @@ def exact_similarities(
     return unrounded(found, settings.threshold)
 
 
-def _compare(job: DedupJob, documents: DocumentTable, signed: Signed) -> int:
+def _compare(job: DedupJob, signed: Signed, compare: Comparer) -> int:
     """Write the accepted pairs and the best of the others; return the number of comparisons."""
-    compare = Comparer.of(job, documents, signed)
     work = job.work
     rows = [work.array(name, np.int64) for name in ("left", "right")]
     distances = work.array("distance", np.int32)

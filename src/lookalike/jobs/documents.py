@@ -16,10 +16,11 @@ from lookalike import _native
 from lookalike.corpora import Corpus, Problems
 from lookalike.corpora.base import compute, pa
 from lookalike.corpora.columns import Columns, id_strings, text_strings, undictionaried
-from lookalike.errors import ArgumentError, DocumentError
-from lookalike.jobs.arrays import StringsOnDisk, TextWriter
+from lookalike.corpora.strings import StringWriter
+from lookalike.errors import ArgumentError, CorruptIndexError, DocumentError
 from lookalike.jobs.context import JobContext
-from lookalike.jobs.work_folder import WorkFolder, digest, naming
+from lookalike.jobs.work_folder import WorkFolder, digest, naming, release
+from lookalike.pages.marks import without_marks
 from lookalike.signatures.signer import DocumentSigner
 
 __all__ = [
@@ -27,6 +28,8 @@ __all__ = [
     "EarlySignatures",
     "OldSignatures",
     "Source",
+    "StringsOnDisk",
+    "TextWriter",
     "early_signatures",
     "read_documents",
 ]
@@ -36,6 +39,74 @@ _EXPANSION, _EXPANDED_BYTES = 10_000, 4 << 30
 
 _MOST_BYTES, _SHARE = 64 << 20, 128
 """Limit of early signatures, and of texts that wait for them; its share of a memory limit."""
+
+
+class TextWriter(StringWriter):
+    """Appends Arrow strings to two files of a work folder."""
+
+    @classmethod
+    @contextmanager
+    def open(cls, work: WorkFolder, name: str) -> Iterator[TextWriter]:
+        """Create the two files of this name."""
+        with ExitStack() as files:
+            data = files.enter_context(work.writer(f"{name}.bytes"))
+            ends = files.enter_context(work.writer(f"{name}.ends"))
+            yield cls(data, ends)
+
+
+class StringsOnDisk:
+    """Memory-mapped strings that `TextWriter` wrote: all bytes in one file, all ends in another."""
+
+    def __init__(self, work: WorkFolder, name: str) -> None:
+        self._data: NDArray[np.uint8] = work.array(f"{name}.bytes", np.uint8)
+        ends: NDArray[np.int64] = work.array(f"{name}.ends", np.int64)
+        self.offsets = np.concatenate([np.zeros(1, np.int64), ends])
+        if (np.diff(self.offsets) < 0).any() or self.offsets[-1] != len(self._data):
+            raise CorruptIndexError(
+                f"{work.path(name)}.ends does not fit {work.path(name)}.bytes; one of them is "
+                "damaged: remove them"
+            )
+        self._documents: _native.Documents | None = None
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, position: int) -> str:
+        return self._data[self.offsets[position] : self.offsets[position + 1]].tobytes().decode()
+
+    def size(self, position: int) -> int:
+        """Return the length of one string in bytes."""
+        return int(self.offsets[position + 1] - self.offsets[position])
+
+    def equal(self, one: int, two: int) -> bool:
+        """Return whether two strings are equal byte for byte."""
+        a, b = (self._data[self.offsets[at] : self.offsets[at + 1]] for at in (one, two))
+        return np.array_equal(a, b)
+
+    def beginning(self, position: int, most: int) -> str:
+        """Return at most `most` bytes of one string, without a cut character or link marks."""
+        begin, end = self.offsets[position], self.offsets[position + 1]
+        data = self._data[begin : min(end, begin + most)].tobytes()
+        return without_marks(data.decode(errors="ignore"))
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """The length of each string in bytes."""
+        return np.diff(self.offsets)
+
+    @property
+    def documents(self) -> _native.Documents:
+        """All strings, in the form that the core reads."""
+        if self._documents is None:
+            buffers = [None, pa.py_buffer(self.offsets), pa.py_buffer(self._data)]
+            strings = pa.Array.from_buffers(pa.large_string(), len(self), buffers)
+            stream = pa.chunked_array([strings]).__arrow_c_stream__()
+            self._documents = _native.Documents.from_arrow(stream)
+        return self._documents
+
+    def release(self) -> None:
+        """Drop the text from memory; reading it again loads it."""
+        release(self._data)
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ import hashlib
 import json
 import mmap
 import os
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -23,14 +24,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike import _native
-from lookalike.errors import CorruptIndexError, FileError
+from lookalike.errors import CorruptIndexError, FileError, LookalikeError
 from lookalike.storage import checksums, whole_file
 from lookalike.storage.unfinished import temporary_folder
 
-__all__ = ["WorkFolder", "digest", "naming", "release", "sealed_stamp"]
+__all__ = [
+    "GrowingFiles",
+    "WorkFolder",
+    "digest",
+    "growing_files",
+    "naming",
+    "release",
+    "sealed_stamp",
+]
 
 _STAMP_VERSION = 2
 _ZEROS = 1 << 20
+_SECONDS = 5.0
+"""Work that a kill or a power failure may lose; syncing more often costs time."""
+
+_AT_A_TIME = 1 << 24
 _PREFIX = "lookalike-job-"
 _TEMPORARY = "lookalike-"
 """Prefix of all temporary folders, such as the one for standard input."""
@@ -42,7 +55,7 @@ class WorkFolder:
     def __init__(self, folder: Path | None) -> None:
         self.temporary = folder is None
         """Whether it is removed when the job ends, so that no later run can use it."""
-        self._left = contextlib.ExitStack()
+        self._left = ExitStack()
         try:
             if folder is None:
                 folder = self._left.enter_context(temporary_folder(_PREFIX))
@@ -179,6 +192,102 @@ class WorkFolder:
         """Remove a file if it exists."""
         with naming(self.path(name), "removed"):
             self.path(name).unlink(missing_ok=True)
+
+
+class GrowingFiles:
+    """Files that are appended to together, and the lengths up to which they are consistent."""
+
+    def __init__(self, work: WorkFolder, step: str, key: str, facts: dict[str, Any] | None) -> None:
+        self.facts = facts
+        """The facts marked last before an interruption; None if the files are new."""
+        self._work, self._step, self._key = work, step, key
+        self._files: dict[str, BinaryIO] = {}
+        self._lengths: dict[str, int] = {}
+        self._checksums: dict[str, _native.Xxh64] = {}
+        self._marked: tuple[dict[str, Any], dict[str, list[int]]] | None = None
+        self._stamped = time.monotonic()
+
+    def use(self, name: str, file: BinaryIO, length: int, checksum: _native.Xxh64) -> None:
+        """Add an open file with its current length and checksum."""
+        self._files[name], self._lengths[name], self._checksums[name] = file, length, checksum
+
+    def write(self, name: str, array: NDArray[Any]) -> None:
+        """Append an array to a file."""
+        data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        self._files[name].write(data.data)
+        self._checksums[name].add(data)
+        self._lengths[name] += len(data)
+
+    def mark(self, facts: dict[str, Any]) -> None:
+        """Mark the files as consistent: an interrupted step continues from here."""
+        for file in self._files.values():
+            file.flush()
+        fingerprints = {
+            name: [length, self._checksums[name].value()] for name, length in self._lengths.items()
+        }
+        self._marked = facts, fingerprints
+        if time.monotonic() - self._stamped > _SECONDS:
+            self.stamp()
+
+    def stamp(self) -> None:
+        """Sync the files, then write the stamp of the last mark."""
+        if self._marked is not None and not self._work.temporary:
+            for file in self._files.values():
+                os.fsync(file.fileno())
+            self._work.stamp(self._step, self._key, *self._marked)
+        self._stamped = time.monotonic()
+
+
+@contextmanager
+def growing_files(
+    work: WorkFolder, step: str, key: str, names: Sequence[str]
+) -> Iterator[GrowingFiles]:
+    """Open files to append to: continued up to a stamp with this key, or new ones.
+
+    Marks are written to the stamp every few seconds, and when an error interrupts the step.
+    """
+    kept: dict[str, tuple[int, _native.Xxh64]] = {}
+    facts = None
+    stamp = work.read_stamp(step, key)
+    if stamp is not None and set(stamp["files"]) == set(names):
+        for name, (length, checksum) in stamp["files"].items():
+            found = _checksum_of_beginning(work, name, length)
+            if found is None or found.value() != checksum:
+                break
+            kept[name] = length, found
+        else:
+            facts = stamp["facts"]
+    if facts is None:
+        kept.clear()
+        work.begin(step)
+    growing = GrowingFiles(work, step, key, facts)
+    with ExitStack() as files:
+        for name in names:
+            length, checksum = kept.get(name, (0, _native.Xxh64()))
+            file = files.enter_context(work.writer(name, keep_bytes=length))
+            growing.use(name, file, length, checksum)
+        try:
+            yield growing
+        except BaseException:
+            with contextlib.suppress(OSError, LookalikeError):  # the disk may be what failed
+                growing.stamp()
+            raise
+
+
+def _checksum_of_beginning(work: WorkFolder, name: str, length: int) -> _native.Xxh64 | None:
+    """Return the running checksum of the first `length` bytes; None if the file is shorter."""
+    found = _native.Xxh64()
+    try:
+        with open(work.path(name), "rb") as file:
+            while length:
+                data = file.read(min(length, _AT_A_TIME))
+                if not data:
+                    return None
+                found.add(np.frombuffer(data, np.uint8))
+                length -= len(data)
+    except OSError:
+        return None
+    return found
 
 
 def _allocate(file: BinaryIO, size: int) -> None:
