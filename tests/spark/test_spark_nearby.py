@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from lookalike.dedup.propose import LARGEST_GROUP, NearbyRows
-from lookalike.spark.steps import nearby
+from lookalike.spark import nearby
 
 
 def signatures(draw: np.random.Generator, crowd: int) -> NDArray[np.uint8]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lookalike.spark.job import dedup, pairs
     from lookalike.spark.result import SparkCounts, SparkDedup
     from lookalike.spark.search import search
-    from lookalike.spark.signer import fit, sign
+    from lookalike.spark.signing import fit, sign
 
 __all__ = ["SparkCounts", "SparkDedup", "dedup", "fit", "pairs", "search", "sign"]
 
@@ -28,6 +28,6 @@ __getattr__ = names_from(
         "lookalike.spark.job": ("dedup", "pairs"),
         "lookalike.spark.result": ("SparkCounts", "SparkDedup"),
         "lookalike.spark.search": ("search",),
-        "lookalike.spark.signer": ("fit", "sign"),
+        "lookalike.spark.signing": ("fit", "sign"),
     },
 )

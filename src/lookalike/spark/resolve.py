@@ -19,9 +19,9 @@ from lookalike.dedup.pairs import VerifiedPairs, distinct
 from lookalike.dedup.propose import promising
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.verify import Comparer
+from lookalike.spark.collapse import EQUALS
 from lookalike.spark.packed import Batches, table_of
-from lookalike.spark.steps.equals import EQUALS
-from lookalike.spark.steps.signing import documents_of
+from lookalike.spark.signing import documents_of
 
 __all__ = ["GATHERED", "RESOLVED", "ResolvedFacts", "arrange", "resolve"]
 

@@ -1,14 +1,15 @@
-"""Step 4, propose, on Spark: which pairs of signatures are worth a look?"""
+"""Step 4, propose, on Spark: which pairs of signatures are worth comparing?"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lookalike.corpora.base import pa
 from lookalike.dedup.propose import (
     LARGEST_GROUP,
     band_warnings,
@@ -19,13 +20,23 @@ from lookalike.dedup.propose import (
 from lookalike.dedup.settings import DedupSettings
 from lookalike.indexes.bands import choose_bands
 from lookalike.shown import counted
-from lookalike.spark.packed import PACKED, as_columns, map_arrow, shuffled
-from lookalike.spark.position_set import PositionSet, told_rows
-from lookalike.spark.steps import bands, large_groups, nearby
-from lookalike.spark.steps.collapse import Collapsed
+from lookalike.spark import bands, nearby
+from lookalike.spark.collapse import Collapsed
+from lookalike.spark.packed import PACKED, Batches, as_columns, fixed_binary, map_arrow, shuffled
+from lookalike.spark.positions import PositionSet, told_rows
+from lookalike.spark.signing import BEFORE_NEW, chunks
 from lookalike.spark.work import SparkWork
 
-__all__ = ["ENTRIES_A_TASK", "Proposed", "SignedTable", "propose_by_bands", "propose_by_radius"]
+__all__ = [
+    "ENTRIES_A_TASK",
+    "FEW",
+    "Proposed",
+    "SignedTable",
+    "propose_by_bands",
+    "propose_by_radius",
+    "signature_rows",
+    "value_rows",
+]
 
 ENTRIES_A_TASK = 4_000_000
 """Keys of bands that one task puts together."""
@@ -42,7 +53,7 @@ class SignedTable:
     """Signatures, and what is needed to read them."""
 
     table: Any
-    """See `lookalike.spark.steps.signing.SIGNED`."""
+    """See `lookalike.spark.signing.SIGNED`."""
     numbering: Any
     copies: Any
     """Positions of texts that have come before."""
@@ -56,7 +67,7 @@ class SignedTable:
 
     @property
     def originals(self) -> Any:
-        """Texts that have copies, as rows; see `lookalike.spark.steps.equals.EQUALS`."""
+        """Texts that have copies, as rows; see `lookalike.spark.collapse.EQUALS`."""
         return self.collapsed.originals
 
     @property
@@ -120,10 +131,8 @@ def propose_by_bands(work: SparkWork, settings: DedupSettings, signed: SignedTab
     found = [np.frombuffer(data, bands.LARGE_KEY) for data in told.get(bands.LARGE, [])]
     sizes = np.concatenate(found) if found else np.empty(0, bands.LARGE_KEY)
     if len(sizes):
-        large = large_groups.LargeGroups(sizes)
-        rows = map_arrow(
-            table, large_groups.large_rows(*reads, work.send(large)), large_groups.LARGE_ROWS
-        )
+        large = bands.LargeGroups(sizes)
+        rows = map_arrow(table, bands.large_rows(*reads, work.send(large)), bands.LARGE_ROWS)
         more = _large_pairs(work, signed, layout.bands, large, rows, buckets)
         both = pairs.where(f"kind = {bands.PAIRS}").union(more)
         pairs = work.keep(map_arrow(shuffled(both, buckets), distinct, PACKED))
@@ -141,7 +150,7 @@ def _large_pairs(
     work: SparkWork,
     signed: SignedTable,
     band_count: int,
-    large: large_groups.LargeGroups,
+    large: bands.LargeGroups,
     rows: Any,
     buckets: int,
 ) -> Any:
@@ -150,11 +159,11 @@ def _large_pairs(
 
     rows = _with_best(signed, rows)
     count = int(large.sizes.sum())
-    parts = max(work.cores, -(-count // (64 * large_groups.BLOCK)))
+    parts = max(work.cores, -(-count // (64 * bands.BLOCK)))
     order = ("group", "value", "best")
     by_rank = rows.repartitionByRange(parts, *order).sortWithinPartitions(*order)
     by_rank = by_rank.select(sql.spark_partition_id().alias("partition"), "*")
-    by_rank = work.keep(map_arrow(by_rank, large_groups.number_rows, _NUMBERED))
+    by_rank = work.keep(map_arrow(by_rank, bands.number_rows, _NUMBERED))
     is_old = sql.count(sql.when(sql.col("position") < signed.old, 1))
     counted = by_rank.groupBy("partition", "group").agg(sql.count("*"), is_old)
     before: dict[tuple[int, int], int] = {}
@@ -165,15 +174,15 @@ def _large_pairs(
         seen[group] = seen.get(group, 0) + rows_here
         olds[group] += old_here
     places = work.send((before, large.sizes, olds))
-    placed = map_arrow(by_rank, large_groups.send_blocks(places, parts), _PLACED)
-    pairing: Callable[[Any], Any] = large_groups.pair_blocks(
+    placed = map_arrow(by_rank, bands.send_blocks(places, parts), _PLACED)
+    pairing: Callable[[Any], Any] = bands.pair_blocks(
         band_count, work.send(large), buckets, signed.old
     )
     return map_arrow(shuffled(placed, parts), pairing, PACKED)
 
 
 def propose_by_radius(work: SparkWork, settings: DedupSettings, signed: SignedTable) -> Proposed:
-    """Return the pairs of signatures within the radius; see `lookalike.spark.steps.nearby`."""
+    """Return the pairs of signatures within the radius; see `lookalike.spark.nearby`."""
     from pyspark.sql import functions as sql
 
     radius = settings.radius or 0
@@ -296,3 +305,62 @@ def _with_best(signed: SignedTable, rows: Any) -> Any:
             for name in rows.columns
         )
     )
+
+
+FEW = 1_000_000
+"""Documents; what says which they are is 24 bytes each, in the memory of every worker."""
+
+
+def signature_rows(signed: SignedTable, needed: Any) -> Any:
+    """Return `position, value, data`: what decides who stays, and the signature.
+
+    If few are needed, Spark takes them out of the table, and no other leaves Java; unless what
+    decides is in the table, too.
+    """
+    from pyspark.sql import functions as sql
+
+    if len(needed.value) > FEW or signed.rule not in ("first", "last"):
+        return _rows(signed, needed, "values", "signatures")
+    positions = needed.value.positions()
+    keys = signed.numbering.value.keys_of(positions)
+    chunk = signed.chunk_keys[np.searchsorted(signed.chunk_keys, keys, side="right") - 1]
+    wanted = signed.table.sparkSession.createDataFrame(
+        pa.table({"key": chunk, "begin": keys - chunk, "position": positions})
+    )
+    rows = signed.table.select("key", "count", "signatures").join(sql.broadcast(wanted), "key")
+    width = "(length(signatures) div count)"
+    last = f"if(position < {signed.old}, -position - {BEFORE_NEW}L, -position)"
+    return rows.selectExpr(
+        "position",
+        f"{'0L' if signed.rule == 'first' else last} as value",
+        f"substring(signatures, cast(begin * {width} + 1 as int), cast({width} as int)) as data",
+    )
+
+
+def value_rows(signed: SignedTable, needed: Any) -> Any | None:
+    """Return `position, value`; None where the position alone decides."""
+    if signed.rule == "first":
+        return None
+    return _rows(signed, needed, "values").drop("data")
+
+
+def _rows(signed: SignedTable, needed: Any, *columns: str) -> Any:
+    numbering, rule = signed.numbering, signed.rule
+
+    def select(batches: Batches) -> Iterator[Any]:
+        wanted: PositionSet = needed.value
+        for chunk in chunks(batches, numbering.value, rule):
+            which = np.flatnonzero(wanted.has(chunk.positions))
+            if len(which):
+                data = pa.nulls(len(which), pa.binary())
+                if "signatures" in columns:
+                    data = fixed_binary(chunk.array("signatures", np.uint8)[which])
+                yield pa.record_batch(
+                    {
+                        "position": pa.array(chunk.positions[which]),
+                        "value": pa.array(chunk.values[which]),
+                        "data": data,
+                    }
+                )
+
+    return map_arrow(signed.columns(*columns), select, "position long, value long, data binary")

@@ -24,7 +24,7 @@ from lookalike.corpora.base import pa
 from lookalike.dedup.propose import LARGEST_GROUP, of_crowds
 from lookalike.signatures.random import random_words
 from lookalike.spark.packed import Batches, table_of
-from lookalike.spark.steps.signing import chunks
+from lookalike.spark.signing import chunks
 
 __all__ = [
     "MATCHES",

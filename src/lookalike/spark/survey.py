@@ -15,22 +15,17 @@ from numpy.typing import NDArray
 from lookalike.compare.methods import VALUE_BYTES
 from lookalike.corpora.base import pa
 from lookalike.dedup.pairs import distinct
-from lookalike.dedup.propose import (
-    LARGEST_GROUP,
-    band_warnings,
-    promising,
-    row_distances,
-)
+from lookalike.dedup.propose import LARGEST_GROUP, band_warnings, promising, row_distances
 from lookalike.dedup.settings import DedupSettings
 from lookalike.indexes.bands import BandedPairs, choose_bands
+from lookalike.spark import collapse
+from lookalike.spark.bands import NEEDED, pack_pairs
+from lookalike.spark.collapse import Collapsed
 from lookalike.spark.packed import PACKED, Batches, fixed_binary, map_arrow
-from lookalike.spark.position_set import packed_positions, told_rows
-from lookalike.spark.steps import equals
-from lookalike.spark.steps.bands import NEEDED, pack_pairs
-from lookalike.spark.steps.collapse import Collapsed
-from lookalike.spark.steps.propose import Proposed
-from lookalike.spark.steps.resolve import COPIED, EQUAL, GATHERED, PAIRS, SIGNATURE
-from lookalike.spark.steps.signing import chunks
+from lookalike.spark.positions import packed_positions, told_rows
+from lookalike.spark.propose import Proposed
+from lookalike.spark.resolve import COPIED, EQUAL, GATHERED, PAIRS, SIGNATURE
+from lookalike.spark.signing import chunks
 from lookalike.spark.work import SparkWork
 
 __all__ = ["Survey", "survey", "survey_table"]
@@ -45,7 +40,7 @@ class Survey:
     def __init__(self, work: SparkWork, gathered: Any, documents: int) -> None:
         from pyspark.sql import functions as sql
 
-        facts = (equals.FACT, equals.COPY_SET, equals.FIRST_SET)
+        facts = (collapse.FACT, collapse.COPY_SET, collapse.FIRST_SET)
         kinds = [*(_EQUALS + kind for kind in facts), _PROPOSED + NEEDED, _WARNINGS]
         told = told_rows(gathered.where(f"kind in ({', '.join(map(str, kinds))})"), documents)
         met = gathered.where(f"kind >= {_EQUALS} and kind < {_PROPOSED}")
@@ -80,8 +75,8 @@ def survey_table(
         known = list(chunks(batches, numbering.value, rule))
         if not known:
             return
-        entries, copies = equals.merged_entries(known)
-        for batch in equals.told_equals(entries, copies, np.empty(0, equals.COPIES)):
+        entries, copies = collapse.merged_entries(known)
+        for batch in collapse.told_equals(entries, copies, np.empty(0, collapse.COPIES)):
             yield _told(batch.column("kind").to_numpy() + _EQUALS, batch.column("data"))
         is_copy = copies["position"]
         compared = [

@@ -1,10 +1,10 @@
-"""Step 4 without signatures, on Spark: which documents share a feature at the beginning of both?
+"""Step 4 without signatures (`exact`, containment), on Spark: every pair at the threshold is found.
 
 As in `native/pairs/set_join.hpp`: if two sets have much in common, the first elements of both, in
 one order of all, have one in common, too. For containment, the first ones of the smaller and any of
-the larger. Any order is right; with the common features last, few
-others share the first ones. How common they are is counted roughly, in slots, by a pass of its own.
-Then the first features of documents are the keys that these meet by, as bands are elsewhere.
+the larger. Any order is right; with the common features last, few others share the first ones. How
+common they are is counted roughly, in slots, by a pass of its own. Then the first features of
+documents are the keys that these meet by, as bands are elsewhere.
 """
 
 from __future__ import annotations
@@ -18,15 +18,105 @@ from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.corpora.base import pa
+from lookalike.dedup.propose import LARGEST_SAMPLED_GROUP, MISSED, sample_size
 from lookalike.dedup.settings import DedupSettings
 from lookalike.features.below_zero import refuse_below_zero
-from lookalike.spark.numbering import Numbering, pieces_of
-from lookalike.spark.packed import Batches, gathered, packed
-from lookalike.spark.position_set import PositionSet
-from lookalike.spark.steps.bands import PAIRS, send_pairs
-from lookalike.spark.steps.signing import documents_of
+from lookalike.spark.bands import PAIRS, distinct_pairs, send_pairs
+from lookalike.spark.packed import (
+    PACKED,
+    Batches,
+    gathered,
+    map_arrow,
+    packed,
+    packed_row,
+    shuffled,
+)
+from lookalike.spark.positions import (
+    Numbering,
+    PositionSet,
+    collect_positions,
+    numbered_columns,
+    packed_positions,
+    pieces_of,
+    told_rows,
+)
+from lookalike.spark.propose import ENTRIES_A_TASK, Proposed, SignedTable
+from lookalike.spark.signing import chunks, documents_of
+from lookalike.spark.work import SparkWork
 
-__all__ = ["COMMON", "LARGEST", "SLOTS", "Lookup", "common_slots", "meet_prefixes", "send_prefixes"]
+__all__ = [
+    "COMMON",
+    "LARGEST",
+    "SLOTS",
+    "Lookup",
+    "common_slots",
+    "meet_prefixes",
+    "propose_by_prefixes",
+    "send_prefixes",
+]
+
+_FEATURES_A_DOCUMENT = 32
+"""That are sent, about: a fifth of those of an abstract, at a threshold of 0.8."""
+
+
+def propose_by_prefixes(
+    work: SparkWork, settings: DedupSettings, frame: Any, text: str, signed: SignedTable
+) -> Proposed:
+    """Return the pairs of documents that share a feature at the beginning of both."""
+    from pyspark.sql import functions as sql
+
+    column = sql.col(f"`{text}`").cast("string")
+    common = map_arrow(frame.select(column), common_slots(settings), COMMON)
+    counts = np.zeros(SLOTS, np.uint32)
+    sums = sql.sum("count").alias("count"), sql.max("count").alias("most")
+    found = common.groupBy("slot").agg(*sums).toArrow()
+    slots, sizes = found["slot"].to_numpy(), found["most"].to_numpy()
+    told = slots >= 0
+    counts[slots[told]] = np.minimum(found["count"].to_numpy()[told], 0xFFFFFFFF)
+    largest = int(sizes[~told].max(initial=0))
+    again = PositionSet.of([], signed.documents)
+    if settings.exact and signed.old and signed.collapsed.count:  # every pair, also of copies
+        new = signed.collapsed.copy_rows.where(f"position >= {signed.old}")
+        again = collect_positions(new, ["first"], signed.documents)
+    alone = signed.copies.value | _too_short(signed)
+    lookup = work.send(Lookup(counts, alone, signed.old, again))
+    buckets = max(work.cores, -(-signed.documents * _FEATURES_A_DOCUMENT // ENTRIES_A_TASK))
+    send = send_prefixes(settings, signed.numbering, lookup, buckets)
+    sent = map_arrow(numbered_columns(frame, [column]), send, PACKED)
+    met = map_arrow(shuffled(sent, buckets), meet_prefixes(settings, buckets), PACKED)
+    pairs = work.keep(map_arrow(shuffled(met, buckets), distinct_pairs(buckets), PACKED))
+    warnings = _more_than_local(settings, signed.documents, largest, int(counts.max()))
+    return Proposed.of_packed(pairs, signed, warnings)
+
+
+def _more_than_local(
+    settings: DedupSettings, documents: int, features: int, shared_by: int
+) -> list[str]:
+    """Return what people should know who compare the result with that of one machine."""
+    if settings.exact or (
+        features <= sample_size(documents) and shared_by <= LARGEST_SAMPLED_GROUP
+    ):
+        return []
+    return [
+        "documents were looked up by all of their features; the job on one machine draws some of "
+        f"each, and may miss a few of these pairs, with a chance of {MISSED:.1%} at the threshold"
+    ]
+
+
+def _too_short(signed: SignedTable) -> PositionSet:
+    """Return the documents that are too short to be compared."""
+    numbering, rule = signed.numbering, signed.rule
+
+    def tell(batches: Batches) -> Iterator[Any]:
+        found = [
+            chunk.positions[~chunk.compared(None)]
+            for chunk in chunks(batches, numbering.value, rule)
+        ]
+        yield packed_row(0, packed_positions(np.concatenate([np.empty(0, np.int64), *found])))
+
+    told = told_rows(map_arrow(signed.columns("enough"), tell, PACKED), signed.documents)
+    return PositionSet.of(told.get(0, []), signed.documents)
+
 
 SLOTS = 1 << 22
 """That features are counted in: 16 MB in the memory of every worker."""
