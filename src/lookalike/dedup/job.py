@@ -145,7 +145,9 @@ def _steps(job: DedupJob, source: Source, old: Source | OldSignatures | None) ->
     settings, timed = job.settings, job.progress.timed
     # Features that Python finds would keep Python from reading meanwhile.
     native = isinstance(settings.features, str) and settings.stem is None
-    with early_signatures(job, settings.signer()) if native else nullcontext() as early:
+    signer = settings.signer()
+    signing = early_signatures(job, signer, signer.bits // 8) if native else nullcontext()
+    with signing as early:
         with timed("read"):
             documents = read_documents(job, source, old, early)
         with timed("collapse"):

@@ -161,8 +161,8 @@ class Comparer:
 
     def distances(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return in how many values, or bits, the signatures of pairs of documents differ."""
-        rows = (np.searchsorted(self.positions, side) for side in (left, right))
-        found = row_distances(self.settings, self.signatures, *rows, self.threads)
+        one, two = (np.searchsorted(self.positions, side) for side in (left, right))
+        found = row_distances(self.settings, self.signatures, one, two, self.threads)
         release(self.signatures)
         return found
 

@@ -172,11 +172,13 @@ class EarlySignatures:
     def __init__(
         self,
         signer: DocumentSigner,
+        row_bytes: int,
         threads: int,
         room: int,
         pool: ThreadPoolExecutor,
     ) -> None:
         self._signer = signer
+        self._row_bytes = row_bytes
         self._threads = threads
         self._room = room
         self._pool = pool
@@ -186,7 +188,7 @@ class EarlySignatures:
     def add(self, texts: Any) -> None:
         """Sign an Arrow array of texts in the background; none once they are too many."""
         self._waiting += texts.nbytes
-        self._bytes += len(texts) * self._signer.bits // 8
+        self._bytes += len(texts) * self._row_bytes
         if self._waiting > self._room or self._bytes > self._room:
             self._room = 0
         else:
@@ -207,10 +209,13 @@ class EarlySignatures:
 
 
 @contextmanager
-def early_signatures(job: JobContext, signer: DocumentSigner) -> Iterator[EarlySignatures | None]:
+def early_signatures(
+    job: JobContext, signer: DocumentSigner, row_bytes: int
+) -> Iterator[EarlySignatures | None]:
     """Yield what signs documents while others are read; None if no core is idle.
 
-    The signer must work without Python: else it would slow down the reading.
+    `row_bytes` is the size of a signature. The signer must work without Python: else it would slow
+    down the reading.
     """
     if job.threads < 2:
         yield None
@@ -220,7 +225,7 @@ def early_signatures(job: JobContext, signer: DocumentSigner) -> Iterator[EarlyS
         room = min(room, job.memory_limit // _SHARE)
     pool = ThreadPoolExecutor(1)
     try:
-        yield EarlySignatures(signer, job.threads, room, pool)
+        yield EarlySignatures(signer, row_bytes, job.threads, room, pool)
     finally:
         pool.shutdown(cancel_futures=True)
 
