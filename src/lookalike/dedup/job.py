@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from lookalike.checks import callback, file_path, flag, one_of, thread_count
 from lookalike.corpora import Corpus, format_of, open_corpus
+from lookalike.corpora.base import limited
 from lookalike.corpora.columns import Columns, columns_for, find_columns
 from lookalike.corpora.filters import Filters, filtered
-from lookalike.corpora.formats.duck import limited
 from lookalike.corpora.opening import with_old_pages
-from lookalike.corpora.selection import rows_at
 from lookalike.dedup.decide import (
     Decision,
     GroupChoices,
@@ -45,7 +44,7 @@ from lookalike.jobs.documents import (
     read_documents,
 )
 from lookalike.jobs.work_folder import WorkFolder, naming
-from lookalike.pages.limits import PageLimits
+from lookalike.pages import PageLimits
 from lookalike.signatures.files import load_signatures
 from lookalike.suggestions import did_you_mean
 
@@ -198,7 +197,7 @@ def _choices(
         return None
 
     def read(positions: NDArray[np.int64]) -> list[dict[str, Any]]:
-        rows = rows_at(source.corpus, positions - documents.old, job.skip_bad)
+        rows = source.corpus.rows_at(positions - documents.old, job.skip_bad)
         source.corpus.check_identity(source.identity)
         return rows
 

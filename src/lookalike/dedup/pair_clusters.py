@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from lookalike.checks import one_of, real_array, whole_number
 from lookalike.corpora import Corpus, Problems, open_corpus
 from lookalike.corpora.columns import ID_GUESSES, TEXT_GUESSES
-from lookalike.corpora.formats.tables import TableCorpus
 from lookalike.dedup.decide import GroupChoices, decide, rank_by
 from lookalike.dedup.pairs import VerifiedPairs, in_order
 from lookalike.dedup.settings import CLUSTERINGS, DedupSettings
@@ -259,7 +258,7 @@ def _of_corpus(corpus: Corpus) -> tuple[list[Any], list[Any], NDArray[np.float64
         right += columns[1]
         similarity += map(_number, columns[2]) if likeness else [0.0] * len(batch)
     sign = -1.0 if likeness in _DISTANCES else 1.0
-    if not isinstance(corpus, TableCorpus) and corpus.format != "parquet":
+    if not corpus.typed:
         left, right = _as_numbers(left, right)
     return left, right, sign * np.array(similarity, float)
 

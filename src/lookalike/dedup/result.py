@@ -19,8 +19,8 @@ from lookalike.checks import flag, whole_number
 from lookalike.corpora import Corpus
 from lookalike.corpora.columns import Columns
 from lookalike.corpora.filters import FilteredCorpus
-from lookalike.corpora.formats.tables import TableCorpus
 from lookalike.corpora.remote import local_file
+from lookalike.corpora.tables import TableCorpus
 from lookalike.dedup.pairs import (
     VerifiedPairs,
     concatenated,

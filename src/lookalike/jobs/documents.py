@@ -16,12 +16,12 @@ from lookalike import _native
 from lookalike.corpora import Corpus, Problems
 from lookalike.corpora.base import compute, pa
 from lookalike.corpora.columns import Columns, id_strings, text_strings, undictionaried
-from lookalike.corpora.strings import StringWriter
 from lookalike.errors import ArgumentError, CorruptIndexError, DocumentError
 from lookalike.jobs.context import JobContext
 from lookalike.jobs.work_folder import WorkFolder, digest, naming, release
 from lookalike.pages.marks import without_marks
 from lookalike.signatures.signer import DocumentSigner
+from lookalike.storage.strings import StringWriter
 
 __all__ = [
     "DocumentTable",

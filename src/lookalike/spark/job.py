@@ -17,7 +17,7 @@ from lookalike.dedup.job import settings_of
 from lookalike.dedup.settings import DedupSettings
 from lookalike.features import FeatureKind
 from lookalike.indexes.bands import choose_bands
-from lookalike.pages.limits import PageLimits
+from lookalike.pages import PageLimits
 from lookalike.spark import propose
 from lookalike.spark.collapse import collapse
 from lookalike.spark.deciding import Decider

@@ -17,17 +17,16 @@ from typing import Any
 import numpy as np
 
 from lookalike.checks import instance, optional_module
-from lookalike.corpora.base import Corpus, Problems, Rows, chosen_columns, pa
+from lookalike.corpora.base import Corpus, Problems, Rows, chosen_columns, limited, pa
 from lookalike.corpora.columns import ID_GUESSES, TEXT_GUESSES, Columns, columns_for
 from lookalike.corpora.filters import FilteredCorpus, Filters, without_urls
-from lookalike.corpora.formats.duck import limited
-from lookalike.corpora.formats.names import format_of
-from lookalike.corpora.html_column import HtmlColumnCorpus
+from lookalike.corpora.formats import format_of
+from lookalike.corpora.formats.html import HtmlColumnCorpus
 from lookalike.dedup.settings import DedupSettings
 from lookalike.errors import ArgumentError, Said
 from lookalike.features import FeatureKind
+from lookalike.pages import PageLimits
 from lookalike.pages.extract import check_installed
-from lookalike.pages.limits import PageLimits
 from lookalike.shown import shown
 from lookalike.spark.files import SparkCorpus
 from lookalike.spark.packed import Batches, map_arrow

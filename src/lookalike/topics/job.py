@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 from lookalike import _native
 from lookalike.checks import callback, flag, thread_count, whole_number
 from lookalike.corpora import open_corpus
+from lookalike.corpora.base import limited
 from lookalike.corpora.columns import columns_for, find_columns
 from lookalike.corpora.filters import Filters, filtered
-from lookalike.corpora.formats.duck import limited
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import ScanIndex
 from lookalike.indexes.clusters.majority import cluster
 from lookalike.jobs.context import JobContext, JobProgress, longest_document
 from lookalike.jobs.documents import DocumentTable, Source, read_documents
 from lookalike.jobs.work_folder import WorkFolder
-from lookalike.pages.limits import PageLimits
+from lookalike.pages import PageLimits
 from lookalike.topics.result import Assigned, DocumentCluster, DocumentClusters
 from lookalike.topics.settings import ROUNDS, SAMPLE, TopicSettings, usual_clusters
 from lookalike.topics.words import WordCounts, cluster_words
