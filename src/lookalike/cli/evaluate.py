@@ -26,10 +26,9 @@ from lookalike.advice import (
     tune,
 )
 from lookalike.advice.evaluation import Progress, measurement_table
-from lookalike.checks import share, whole_number
-from lookalike.cli.command import add_json, add_number, add_switch
-from lookalike.cli.options.sizes import byte_count
-from lookalike.cli.terminal.output import say, say_json
+from lookalike.checks import byte_count, share, whole_number
+from lookalike.cli.parser import add_json, add_number, add_switch
+from lookalike.cli.terminal import say, say_json
 from lookalike.errors import ArgumentError, FileError, MissingDependencyError, Said
 from lookalike.indexes import open_index
 from lookalike.indexes.tuning import Tuning

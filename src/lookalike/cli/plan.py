@@ -10,9 +10,9 @@ from pathlib import Path
 from lookalike import __version__
 from lookalike.advice.machine import machine_costs
 from lookalike.advice.planner import Prediction, Words, plan, plan_text
-from lookalike.cli.command import add_number, add_switch
-from lookalike.cli.options.sizes import byte_count, number
-from lookalike.cli.terminal.output import say
+from lookalike.checks import byte_count, item_count
+from lookalike.cli.parser import add_number, add_switch
+from lookalike.cli.terminal import say
 from lookalike.errors import ArgumentError
 from lookalike.indexes import open_index
 from lookalike.indexes.tuning import Tuning
@@ -60,7 +60,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--count",
-        type=number,
+        type=item_count,
         metavar="N",
         help="signatures in the collection (default: as many as there are in the file)",
     )
@@ -88,13 +88,13 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--queries",
-        type=number,
+        type=item_count,
         metavar="N",
         help="how many queries there will be; then building counts too",
     )
     parser.add_argument(
         "--batch",
-        type=number,
+        type=item_count,
         metavar="N",
         help="match N queries at a time with a collection on disk (`lookalike match`)",
     )
