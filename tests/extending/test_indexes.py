@@ -92,10 +92,8 @@ def test_the_command_line_builds_searches_and_measures_it(
     assert json.loads(capsys.readouterr().out)["index"] == "linear"
     assert main([*build, "--slice-bits", "7"]) == 2
     assert "--slice-bits does nothing with --kind linear" in capsys.readouterr().err
-    assert (
-        main(["search", index, "--signatures", str(tmp_path / "rows.npy"), "-k", "1", "--json"])
-        == 0
-    )
+    search = ["search", index, "--signatures", str(tmp_path / "rows.npy"), "-k", "1"]
+    assert main([*search, "--json"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["results"][0]["id"] for line in lines] == list(range(40))
     assert all(line["exact"] for line in lines)

@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from lookalike.checks import thread_count, whole_number
-from lookalike.cli.command import add_json, add_number, add_switch
-from lookalike.cli.options.arguments import add_threads
-from lookalike.cli.options.sizes import number
-from lookalike.cli.terminal.output import say, say_json
+from lookalike.advice.planner import aligned
+from lookalike.checks import item_count, thread_count, whole_number
+from lookalike.cli.options import add_threads
+from lookalike.cli.parser import add_json, add_number, add_switch
+from lookalike.cli.terminal import say, say_json
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes.kinds import KINDS
-from lookalike.planning.words import table
 
 PURPOSE = "measure searches on this machine, or on a CUDA card"
 DESCRIPTION = (
@@ -58,7 +57,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_switch(parser, "--gpu", "measure a CUDA card")
     parser.add_argument(
         "--count",
-        type=number,
+        type=item_count,
         metavar="N",
         help=f"signatures (default {COUNT:,}; with --gpu {GPU_COUNT:,})",
     )
@@ -66,7 +65,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--kind",
         metavar="KIND",
-        help="of index, without --gpu: one that `lookalike index --kind` takes (default: all of them)",
+        help="of index, without --gpu, as `lookalike index --kind` takes it (default: all of them)",
     )
     add_number(parser, "--device", "number of the card, with --gpu (default 0)")
     add_threads(parser)
@@ -128,7 +127,7 @@ def _measure_kinds(options: argparse.Namespace) -> None:
         cells += [f"{line['milliseconds']:.3f}", f"{line['batch_milliseconds']:.3f}"]
         rows.append([kind.name, *cells, f"{line['found']:.3f}"])
     if not options.json:
-        say(f"{count:,} signatures of {bits} bits\n\n{table(rows)}")
+        say(f"{count:,} signatures of {bits} bits\n\n{aligned(rows)}")
 
 
 def _timed(action: Callable[[], Any]) -> tuple[Any, float]:
@@ -152,4 +151,4 @@ def _measure_card(options: argparse.Namespace) -> None:
         cells += [f"{1000 * line.seconds:.2f}", alone, f"{line.rate:,.0f}"]
         rows.append([*cells, "same" if line.checked else "NOT THE SAME"])
     if not options.json:
-        say(f"{here.name}\n\n{table(rows)}")
+        say(f"{here.name}\n\n{aligned(rows)}")

@@ -7,12 +7,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from lookalike.cli.command import add_number, add_switch
+from lookalike.checks import byte_count
 from lookalike.cli.finding.vectors import has_vectors, npy_vectors
-from lookalike.cli.options.arguments import add_threads, check_folder, check_not_read, corpus_of
-from lookalike.cli.options.sizes import byte_count
-from lookalike.cli.terminal.output import say, say_json, warn
-from lookalike.corpora import FORMATS
+from lookalike.cli.options import add_format, add_threads, check_folder, check_not_read, corpus_of
+from lookalike.cli.parser import add_number, add_switch
+from lookalike.cli.terminal import say, say_json, warn
 from lookalike.dedup.embeddings.read import read_embeddings
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import Index, open_index
@@ -103,7 +102,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="index this column of vectors, lists of numbers in Parquet or JSON Lines, by cosine",
     )
     group.add_argument("--id", metavar="COLUMN", help="column with ids (default: a guess, or rows)")
-    group.add_argument("--format", choices=FORMATS, help="format of the input, if its name lies")
+    add_format(group)
     add_number(group, "--bits", "of the signatures that propose", default=_FOR_VECTORS["bits"])
     group.add_argument(
         "--recall",
@@ -160,9 +159,10 @@ def run(options: argparse.Namespace) -> None:
             unknown = "signer and ids are" if index.names is None else "the signer is"
             say(f"  {unknown} not known: search it by signatures, not by texts")
         for tuning in index.tunings if vectors else ():
+            candidates, probe = map(tuning.chosen.get, ("candidates", "probe"))
             say(
-                f"  a recall of {tuning.target:g} takes {tuning.candidates:,} candidates of "
-                f"{counted(tuning.probe, 'group')}; measured {tuning.recall:.3f}"
+                f"  a recall of {tuning.target:g} takes {candidates:,} candidates of "
+                f"{counted(probe, 'group')}; measured {tuning.recall:.3f}"
             )
     if missing := more.get("without_vector"):
         warn(f"{counted(missing, 'row')} without a vector left out")

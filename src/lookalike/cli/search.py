@@ -12,21 +12,21 @@ from typing import Any
 import numpy as np
 
 from lookalike.checks import whole_number
-from lookalike.cli.command import add_number, add_switch
 from lookalike.cli.finding.answers import LONGEST_ID, Found, Lines, Table
 from lookalike.cli.finding.origin import Origin, add_origin
 from lookalike.cli.finding.queries import Queries, queries_of, take_files
 from lookalike.cli.finding.vectors import has_vectors, npy_vectors, vector_queries
-from lookalike.cli.options.arguments import (
+from lookalike.cli.options import (
     add_corpus_options,
+    add_strip_urls,
     add_threads,
     add_threshold,
     radius_of,
 )
 from lookalike.cli.options.flips import add_flip_options, flip_settings, needs_weights
 from lookalike.cli.options.masking import add_mask, chosen_mask, expect_masks, warn_masked
-from lookalike.cli.options.pages import add_strip_urls
-from lookalike.cli.terminal.output import warn
+from lookalike.cli.parser import add_number, add_switch
+from lookalike.cli.terminal import warn
 from lookalike.errors import ArgumentError, LookalikeError, Said
 from lookalike.features import MEASURES
 from lookalike.indexes import Index, Matches, Neighbors, open_index

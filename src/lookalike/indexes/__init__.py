@@ -14,16 +14,15 @@ if TYPE_CHECKING:
     from lookalike.indexes.batch.signature_file import SignatureFile
     from lookalike.indexes.clusters.index import ClusterIndex
     from lookalike.indexes.clusters.majority import Clusters, cluster
-    from lookalike.indexes.clusters.probing import ProbeTuning
     from lookalike.indexes.kinds import load_index, open_index
     from lookalike.indexes.results import Explanation, Matches, Neighbors, Pairs
     from lookalike.indexes.scan import ScanIndex
     from lookalike.indexes.sharded import ShardedIndex, merge_neighbors
     from lookalike.indexes.slices.index import SliceIndex
     from lookalike.indexes.tables.blocks import BlockIndex
-    from lookalike.indexes.tables.flip_tuning import FlipTuning
     from lookalike.indexes.tables.flips import FlipIndex
     from lookalike.indexes.tables.prefixes import PrefixIndex
+    from lookalike.indexes.tuning import Tuning
 
 __all__ = [
     "BandIndex",
@@ -32,7 +31,6 @@ __all__ = [
     "Clusters",
     "Explanation",
     "FlipIndex",
-    "FlipTuning",
     "Index",
     "KeyMatch",
     "KeyMatches",
@@ -40,11 +38,11 @@ __all__ = [
     "Neighbors",
     "Pairs",
     "PrefixIndex",
-    "ProbeTuning",
     "ScanIndex",
     "ShardedIndex",
     "SignatureFile",
     "SliceIndex",
+    "Tuning",
     "cluster",
     "load_index",
     "match_batch",
@@ -62,9 +60,8 @@ __getattr__ = names_from(
         "lookalike.indexes.tables.blocks": ("BlockIndex",),
         "lookalike.indexes.clusters.index": ("ClusterIndex",),
         "lookalike.indexes.clusters.majority": ("Clusters", "cluster"),
-        "lookalike.indexes.clusters.probing": ("ProbeTuning",),
         "lookalike.indexes.kinds": ("load_index", "open_index"),
-        "lookalike.indexes.tables.flip_tuning": ("FlipTuning",),
+        "lookalike.indexes.tuning": ("Tuning",),
         "lookalike.indexes.tables.flips": ("FlipIndex",),
         "lookalike.indexes.tables.prefixes": ("PrefixIndex",),
         "lookalike.indexes.results": ("Explanation", "Matches", "Neighbors", "Pairs"),

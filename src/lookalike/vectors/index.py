@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from copy import copy
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any, SupportsFloat, SupportsIndex
 
 import numpy as np
@@ -25,6 +25,7 @@ from lookalike.indexes.base import DEFAULT_LIMIT, GrowingIndex
 from lookalike.indexes.filters import Among, Chosen
 from lookalike.indexes.kinds import signature_index_in
 from lookalike.indexes.rows import as_ids, check_ids
+from lookalike.indexes.tuning import Option, Tuning, with_tuning
 from lookalike.shown import counted
 from lookalike.signatures import Projection
 from lookalike.signatures.signer import signer_in
@@ -43,8 +44,7 @@ from lookalike.vectors.search import (
     near_by_signatures,
     pairs_by_signatures,
 )
-from lookalike.vectors.tune import tuned
-from lookalike.vectors.tuning import SAMPLE, VectorTuning, effort_for, usual_effort
+from lookalike.vectors.tuning import SAMPLE, effort_for, tuned, usual_effort
 
 _BITS = 512
 
@@ -87,7 +87,7 @@ class VectorIndex(GrowingIndex):
         self._parts = Parts(signatures, Store(rows, rows[:0], own))
         self._own_ids = own is not None
         self._next_id = len(rows) if own is None else int(own.max(initial=-1)) + 1
-        self._tunings: tuple[VectorTuning, ...] = ()
+        self._tunings: tuple[Tuning[Option], ...] = ()
         self._writing = threading.Lock()
 
     def _signatures(self, rows: NDArray[Any], threads: int) -> NDArray[np.uint8]:
@@ -122,7 +122,7 @@ class VectorIndex(GrowingIndex):
         return self._parts.signatures.clusters
 
     @property
-    def tunings(self) -> tuple[VectorTuning, ...]:
+    def tunings(self) -> tuple[Tuning[Option], ...]:
         """What was found out about effort and recall, the latest last."""
         return self._tunings
 
@@ -186,7 +186,7 @@ class VectorIndex(GrowingIndex):
             "removed": len(self._parts.store) - len(self),
             "added": inner["added"],
             "seed": self.signer.seed,
-            "tunings": [asdict(tuning) for tuning in self._tunings],
+            "tunings": [tuning.saved() for tuning in self._tunings],
             "memory_bytes": self.memory_bytes,
             "file": self.file,
         }
@@ -291,7 +291,7 @@ class VectorIndex(GrowingIndex):
         *,
         sample: SupportsIndex = SAMPLE,
         threads: SupportsIndex | None = None,
-    ) -> VectorTuning:
+    ) -> Tuning[Option]:
         """Find out how many candidates, of how many groups, find a share `recall` of the k nearest.
 
         `queries` are tried, or the first `sample` of them; without any, so many vectors of the
@@ -305,8 +305,7 @@ class VectorIndex(GrowingIndex):
         self._verify_rest()
         tuning = tuned(self._parts, self.signer, wanted, target, asked, most, workers)
         with self._writing:
-            others = [each for each in self._tunings if (each.k, each.target) != (wanted, target)]
-            self._tunings = (*others, tuning)
+            self._tunings = with_tuning(self._tunings, tuning)
         return tuning
 
     def _queries(self, vectors: Any) -> NDArray[np.float32]:
@@ -377,7 +376,7 @@ class VectorIndex(GrowingIndex):
             "dtype": str(self.dtype),
             "own_ids": self._own_ids,
             "next_id": self._next_id,
-            "tunings": [asdict(tuning) for tuning in self._tunings],
+            "tunings": [tuning.saved() for tuning in self._tunings],
         }
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
@@ -399,7 +398,10 @@ class VectorIndex(GrowingIndex):
         try:
             signer = signer_in(container)
             self._own_ids, self._next_id = bool(meta["own_ids"]), int(meta["next_id"])
-            self._tunings = tuple(VectorTuning.restored(dict(each)) for each in meta["tunings"])
+            self._tunings = tuple(
+                Tuning.restored(self.kind, ("candidates", "probe"), dict(each))
+                for each in meta["tunings"]
+            )
             half = {"float16": True, "float32": False}[meta["dtype"]]
         except (ArgumentError, KeyError, TypeError, ValueError, OverflowError) as error:
             raise CorruptIndexError(

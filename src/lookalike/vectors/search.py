@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,9 @@ from lookalike.indexes.filters import Chosen
 from lookalike.indexes.results import NO_LIMIT, Explanation, Result, as_int64
 from lookalike.signatures import Projection
 from lookalike.vectors.given import in_single_precision
-from lookalike.vectors.tuning import Effort
+
+if TYPE_CHECKING:
+    from lookalike.vectors.tuning import Effort
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)

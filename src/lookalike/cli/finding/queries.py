@@ -15,14 +15,12 @@ from numpy.typing import NDArray
 
 from lookalike.checks import thread_count
 from lookalike.cli.dedup_media import warn_problems
-from lookalike.cli.options.arguments import corpus_of
+from lookalike.cli.options import corpus_of, filters_of
 from lookalike.cli.options.flips import no_weights
-from lookalike.cli.options.pages import filters_of
-from lookalike.cli.terminal.output import warn, warn_left_out
+from lookalike.cli.terminal import warn, warn_left_out
 from lookalike.corpora import Problems
-from lookalike.corpora.columns import columns_for, find_columns, id_strings, text_strings
-from lookalike.corpora.filters import filtered
-from lookalike.corpora.formats.names import expand_paths
+from lookalike.corpora.columns import columns_for, filtered, find_columns, id_strings, text_strings
+from lookalike.corpora.opening import expand_paths
 from lookalike.dedup.media.find import find_files, head_of
 from lookalike.dedup.media.images import ImageMedium
 from lookalike.errors import ArgumentError, Said, SignatureError

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.cli.finding.queries import AT_A_TIME, Queries
-from lookalike.cli.options.arguments import corpus_of
+from lookalike.cli.options import corpus_of
 from lookalike.dedup.embeddings.read import read_embeddings
 from lookalike.dedup.embeddings.written import written_vectors
 from lookalike.errors import ArgumentError, FormatError, LookalikeError, Said

@@ -25,8 +25,15 @@ from lookalike.indexes.results import MatchColumns, Matches, merged_matches, too
 from lookalike.indexes.rows import Rows
 from lookalike.indexes.tables import sorted_table
 from lookalike.indexes.tables.blocks import BlockIndex
-from lookalike.indexes.tables.flip_sets import MOST_CHOSEN, all_sets, as_weights, likely_sets
-from lookalike.indexes.tables.flip_tuning import ENOUGH, MOST_FLIPS, flips_expected
+from lookalike.indexes.tables.flip_sets import (
+    ENOUGH,
+    MOST_CHOSEN,
+    MOST_FLIPS,
+    all_sets,
+    as_weights,
+    flips_expected,
+    likely_sets,
+)
 from lookalike.indexes.tables.flips import FlipIndex
 from lookalike.indexes.tables.sorted_table import TableSteps, header_width
 from lookalike.signatures import as_signatures
@@ -290,8 +297,8 @@ class ByFlips(Matcher):
             tuning = index.measured(
                 self._queries, weights, self._radius, self._recall, self._first, self._threads
             )
-            if tuning.matches >= ENOUGH:
-                return tuning.flips
+            if (tuning.matches or 0) >= ENOUGH:
+                return int(tuning.search_settings["flips"])
         bits = 8 * self._queries.shape[1]
         return flips_expected(bits, self._radius, self._header_bits, self._recall)
 
@@ -529,10 +536,14 @@ def chunks_for(
     store: SignatureFile, queries: int, size: int | None = None, join: bool = True
 ) -> Chunks:
     """Return how a file is read for so many queries, in chunks of at most `size`."""
-    if size is None:
-        size = max(queries, _CHUNK_BYTES * 8 // store.bits, 1)
-    size = min(size, sorted_table.MOST_ROWS)  # of a chunk, a table is made
+    size = chunk_rows(queries, store.bits) if size is None else min(size, sorted_table.MOST_ROWS)
     return Chunks(store, size, min(size, max(_SHORT * queries, _SMALL)) if join else 0)
+
+
+def chunk_rows(queries: int, bits: int) -> int:
+    """Return how many signatures a chunk has by default: those of a batch, or 128 MB if more."""
+    size = max(queries, _CHUNK_BYTES * 8 // bits, 1)
+    return min(size, sorted_table.MOST_ROWS)  # of a chunk, a table is made
 
 
 def _match(

@@ -55,8 +55,8 @@ from lookalike.indexes.tables.flip_sets import upper_bits
 from lookalike.indexes.tables.sorted_table import SortedTable, header_width
 from lookalike.signatures import as_signatures
 from lookalike.signatures.arrays import MAX_BITS
-from lookalike.storage.atomic import new_file, whole_file
-from lookalike.storage.mapped import RunningChecksum, checksums
+from lookalike.storage.container import RunningChecksum, checksums
+from lookalike.storage.files import new_file, whole_file
 
 FORMAT_VERSION = 2
 
