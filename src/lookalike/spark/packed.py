@@ -14,21 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.corpora.base import pa
+from lookalike.lazy import LazyModule
 
-__all__ = [
-    "PACKED",
-    "Batches",
-    "as_columns",
-    "binary",
-    "fixed_binary",
-    "gathered",
-    "map_arrow",
-    "packed",
-    "packed_by_bucket",
-    "packed_row",
-    "shuffled",
-    "table_of",
-]
+sql = LazyModule("pyspark.sql.functions", "lookalike.spark", extra="spark")
+"""Functions on columns; imported when the first one is called."""
 
 Batches = Iterator[Any]
 """Record batches, of one partition."""

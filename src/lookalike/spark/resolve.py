@@ -23,8 +23,6 @@ from lookalike.spark.collapse import EQUALS
 from lookalike.spark.packed import Batches, table_of
 from lookalike.spark.signing import documents_of
 
-__all__ = ["GATHERED", "RESOLVED", "ResolvedFacts", "arrange", "resolve"]
-
 GATHERED = (
     "place int, kind int, position long, value long, data binary, text string, name string, "
     "similarity double"

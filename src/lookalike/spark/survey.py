@@ -21,14 +21,12 @@ from lookalike.indexes.bands import BandedPairs, choose_bands
 from lookalike.spark import collapse
 from lookalike.spark.bands import NEEDED, pack_pairs
 from lookalike.spark.collapse import Collapsed
-from lookalike.spark.packed import PACKED, Batches, fixed_binary, map_arrow
+from lookalike.spark.packed import PACKED, Batches, fixed_binary, map_arrow, sql
 from lookalike.spark.positions import packed_positions, told_rows
 from lookalike.spark.propose import Proposed
 from lookalike.spark.resolve import COPIED, EQUAL, GATHERED, PAIRS, SIGNATURE
 from lookalike.spark.signing import chunks
 from lookalike.spark.work import SparkWork
-
-__all__ = ["Survey", "survey", "survey_table"]
 
 _EQUALS, _PROPOSED, _WARNINGS = 100, 200, 300
 """Where the kinds of rows begin that `equals` and `bands` have; and warnings."""
@@ -38,8 +36,6 @@ class Survey:
     """What is known of a small corpus."""
 
     def __init__(self, work: SparkWork, gathered: Any, documents: int) -> None:
-        from pyspark.sql import functions as sql
-
         facts = (collapse.FACT, collapse.COPY_SET, collapse.FIRST_SET)
         kinds = [*(_EQUALS + kind for kind in facts), _PROPOSED + NEEDED, _WARNINGS]
         told = told_rows(gathered.where(f"kind in ({', '.join(map(str, kinds))})"), documents)
