@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lookalike import _native
 from lookalike.corpora.base import pa
@@ -22,7 +22,7 @@ from lookalike.dedup.pairs import distinct
 from lookalike.dedup.propose import promising, row_distances
 from lookalike.dedup.settings import DedupSettings
 from lookalike.spark.collapse import Collapsed
-from lookalike.spark.packed import Batches, map_arrow, sql, table_of
+from lookalike.spark.packed import Batches, map_arrow, rows_of, sql, table_of
 from lookalike.spark.positions import PositionSet, collect_positions, packed_positions
 from lookalike.spark.propose import Proposed, SignedTable, signature_rows
 from lookalike.spark.resolve import (
@@ -318,6 +318,7 @@ def neighbours(settings: DedupSettings, most: int) -> Callable[[Batches], Iterat
         table = table_of(batches)
         if table is None:
             return
+        found = partial(rows_of, NEIGHBOURS)
         kinds = table["kind"].to_numpy()
         pairs, signed = (table.filter(pa.array(kinds == kind)) for kind in (PAIRS, SIGNATURE))
         signed = signed.sort_by("position")
@@ -330,35 +331,16 @@ def neighbours(settings: DedupSettings, most: int) -> Callable[[Batches], Iterat
         distances = row_distances(settings, rows, left, right, 1)
         near = promising(distances, settings)
         left, right = left[near], right[near]
-        yield _rows(NEAR, position[left], position[right], distances[near])
+        distance = distances[near]
+        yield found(kind=NEAR, left=position[left], right=position[right], distance=distance)
         labels = np.empty(len(position), np.int64)
         _native.components(left, right, labels)
         members = distinct(np.concatenate([left, right]))
-        yield _rows(LABEL, position[members], position[labels[members]])
+        yield found(kind=LABEL, left=position[members], right=position[labels[members]])
         sizes = np.bincount(labels[members], minlength=len(position))
         large = np.flatnonzero(sizes > most)
-        yield _rows(LARGE, position[large], position[large])
+        yield found(kind=LARGE, left=position[large])
         others = position[members[sizes[labels[members]] <= most]]
-        none = np.zeros(1, np.int64)
-        yield _rows(NEEDED, none, none, data=packed_positions(others))
+        yield found(kind=NEEDED, data=[packed_positions(others)])
 
     return compare
-
-
-def _rows(
-    kind: int,
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
-    distance: NDArray[np.int32] | None = None,
-    data: bytes | None = None,
-) -> Any:
-    count = len(left)
-    return pa.record_batch(
-        {
-            "kind": pa.array(np.full(count, kind, np.int32)),
-            "left": pa.array(left),
-            "right": pa.array(right),
-            "distance": pa.array(np.zeros(count, np.int32) if distance is None else distance),
-            "data": pa.nulls(count, pa.binary()) if data is None else pa.array([data], pa.binary()),
-        }
-    )

@@ -20,7 +20,7 @@ from lookalike.dedup.decide import ROUNDS, best_of_equals, decide, unmet_pairs
 from lookalike.dedup.pairs import VerifiedPairs
 from lookalike.dedup.settings import DedupSettings
 from lookalike.spark.collapse import Collapsed
-from lookalike.spark.packed import Batches, map_arrow, sql, table_of
+from lookalike.spark.packed import Batches, map_arrow, rows_of, sql, table_of
 from lookalike.spark.positions import collect_positions
 from lookalike.spark.propose import SignedTable, value_rows
 from lookalike.spark.resolve import ResolvedFacts, arrange
@@ -334,7 +334,8 @@ def _unmet(corpus: _Corpus) -> Any:
     best = best_of_equals(corpus.rank, corpus.first)
     deciding = corpus.pairs[corpus.pairs.right >= corpus.old]
     left, right = np.divmod(unmet_pairs(deciding, best, corpus.old), count)
-    return _rows(UNMET, corpus.positions[left], corpus.positions[right])
+    positions = corpus.positions
+    return rows_of(GROUPS, kind=UNMET, first=positions[left], cluster=positions[right])
 
 
 def choose(settings: DedupSettings, old: int) -> Callable[[Batches], Iterator[Any]]:
@@ -360,41 +361,21 @@ def choose(settings: DedupSettings, old: int) -> Callable[[Batches], Iterator[An
         survivor = np.where(named < 0, members, named)
         centre = first[survivor]
         similarity = np.where(members == centre, 1.0, decision.similarity[members])
-        unknown = np.isnan(similarity)
-        yield _rows(
-            GROUP,
-            positions[members],
-            positions[decision.clusters[members]],
-            positions[survivor],
-            positions[centre],
-            pa.array(similarity, pa.float64(), mask=unknown),
+        yield rows_of(
+            GROUPS,
+            kind=GROUP,
+            first=positions[members],
+            cluster=positions[decision.clusters[members]],
+            survivor=positions[survivor],
+            centre=positions[centre],
+            similarity=pa.array(similarity, pa.float64(), mask=np.isnan(similarity)),
         )
         if settings.cluster == "star" and settings.by_signatures:
             yield _unmet(corpus)
         if decision.split:
-            yield _rows(SPLIT, np.array([decision.split]), np.array([decision.largest]))
+            yield rows_of(GROUPS, kind=SPLIT, first=[decision.split], cluster=[decision.largest])
 
     return chosen
-
-
-def _rows(
-    kind: int,
-    first: NDArray[np.int64],
-    cluster: NDArray[np.int64],
-    survivor: NDArray[np.int64] | None = None,
-    centre: NDArray[np.int64] | None = None,
-    similarity: Any = None,
-) -> Any:
-    return pa.record_batch(
-        {
-            "kind": pa.array(np.full(len(first), kind, np.int32)),
-            "first": pa.array(first),
-            "cluster": pa.array(cluster),
-            "survivor": pa.array(first if survivor is None else survivor),
-            "centre": pa.array(first if centre is None else centre),
-            "similarity": pa.nulls(len(first), pa.float64()) if similarity is None else similarity,
-        }
-    )
 
 
 def chosen_frame(joined: Any, settings: DedupSettings, old: int) -> Any:

@@ -20,7 +20,7 @@ from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.verify import exact_similarities
 from lookalike.features import unrounded
 from lookalike.spark.bands import PAIR, PAIRS
-from lookalike.spark.packed import Batches, gathered, map_arrow, sql, table_of
+from lookalike.spark.packed import Batches, gathered, map_arrow, rows_of, sql, table_of
 from lookalike.spark.positions import (
     KEY,
     Numbering,
@@ -366,10 +366,15 @@ def _compare(settings: DedupSettings) -> Callable[[Batches], Iterator[Any]]:
             similarity = similar(left, right, distances)
             which = similarity >= settings.threshold
             count, alike = count + len(near), alike + int(which.sum())
-            sides = position[left[which]], position[right[which]]
-            yield _rows(_ALIKE, *sides, similarity[which], distances[which])
-        one = np.ones(1)
-        yield _rows(_TOLD, np.array([count]), np.array([alike]), one, one.astype(np.int32))
+            yield rows_of(
+                _COMPARED,
+                kind=_ALIKE,
+                left=position[left[which]],
+                right=position[right[which]],
+                similarity=similarity[which],
+                distance=distances[which],
+            )
+        yield rows_of(_COMPARED, kind=_TOLD, left=[count], right=[alike])
 
     return compare
 
@@ -387,22 +392,4 @@ def _similarities(
     documents, lengths = documents_of(texts.cast(pa.large_string()).combine_chunks())
     return lambda left, right, distances: exact_similarities(
         settings, documents.take, lengths, left, right, threads=1
-    )
-
-
-def _rows(
-    kind: int,
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
-    similarity: NDArray[np.float64],
-    distance: NDArray[np.int32],
-) -> Any:
-    return pa.record_batch(
-        {
-            "kind": pa.array(np.full(len(left), kind, np.int32)),
-            "left": pa.array(left),
-            "right": pa.array(right),
-            "similarity": pa.array(similarity),
-            "distance": pa.array(distance),
-        }
     )
