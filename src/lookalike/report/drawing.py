@@ -77,13 +77,13 @@ def bar(kind: str, x: float, top: float, width: float, hint: str) -> Markup:
     return element(
         '<rect class="{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}">'
         "<title>{}</title></rect>",
-        *(kind, x, top, width, BOTTOM - top, shown(hint)),
+        *(kind, x, top, width, BOTTOM - top, hint),
     )
 
 
 def label(x: float, y: float, text: str, kind: str = "") -> Markup:
     """Return text at a place."""
-    return element('<text class="{}" x="{:.1f}" y="{:.1f}">{}</text>', kind, x, y, shown(text))
+    return element('<text class="{}" x="{:.1f}" y="{:.1f}">{}</text>', kind, x, y, text)
 
 
 def across_name(text: str) -> Markup:
@@ -93,7 +93,7 @@ def across_name(text: str) -> Markup:
 
 def element(markup: str, *values: object) -> Markup:
     """Return markup with values in place of its braces, each escaped if it is not `Markup`."""
-    return Markup(markup).format(*values)
+    return Markup(markup).format(*(shown(v) if isinstance(v, str) else v for v in values))
 
 
 def svg(name: str, lines: Sequence[str], height: int = HEIGHT, role: str = "img") -> Markup:
@@ -103,5 +103,5 @@ def svg(name: str, lines: Sequence[str], height: int = HEIGHT, role: str = "img"
     """
     return element(
         '<svg viewBox="0 0 {} {}" role="{}" aria-label="{}">\n{}\n</svg>',
-        *(WIDTH, height, role, shown(name), Markup("\n".join(lines))),
+        *(WIDTH, height, role, name, Markup("\n".join(lines))),
     )
