@@ -54,9 +54,9 @@ class Heights:
         return list(range(0, self.top + 1, step))
 
 
-def counted_axis(heights: Heights, what: str) -> list[Markup]:
+def counted_axis(heights: Heights, what: str) -> list[str]:
     """Return the lines and numbers of an axis of counts."""
-    lines = []
+    lines: list[str] = []
     for tick in heights.ticks():
         lines += grid(heights.of(tick), compact(tick))
     scale = ", logarithmic" if heights.logarithmic else ""
@@ -66,13 +66,13 @@ def counted_axis(heights: Heights, what: str) -> list[Markup]:
     return lines
 
 
-def grid(y: float, name: str) -> list[Markup]:
+def grid(y: float, name: str) -> list[str]:
     """Return a line across, with its name."""
     line = '<line class="grid" x1="{}" x2="{}" y1="{:.1f}" y2="{:.1f}"/>'
     return [element(line, LEFT, RIGHT, y, y), label(LEFT - 7, y + 4, name, "end")]
 
 
-def bar(kind: str, x: float, top: float, width: float, hint: str) -> Markup:
+def bar(kind: str, x: float, top: float, width: float, hint: str) -> str:
     """Return a bar that stands on the base; `hint` is plain text."""
     return element(
         '<rect class="{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}">'
@@ -81,22 +81,22 @@ def bar(kind: str, x: float, top: float, width: float, hint: str) -> Markup:
     )
 
 
-def label(x: float, y: float, text: str, kind: str = "") -> Markup:
+def label(x: float, y: float, text: str, kind: str = "") -> str:
     """Return text at a place."""
     return element('<text class="{}" x="{:.1f}" y="{:.1f}">{}</text>', kind, x, y, text)
 
 
-def across_name(text: str) -> Markup:
+def across_name(text: str) -> str:
     """Return the name of what goes across."""
     return label((LEFT + RIGHT) / 2, HEIGHT - 6, text, "axis")
 
 
-def element(markup: str, *values: object) -> Markup:
+def element(markup: str, *values: object) -> str:
     """Return markup with values in place of its braces, each escaped if it is not `Markup`."""
     return Markup(markup).format(*(shown(v) if isinstance(v, str) else v for v in values))
 
 
-def svg(name: str, lines: Sequence[str], height: int = HEIGHT, role: str = "img") -> Markup:
+def svg(name: str, lines: Sequence[str], height: int = HEIGHT, role: str = "img") -> str:
     """Return a picture of these lines, which are ready; `name` is for those who do not see it.
 
     The `role` of one with links is "group": what is in an image cannot be reached.

@@ -53,7 +53,7 @@ def write_page(text: str, path: Path) -> None:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
-def made_line(made: datetime) -> Markup:
+def made_line(made: datetime) -> str:
     """Return the date and the version."""
     when = f"{made.day} {made:%B %Y, %H:%M} UTC"
     return _piece("made", when, __version__)
@@ -64,21 +64,21 @@ def typed_command(command: Sequence[str]) -> str:
     return shlex.join(command)
 
 
-def remade_card(typed: str) -> Markup:
+def remade_card(typed: str) -> str:
     """Return what to type for the same page."""
     return _piece("remade", clipped(typed, _LONGEST))
 
 
-def tile(name: str, value: str, note: str, kind: str = "") -> Markup:
+def tile(name: str, value: str, note: str, kind: str = "") -> str:
     """Return a figure with its name, which is ready HTML, and a note, which is plain text."""
     return _piece("tile", Markup(name), value, note, kind)
 
 
-def figure(title: str, content: str, caption: str) -> Markup:
+def figure(title: str, content: str, caption: str) -> str:
     """Return a card with a picture; all is ready HTML."""
     return _piece("figure", Markup(title), Markup(content), Markup(caption))
 
 
-def _piece(name: str, *values: object) -> Markup:
-    made: Markup = getattr(pieces("report/pieces.html"), name)(*values)
+def _piece(name: str, *values: object) -> str:
+    made: str = getattr(pieces("report/pieces.html"), name)(*values)
     return made

@@ -36,8 +36,8 @@ _STAND_INS = _stand_ins()
 _SPACES = re.compile(r"\s+")
 
 
-def shown(text: object) -> Markup:
-    """Return text as HTML that is nothing but that text; `Markup` stays as it is.
+def shown(text: object) -> str:
+    """Return text as `Markup` that is nothing but that text; `Markup` stays as it is.
 
     Controls become pictures of themselves, orders that turn the direction of writing and other
     invisible ones their numbers, halves of surrogate pairs the replacement character.
@@ -98,8 +98,8 @@ def pieces(template: str) -> Any:
 
 def table(
     heads: list[str], rows: list[list[str]], numbers: set[int], name: str = "", *, id: str = ""
-) -> Markup:
+) -> str:
     """Return a table of ready HTML; `numbers` are the columns to be set to the right."""
     cells = [[Markup(cell) for cell in row] for row in rows]
-    made: Markup = pieces("report/pieces.html").table(map(Markup, heads), cells, numbers, name, id)
+    made: str = pieces("report/pieces.html").table(map(Markup, heads), cells, numbers, name, id)
     return made

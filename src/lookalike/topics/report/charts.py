@@ -21,7 +21,7 @@ from lookalike.report.drawing import (
     label,
     svg,
 )
-from lookalike.report.markup import Markup, clipped, shown
+from lookalike.report.markup import clipped, shown
 from lookalike.shown import counted
 from lookalike.signatures import hamming
 
@@ -43,7 +43,7 @@ _STEPS = 300
 _GAP = 2.0
 
 
-def map_chart(result: DocumentClusters, linked: int) -> Markup:
+def map_chart(result: DocumentClusters, linked: int) -> str:
     """Return the clusters as circles, areas by size; the first `linked` lead to where they are
     told of.
     """
@@ -91,7 +91,7 @@ def _name(
     radius: float,
     words: list[str],
     taken: list[tuple[float, float, float, float]],
-) -> list[Markup]:
+) -> list[str]:
     """Return the words of a cluster, a line each, unless others stand there already."""
     lines = [clipped(word, _WORD) for word in words]
     if not lines:
@@ -109,7 +109,7 @@ def _name(
     return [label(x, top + _LINE * (at + 0.8), line, "on-map") for at, line in enumerate(lines)]
 
 
-def spread_chart(distances: NDArray[np.int32], bits: int, span: tuple[int, int]) -> Markup:
+def spread_chart(distances: NDArray[np.int32], bits: int, span: tuple[int, int]) -> str:
     """Return how many documents are how far from the centre, between the ends of `span`."""
     low, high = span[0], max(span[1], span[0] + 1)
     width = max(1, math.ceil((high - low + 1) / _BINS))

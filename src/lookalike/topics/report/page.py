@@ -67,7 +67,7 @@ def _sizes(parts: Any, result: DocumentClusters) -> str:
         {**_named(one), "told": one.number < MOST_CARDS, "share": 100 * one.size / most}
         for one in result.clusters[:MOST_BARS]
     ]
-    made: Markup = parts.sizes(listed, len(result) - MOST_BARS)
+    made: str = parts.sizes(listed, len(result) - MOST_BARS)
     return made
 
 
@@ -75,7 +75,7 @@ def _map(parts: Any, result: DocumentClusters) -> str:
     if len(result) < 2:
         return ""
     which = "Clusters" if len(result) <= MOST_ON_MAP else f"The largest {MOST_ON_MAP} clusters"
-    made: Markup = parts.map(which, map_chart(result, MOST_CARDS))
+    made: str = parts.map(which, map_chart(result, MOST_CARDS))
     return made
 
 
@@ -99,7 +99,7 @@ def _clusters(parts: Any, result: DocumentClusters) -> str:
     cards = [
         card(one, result.distances[order[ends[at] : ends[at + 1]]]) for at, one in enumerate(some)
     ]
-    made: Markup = parts.clusters(cards, len(result) - len(some))
+    made: str = parts.clusters(cards, len(result) - len(some))
     return made
 
 
@@ -117,7 +117,7 @@ def _left_out(parts: Any, result: DocumentClusters) -> str:
     if not documents.examples:
         return ""
     more = documents.bad + sum(documents.left_out.values()) - len(documents.examples)
-    made: Markup = parts.left_out(documents.examples, more)
+    made: str = parts.left_out(documents.examples, more)
     return made
 
 
