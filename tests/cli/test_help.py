@@ -45,6 +45,7 @@ IN_WORDS = {
     "every 12th, or as many as near-duplicates take; of vectors every 6th, 32 at least",
     "flips if QUERIES have weights, else blocks",
     "the root of half the number of documents, at most 50",
+    "from the file extension",
     "signature, if there is one", "what the signatures estimate, jaccard or cosine",
     "beside the database",
 }  # fmt: skip

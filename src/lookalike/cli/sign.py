@@ -26,8 +26,7 @@ from lookalike.cli.parser import add_switch
 from lookalike.cli.sign_images import sign_images
 from lookalike.cli.terminal import progress_bars, say, say_json
 from lookalike.compare.methods import METHODS, Method
-from lookalike.corpora.columns import columns_for, find_columns
-from lookalike.corpora.filters import filtered
+from lookalike.corpora.columns import columns_for, filtered, find_columns
 from lookalike.corpora.signing import (
     SIGNATURE_SUFFIXES,
     SignedCorpus,

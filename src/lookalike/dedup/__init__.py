@@ -130,7 +130,7 @@ def dedup(
     result is the same.
     `progress` is called with the name of a step and the share of it that is done.
     """
-    from lookalike.corpora.filters import Filters
+    from lookalike.corpora.columns import Filters
     from lookalike.dedup.job import run_job
 
     filters = Filters(

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from lookalike.checks import callback, file_path, flag, one_of, thread_count
 from lookalike.corpora import Corpus, format_of, open_corpus
 from lookalike.corpora.base import limited
-from lookalike.corpora.columns import Columns, columns_for, find_columns
-from lookalike.corpora.filters import Filters, filtered
+from lookalike.corpora.columns import Columns, Filters, columns_for, filtered, find_columns
 from lookalike.corpora.opening import with_old_pages
 from lookalike.dedup.decide import (
     Decision,

@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from lookalike.checks import flag, whole_number
 from lookalike.corpora import Corpus
-from lookalike.corpora.columns import Columns
-from lookalike.corpora.filters import FilteredCorpus
-from lookalike.corpora.remote import local_file
+from lookalike.corpora.columns import Columns, FilteredCorpus
 from lookalike.corpora.tables import TableCorpus
+from lookalike.corpora.writing import local_file
 from lookalike.dedup.pairs import (
     VerifiedPairs,
     concatenated,

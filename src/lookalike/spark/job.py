@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.corpora.filters import Filters
+from lookalike.corpora.columns import Filters
 from lookalike.dedup.decide import rounds_exhausted_warning, split_warnings
 from lookalike.dedup.job import settings_of
 from lookalike.dedup.settings import DedupSettings

@@ -18,8 +18,15 @@ import numpy as np
 
 from lookalike.checks import instance, optional_module
 from lookalike.corpora.base import Corpus, Problems, Rows, chosen_columns, limited, pa
-from lookalike.corpora.columns import ID_GUESSES, TEXT_GUESSES, Columns, columns_for
-from lookalike.corpora.filters import FilteredCorpus, Filters, without_urls
+from lookalike.corpora.columns import (
+    ID_GUESSES,
+    TEXT_GUESSES,
+    Columns,
+    FilteredCorpus,
+    Filters,
+    columns_for,
+    without_urls,
+)
 from lookalike.corpora.formats import format_of
 from lookalike.corpora.formats.html import HtmlColumnCorpus
 from lookalike.dedup.settings import DedupSettings

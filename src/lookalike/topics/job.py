@@ -12,8 +12,7 @@ from lookalike import _native
 from lookalike.checks import callback, flag, thread_count, whole_number
 from lookalike.corpora import open_corpus
 from lookalike.corpora.base import limited
-from lookalike.corpora.columns import columns_for, find_columns
-from lookalike.corpora.filters import Filters, filtered
+from lookalike.corpora.columns import Filters, columns_for, filtered, find_columns
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import ScanIndex
 from lookalike.indexes.clusters.majority import cluster
