@@ -245,7 +245,8 @@ class _Place:
             similarity=similarity,
         )
         yield self._pairs(FOUND, at[pairs.left], at[pairs.right], pairs.similarity, pairs.distance)
-        yield self._pairs(SAME, *self.copied, np.ones(len(self.copied[0])), 0)
+        left, right = self.copied
+        yield self._pairs(SAME, left, right, np.ones(len(left)), 0)
         facts = self._facts(decision, members, centre, compared)
         yield rows_of(RESOLVED, kind=TOLD, told=[facts.packed()])
 
