@@ -27,7 +27,7 @@ from lookalike.dedup.media.medium import Problem
 from lookalike.dedup.media.result import MediaResult
 from lookalike.dedup.media.write import check_list, check_survivors
 from lookalike.errors import ArgumentError, FileError, Said
-from lookalike.images.bits import KINDS as HASHES
+from lookalike.images.image_hash import KINDS as HASHES
 from lookalike.shown import shown
 from lookalike.storage import check_replaceable, same_file
 
