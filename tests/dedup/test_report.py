@@ -14,11 +14,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.dedup.report import samples
-from lookalike.dedup.report.all_clusters import SCRIPT
-from lookalike.dedup.report.chance import chance_of_bits, proposal_chance, similarity_of_chance
-from lookalike.dedup.report.charts import similarity_bins
-from lookalike.dedup.report.samples import largest_clusters, least_similar, most_similar_rejected
+from lookalike.dedup.report import clusters as samples
+from lookalike.dedup.report.clusters import (
+    SCRIPT,
+    largest_clusters,
+    least_similar,
+    most_similar_rejected,
+)
+from lookalike.dedup.report.figures import (
+    chance_of_bits,
+    proposal_chance,
+    similarity_bins,
+    similarity_of_chance,
+)
 from lookalike.errors import FileError
 from lookalike.report.markup import compact, shown
 from support.page_reader import Element

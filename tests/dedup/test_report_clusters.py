@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lookalike as la
-from lookalike.dedup.report import all_clusters, samples
-from lookalike.dedup.report.bands import dropped_bands
+from lookalike.dedup.report import clusters
+from lookalike.dedup.report.figures import dropped_bands
 from support.page_reader import Element, read_page
 from support.report_pages import corpus, page_of
 
@@ -52,11 +52,11 @@ def test_of_many_clusters_the_smallest_are_left_out_and_that_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     result = la.dedup(corpus(5), threshold=0.7)
-    monkeypatch.setattr(all_clusters, "MOST_BYTES", 4000)
+    monkeypatch.setattr(clusters, "MOST_BYTES", 4000)
     page = page_of(result, tmp_path)
     found = every_cluster(page)
     assert 2 <= len(found) < result.counts.clusters
-    sizes = sorted(samples.cluster_sizes(result).tolist(), reverse=True)
+    sizes = sorted(clusters.cluster_sizes(result).tolist(), reverse=True)
     assert [int(cells[0]) for cells in found] == sizes[: len(found)]
     assert f"The largest {len(found)} of {result.counts.clusters}" in page.text
     assert "The others are left out" in page.text
@@ -66,9 +66,7 @@ def test_of_a_large_cluster_some_ids_are_listed_and_the_others_counted(tmp_path:
     result = la.dedup([{"id": f"doc-{row}", "text": "the same text"} for row in range(1500)])
     (cells,) = every_cluster(page_of(result, tmp_path))
     assert cells[0] == "1,500" and cells[2] == "doc-0"
-    assert cells[3].endswith(
-        f"doc-{all_clusters.MOST_IDS} and {1499 - all_clusters.MOST_IDS:,} more"
-    )
+    assert cells[3].endswith(f"doc-{clusters.MOST_IDS} and {1499 - clusters.MOST_IDS:,} more")
 
 
 @settings(max_examples=40, deadline=None)

@@ -11,7 +11,7 @@ from lookalike.dedup.context import JobContext
 from lookalike.dedup.copies import count_every_pair
 from lookalike.dedup.pairs.verify import Verdict, only_estimated
 from lookalike.dedup.read import DocumentTable, Source
-from lookalike.dedup.result import DedupCounts, DedupResult
+from lookalike.dedup.result import DedupCounts, TextResult
 from lookalike.dedup.sign import Signed
 from lookalike.dedup.survivors.cluster import Clusters, by_first
 
@@ -37,7 +37,7 @@ class Outcome:
     """Whether that is what signatures say."""
 
 
-def conclude(job: JobContext, outcome: Outcome) -> DedupResult:
+def conclude(job: JobContext, outcome: Outcome) -> TextResult:
     """Return the result."""
     old = outcome.documents.old
     new = slice(old, None)
@@ -47,7 +47,7 @@ def conclude(job: JobContext, outcome: Outcome) -> DedupResult:
     keep = (own < 0) & (matched_old < 0)
     labels = by_first(outcome.clusters.labels[new], len(outcome.documents))
     rejected = outcome.verdict.rejected
-    return DedupResult(
+    return TextResult(
         settings=job.settings,
         keep=keep,
         clusters=labels,
@@ -123,7 +123,7 @@ def _counts(
 
 
 def _verified(job: JobContext, outcome: Outcome, copies: int) -> int:
-    """Return how many pairs the result has; see `DedupResult.pairs`."""
+    """Return how many pairs the result has; see `TextResult.pairs`."""
     pairs = outcome.verdict.accepted
     if job.settings.exact:
         return count_every_pair(pairs, outcome.first, outcome.documents.old)

@@ -26,7 +26,7 @@ from lookalike.dedup.pairs.propose import propose_pairs
 from lookalike.dedup.pairs.verify import earlier_verdict, verify_pairs
 from lookalike.dedup.progress import JobProgress
 from lookalike.dedup.read import OldSignatures, Source, read_documents
-from lookalike.dedup.result import DedupResult
+from lookalike.dedup.result import TextResult
 from lookalike.dedup.settings import ALIASES, DEVICES, DedupSettings
 from lookalike.dedup.sign import collapse, sign_documents
 from lookalike.dedup.survivors.choose import ranks
@@ -62,7 +62,7 @@ def run_job(
     encoding: str | None,
     filters: Filters,
     settings: dict[str, Any],
-) -> DedupResult:
+) -> TextResult:
     """Run a job; see `lookalike.dedup`."""
     chosen = settings_of(settings)
     skip_bad = flag("skip_bad", skip_bad)
@@ -118,7 +118,7 @@ def _check_device(device: str, settings: DedupSettings) -> None:
     card(0)  # before anything is read, it says that there is none
 
 
-def _steps(job: JobContext, source: Source, old: Source | OldSignatures | None) -> DedupResult:
+def _steps(job: JobContext, source: Source, old: Source | OldSignatures | None) -> TextResult:
     """Take the steps, one after the other."""
     timed = job.progress.timed
     with early_signatures(job) as early:

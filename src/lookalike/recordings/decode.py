@@ -72,7 +72,8 @@ def with_counted_positions(data: bytes) -> bytes | None:
     """Return an Ogg Opus file with the granule position of each page counted from its packets.
 
     Programs that cut and join files leave positions that jump. Players accept such files, and
-    libsndfile refuses a page whose position is less than the samples up to it. Returns None if nothing has to change, or if it is something else: several streams, or damaged pages.
+    libsndfile refuses a page whose position is less than the samples up to it. Returns None if
+    nothing has to change, or if it is something else: several streams, or damaged pages.
     """
     pages = [page for page in _pages(data) if not page.headers and page.position != -1]
     if not pages:

@@ -30,15 +30,18 @@ def page(
     *,
     scripts: Sequence[str] = (),
     style: str = "",
+    policy: str = "",
 ) -> str:
     """Return a page. All is ready HTML; `about` is what stands above the first section.
 
     Nothing is loaded, and nothing runs but these `scripts`, which are known by their hashes and
-    have to stand in the sections as they are. `style` comes after that of all pages.
+    have to stand in the sections as they are. `style` comes after that of all pages. `policy` is
+    what else the Content-Security-Policy has to allow, such as "img-src data:".
     """
     hashes = (base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts)
     allowed = " ".join(f"'sha256-{one}'" for one in hashes) or "'none'"
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src {allowed}"
+    base = f"default-src 'none'; style-src 'unsafe-inline'; script-src {allowed}"
+    policy = f"{base}; {policy}" if policy else base
     kept = [section for section in sections if section[2]]
     links = "\n".join(f'<a href="#{key}">{name}</a>' for key, name, _ in kept)
     body = "\n".join(

@@ -12,12 +12,11 @@ from lookalike.cli.options.arguments import add_threads, check_folder, check_not
 from lookalike.cli.terminal.output import say, say_json, warn_left_out
 from lookalike.cli.terminal.progress import progress_bars
 from lookalike.corpora.formats.names import expand_paths
-from lookalike.dedup.media.find import find_files
-from lookalike.dedup.media.medium import Problem
-from lookalike.dedup.media.recordings import RecordingMedium
 from lookalike.errors import FileError
+from lookalike.media import Problem, find_files
 from lookalike.recordings import AudioHash, RecordingIndex
 from lookalike.recordings.audio_hash import KINDS
+from lookalike.recordings.medium import RecordingMedium
 from lookalike.shown import counted, shown
 from lookalike.storage import check_replaceable
 

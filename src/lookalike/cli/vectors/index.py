@@ -12,7 +12,7 @@ from lookalike.cli.options.saving import save_built
 from lookalike.cli.terminal.output import say, say_json, warn
 from lookalike.cli.vectors.files import has_vectors, npy_vectors
 from lookalike.corpora import FORMATS
-from lookalike.dedup.embeddings.read import read_embeddings
+from lookalike.dedup.vectors import read_embeddings
 from lookalike.errors import ArgumentError, Said
 from lookalike.shown import counted, shown
 from lookalike.storage import check_replaceable

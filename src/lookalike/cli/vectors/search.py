@@ -17,8 +17,7 @@ from lookalike.cli.finding.answers import LONGEST_ID, Found, Lines, Table
 from lookalike.cli.options.arguments import corpus_of
 from lookalike.cli.terminal.output import warn
 from lookalike.cli.vectors.files import has_vectors, npy_vectors, opened
-from lookalike.dedup.embeddings.read import read_embeddings
-from lookalike.dedup.embeddings.written import written_vectors
+from lookalike.dedup.vectors import read_embeddings, written_vectors
 from lookalike.errors import ArgumentError, Said
 from lookalike.shown import shown
 from lookalike.vectors import VectorIndex
