@@ -55,7 +55,7 @@ def test_json_lines_are_as_good_as_parquet(tmp_path: Path) -> None:
     expected = la.dedup(pa.table({"embedding": lists}), kind="vectors", exact=True)
     found = la.dedup(path, kind="vectors", exact=True)
     assert found.duplicate_of.tolist() == expected.duplicate_of.tolist()
-    assert found.id(3) == "r3" and found.counts.without_vector == 1
+    assert found.id(3) == "r3" and found.counts.without_features == 1
     assert found.counts.near_duplicates + found.counts.exact_duplicates == 19
     found.write(tmp_path / "kept.jsonl")
     assert (tmp_path / "kept.jsonl").read_text().splitlines() == [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sysconfig
 from pathlib import Path
+from typing import cast
 
 from lookalike.cli.options.arguments import check_not_read
 from lookalike.cli.terminal.output import say
@@ -74,7 +75,7 @@ def run(options: argparse.Namespace) -> None:
         result = dedup(files, kind="text", format="files", progress=progress, skip_bad=True)
         result.report(options.report, command=options.command_line)
     say(result.summary())
-    _show_clusters(result)
+    _show_clusters(cast(TextResult, result))
     say(f"\nClusters, similarities and differences side by side: {shown(options.report)}")
     say("\nNot only whole texts:")
     for command, what in _MORE:

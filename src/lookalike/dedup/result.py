@@ -41,9 +41,6 @@ from lookalike.indexes.base import DEFAULT_LIMIT
 from lookalike.media import Medium, Problem
 from lookalike.pages.marks import without_marks
 
-if TYPE_CHECKING:
-    from lookalike.corpora.base import pa
-
 __all__ = ["DedupCounts", "DedupResult", "MediaResult", "TextResult", "VectorResult"]
 
 
@@ -262,10 +259,10 @@ class RowsResult(DedupResult):
         return write.survivors_table(self)
 
     @abstractmethod
-    def ids(self, rows: NDArray[np.int64], missing: NDArray[np.bool_] | None = None) -> pa.Array:
+    def ids(self, rows: NDArray[np.int64], missing: NDArray[np.bool_] | None = None) -> Any:
         """Return ids of rows as Arrow, null where they are missing."""
 
-    def representatives(self, begin: int, end: int) -> pa.Array:
+    def representatives(self, begin: int, end: int) -> Any:
         """Return the ids of the rows that stand for a range of rows, null for kept ones."""
         rows = self.duplicate_of[begin:end]
         return self.ids(rows, rows < 0)
@@ -369,11 +366,11 @@ class TextResult(RowsResult):
         """Return the id of a row of the old corpus, or its number."""
         return self.documents.id_of(self._old(row))
 
-    def ids(self, rows: NDArray[np.int64], missing: NDArray[np.bool_] | None = None) -> pa.Array:
+    def ids(self, rows: NDArray[np.int64], missing: NDArray[np.bool_] | None = None) -> Any:
         """Return ids of rows as Arrow, null where they are missing."""
         return write.id_array(None if self.documents.ids is None else self.id, rows, missing)
 
-    def representatives(self, begin: int, end: int) -> pa.Array:
+    def representatives(self, begin: int, end: int) -> Any:
         """Return the ids of the rows that stand for others; all are strings with an old corpus."""
         if self.documents.old == 0:
             return super().representatives(begin, end)
@@ -476,7 +473,7 @@ class VectorResult(RowsResult):
         """Return the id of a row, or its number."""
         return row if self.names is None else self.names[row]
 
-    def ids(self, rows: NDArray[np.int64], missing: NDArray[np.bool_] | None = None) -> pa.Array:
+    def ids(self, rows: NDArray[np.int64], missing: NDArray[np.bool_] | None = None) -> Any:
         """Return ids of rows as Arrow, null where they are missing."""
         return write.id_array(None if self.names is None else self.id, rows, missing)
 

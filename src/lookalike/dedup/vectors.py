@@ -44,6 +44,7 @@ def run_vector_job(
     exact: bool,
     id: str | None,
     format: str | None,
+    encoding: str | None,
     cluster: str,
     keep: Any,
     max_cluster: SupportsIndex,
@@ -62,7 +63,7 @@ def run_vector_job(
     settings = DedupSettings(threshold=least, cluster=cluster, keep=keep, max_cluster=most)
     _check_keep(settings)
     steps = JobProgress(callback("progress", progress))
-    corpus = open_corpus(source, format)
+    corpus = open_corpus(source, format, encoding=encoding)
     identity = corpus.identity()
     with steps.timed("read"):
         given, column = read_embeddings(corpus, vectors, id, settings.keep_column)

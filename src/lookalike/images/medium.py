@@ -46,6 +46,7 @@ class ImageMedium(Medium[HashedImages]):
     name: ClassVar[str] = "images"
     noun: ClassVar[str] = "image"
     no_features: ClassVar[str] = "of one color, or nearly: only equal files are similar"
+    signer: ImageHash
     signer_class: ClassVar[type[ImageHash]] = ImageHash
     suffixes: ClassVar[frozenset[str]] = SUFFIXES
     facts: ClassVar[dict[str, str]] = {
