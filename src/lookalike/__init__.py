@@ -72,6 +72,7 @@ from lookalike.signatures import (
 )
 
 if TYPE_CHECKING:
+    from lookalike.advice import evaluate, plan, tune
     from lookalike.client import RemoteCollection, connect
     from lookalike.collection import (
         Answer,
@@ -98,7 +99,6 @@ if TYPE_CHECKING:
         VectorResult,
         cluster_pairs,
     )
-    from lookalike.evaluation.tune import Tuning, tune
     from lookalike.excerpts import (
         Overlap,
         Overlaps,
@@ -119,7 +119,6 @@ if TYPE_CHECKING:
         Clusters,
         Explanation,
         FlipIndex,
-        FlipTuning,
         Index,
         KeyMatch,
         KeyMatches,
@@ -127,11 +126,11 @@ if TYPE_CHECKING:
         Neighbors,
         Pairs,
         PrefixIndex,
-        ProbeTuning,
         ScanIndex,
         ShardedIndex,
         SignatureFile,
         SliceIndex,
+        Tuning,
         cluster,
         load_index,
         match_batch,
@@ -140,7 +139,6 @@ if TYPE_CHECKING:
     )
     from lookalike.pages import PageLimits
     from lookalike.parts import PartAnswer, PartIndex, PartMatch
-    from lookalike.planning import Plan, plan
     from lookalike.recordings import AudioHash, Fingerprint, RecordingIndex, RecordingMatch
     from lookalike.topics import DocumentCluster, DocumentClusters, cluster_documents
     from lookalike.vectors import (
@@ -148,7 +146,6 @@ if TYPE_CHECKING:
         VectorMatches,
         VectorNeighbors,
         VectorPairs,
-        VectorTuning,
     )
 
 __all__ = [
@@ -180,7 +177,6 @@ __all__ = [
     "FileError",
     "Fingerprint",
     "FlipIndex",
-    "FlipTuning",
     "FormatError",
     "GpuIndex",
     "ImageHash",
@@ -212,9 +208,7 @@ __all__ = [
     "Passage",
     "PassageHash",
     "Passages",
-    "Plan",
     "PrefixIndex",
-    "ProbeTuning",
     "Projection",
     "RecordingIndex",
     "RecordingMatch",
@@ -237,7 +231,6 @@ __all__ = [
     "VectorNeighbors",
     "VectorPairs",
     "VectorResult",
-    "VectorTuning",
     "Vocabulary",
     "WeightedMinHash",
     "Weights",
@@ -258,6 +251,7 @@ __all__ = [
     "drop_collection",
     "estimated_radius",
     "estimated_similarity",
+    "evaluate",
     "hamming",
     "jaccard",
     "jaccard_pairs",
@@ -292,6 +286,7 @@ __all__ = [
 __getattr__ = names_from(
     globals(),
     {
+        "lookalike.advice": ("evaluate", "plan", "tune"),
         "lookalike.client": ("RemoteCollection", "connect"),
         "lookalike.collection": (
             "Answer",
@@ -318,7 +313,6 @@ __getattr__ = names_from(
             "VectorResult",
             "cluster_pairs",
         ),
-        "lookalike.evaluation": ("Tuning", "tune"),
         "lookalike.features.links": ("Links",),
         "lookalike.gpu": ("GpuIndex",),
         "lookalike.images": ("ImageHash", "thumbnail"),
@@ -329,7 +323,6 @@ __getattr__ = names_from(
             "Clusters",
             "Explanation",
             "FlipIndex",
-            "FlipTuning",
             "Index",
             "KeyMatch",
             "KeyMatches",
@@ -337,11 +330,11 @@ __getattr__ = names_from(
             "Neighbors",
             "Pairs",
             "PrefixIndex",
-            "ProbeTuning",
             "ScanIndex",
             "ShardedIndex",
             "SignatureFile",
             "SliceIndex",
+            "Tuning",
             "cluster",
             "load_index",
             "match_batch",
@@ -360,7 +353,6 @@ __getattr__ = names_from(
             "passages",
             "sign_passages",
         ),
-        "lookalike.planning": ("Plan", "plan"),
         "lookalike.topics": ("DocumentCluster", "DocumentClusters", "cluster_documents"),
         "lookalike.recordings": ("AudioHash", "Fingerprint", "RecordingIndex", "RecordingMatch"),
         "lookalike.vectors": (
@@ -368,7 +360,6 @@ __getattr__ = names_from(
             "VectorMatches",
             "VectorNeighbors",
             "VectorPairs",
-            "VectorTuning",
         ),
     },
 )

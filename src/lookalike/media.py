@@ -29,7 +29,7 @@ from lookalike.errors import ArgumentError, FileError, Said
 from lookalike.registry import Registry
 from lookalike.signatures.signer import Signer
 from lookalike.storage import is_folder
-from lookalike.storage.plain_files import open_plain
+from lookalike.storage.files import open_plain
 
 __all__ = [
     "HEAD",

@@ -15,18 +15,23 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from lookalike.checks import whole_number
-from lookalike.cli.command import add_switch
-from lookalike.cli.options.arguments import (
+from lookalike.checks import byte_count, whole_number
+from lookalike.cli.options import (
     add_corpus_options,
+    add_filters,
     add_settings,
     add_threads,
     check_folder,
     check_not_read,
     check_settings,
     corpus_of,
+    corpus_of_input,
+    filters_of,
+    output_name,
+    publish,
     settings_fields,
     settings_of,
+    uploads_of,
 )
 from lookalike.cli.options.kinds import (
     add_hash,
@@ -35,22 +40,21 @@ from lookalike.cli.options.kinds import (
     typed_options,
     warn_problems,
 )
-from lookalike.cli.options.pages import add_filters, filters_of
-from lookalike.cli.options.sizes import byte_count
-from lookalike.cli.options.uploads import output_name, publish, uploads_of
-from lookalike.cli.terminal.output import say, say_json, warn, warn_left_out
-from lookalike.cli.terminal.progress import progress_bars
-from lookalike.cli.terminal.streams import (
+from lookalike.cli.parser import add_switch
+from lookalike.cli.terminal import (
     check_read_once,
-    corpus_of_input,
     is_standard,
+    progress_bars,
+    say,
+    say_json,
     standard_output,
+    warn,
+    warn_left_out,
 )
 from lookalike.compare.methods import NGRAMS
 from lookalike.corpora import Corpus, check_table_target, check_target, format_of, open_corpus
-from lookalike.corpora.formats.names import expand_paths
-from lookalike.corpora.opening import with_old_pages
-from lookalike.corpora.targets import check_outside, check_outside_folder
+from lookalike.corpora.opening import expand_paths, with_old_pages
+from lookalike.corpora.writing import check_outside_folder
 from lookalike.dedup import DEVICES, DedupResult, DedupSettings, MediaResult, TextResult, dedup
 from lookalike.dedup.kinds import SPARK, TEXT, VECTORS, refuse, support_lines, supports
 from lookalike.dedup.write import check_file_list, check_kept_files
@@ -374,7 +378,7 @@ def _check_row_outputs(
         )
     for path in _check_outputs(options, "only the kept documents go to standard output"):
         if path is not options.output:
-            check_outside(corpus, path)
+            check_outside_folder(corpus.root, path)
     # Only new signatures may replace the old, and kept documents their input, if that was asked.
     signatures = [old] if isinstance(old, Path) else []
     others = old.files if isinstance(old, Corpus) else []
@@ -501,7 +505,7 @@ def _run_on_spark(options: argparse.Namespace) -> None:
     _check_spark(options)
     from lookalike.spark import job
     from lookalike.spark.files import SparkCorpus, check_new, session_of
-    from lookalike.spark.old_corpus import OldFiles
+    from lookalike.spark.sources import OldFiles
 
     start = time.perf_counter()
     spark = session_of(options.engine[1])
@@ -577,7 +581,7 @@ def _check_pair_count(count: int, options: argparse.Namespace) -> None:
 
 def _check_spark(options: argparse.Namespace) -> None:
     """Refuse inputs and outputs that Spark does not have."""
-    from lookalike.spark.old_corpus import check_old
+    from lookalike.spark.sources import check_old
 
     if len(options.input) != 1 or options.input[0] == "-":
         raise ArgumentError(

@@ -7,9 +7,8 @@ import sysconfig
 from pathlib import Path
 from typing import cast
 
-from lookalike.cli.options.arguments import check_not_read
-from lookalike.cli.terminal.output import say
-from lookalike.cli.terminal.progress import progress_bars
+from lookalike.cli.options import check_not_read
+from lookalike.cli.terminal import progress_bars, say
 from lookalike.dedup import TextResult, dedup
 from lookalike.dedup.report.clusters import largest_clusters
 from lookalike.errors import FileError

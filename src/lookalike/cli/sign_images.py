@@ -10,12 +10,11 @@ from functools import partial
 import numpy as np
 
 from lookalike.checks import thread_count
-from lookalike.cli.options.arguments import check_not_read
+from lookalike.cli.options import check_not_read
 from lookalike.cli.options.kinds import typed_options, warn_problems
-from lookalike.cli.terminal.output import say, say_json
-from lookalike.cli.terminal.progress import progress_bars
-from lookalike.corpora.formats.names import expand_paths
-from lookalike.corpora.targets import check_outside_folder
+from lookalike.cli.terminal import progress_bars, say, say_json
+from lookalike.corpora.opening import expand_paths
+from lookalike.corpora.writing import check_outside_folder
 from lookalike.dedup.kinds import refuse
 from lookalike.errors import ArgumentError, Said
 from lookalike.images.medium import ImageMedium

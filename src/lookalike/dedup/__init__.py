@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex
 from lookalike.lazy import names_from
 
 if TYPE_CHECKING:
-    from lookalike.dedup.pairs.verify import VerifiedPairs
-    from lookalike.dedup.progress import STEPS
+    from lookalike.dedup.job import STEPS
+    from lookalike.dedup.pair_clusters import PairClusters, cluster_pairs
+    from lookalike.dedup.pairs import VerifiedPairs
     from lookalike.dedup.result import (
         DedupCounts,
         DedupResult,
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
         VectorResult,
     )
     from lookalike.dedup.settings import ALIASES, CLUSTERINGS, METHODS, DedupSettings
-    from lookalike.dedup.survivors.pair_clusters import PairClusters, cluster_pairs
     from lookalike.features.choice import FeatureChoice
     from lookalike.features.text import Lengths
     from lookalike.media import Medium
@@ -51,8 +51,8 @@ __all__ = [
 __getattr__ = names_from(
     globals(),
     {
-        "lookalike.dedup.survivors.pair_clusters": ("PairClusters", "cluster_pairs"),
-        "lookalike.dedup.progress": ("STEPS",),
+        "lookalike.dedup.pair_clusters": ("PairClusters", "cluster_pairs"),
+        "lookalike.dedup.job": ("STEPS",),
         "lookalike.dedup.result": (
             "DedupCounts",
             "DedupResult",
@@ -67,7 +67,7 @@ __getattr__ = names_from(
             "METHODS",
             "DedupSettings",
         ),
-        "lookalike.dedup.pairs.verify": ("VerifiedPairs",),
+        "lookalike.dedup.pairs": ("VerifiedPairs",),
     },
 )
 

@@ -14,8 +14,9 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from lookalike.corpora.formats.names import expand_paths, format_of
-from lookalike.corpora.remote import is_address
+from lookalike.checks import is_address
+from lookalike.corpora.formats import format_of
+from lookalike.corpora.opening import expand_paths
 from lookalike.dedup.settings import ALIASES, DedupSettings
 from lookalike.errors import ArgumentError, FileError, Said
 from lookalike.media import MEDIA, Medium, medium_of_files
@@ -241,7 +242,7 @@ def _chosen(options: Mapping[str, Any], function: Any) -> dict[str, Any]:
 def _run_text(
     source: Any, options: dict[str, Any], defaults: Mapping[str, Any], given: list[str]
 ) -> DedupResult:
-    from lookalike.corpora.filters import Filters
+    from lookalike.corpora.columns import Filters
     from lookalike.dedup.job import run_job
 
     own = [one.name for one in fields(DedupSettings)]

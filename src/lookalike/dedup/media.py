@@ -12,14 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import callback, file_path, thread_count
-from lookalike.corpora.formats.names import expand_paths
-from lookalike.dedup.context import memory_bytes
-from lookalike.dedup.pairs.verify import VerifiedPairs
-from lookalike.dedup.progress import JobProgress
+from lookalike.corpora.opening import expand_paths
+from lookalike.dedup.decide import decide, rank_by
+from lookalike.dedup.pairs import VerifiedPairs
 from lookalike.dedup.result import DedupCounts, MediaResult
-from lookalike.dedup.survivors.choose import choose_survivors
-from lookalike.dedup.survivors.cluster import by_first, stars
+from lookalike.dedup.settings import DedupSettings
 from lookalike.errors import ArgumentError
+from lookalike.jobs.context import JobProgress, memory_bytes
 from lookalike.media import Medium, Problem, SimilarPairs, find_files, first_equal
 from lookalike.shown import brief
 
@@ -64,10 +63,10 @@ def run_media_job(
         number[good] = np.arange(len(good))
         first_good, sizes = number[first[good]], sizes[good]
         pairs = _of_files(similar, first_good, row_of)
-        rank = _ranks(medium.merits(read, similar)[row_of], sizes)
-        clusters = by_first(stars(len(good), pairs, rank)[first_good], len(good))
-        duplicate_of = choose_survivors(clusters, first_good, rank, 0, pairs)
-        similarity, distance = _likeness(first_good, duplicate_of, pairs)
+        rank = rank_by(-medium.merits(read, similar)[row_of], -sizes)  # then by path
+        decision = decide(pairs, rank, DedupSettings(), first=first_good)
+        clusters, duplicate_of = decision.clusters, decision.duplicate_of
+        distance = _distances(first_good, duplicate_of, pairs)
     problems = [*found.problems, *_broken(read.problems, found.files, first)]
     chosen = row_of.tolist()
     return MediaResult(
@@ -84,7 +83,7 @@ def run_media_job(
         keep=duplicate_of < 0,
         clusters=clusters,
         duplicate_of=duplicate_of,
-        similarity=similarity,
+        similarity=decision.similarity,
         distance=distance,
         first_equal=first_good,
         different_pairs=pairs,
@@ -92,7 +91,7 @@ def run_media_job(
             clusters=clusters,
             duplicate_of=duplicate_of,
             first_equal=first_good,
-            similarity=similarity,
+            similarity=decision.similarity,
             without_features=read.without_features,
             verified_pairs=len(pairs),
             bytes=int(sizes.sum()),
@@ -131,32 +130,20 @@ def _of_files(
     return VerifiedPairs(number[pairs.left], number[pairs.right], pairs.similarity, pairs.distance)
 
 
-def _ranks(merit: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the rank of each file, the best first: by merit, then bytes, then path."""
-    order = np.lexsort((np.arange(len(merit)), -sizes, -merit))
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    return rank
-
-
-def _likeness(
+def _distances(
     first: NDArray[np.int64], duplicate_of: NDArray[np.int64], pairs: VerifiedPairs
-) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    """Return similarity and distance of each dropped file to the one that stands for it: NaN and
-    -1 for kept files.
-    """
-    similarity = np.full(len(first), np.nan)
+) -> NDArray[np.int32]:
+    """Return the distance of each dropped file to the one that stands for it; -1 for kept files."""
     distance = np.full(len(first), -1, np.int32)
     dropped = np.flatnonzero(duplicate_of >= 0)
-    similarity[dropped], distance[dropped] = 1.0, 0
+    distance[dropped] = 0
     one, two = first[duplicate_of[dropped]], first[dropped]
     differ = np.flatnonzero(one != two)
     # Every file is a pair with the center of its group, so each of these is there.
     keys = np.minimum(one, two)[differ] * len(first) + np.maximum(one, two)[differ]
     places = np.searchsorted(pairs.left * len(first) + pairs.right, keys)
-    similarity[dropped[differ]] = pairs.similarity[places]
     distance[dropped[differ]] = pairs.distance[places]
-    return similarity, distance
+    return distance
 
 
 def _broken(

@@ -20,14 +20,17 @@ from numpy.typing import NDArray
 
 from lookalike.checks import file_path, flag, whole_number
 from lookalike.corpora import Corpus
-from lookalike.corpora.columns import Columns
-from lookalike.corpora.filters import FilteredCorpus
-from lookalike.corpora.formats.tables import TableCorpus
-from lookalike.corpora.remote import local_file
+from lookalike.corpora.columns import Columns, FilteredCorpus
+from lookalike.corpora.tables import TableCorpus
+from lookalike.corpora.writing import local_file
 from lookalike.dedup import write
-from lookalike.dedup.copies import count_every_pair, every_pair, with_copies
-from lookalike.dedup.pairs.verify import VerifiedPairs, concatenated
-from lookalike.dedup.read import DocumentTable
+from lookalike.dedup.pairs import (
+    VerifiedPairs,
+    concatenated,
+    count_every_pair,
+    every_pair,
+    with_copies,
+)
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.sign import Signed
 from lookalike.dedup.summary import (
@@ -38,6 +41,7 @@ from lookalike.dedup.summary import (
     text_wording,
 )
 from lookalike.indexes.base import DEFAULT_LIMIT
+from lookalike.jobs.documents import DocumentTable
 from lookalike.media import Medium, Problem
 from lookalike.pages.marks import without_marks
 
@@ -421,7 +425,7 @@ class TextResult(RowsResult):
         """Return the words for documents."""
         return text_wording(
             self.settings,
-            columns_text(self.columns, self.source.format),
+            "" if self.source.fixed_columns else columns_text(self.columns),
             left_out_lines(self.documents.left_out),
         )
 

@@ -193,10 +193,8 @@ def _criterion(settings: DedupSettings, how: str) -> str:
     return f"{words} {settings.threshold:g}"
 
 
-def columns_text(columns: Columns, format: str) -> str:
-    """Return which columns the texts and ids came from, if a corpus has any to choose from."""
-    if format in ("text", "files", "html", "warc"):
-        return ""
+def columns_text(columns: Columns) -> str:
+    """Return which columns the texts and ids came from."""
     ids = "" if columns.id is None else f", ids from {shown(columns.id, _LONGEST_COLUMN)!r}"
     return f"text from the column {shown(columns.text, _LONGEST_COLUMN)!r}{ids}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, SupportsFloat, SupportsIndex
 
 import numpy as np
@@ -14,15 +14,12 @@ from lookalike.checks import callback, flag, share, thread_count, whole_number
 from lookalike.corpora import Corpus, Problems, open_corpus
 from lookalike.corpora.base import compute, pa
 from lookalike.corpora.columns import id_column, id_strings
-from lookalike.dedup.direction import best_of_equals
-from lookalike.dedup.pairs.verify import VerifiedPairs
-from lookalike.dedup.progress import JobProgress
+from lookalike.dedup.decide import decide, rule_ranks
+from lookalike.dedup.pairs import VerifiedPairs
 from lookalike.dedup.result import DedupCounts, VectorResult
 from lookalike.dedup.settings import DedupSettings
-from lookalike.dedup.survivors.choose import choose_survivors
-from lookalike.dedup.survivors.cluster import cluster_documents
-from lookalike.dedup.survivors.drop_groups import drop_groups, with_named
 from lookalike.errors import ArgumentError, DocumentError, Said
+from lookalike.jobs.context import JobProgress
 from lookalike.shown import brief
 from lookalike.vectors import VectorIndex
 from lookalike.vectors.given import as_vectors, in_single_precision
@@ -76,15 +73,9 @@ def run_vector_job(
         none = np.full(len(found), -1, np.int32)
         pairs = VerifiedPairs(found.left, found.right, found.similarities, none)
     with steps.timed("cluster"):
-        rank = _ranks(given, settings)
-        # Of equal vectors, the best by the rule stands for all, as the first does in pairs.
-        best = best_of_equals(rank, first)
-        clusters = cluster_documents(given.count, first, pairs, settings, best)
-        if settings.keep == "none":
-            duplicate_of = drop_groups(first, 0, pairs)
-            clusters = replace(clusters, labels=with_named(clusters.labels, duplicate_of))
-        else:
-            duplicate_of = choose_survivors(clusters.labels, first, rank, 0, pairs)
+        rank = rule_ranks(settings, given.count, order=given.order)
+        decision = decide(pairs, rank, settings, first=first)
+        duplicate_of = decision.duplicate_of
         similarity = _cosines(given, duplicate_of, workers)
     return VectorResult(
         threshold=least,
@@ -92,12 +83,12 @@ def run_vector_job(
         column=column,
         dimensions=given.vectors.shape[1] if len(given.rows) else 0,
         keep=duplicate_of < 0,
-        clusters=clusters.labels,
+        clusters=decision.clusters,
         duplicate_of=duplicate_of,
         similarity=similarity,
         pairs=pairs,
         counts=DedupCounts.of(
-            clusters=clusters.labels,
+            clusters=decision.clusters,
             duplicate_of=duplicate_of,
             first_equal=first,
             similarity=similarity,
@@ -107,7 +98,7 @@ def run_vector_job(
             verified_pairs=len(pairs),
         ),
         seconds=steps.seconds,
-        warnings=list(clusters.warnings),
+        warnings=list(decision.warnings),
         names=given.ids,
         first_equal=first,
         source=corpus,
@@ -135,21 +126,6 @@ def _first_equal(given: Embeddings) -> NDArray[np.int64]:
     there = rows.any(axis=1)
     first[given.rows[there]] = given.rows[places[which.reshape(-1)]][there]
     return first
-
-
-def _ranks(given: Embeddings, settings: DedupSettings) -> NDArray[np.int64]:
-    """Return the place of each row in the order in which they are to survive."""
-    positions = np.arange(given.count)
-    rule = settings.keep_rule.partition(":")[0]
-    if rule == "last":
-        return positions[::-1].copy()
-    if given.order is None:
-        return positions
-    missing = given.order < 0
-    value = np.where(missing, given.count + 1, given.order * (-1 if rule == "max" else 1))
-    rank = np.empty(given.count, np.int64)
-    rank[np.lexsort((positions, value))] = positions
-    return rank
 
 
 def _cosines(

@@ -17,12 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.corpora import Problems, check_table_target, format_of, write_corpus, write_table
-from lookalike.corpora.base import BATCH_ROWS, arrow_positions, pa
-from lookalike.corpora.formats.duck import limited
-from lookalike.corpora.remote import local_file
-from lookalike.corpora.targets import TABLES
-from lookalike.dedup.copies import count_every_pair, count_with_copies
-from lookalike.dedup.pairs.verify import VerifiedPairs
+from lookalike.corpora.base import BATCH_ROWS, arrow_positions, limited, pa
+from lookalike.corpora.formats import is_table
+from lookalike.corpora.writing import local_file
+from lookalike.dedup.pairs import VerifiedPairs, count_every_pair, count_with_copies
 from lookalike.errors import (
     ArgumentError,
     DocumentError,
@@ -250,7 +248,7 @@ def check_file_list(path: Path) -> None:
     if format_of(path) == "text":
         check_replaceable(path)
         return
-    if format_of(path) not in TABLES:
+    if not is_table(path):
         raise ArgumentError(
             f"{path}: its name tells no format for a list of files; expected one that ends in "
             f"{_ENDINGS}"

@@ -25,7 +25,7 @@ from lookalike.errors import DocumentError
 from lookalike.lazy import LazyModule
 from lookalike.recordings.bands import LEAST_RATE
 from lookalike.shown import shown
-from lookalike.storage.plain_files import open_plain
+from lookalike.storage.files import open_plain
 
 __all__ = [
     "FASTEST",

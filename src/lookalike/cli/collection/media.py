@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lookalike.collection.care.transfer import Imported
-from lookalike.corpora.formats.names import expand_paths
+from lookalike.corpora.opening import expand_paths
 from lookalike.errors import ArgumentError, FileError, Said
 from lookalike.media import find_files, medium_of_files, medium_of_signer
 

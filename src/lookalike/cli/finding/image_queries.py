@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lookalike.checks import thread_count
 from lookalike.cli.options.kinds import warn_problems
-from lookalike.corpora.formats.names import expand_paths
+from lookalike.corpora.opening import expand_paths
 from lookalike.errors import ArgumentError, Said
 from lookalike.images import ImageHash, is_image
 from lookalike.images.medium import ImageMedium

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 
-from lookalike.cli.command import Group
-from lookalike.cli.options.arguments import typed_settings
-from lookalike.cli.terminal.output import warn, warn_left_out
-from lookalike.cli.terminal.streams import is_standard
-from lookalike.corpora.remote import is_address
+from lookalike.checks import is_address
+from lookalike.cli.options import typed_settings
+from lookalike.cli.parser import Group
+from lookalike.cli.terminal import is_standard, warn, warn_left_out
 from lookalike.dedup.kinds import KINDS, OPTIONS, TEXT, kind_name, kind_of
 from lookalike.dedup.settings import DedupSettings
 from lookalike.errors import ArgumentError

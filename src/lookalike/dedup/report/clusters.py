@@ -19,7 +19,7 @@ from lookalike.report.markup import clipped, one_line, shown, table
 from lookalike.shown import counted
 
 if TYPE_CHECKING:
-    from lookalike.dedup.pairs.verify import VerifiedPairs
+    from lookalike.dedup.pairs import VerifiedPairs
     from lookalike.dedup.result import TextResult
 
 __all__ = [
