@@ -47,8 +47,6 @@ from lookalike.pages import PageLimits
 from lookalike.signatures.files import load_signatures
 from lookalike.suggestions import did_you_mean
 
-__all__ = ["STEPS", "run_job", "settings_of"]
-
 STEPS = ("read", "collapse", "sign", "propose", "verify", "cluster", "write")
 
 _LOOKALIKE_SUFFIX = ".lookalike"

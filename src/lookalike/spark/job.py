@@ -22,7 +22,7 @@ from lookalike.pages import PageLimits
 from lookalike.spark import propose
 from lookalike.spark.collapse import collapse
 from lookalike.spark.deciding import Decider
-from lookalike.spark.packed import map_arrow
+from lookalike.spark.packed import map_arrow, sql
 from lookalike.spark.positions import Numbering, Piece, is_old, numbered_columns
 from lookalike.spark.prefixes import propose_by_prefixes
 from lookalike.spark.propose import Proposed, SignedTable
@@ -38,8 +38,6 @@ from lookalike.spark.sources import (
 )
 from lookalike.spark.survey import survey
 from lookalike.spark.work import SparkWork
-
-__all__ = ["dedup", "pairs"]
 
 
 def dedup(
@@ -186,8 +184,6 @@ class _Job:
         """Return the table of signatures, the numbering, Spark's numbers of the first documents of
         its rows, what there is of the corpus in all, and the bytes of texts, also of an old one.
         """
-        from pyspark.sql import functions as sql
-
         sources = self.sources
         text = sql.col(f"`{sources.compared.text}`").cast("string")
         decides = deciding_column(sources.corpus.frame, self.settings, sources.corpus.columns)

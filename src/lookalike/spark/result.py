@@ -14,7 +14,7 @@ from lookalike.dedup.result import DedupCounts
 from lookalike.dedup.settings import DedupSettings
 from lookalike.dedup.summary import Wording, left_out_lines, size_text, summary_text, text_wording
 from lookalike.spark.collapse import Collapsed, count_every_pair, every_pair
-from lookalike.spark.packed import Batches, map_arrow
+from lookalike.spark.packed import Batches, map_arrow, sql
 from lookalike.spark.positions import (
     Numbering,
     PositionSet,
@@ -147,8 +147,6 @@ class ResultRows:
         """What becomes of each document of the corpus that has a pair or a copy: `position`,
         `cluster`, `duplicate_of`, `similarity` and `other`, whether that one has another text.
         """
-        from pyspark.sql import functions as sql
-
         first, none = sql.col("first"), self.settings.keep == "none"
         named = ("position", "cluster", "survivor", "similarity", "other")
         is_other = sql.col("centre") != first
@@ -190,8 +188,6 @@ class ResultRows:
 
     def _of_corpus(self, every: Any) -> Any:
         """Return what was found without old documents; clusters are called by the first others."""
-        from pyspark.sql import functions as sql
-
         new = self.work.keep(every.where(f"position >= {self.old}"))
         firsts = new.groupBy("cluster").agg(sql.min("position").alias("first"))
         called = new.join(firsts, "cluster").drop("cluster").withColumnRenamed("first", "cluster")
@@ -199,8 +195,6 @@ class ResultRows:
 
     def counted(self, documents: int) -> dict[str, int]:
         """Return how many there are of what in the corpus, which has so many documents."""
-        from pyspark.sql import functions as sql
-
         other, copies, old = sql.col("duplicate_of"), self.collapsed.copies, self.old
         total = self.found.agg(
             sql.count(other).alias("dropped"), sql.count(sql.when(other < old, 1)).alias("in_old")
@@ -225,8 +219,6 @@ class ResultRows:
     @property
     def fates(self) -> Any:
         """What was found, by the numbers of rows."""
-        from pyspark.sql import functions as sql
-
         found = self.found.drop("other")
         if not self.old:
             return found
@@ -241,8 +233,6 @@ class ResultRows:
 
     def _row(self, name: str) -> Any:
         """Return a column of positions as one of rows, each counted in its own corpus."""
-        from pyspark.sql import functions as sql
-
         position = sql.col(name)
         if not self.old:
             return position
@@ -258,8 +248,6 @@ class ResultRows:
     @cached_property
     def verified(self) -> Any:
         """Verified pairs, and equal texts with their first; with `exact`, every pair."""
-        from pyspark.sql import functions as sql
-
         if not self.collapsed.count:
             return self.decided.verified
         if self.settings.exact:
@@ -297,8 +285,6 @@ class ResultRows:
 
     def annotated(self) -> Any:
         """Return all rows; only those that are like others are joined with what was found."""
-        from pyspark.sql import functions as sql
-
         fates = self.named_fates()
         needed = self.work.send(collect_positions(self.found, ["position"], self.count))
         corpus = self.sources.corpus
@@ -317,8 +303,6 @@ class ResultRows:
 
     def named_fates(self) -> Any:
         """Return what was found, by id; who is alone is in no cluster."""
-        from pyspark.sql import functions as sql
-
         sizes = self.found.groupBy("cluster").agg(sql.count("*").alias("size"))
         fates = self.found.join(sizes, "cluster").select(
             "position",
@@ -357,8 +341,6 @@ class ResultRows:
     @cached_property
     def _ids(self) -> Any:
         """Return `position, id` of rows that may be like others."""
-        from pyspark.sql import functions as sql
-
         needed = self.compared | self.collapsed.copies | self.collapsed.firsts
         # As the local job has them: text, and the number of the row where there is none.
         found = needed_values(
@@ -372,8 +354,6 @@ class ResultRows:
         return sql.broadcast(found) if len(needed) <= _FEW_IDS else found
 
     def _named(self, frame: Any, column: str, ids: Any) -> Any:
-        from pyspark.sql import functions as sql
-
         ids = ids.select(sql.col("position").alias("named"), sql.col("id").alias("name"))
         return (
             frame.join(ids, frame[column] == ids["named"], "left")
