@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lookalike.corpora.columns import Filters
 from PIL import Image
 
 import lookalike as la
 from lookalike.cli import dedup as command
+from lookalike.corpora.columns import Filters
 from lookalike.dedup.job import run_job
 from lookalike.dedup.kinds import KINDS, OPTIONS, SPARK, support_lines, support_table, supports
 from lookalike.dedup.media import run_media_job
