@@ -26,7 +26,7 @@ from lookalike.cli.options.arguments import add_threshold, radius_of
 from lookalike.cli.options.masking import add_mask, chosen_mask, warn_masked, without_threshold
 from lookalike.cli.terminal.output import say, say_json
 from lookalike.collection import Answer
-from lookalike.collection.part_signing import refuse_votes
+from lookalike.collection.query import refuse_votes
 from lookalike.errors import ArgumentError, NotFoundError, Said
 from lookalike.features import MEASURES, unrounded
 from lookalike.shown import shown, shown_json
