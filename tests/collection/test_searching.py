@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import lookalike as la
 from lookalike.collection.search.sql import HotValues, plan_probes
-from lookalike.collection.stores.base import State, View
-from lookalike.collection.stores.schema import Slicing, default_slice_bits, flips
+from lookalike.collection.stores.base import View
+from lookalike.collection.stores.schema import Slicing, State, default_slice_bits, flips
 from support import collection_model as model
 from support import oracle
 from support.strategies import collections

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import starmap
 from pathlib import Path
-from typing import Any, Literal, Self, SupportsFloat, SupportsIndex, TypeVar
+from typing import Any, Literal, Self, SupportsFloat, SupportsIndex, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -348,7 +348,7 @@ class Collection:
             )
         refuse_votes(self.name, tolerance=tolerance, min_votes=min_votes, min_score=min_score)
         return self.answers_each(
-            queries, _whole, k=how_many("k", k), radius=radius, where=where, exclude=exclude,
+            cast("ArrayLike", queries), _whole, k=how_many("k", k), radius=radius, where=where, exclude=exclude,
             explain=explain, text=text, mask=mask, way=way, threads=threads,
         )  # fmt: skip
 

@@ -18,6 +18,7 @@ in SQL: they mean the same on every database, and nothing in them can become SQL
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, SupportsIndex, TypeAlias, TypeVar, get_args
@@ -39,6 +40,7 @@ T = TypeVar("T")
 WAYS = get_args(Way)
 _MORE_THAN_ALL = 1 << 40
 """The largest number that is asked of a database: more documents than there can be."""
+_ORDERINGS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 _MISSING = object()
 _MOST_LEVELS = 50
 
@@ -191,10 +193,18 @@ def _condition(key: object, value: Any, levels: int) -> Predicate:
         negated = _nested(key, value, levels)
         return lambda metadata: not negated(metadata)
     path = key.split(".")
-    tests = [_test(key, value)]
-    if isinstance(value, Mapping):
-        tests = [_operation(key, name, operand) for name, operand in value.items()]
-    return lambda metadata: _all_hold(tests, _look_up(metadata, path))
+    operations = value if isinstance(value, Mapping) else {"=": value}
+    tests = [_operation(key, name, operand) for name, operand in operations.items()]
+
+    def meets(metadata: Any) -> bool:
+        for name in path:
+            if not isinstance(metadata, dict) or name not in metadata:
+                metadata = _MISSING
+                break
+            metadata = metadata[name]
+        return all(test(metadata) for test in tests)
+
+    return meets
 
 
 def _nested(key: str, condition: Any, levels: int) -> Predicate:
@@ -204,28 +214,12 @@ def _nested(key: str, condition: Any, levels: int) -> Predicate:
     return inner
 
 
-def _all_hold(tests: list[Callable[[Any], bool]], value: Any) -> bool:
-    return all(test(value) for test in tests)
-
-
-def _look_up(metadata: Any, path: list[str]) -> Any:
-    for name in path:
-        if not isinstance(metadata, dict) or name not in metadata:
-            return _MISSING
-        metadata = metadata[name]
-    return metadata
-
-
-def _test(key: str, expected: Any) -> Callable[[Any], bool]:
-    if isinstance(expected, float) and expected != expected:
-        raise ArgumentError(f"the condition on {key!r} is NaN, which equals nothing")
-    return lambda value: _equal(value, expected)
-
-
 def _operation(key: str, name: object, operand: Any) -> Callable[[Any], bool]:
     match name:
         case "=" | "==":
-            return _test(key, operand)
+            if isinstance(operand, float) and operand != operand:
+                raise ArgumentError(f"the condition on {key!r} is NaN, which equals nothing")
+            return lambda value: _equal(value, operand)
         case "!=":
             return lambda value: not _equal(value, operand)
         case "<" | "<=" | ">" | ">=":
@@ -252,24 +246,14 @@ def _operation(key: str, name: object, operand: Any) -> Callable[[Any], bool]:
     )
 
 
-def _ordering(key: str, name: object, operand: Any) -> Callable[[Any], bool]:
+def _ordering(key: str, name: str, operand: Any) -> Callable[[Any], bool]:
     if not _is_number(operand) and not isinstance(operand, str):
         raise ArgumentError(
             f"{name!r} of {key!r} has {operand!r}; only numbers and text have an order"
         )
-
-    def compare(value: Any) -> bool:
-        if _is_number(value) is not _is_number(operand) or not (
-            _is_number(value) or isinstance(value, str)
-        ):
-            return False
-        if name == "<":
-            return bool(value < operand)
-        if name == "<=":
-            return bool(value <= operand)
-        return bool(value > operand) if name == ">" else bool(value >= operand)
-
-    return compare
+    comparable = _is_number if _is_number(operand) else lambda value: isinstance(value, str)
+    compare = _ORDERINGS[name]
+    return lambda value: comparable(value) and bool(compare(value, operand))
 
 
 def _is_number(value: object) -> bool:

@@ -185,7 +185,8 @@ class Service:
         settings, held = self.settings, HELD.get()
         return Budget(
             settings.max_answer, matches=settings.max_results, beside=beside, work=work,
-            count=held and held.add_answer, change=held and held.change,
+            count=None if held is None else held.add_answer,
+            change=None if held is None else held.change,
         )  # fmt: skip
 
     def similarities(self, docs: Collection) -> list[float]:

@@ -91,7 +91,7 @@ class KeptIndex(ABC, Generic[Held, Asked]):
                 raise StaleView  # another thread has moved the index on
             if not known or (self._version, self._digest) != (state.version, state.digest):
                 with shielded():
-                    self._bring_to(view, state, known)
+                    self._bring_to(view, state, known or self._load(state))
             return self._asked(self._whole)
 
     @property
@@ -160,24 +160,15 @@ class KeptIndex(ABC, Generic[Held, Asked]):
         return self._index
 
     def _bring_to(self, view: View, state: State, known: bool) -> None:
-        if not known:
-            self._open(view, state)
-        elif self._version < state.version:
+        """Bring the index to a version; `known` tells whether it stands at one of this past."""
+        if known and self._version < state.version:
             self._catch_up(view, state)
-        else:
-            # Put back to an earlier version, and written to again as often as since that.
+        elif not known or self._digest != state.digest:
+            # Not there yet; or put back to an earlier version, and written to as often since.
             self._build(view, state)
 
     def _path(self, uid: str) -> Path | None:
         return None if self._folder is None else cache_file(self._folder, uid)
-
-    def _open(self, view: View, state: State) -> None:
-        if not self._load(state):
-            self._build(view, state)
-        elif self._version < state.version:
-            self._catch_up(view, state)
-        elif self._digest != state.digest:
-            self._build(view, state)
 
     def _load(self, state: State) -> bool:
         """Use the saved index, if it is whole and belongs to this collection's past."""

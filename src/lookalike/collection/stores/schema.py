@@ -339,30 +339,22 @@ def document_columns(text: bool) -> str:
 def consistency(state: State, table: Table) -> list[tuple[str, str]]:
     """Return questions that count what is wrong, and how to say it."""
     documents, rows, keys = table("documents"), table("signatures"), table("keys")
-    parts = table("parts")
-    of_parts = [
-        (
-            f"SELECT count(*) FROM {rows} s WHERE NOT EXISTS "
-            f"(SELECT 1 FROM {parts} p WHERE p.number = s.number)",
-            "signatures have no parts",
-        ),
-        (
-            f"SELECT count(*) FROM {parts} p WHERE NOT EXISTS "
-            f"(SELECT 1 FROM {rows} s WHERE s.number = p.number)",
-            "parts belong to no signature",
-        ),
+    unknown = "documents have a signature that is not in the table"
+    references = [
+        (documents, "signature", rows, "number", unknown),
+        (rows, "number", documents, "signature", "signatures belong to no document"),
     ]
+    if state.parts:
+        parts = table("parts")
+        references += [
+            (rows, "number", parts, "number", "signatures have no parts"),
+            (parts, "number", rows, "number", "parts belong to no signature"),
+        ]
+    without = "SELECT count(*) FROM {} a WHERE NOT EXISTS (SELECT 1 FROM {} b WHERE b.{} = a.{})"
     return [
-        *(of_parts if state.parts else ()),
-        (
-            f"SELECT count(*) FROM {documents} d WHERE NOT EXISTS "
-            f"(SELECT 1 FROM {rows} s WHERE s.number = d.signature)",
-            "documents have a signature that is not in the table",
-        ),
-        (
-            f"SELECT count(*) FROM {rows} s WHERE NOT EXISTS "
-            f"(SELECT 1 FROM {documents} d WHERE d.signature = s.number)",
-            "signatures belong to no document",
+        *(
+            (without.format(one, other, theirs, own), problem)
+            for one, own, other, theirs, problem in references
         ),
         (
             f"SELECT abs((SELECT count(*) FROM {documents}) - {state.documents})",
