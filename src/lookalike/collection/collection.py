@@ -348,8 +348,8 @@ class Collection:
             )
         refuse_votes(self.name, tolerance=tolerance, min_votes=min_votes, min_score=min_score)
         return self.answers_each(
-            cast("ArrayLike", queries), _whole, k=how_many("k", k), radius=radius, where=where, exclude=exclude,
-            explain=explain, text=text, mask=mask, way=way, threads=threads,
+            cast("ArrayLike", queries), _whole, k=how_many("k", k), radius=radius, where=where,
+            exclude=exclude, explain=explain, text=text, mask=mask, way=way, threads=threads,
         )  # fmt: skip
 
     def within(
