@@ -40,7 +40,6 @@ PartsAsked: TypeAlias = (
     "PartsGiven | str | os.PathLike[str] | bytes | tuple[Any, Any] | Fingerprint"
 )
 """What a signer of parts signs: texts or recordings; or parts."""
-_GIVE = "give (signatures, offsets), as la.PartIndex takes them"
 Masks: TypeAlias = tuple[NDArray[np.uint8] | None, ...]
 """Which bits of each query count; None: all."""
 
@@ -215,10 +214,9 @@ class Signing:
         return found.signatures, tuple(mask if used else None for mask, used in masks)
 
     def one(self, query: Any) -> list[str] | NDArray[np.uint8]:
-        """Return one query as one of many."""
-        if (images := self.images(query)) is not None:
-            return images
-        return [query] if isinstance(query, str) else self.query(query)
+        """Return one query as one of many; a text stays one, since it may get a mask."""
+        of_images = isinstance(self.signer, ImageHash)
+        return [query] if isinstance(query, str) and not of_images else self.query(query)
 
     def query(self, query: str | ArrayLike | ImageSource) -> NDArray[np.uint8]:
         """Return the signature of one text, or the one that is given."""
@@ -245,7 +243,7 @@ class PartSigning(Signing):
 
     @property
     def votes(self) -> VoteSettings:
-        """What a search goes by, unless told."""
+        """The default settings of a search."""
         signer = self.signer
         if isinstance(signer, PartSigner):
             return signer.votes
@@ -288,11 +286,9 @@ class PartSigning(Signing):
         return [self._asked(query) for query in listed("queries", queries)]
 
     def _asked(self, query: Any) -> SignedParts:
-        signer = self.signer
         if _is_given(query):
             return self._given(query)
-        if not isinstance(signer, PartSigner):
-            raise self._no_signer(signer)
+        signer = self._of_parts()
         if signer.of_files and isinstance(query, str | os.PathLike):
             self._check_reads()
         return signer.sign_query(query)
@@ -307,16 +303,16 @@ class PartSigning(Signing):
     def _of_parts(self) -> PartSigner:
         signer = self.signer
         if not isinstance(signer, PartSigner):
-            raise self._no_signer(signer)
+            other = "" if signer is None else f" of parts, but {type(signer).__name__}"
+            raise ArgumentError(
+                f"the collection {self._opened.name!r} has no signer{other}: give (signatures, "
+                "offsets), as la.PartIndex takes them"
+            )
         return signer
-
-    def _no_signer(self, signer: Signer | None) -> ArgumentError:
-        other = "" if signer is None else f" of parts, but {type(signer).__name__}"
-        return ArgumentError(f"the collection {self._opened.name!r} has no signer{other}: {_GIVE}")
 
 
 def _described(description: str, bits: int) -> Signer:
-    """Return the signer that a table describes; it may come from anybody."""
+    """Return the signer that a table describes; the table is untrusted."""
     try:
         described = json.loads(description)
     except (ValueError, RecursionError):
