@@ -72,6 +72,7 @@ from lookalike.signatures import (
 )
 
 if TYPE_CHECKING:
+    from lookalike.advice import evaluate, plan, tune
     from lookalike.client import RemoteCollection, connect
     from lookalike.collection import (
         Answer,
@@ -94,12 +95,10 @@ if TYPE_CHECKING:
         DedupSettings,
         MediaResult,
         PairClusters,
-        VectorDedupResult,
+        TextResult,
+        VectorResult,
         cluster_pairs,
-        dedup_media,
-        dedup_vectors,
     )
-    from lookalike.evaluation.tune import Tuning, tune
     from lookalike.excerpts import (
         Overlap,
         Overlaps,
@@ -120,7 +119,6 @@ if TYPE_CHECKING:
         Clusters,
         Explanation,
         FlipIndex,
-        FlipTuning,
         Index,
         KeyMatch,
         KeyMatches,
@@ -128,11 +126,11 @@ if TYPE_CHECKING:
         Neighbors,
         Pairs,
         PrefixIndex,
-        ProbeTuning,
         ScanIndex,
         ShardedIndex,
         SignatureFile,
         SliceIndex,
+        Tuning,
         cluster,
         load_index,
         match_batch,
@@ -141,7 +139,6 @@ if TYPE_CHECKING:
     )
     from lookalike.pages import PageLimits
     from lookalike.parts import PartAnswer, PartIndex, PartMatch
-    from lookalike.planning import Plan, plan
     from lookalike.recordings import AudioHash, Fingerprint, RecordingIndex, RecordingMatch
     from lookalike.topics import DocumentCluster, DocumentClusters, cluster_documents
     from lookalike.vectors import (
@@ -149,7 +146,6 @@ if TYPE_CHECKING:
         VectorMatches,
         VectorNeighbors,
         VectorPairs,
-        VectorTuning,
     )
 
 __all__ = [
@@ -181,7 +177,6 @@ __all__ = [
     "FileError",
     "Fingerprint",
     "FlipIndex",
-    "FlipTuning",
     "FormatError",
     "GpuIndex",
     "ImageHash",
@@ -213,9 +208,7 @@ __all__ = [
     "Passage",
     "PassageHash",
     "Passages",
-    "Plan",
     "PrefixIndex",
-    "ProbeTuning",
     "Projection",
     "RecordingIndex",
     "RecordingMatch",
@@ -230,14 +223,14 @@ __all__ = [
     "Signer",
     "SimHash",
     "SliceIndex",
+    "TextResult",
     "TopSig",
     "Tuning",
-    "VectorDedupResult",
     "VectorIndex",
     "VectorMatches",
     "VectorNeighbors",
     "VectorPairs",
-    "VectorTuning",
+    "VectorResult",
     "Vocabulary",
     "WeightedMinHash",
     "Weights",
@@ -255,11 +248,10 @@ __all__ = [
     "cosine",
     "cosine_pairs",
     "dedup",
-    "dedup_media",
-    "dedup_vectors",
     "drop_collection",
     "estimated_radius",
     "estimated_similarity",
+    "evaluate",
     "hamming",
     "jaccard",
     "jaccard_pairs",
@@ -294,6 +286,7 @@ __all__ = [
 __getattr__ = names_from(
     globals(),
     {
+        "lookalike.advice": ("evaluate", "plan", "tune"),
         "lookalike.client": ("RemoteCollection", "connect"),
         "lookalike.collection": (
             "Answer",
@@ -316,12 +309,10 @@ __getattr__ = names_from(
             "DedupSettings",
             "MediaResult",
             "PairClusters",
-            "VectorDedupResult",
+            "TextResult",
+            "VectorResult",
             "cluster_pairs",
-            "dedup_media",
-            "dedup_vectors",
         ),
-        "lookalike.evaluation": ("Tuning", "tune"),
         "lookalike.features.links": ("Links",),
         "lookalike.gpu": ("GpuIndex",),
         "lookalike.images": ("ImageHash", "thumbnail"),
@@ -332,7 +323,6 @@ __getattr__ = names_from(
             "Clusters",
             "Explanation",
             "FlipIndex",
-            "FlipTuning",
             "Index",
             "KeyMatch",
             "KeyMatches",
@@ -340,11 +330,11 @@ __getattr__ = names_from(
             "Neighbors",
             "Pairs",
             "PrefixIndex",
-            "ProbeTuning",
             "ScanIndex",
             "ShardedIndex",
             "SignatureFile",
             "SliceIndex",
+            "Tuning",
             "cluster",
             "load_index",
             "match_batch",
@@ -363,7 +353,6 @@ __getattr__ = names_from(
             "passages",
             "sign_passages",
         ),
-        "lookalike.planning": ("Plan", "plan"),
         "lookalike.topics": ("DocumentCluster", "DocumentClusters", "cluster_documents"),
         "lookalike.recordings": ("AudioHash", "Fingerprint", "RecordingIndex", "RecordingMatch"),
         "lookalike.vectors": (
@@ -371,7 +360,6 @@ __getattr__ = names_from(
             "VectorMatches",
             "VectorNeighbors",
             "VectorPairs",
-            "VectorTuning",
         ),
     },
 )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -47,18 +48,20 @@ def _setting(
     *,
     signs: bool = False,
     only: tuple[str, tuple[str, ...]] | None = None,
+    kinds: str = "text spark",
     **option: Any,
 ) -> Any:
     """Return a field that says all there is to know of a setting, for the command line too.
 
     `help` says what it is, and its default where that is None; of one that is on, what it means to
     turn it off. `signs`: the signatures depend on it. `only`: another setting, and those of its
-    values without which this one does nothing. `option` is what an option of that name takes:
-    `type`, `metavar`, `choices`.
+    values without which this one does nothing. `kinds`: which kinds of items support it, and
+    whether the engine Spark does; see `lookalike.dedup.kinds`. `option` is what an option of that
+    name takes: `type`, `metavar`, `choices`.
     """
     if not (default is None or isinstance(default, bool)):
         help = f"{help} (default {default})"
-    about = {"help": help, "signs": signs, "only": only, "option": option}
+    about = {"help": help, "signs": signs, "only": only, "kinds": kinds, "option": option}
     return field(default=default, metadata=about)
 
 
@@ -110,7 +113,13 @@ class DedupSettings:
     """
 
     method: str = _setting("minhash", "signatures", signs=True, choices=METHODS)
-    threshold: float = _setting(0.8, "least similarity", type=float, metavar="T")
+    threshold: float = _setting(
+        0.8,
+        "least similarity, of vectors 0.95 by default",
+        kinds="text spark vectors recordings",
+        type=float,
+        metavar="T",
+    )
     ngram: Lengths | None = _setting(  # noqa: RUF009  # a field
         None,
         "words or characters that make a feature, or several such lengths: 1,2; that of words "
@@ -129,16 +138,20 @@ class DedupSettings:
     )
     bits: int | None = _setting(
         None,
-        f"of simhash and topsig (default: {_by_method(BITS)})",
+        f"bits of a signature, for simhash, topsig and images (default: {_by_method(BITS)}, images "
+        "256)",
         signs=True,
         only=("method", ("simhash", "topsig")),
+        kinds="text spark images",
         type=int,
         metavar="N",
     )
     radius: int | None = _setting(
         None,
-        "most bits in which a proposed pair of simhash or topsig differs (default: by T)",
+        "maximum Hamming distance of a candidate pair, for simhash, topsig and images (default: "
+        "derived from the threshold; images 56 of 256 bits)",
         only=("method", ("simhash", "topsig")),
+        kinds="text spark images",
         type=int,
         metavar="N",
     )
@@ -156,23 +169,27 @@ class DedupSettings:
         "star",
         "star: drop only near-duplicates of one that stays; components: of all that pairs connect "
         "keep one, so that ends of chains are dropped that resemble none that stays",
+        kinds="text spark vectors",
         choices=CLUSTERINGS,
     )
     max_cluster: int = _setting(
         1000,
         "with components: split those of more different documents into stars",
         only=("cluster", ("components",)),
+        kinds="text spark vectors",
         type=int,
         metavar="N",
     )
     keep: str | Callable[[list[dict[str, Any]]], Any] = _setting(  # noqa: RUF009
         "first",
         f"who stays of those alike: {', '.join(RULES)} (all go), max:COLUMN, min:COLUMN",
+        kinds="text spark vectors",
         metavar="RULE",
     )
     exact: bool = _setting(
         False,
         "find every pair at or above the threshold, not only those that signatures propose",
+        kinds="text spark vectors",
     )
     features: FeatureChoice = _setting(  # noqa: RUF009  # a field
         "words",
@@ -233,7 +250,8 @@ class DedupSettings:
         bound = [one for one in fields(self) if one.metadata["only"] is not None]
         said = [one.name for one in bound if getattr(self, one.name) not in (one.default, 0)]
         refuse_idle(vars(self), said)
-        self.signer()
+        method = replace(method, permutations=self.permutations, bits=self.bits or 0)
+        self.__dict__["_chosen"] = method, method.signer()
 
     def _keep_features(self, method: Method) -> None:
         """Keep what was chosen, so that it can be read more than once."""
@@ -250,7 +268,7 @@ class DedupSettings:
         rule, _, column = self.keep_rule.partition(":")
         return column if rule in ("max", "min") else None
 
-    @property
+    @cached_property
     def keep_rule(self) -> str:
         """The rule by which documents are ranked before anybody is asked: "first", where `keep` is
         a function or "none".
@@ -258,6 +276,7 @@ class DedupSettings:
         return self.keep if isinstance(self.keep, str) and self.keep != "none" else "first"
 
     def _method(self) -> Method:
+        """Return the method by the settings as they are now."""
         return Method.of(
             self.method,
             features=self.features,
@@ -269,7 +288,7 @@ class DedupSettings:
             seed=self.seed,
         )
 
-    @property
+    @cached_property
     def by_signatures(self) -> bool:
         """Whether signatures propose pairs: not with `exact`, and not for containment."""
         return not self.exact and self.measure != "containment"
@@ -283,18 +302,28 @@ class DedupSettings:
 
     def feature_kind(self) -> FeatureKind:
         """Return what documents are compared by."""
-        return self._method().features
+        return self._chosen[0].features
 
     def signer(self) -> BBitMinHash | SimHash | TopSig:
-        """Return the signer; it raises where its numbers make no sense."""
-        return self._method().signer()
+        """Return the signer."""
+        return self._chosen[1]
+
+    @cached_property
+    def _chosen(self) -> tuple[Method, BBitMinHash | SimHash | TopSig]:
+        """The method and its signer, made anew after unpickling."""
+        method = self._method()
+        return method, method.signer()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the settings without what is made of them."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     def estimate(self, distances: ArrayLike) -> NDArray[np.float64]:
         """Return the similarity that distances of signatures suggest.
 
         Of MinHash, a distance is the number of values that differ.
         """
-        return self._method().estimate(distances)
+        return self._chosen[0].estimate(distances)
 
     def _radius(self) -> int:
         """Return how far apart pairs at the threshold may be: the mean distance and some more."""
@@ -311,7 +340,7 @@ class DedupSettings:
         keep = self.keep
         if not isinstance(keep, str):
             keep = f"function {getattr(keep, '__qualname__', type(keep).__qualname__)}"
-        return {**vars(self), "features": plain, "keep": keep}
+        return {**self.__getstate__(), "features": plain, "keep": keep}
 
     def _check_threshold(self) -> None:
         if isinstance(self.threshold, bool) or not isinstance(self.threshold, int | float):

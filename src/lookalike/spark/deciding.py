@@ -1,4 +1,4 @@
-"""Steps 5 to 7, on Spark: from proposed pairs to who stays.
+"""Steps 5 to 7, on Spark: from proposed pairs to the documents that are kept.
 
 Few documents are compared and decided about by one task. Of more, signatures are compared by all
 workers; then whatever pairs connect is dealt out to tasks, each with all that it needs, and each
@@ -8,20 +8,24 @@ similarities. Only what is too large even for that takes rounds of its own.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+import numpy as np
+
+from lookalike import _native
+from lookalike.corpora.base import pa
 from lookalike.corpora.columns import Columns
+from lookalike.dedup.pairs import distinct
+from lookalike.dedup.propose import promising, row_distances
 from lookalike.dedup.settings import DedupSettings
-from lookalike.spark.packed import map_arrow
-from lookalike.spark.position_set import PositionSet, collect_positions
-from lookalike.spark.rounds import Decided, Rounds
-from lookalike.spark.steps import near as near_by
-from lookalike.spark.steps.collapse import Collapsed
-from lookalike.spark.steps.compare import joined_rows, needed_texts, select_rows
-from lookalike.spark.steps.components import connected
-from lookalike.spark.steps.propose import Proposed, SignedTable
-from lookalike.spark.steps.resolve import (
+from lookalike.spark.collapse import Collapsed
+from lookalike.spark.packed import Batches, map_arrow, rows_of, sql, table_of
+from lookalike.spark.positions import PositionSet, collect_positions, packed_positions
+from lookalike.spark.propose import Proposed, SignedTable, signature_rows
+from lookalike.spark.resolve import (
     COPIED,
     EQUAL,
     FOUND,
@@ -35,11 +39,9 @@ from lookalike.spark.steps.resolve import (
     ResolvedFacts,
     resolve,
 )
-from lookalike.spark.steps.values import signature_rows
-from lookalike.spark.steps.verify import SIMILARITIES, Verifier
+from lookalike.spark.rounds import Decided, Rounds, connected
+from lookalike.spark.verify import SIMILARITIES, Verifier, joined_rows, needed_texts, select_rows
 from lookalike.spark.work import SparkWork
-
-__all__ = ["Decider"]
 
 DOCUMENTS_A_TASK = 20_000
 """That one task compares: their texts, and features, which are four times as large."""
@@ -80,8 +82,6 @@ class Decider:
         """Return who stays of the documents of these pairs. `gathered` is all that is needed of
         them but for the texts, if that is known.
         """
-        from pyspark.sql import functions as sql
-
         if self._is_crowd(proposed):
             return self._of_crowd(proposed)
         named = proposed.needed | self.collapsed.copies | self.collapsed.firsts
@@ -105,8 +105,6 @@ class Decider:
         return dense and few <= SIGNATURES_A_TASK and held <= CROWD_BYTES and not self._asks
 
     def _of_crowd(self, proposed: Proposed) -> Decided:
-        from pyspark.sql import functions as sql
-
         verifier = self._verifier()
         compared = verifier.of_crowd(proposed.packed, proposed.count, proposed.needed)
         if compared.alike > PAIRS_A_TASK:
@@ -123,8 +121,6 @@ class Decider:
         return Rounds(self.work, self.settings, self.signed, self.collapsed, verifier)
 
     def _by_components(self, proposed: Proposed) -> Decided:
-        from pyspark.sql import functions as sql
-
         work = self.work
         verifier = self._verifier()
         few = len(proposed.needed) <= SIGNATURES_A_TASK and proposed.count <= PAIRS_A_TASK
@@ -169,8 +165,6 @@ class Decider:
         )
 
     def _by_one_task(self, proposed: Proposed, verifier: Verifier) -> _Near:
-        from pyspark.sql import functions as sql
-
         signatures = signature_rows(self.signed, self.work.send(proposed.needed))
         pairs = proposed.rows.toDF("position", "value")
         rows = pairs.select(
@@ -179,13 +173,13 @@ class Decider:
             "value",
             sql.lit(None).cast("binary").alias("data"),
         ).union(signatures.select(sql.lit(SIGNATURE).alias("kind"), "position", "value", "data"))
-        compare = near_by.neighbours(self.settings, DOCUMENTS_A_TASK)
-        found = self.work.keep(map_arrow(rows.repartition(1), compare, near_by.NEIGHBOURS))
-        told = found.where(f"kind in ({near_by.LARGE}, {near_by.NEEDED})").collect()
-        large = [row.left for row in told if row.kind == near_by.LARGE]
-        needed = [bytes(row.data) for row in told if row.kind == near_by.NEEDED]
-        near = found.where(f"kind = {near_by.NEAR}").select("left", "right", "distance")
-        labels = found.where(f"kind = {near_by.LABEL}").select("left", "right")
+        compare = neighbours(self.settings, DOCUMENTS_A_TASK)
+        found = self.work.keep(map_arrow(rows.repartition(1), compare, NEIGHBOURS))
+        told = found.where(f"kind in ({LARGE}, {NEEDED})").collect()
+        large = [row.left for row in told if row.kind == LARGE]
+        needed = [bytes(row.data) for row in told if row.kind == NEEDED]
+        near = found.where(f"kind = {NEAR}").select("left", "right", "distance")
+        labels = found.where(f"kind = {LABEL}").select("left", "right")
         labels = labels.toDF("position", "label")
         return near, labels, large, PositionSet.of(needed, self.signed.documents)
 
@@ -206,8 +200,6 @@ class Decider:
         """Return who stays, each place by itself. `wanted` says where documents go; None if there
         is one place.
         """
-        from pyspark.sql import functions as sql
-
         sent = self.work.send(needed)
         none = self._nothing()
 
@@ -254,8 +246,6 @@ class Decider:
 
     @property
     def _row(self) -> Any:
-        from pyspark.sql import functions as sql
-
         return sql.struct(*(f"`{name}`" for name in self.names)).alias("row")
 
     @property
@@ -264,8 +254,6 @@ class Decider:
 
     def _nothing(self) -> dict[str, Any]:
         """Return the columns of rows that are gathered, all of them null."""
-        from pyspark.sql import functions as sql
-
         kinds = {"value": "long", "data": "binary", "text": "string", "name": "string"}
         kinds["similarity"] = "double"
         if self._asks:
@@ -274,8 +262,6 @@ class Decider:
 
     def _named(self, gathered: Any, named: PositionSet) -> Decided:
         """Return who stays, and pairs by the names of documents, by one task."""
-        from pyspark.sql import functions as sql
-
         column, nothing = self.columns, "cast(null as string)"
         names = nothing if column.id is None else f"cast(`{column.id}` as string)"
         texts = f"`{column.text}`" if self.settings.verify else nothing
@@ -295,8 +281,6 @@ class Decider:
         return self._resolved(gathered.union(rows).repartition(1), named=True)
 
     def _resolved(self, gathered: Any, *, named: bool = False) -> Decided:
-        from pyspark.sql import functions as sql
-
         decide = resolve(self.settings, self.signed.old)
         found = self.work.keep(map_arrow(gathered, decide, RESOLVED))
         told = found.where(f"kind = {TOLD}").select("told").collect()
@@ -317,3 +301,46 @@ class Decider:
         )
         facts = ResolvedFacts.of([bytes(row.told) for row in told])
         return Decided(groups, verified, facts, by_name if named else None)
+
+
+NEIGHBOURS = "kind int, left long, right long, distance int, data binary"
+"""Pairs; documents (`left`) with the least that they are connected with (`right`); labels of
+components that are large; and which documents are in the others.
+"""
+
+NEAR, LABEL, LARGE, NEEDED = range(4)
+
+
+def neighbours(settings: DedupSettings, most: int) -> Callable[[Batches], Iterator[Any]]:
+    """Return what compares signatures; components of more than `most` documents are large."""
+
+    def compare(batches: Batches) -> Iterator[Any]:
+        table = table_of(batches)
+        if table is None:
+            return
+        found = partial(rows_of, NEIGHBOURS)
+        kinds = table["kind"].to_numpy()
+        pairs, signed = (table.filter(pa.array(kinds == kind)) for kind in (PAIRS, SIGNATURE))
+        signed = signed.sort_by("position")
+        position = signed["position"].to_numpy()
+        data = b"".join(value.as_py() for value in signed["data"])
+        rows = np.frombuffer(data, np.uint8).reshape(len(position), settings.signer().bits // 8)
+        left, right = (
+            np.searchsorted(position, pairs[side].to_numpy()) for side in ("position", "value")
+        )
+        distances = row_distances(settings, rows, left, right, 1)
+        near = promising(distances, settings)
+        left, right = left[near], right[near]
+        distance = distances[near]
+        yield found(kind=NEAR, left=position[left], right=position[right], distance=distance)
+        labels = np.empty(len(position), np.int64)
+        _native.components(left, right, labels)
+        members = distinct(np.concatenate([left, right]))
+        yield found(kind=LABEL, left=position[members], right=position[labels[members]])
+        sizes = np.bincount(labels[members], minlength=len(position))
+        large = np.flatnonzero(sizes > most)
+        yield found(kind=LARGE, left=position[large])
+        others = position[members[sizes[labels[members]] <= most]]
+        yield found(kind=NEEDED, data=[packed_positions(others)])
+
+    return compare

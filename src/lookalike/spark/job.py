@@ -11,32 +11,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.corpora.filters import Filters
+from lookalike.corpora.columns import Filters
+from lookalike.dedup.decide import rounds_exhausted_warning, split_warnings
 from lookalike.dedup.job import settings_of
-from lookalike.dedup.pairs.settle import tired
+from lookalike.dedup.result import DedupCounts
 from lookalike.dedup.settings import DedupSettings
-from lookalike.dedup.survivors.cluster import split_warnings
 from lookalike.features import FeatureKind
 from lookalike.indexes.bands import choose_bands
-from lookalike.pages.limits import PageLimits
-from lookalike.spark.columns import deciding_column, frame_of, order_frame
+from lookalike.pages import PageLimits
+from lookalike.spark import propose
+from lookalike.spark.collapse import collapse
 from lookalike.spark.deciding import Decider
-from lookalike.spark.numbering import Numbering, Piece, is_old, numbered_columns
-from lookalike.spark.old_corpus import old_frame
-from lookalike.spark.packed import map_arrow
-from lookalike.spark.preparing import Wishes
-from lookalike.spark.result import SparkCounts, SparkDedup
-from lookalike.spark.rows import ResultRows
-from lookalike.spark.sources import Sources
-from lookalike.spark.steps import propose
-from lookalike.spark.steps.collapse import collapse
-from lookalike.spark.steps.exact import propose_by_prefixes
-from lookalike.spark.steps.propose import Proposed, SignedTable
-from lookalike.spark.steps.signing import SIGNED, sign_rows
-from lookalike.spark.steps.survey import survey
+from lookalike.spark.packed import map_arrow, sql
+from lookalike.spark.positions import Numbering, Piece, is_old, numbered_columns
+from lookalike.spark.prefixes import propose_by_prefixes
+from lookalike.spark.propose import Proposed, SignedTable
+from lookalike.spark.result import ResultRows, SparkDedup
+from lookalike.spark.signing import SIGNED, sign_rows
+from lookalike.spark.sources import (
+    Sources,
+    Wishes,
+    deciding_column,
+    frame_of,
+    old_frame,
+    order_frame,
+)
+from lookalike.spark.survey import survey
 from lookalike.spark.work import SparkWork
-
-__all__ = ["dedup", "pairs"]
 
 
 def dedup(
@@ -164,7 +165,7 @@ class _Job:
             )
             decided = decider.decide(proposed, gathered)
         facts = decided.facts
-        warnings = [*proposed.warnings, *([tired()] if facts.tired else [])]
+        warnings = [*proposed.warnings, *([rounds_exhausted_warning()] if facts.tired else [])]
         if settings.cluster == "components":
             warnings += split_warnings(facts.split, facts.split_largest, settings.max_cluster)
         rows = ResultRows(
@@ -183,8 +184,6 @@ class _Job:
         """Return the table of signatures, the numbering, Spark's numbers of the first documents of
         its rows, what there is of the corpus in all, and the bytes of texts, also of an old one.
         """
-        from pyspark.sql import functions as sql
-
         sources = self.sources
         text = sql.col(f"`{sources.compared.text}`").cast("string")
         decides = deciding_column(sources.corpus.frame, self.settings, sources.corpus.columns)
@@ -234,7 +233,7 @@ class _Job:
             by = propose.propose_by_bands if by_bands else propose.propose_by_radius
             return signed, by(work, settings, signed), None
 
-    def _counts(self, total: _Total, rows: ResultRows) -> SparkCounts:
+    def _counts(self, total: _Total, rows: ResultRows) -> DedupCounts:
         """Return how many there are of what: of documents that have pairs, and of texts that have
         copies and no pairs.
         """
@@ -247,17 +246,22 @@ class _Job:
             "left_out": sum(self.sources.left_out.values()),
         }
         if self.sources.has_old:
-            return SparkCounts(**named, **rows.counted(total.documents))
-        none = self.settings.keep == "none"  # the first of equal texts goes, too
-        texts, copies = collapsed.texts - facts.texts, collapsed.count - facts.copies
-        return SparkCounts(
-            **named,
-            kept=total.documents - facts.dropped - copies - (texts if none else 0),
-            exact_duplicates=collapsed.count + (collapsed.texts if none else 0) - facts.estimated,
-            clusters=facts.clusters + texts,
-            largest_cluster=max(facts.largest, collapsed.largest, min(1, total.documents)),
-            verified_pairs=rows.pair_count,
-        )
+            named |= rows.counted(total.documents)
+        else:
+            none = self.settings.keep == "none"  # the first of equal texts goes, too
+            texts, copies = collapsed.texts - facts.texts, collapsed.count - facts.copies
+            named |= {
+                "kept": total.documents - facts.dropped - copies - (texts if none else 0),
+                "exact_duplicates": collapsed.count
+                + (collapsed.texts if none else 0)
+                - facts.estimated,
+                "clusters": facts.clusters + texts,
+                "largest_cluster": max(facts.largest, collapsed.largest, min(1, total.documents)),
+                "verified_pairs": rows.pair_count,
+            }
+        others = total.documents - named["kept"] - named["exact_duplicates"]
+        by = "near_duplicates" if self.settings.verify else "estimated_duplicates"
+        return DedupCounts(**{"near_duplicates": 0, **named, by: others})
 
 
 @dataclass(frozen=True)

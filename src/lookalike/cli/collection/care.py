@@ -16,25 +16,26 @@ from lookalike.cli.collection.content import (
     action,
     database_name,
     json_object,
-    of_files,
     opened,
 )
-from lookalike.cli.command import Subparsers, add_json, add_switch, command
-from lookalike.cli.options.arguments import add_corpus_options, corpus_of
-from lookalike.cli.options.pages import add_filters, filters_of
-from lookalike.cli.terminal.output import say, say_json, tell, warn
-from lookalike.cli.terminal.progress import progress_bars
-from lookalike.cli.terminal.streams import is_standard, standard_output
+from lookalike.cli.options import add_corpus_options, add_filters, corpus_of, filters_of
+from lookalike.cli.parser import Subparsers, add_json, add_switch, command
+from lookalike.cli.terminal import (
+    is_standard,
+    progress_bars,
+    say,
+    say_json,
+    standard_output,
+    tell,
+    warn,
+)
 from lookalike.collection import Report, list_collections, open_collection, restore_collection
 from lookalike.collection.care.transfer import Imported, export_documents, import_documents
-from lookalike.corpora.formats.names import expand_paths
-from lookalike.dedup.media.find import find_files
-from lookalike.dedup.media.kinds import kind_of, medium_of
+from lookalike.corpora.opening import expand_paths
 from lookalike.errors import ArgumentError, CollectionError, FileError, Said
-from lookalike.images import ImageHash
+from lookalike.media import find_files, medium_of_files, medium_of_signer
 from lookalike.shown import counted, shown
-from lookalike.signatures import Signer
-from lookalike.storage.unfinished import temporary_folder
+from lookalike.storage.files import temporary_folder
 
 if TYPE_CHECKING:
     from lookalike.collection import Collection
@@ -213,21 +214,18 @@ def _export_lines(docs: Collection, options: argparse.Namespace, progress: Any) 
             shutil.copyfileobj(made, stream)
 
 
-# Folders of images or recordings
+# Folders of images, recordings or files of another medium
 
 
 def _are_files(docs: Collection, given: Sequence[str]) -> bool:
     """Return whether folders or files are given of the kind that the collection holds, and no
     table with their paths.
     """
-    paths = [Path(one) for one in given]
-    if not of_files(docs.signer):
+    medium = medium_of_signer(docs.signer)
+    if medium is None:
         return False
-    return any(path.is_dir() for path in paths) or kind_of(paths) == _kind(docs.signer)
-
-
-def _kind(signer: Signer | None) -> str:
-    return "images" if isinstance(signer, ImageHash) else "recordings"
+    paths = [Path(one) for one in given]
+    return any(path.is_dir() for path in paths) or medium_of_files(paths) == medium.name
 
 
 def _import_files(
@@ -244,7 +242,10 @@ def _import_files(
                 "it out",
             )
     paths = expand_paths([Path(one) for one in options.input])
-    found = find_files(paths, medium_of(_kind(docs.signer)))
+    medium = medium_of_signer(docs.signer)
+    if medium is None:
+        raise ArgumentError(f"the collection {docs.name!r} is not one of files; give rows of texts")
+    found = find_files(paths, medium)
     good = [file for file in found.files if _is_text(file)]
     bad = [f"{one.path}: {one.reason}" for one in found.problems]
     bad += [f"{_name(file)}: {_NO_TEXT}" for file in found.files if not _is_text(file)]

@@ -13,21 +13,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.cli.command import Group, Subparsers, add_json, add_number, add_switch, command
-from lookalike.cli.terminal.output import say, tell, warn
+from lookalike.cli.parser import Group, Subparsers, add_json, add_number, add_switch, command
+from lookalike.cli.terminal import say, tell, warn
 from lookalike.collection import Collection, Document, list_collections, open_collection
 from lookalike.collection.documents import MOST_TEXT_BYTES
 from lookalike.collection.stores.address import parse_address
 from lookalike.compare.methods import BITS
-from lookalike.corpora.lookup import read_document
+from lookalike.corpora.opening import read_document
 from lookalike.errors import ArgumentError, NotFoundError, Said
 from lookalike.excerpts import PassageHash
 from lookalike.features import Chars, Combined, FeatureKind, Words
 from lookalike.features.base import reads_links
 from lookalike.features.choice import typed_lengths
 from lookalike.features.text import ngram_lengths
-from lookalike.images import ImageHash
-from lookalike.parts.signer import PartSigner
+from lookalike.media import medium_of_signer
 from lookalike.recordings import AudioHash
 from lookalike.shown import shown, shown_json, shown_lines
 from lookalike.signatures import BBitMinHash, Signer, SimHash, TopSig, load_signer
@@ -298,7 +297,7 @@ def given_text(options: argparse.Namespace, docs: Collection) -> str:
 
 def of_files(signer: Signer | None) -> bool:
     """Return whether what is signed are files, known by their paths."""
-    return isinstance(signer, ImageHash) or (isinstance(signer, PartSigner) and signer.of_files)
+    return medium_of_signer(signer) is not None
 
 
 def typed_text(options: argparse.Namespace) -> str:

@@ -21,11 +21,11 @@ from lookalike.cli.collection.content import (
     opened,
     typed_text,
 )
-from lookalike.cli.command import Subparsers, add_number, add_switch
 from lookalike.cli.finding.origin import similarity_by
-from lookalike.cli.options.arguments import add_threshold, radius_of
+from lookalike.cli.options import add_threshold, radius_of
 from lookalike.cli.options.masking import add_mask, chosen_mask, warn_masked, without_threshold
-from lookalike.cli.terminal.output import say, say_json, warn
+from lookalike.cli.parser import Subparsers, add_number, add_switch
+from lookalike.cli.terminal import say, say_json, warn
 from lookalike.collection import Answer, Match
 from lookalike.collection.query import refuse_votes
 from lookalike.errors import ArgumentError, DocumentError, FileError, NotFoundError, Said
