@@ -1,4 +1,4 @@
-"""Folders of images or recordings into a collection of them."""
+"""Import folders of images, recordings or files of another medium into a collection."""
 
 from __future__ import annotations
 
@@ -9,14 +9,10 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lookalike.cli.collection.action import of_files
 from lookalike.collection.care.transfer import Imported
 from lookalike.corpora.opening import expand_paths
-from lookalike.dedup.media.find import find_files
-from lookalike.dedup.media.kinds import kind_of, medium_of
 from lookalike.errors import ArgumentError, FileError, Said
-from lookalike.images import ImageHash
-from lookalike.signatures import Signer
+from lookalike.media import find_files, medium_of_files, medium_of_signer
 
 if TYPE_CHECKING:
     from lookalike.collection import Collection
@@ -33,14 +29,11 @@ def are_files(docs: Collection, given: Sequence[str]) -> bool:
     """Return whether folders or files are given of the kind that the collection holds, and no
     table with their paths.
     """
-    paths = [Path(one) for one in given]
-    if not of_files(docs.signer):
+    medium = medium_of_signer(docs.signer)
+    if medium is None:
         return False
-    return any(path.is_dir() for path in paths) or kind_of(paths) == _kind(docs.signer)
-
-
-def _kind(signer: Signer | None) -> str:
-    return "images" if isinstance(signer, ImageHash) else "recordings"
+    paths = [Path(one) for one in given]
+    return any(path.is_dir() for path in paths) or medium_of_files(paths) == medium.name
 
 
 def import_files(
@@ -57,7 +50,10 @@ def import_files(
                 "it out",
             )
     paths = expand_paths([Path(one) for one in options.input])
-    found = find_files(paths, medium_of(_kind(docs.signer)))
+    medium = medium_of_signer(docs.signer)
+    if medium is None:
+        raise ArgumentError(f"the collection {docs.name!r} is not one of files; give rows of texts")
+    found = find_files(paths, medium)
     good = [file for file in found.files if _is_text(file)]
     bad = [f"{one.path}: {one.reason}" for one in found.problems]
     bad += [f"{_name(file)}: {_NO_TEXT}" for file in found.files if not _is_text(file)]
