@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from lookalike.corpora.base import pa
+from lookalike.dedup.result import DedupCounts
 from lookalike.dedup.settings import DedupSettings
+from lookalike.dedup.summary import Wording, left_out_lines, size_text, summary_text, text_wording
 from lookalike.spark.collapse import Collapsed, count_every_pair, every_pair
 from lookalike.spark.packed import Batches, map_arrow, sql
 from lookalike.spark.positions import (
@@ -25,29 +27,7 @@ from lookalike.spark.sources import Sources
 from lookalike.spark.verify import needed_values, select_rows
 from lookalike.spark.work import SparkWork
 
-
-@dataclass(frozen=True)
-class SparkCounts:
-    """How many of what; as the local job counts, but for `compared_pairs`."""
-
-    documents: int
-    kept: int
-    exact_duplicates: int
-    clusters: int
-    """With two or more documents."""
-    largest_cluster: int
-    without_features: int
-    """Too short to be compared: kept."""
-    compared_pairs: int
-    """Of which the signatures looked alike, so that the texts were compared; each once."""
-    verified_pairs: int
-    bytes: int
-    in_old: int = 0
-    """Dropped because of a document of the old corpus."""
-    left_out: int = 0
-    """Not among the documents: not wanted (`min_words`, `language`, `min_links`), or web pages that
-    cannot be read.
-    """
+__all__ = ["ResultRows", "SparkDedup"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,13 +35,18 @@ class SparkDedup:
     """Who stays, who goes, and why. Frames are read from tables that last until `close`."""
 
     settings: DedupSettings
-    counts: SparkCounts
+    counts: DedupCounts
+    """As the local job counts. `compared_pairs` are those whose signatures looked alike, each once;
+    `proposed_pairs` is 0, and the bytes saved and the lowest similarity are not known.
+    """
     seconds: dict[str, float]
     """Of each step."""
     warnings: list[str]
     left_out: dict[str, int]
     """What was left out, by kind."""
     _rows: ResultRows = field(repr=False)
+    reused: tuple[str, ...] = ()
+    overlapped: tuple[str, ...] = ()
 
     @cached_property
     def survivors(self) -> Any:
@@ -97,6 +82,15 @@ class SparkDedup:
     def complete(self) -> bool:
         """Whether every pair at or above the threshold is known: with `exact`."""
         return self.settings.exact
+
+    def wording(self) -> Wording:
+        """Return the words for its documents."""
+        lines = left_out_lines(self.left_out)
+        return text_wording(self.settings, size_text(self.counts.bytes), lines)
+
+    def summary(self) -> str:
+        """Return what was found in a few lines."""
+        return summary_text(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return settings, whether pairs are complete, counts, seconds and warnings, in plain
