@@ -12,12 +12,11 @@ from lookalike.cli.options import add_threads, check_folder, check_not_read
 from lookalike.cli.parser import Parser, Subparsers, add_json, add_number, add_switch, command
 from lookalike.cli.terminal import progress_bars, say, say_json, warn, warn_left_out
 from lookalike.corpora.opening import expand_paths
-from lookalike.dedup.media.find import find_files
-from lookalike.dedup.media.medium import Problem
-from lookalike.dedup.media.recordings import RecordingMedium
 from lookalike.errors import FileError
+from lookalike.media import Problem, find_files
 from lookalike.recordings import AudioHash, RecordingIndex, RecordingMatch
 from lookalike.recordings.audio_hash import KINDS, LEAST_SCORE
+from lookalike.recordings.medium import RecordingMedium
 from lookalike.recordings.workers import Unreadable, read_recordings
 from lookalike.shown import counted, shown
 from lookalike.storage import check_replaceable, is_there

@@ -12,7 +12,7 @@ from lookalike.cli.finding.vectors import has_vectors, npy_vectors
 from lookalike.cli.options import add_format, add_threads, check_folder, check_not_read, corpus_of
 from lookalike.cli.parser import add_number, add_switch
 from lookalike.cli.terminal import say, say_json, warn
-from lookalike.dedup.embeddings.read import read_embeddings
+from lookalike.dedup.vectors import read_embeddings
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import Index, open_index
 from lookalike.indexes.kinds import KINDS, IndexKind, kinds_text, named_scan

@@ -14,19 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.checks import thread_count
-from lookalike.cli.dedup_media import warn_problems
 from lookalike.cli.options import corpus_of, filters_of
 from lookalike.cli.options.flips import no_weights
+from lookalike.cli.options.kinds import warn_problems
 from lookalike.cli.terminal import warn, warn_left_out
 from lookalike.corpora import Problems
 from lookalike.corpora.columns import columns_for, filtered, find_columns, id_strings, text_strings
 from lookalike.corpora.opening import expand_paths
-from lookalike.dedup.media.find import find_files, head_of
-from lookalike.dedup.media.images import ImageMedium
 from lookalike.errors import ArgumentError, Said, SignatureError
 from lookalike.images import ImageHash, is_image
+from lookalike.images.medium import ImageMedium
 from lookalike.indexes import Index
 from lookalike.indexes.kinds import open_with_weights
+from lookalike.media import find_files, head_of
 from lookalike.shown import shown
 from lookalike.signatures.bit_weights import BitWeightSigner
 from lookalike.signatures.hex_hashes import signatures_from_hex

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from lookalike.cli.finding.queries import AT_A_TIME, Queries
 from lookalike.cli.options import corpus_of
-from lookalike.dedup.embeddings.read import read_embeddings
-from lookalike.dedup.embeddings.written import written_vectors
+from lookalike.dedup.vectors import read_embeddings, written_vectors
 from lookalike.errors import ArgumentError, FormatError, LookalikeError, Said
 from lookalike.signatures.files import is_npy
 from lookalike.vectors.given import as_vectors

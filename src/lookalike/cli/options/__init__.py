@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import Field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from lookalike.checks import byte_count, is_address, whole_number, without_secret
 from lookalike.cli.parser import Group, RegisteredNames, add_number, add_switch
