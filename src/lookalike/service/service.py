@@ -26,9 +26,8 @@ from lookalike.service.metrics import Metrics
 from lookalike.service.problems import service_ending
 from lookalike.service.settings import ServeSettings
 from lookalike.service.work.jobs import Jobs
-from lookalike.service.work.kept import Kept
 from lookalike.service.work.lanes import Lanes
-from lookalike.service.work.overviews import Overviews
+from lookalike.service.work.overviews import Kept, Overviews
 from lookalike.signatures import estimated_similarity
 
 __all__ = ["Service"]

@@ -14,7 +14,7 @@ from fastapi.responses import Response
 from lookalike.service.endpoint import Ask, ClientGone, Routes
 from lookalike.service.formats import encode
 from lookalike.service.problems import Problem
-from lookalike.service.work.kept import GONE, TOO_MUCH
+from lookalike.service.work.overviews import GONE, TOO_MUCH
 
 overview = Routes("overview")
 
