@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 import lookalike as la
-from lookalike.service.guard.watch import Limit, Watch
+from lookalike.service.batching import Lanes
+from lookalike.service.limits import Limit, Watch
 from lookalike.service.problems import Problem
-from lookalike.service.work.lanes import Lanes
 from support.running_service import running
 
 

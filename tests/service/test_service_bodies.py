@@ -20,13 +20,13 @@ from hypothesis import strategies as st
 
 from lookalike._native import decoded_json, decoded_messagepack
 from lookalike.service.formats import JSON, MESSAGEPACK, decode, decoded_size
-from lookalike.service.guard.memory import HELD, Memory
 from lookalike.service.library import open_library
-from lookalike.service.logs import Log
+from lookalike.service.limits import HELD, Memory
 from lookalike.service.problems import Problem
 from lookalike.service.service import Service
 from lookalike.service.settings import ServeSettings
 from lookalike.service.shapes import BatchQueryBody, CountBody, CreateBody, DedupBody, WriteBody
+from lookalike.service.telemetry import Log
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False)

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import lookalike as la
-from lookalike.service.work import overviews
+from lookalike.service import overviews
 from support.endless_overviews import TASK, begun, gone
 from support.running_service import Running, running
 from support.waiting import wait_until

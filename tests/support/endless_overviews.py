@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.processes import Task
-from lookalike.service.work import overviews
+from lookalike.service import overviews
 
 
 def _endless(docs: Any, order: dict[str, Any]) -> dict[str, Any]:

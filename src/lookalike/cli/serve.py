@@ -14,7 +14,7 @@ from lookalike.cli.command import add_switch
 from lookalike.cli.terminal.output import flush_output, forget, say
 from lookalike.cli.terminal.signals import leave_to_thread
 from lookalike.errors import ArgumentError, Said
-from lookalike.service.guard.keys import make_key
+from lookalike.service.keys import make_key
 from lookalike.service.settings import ServeSettings, setting_options
 from lookalike.shown import shown
 from lookalike.storage.unfinished import temporary_folder

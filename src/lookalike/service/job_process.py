@@ -1,4 +1,4 @@
-"""The process of a job: `python -m lookalike.service.work.job_process FOLDER`; see `jobs`."""
+"""The process of a job: `python -m lookalike.service.job_process FOLDER`; see `jobs`."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from lookalike.collection.documents import Seen
 from lookalike.collection.stores.address import parse_address
 from lookalike.dedup import cluster_pairs, dedup
 from lookalike.errors import ArgumentError, LookalikeError
+from lookalike.service.jobs import drop_upload, lines_of, read_state, write_state
 from lookalike.service.library import open_for_strangers
 from lookalike.service.problems import problem_for_strangers
-from lookalike.service.work.jobs import drop_upload, lines_of, read_state, write_state
 from lookalike.shown import shown
 
 _LOOK = 0.05

@@ -25,8 +25,8 @@ from lookalike.features import Words
 from lookalike.images import ImageHash
 from lookalike.processes import Failure, Stop, Task, run
 from lookalike.service.library import open_library
-from lookalike.service.logs import Log
 from lookalike.service.problems import Problem, problem_for_strangers
+from lookalike.service.telemetry import Log
 from lookalike.topics.words import WordCounts, cluster_words
 
 __all__ = ["GONE", "TOO_MUCH", "Kept", "Overviews"]
@@ -184,7 +184,7 @@ class Overviews:
         )  # fmt: skip
 
 
-_TASK = Task("lookalike.service.work.overviews:computer", tries=1, verb="compute")
+_TASK = Task("lookalike.service.overviews:computer", tries=1, verb="compute")
 
 
 def _computed(order: dict[str, Any], stop: Stop) -> dict[str, Any] | None:
