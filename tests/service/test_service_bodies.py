@@ -206,6 +206,9 @@ def test_memory_is_shared_between_keys() -> None:
     assert found.value.status == 429
     with pytest.raises(Problem, match="takes 601 bytes") as found:
         third.need(601)
+    with pytest.raises(Problem, match="the answer takes more memory than 600 bytes") as large:
+        third.need_for_answer(601)
+    assert (large.value.status, large.value.code) == (422, "answer_too_large")
     assert found.value.status == 413
     with pytest.raises(Problem, match="--max-memory") as found:
         third.add_answer(100)

@@ -17,7 +17,7 @@ from fastapi.responses import PlainTextResponse, Response
 from starlette.exceptions import HTTPException
 
 from lookalike import __version__
-from lookalike.errors import LookalikeError
+from lookalike.errors import CollectionBusyError, LookalikeError
 from lookalike.service.formats import JSON, encode
 from lookalike.service.keys import KeyFile
 from lookalike.service.limits import return_freed_memory
@@ -76,6 +76,7 @@ async def ready(context: Context) -> Response:
     """Say whether the collections can be read, and whether the disk has room for writes.
 
     A service whose disk is full goes on answering searches: it is ready, and `writable` is false.
+    `busy` lists the collections whose files are locked by another process, if there are any.
     """
     if context.service.ending:
         raise service_ending()
@@ -87,8 +88,10 @@ def _readiness(service: Service) -> dict[str, Any]:
     if os.path.exists(service.library.source):  # noqa: PTH110  # takes every name; no URL
         places.append(Path(service.library.source))
     writable = all(shutil.disk_usage(place).free >= _LEAST_FREE for place in places)
-    names = service.library.names()
-    return {"status": "ready", "collections": len(names), "writable": writable}
+    found = service.library.survey()
+    busy = [name for name, error in found.items() if isinstance(error, CollectionBusyError)]
+    ready = {"status": "ready", "collections": len(found), "writable": writable}
+    return {**ready, "busy": busy} if busy else ready
 
 
 @health.get("/metrics", response_class=PlainTextResponse, responses=told(None, media="text/plain"))

@@ -116,11 +116,6 @@ _STATUS: tuple[tuple[type[LookalikeError], int, str], ...] = (
     (FileError, 500, "file"),
     (LookalikeError, 500, "internal"),
 )
-_KINDS = {
-    "BatchError", "NotFoundError", "CollectionBusyError", "CollectionError", "ResultTooLargeError",
-    "SignatureError", "DocumentError", "ArgumentError", "NotFittedError", "MissingDependencyError",
-    "FileError", "FormatError", "CorruptIndexError", "LookalikeError",
-}  # fmt: skip
 
 
 def problem_of(error: BaseException) -> Problem:
@@ -132,7 +127,10 @@ def problem_of(error: BaseException) -> Problem:
             items = None
             if isinstance(error, BatchError):
                 items = [item_values(item) for item in error.errors]
-            name = next(one.__name__ for one in type(error).__mro__ if one.__name__ in _KINDS)
+            public = (
+                one for one in type(error).__mro__ if one.__module__ == LookalikeError.__module__
+            )
+            name = next(public).__name__
             retry = 1 if code == "busy" else None
             return Problem(status, code, str(error), kind=name, items=items, retry_after=retry)
     if isinstance(error, MemoryError):

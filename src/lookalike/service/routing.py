@@ -193,7 +193,7 @@ class Route(APIRoute):
                 name = request.path_params.get("name")
                 if name is not None:
                     check_name(name)
-                _authorize(info.key, name, writes)
+                authorize(info.key, name, writes=writes)
                 if shape is not None:
                     await context.read(shape, optional)
                 if not timed:
@@ -337,7 +337,8 @@ def _bad_parameter(error: RequestValidationError) -> Problem:
     )  # fmt: skip
 
 
-def _authorize(key: Key, name: str | None, writes: bool) -> None:
+def authorize(key: Key, name: str | None, *, writes: bool = False) -> None:
+    """Refuse a key that may not write, or not use a collection."""
     if writes and not key.writes:
         raise Problem(
             403, "read_only", f"the key {key.name!r} is for reading; use one that may write"

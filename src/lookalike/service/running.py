@@ -60,7 +60,7 @@ def serve(place: str, settings: ServeSettings, ready: Callable[[str], None]) -> 
     """
     library = open_library(place)
     left_out = library.left_out()
-    library.names()  # what cannot be read is told now, not to the first who asks
+    library.survey()  # what cannot be read is told now, not to the first who asks
     if settings.key_file is not None:
         KeyFile(settings.key_file)
     with temporary_folder("lookalike-serve-") as folder, _listening(settings) as listener:

@@ -96,6 +96,21 @@ Mask = Literal["auto"] | bool
 Large = 1 << 40
 
 
+def _examples(*examples: Any) -> dict[str, Any]:
+    return {"examples": list(examples)}
+
+
+def _exactly_one(*names: str) -> Any:
+    """Return a check that a body has exactly one of these fields."""
+
+    def check(body: BaseModel) -> BaseModel:
+        if sum(getattr(body, name) is not None for name in names) != 1:
+            raise ValueError(f"give exactly one of these: {', '.join(names)}")
+        return body
+
+    return model_validator(mode="after")(check)
+
+
 class Body(BaseModel):
     """A body of a request."""
 
@@ -131,17 +146,14 @@ class SignerBody(Body):
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
 
 
-class CreateBody(Body):
+class CreateBody(
+    Body,
+    json_schema_extra=_examples(
+        {"name": "pages", "signer": {"method": "simhash", "bits": 128}},
+        {"name": "photos", "bits": 64, "keep_text": False},
+    ),
+):
     """A new collection: with a signer of texts, or the width of signatures that are given."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"name": "pages", "signer": {"method": "simhash", "bits": 128}},
-                {"name": "photos", "bits": 64, "keep_text": False},
-            ]
-        }
-    )
 
     name: str = Field(max_length=64, description="letters, digits, '.', '_' and '-'")
     signer: SignerBody | None = None
@@ -172,20 +184,13 @@ class DocumentBody(Body):
     signature_base64: Base64 | None = None
 
 
-class WriteBody(Body):
+class WriteBody(
+    Body,
+    json_schema_extra=_examples(
+        {"documents": [{"id": "fox", "text": "The quick brown fox", "metadata": {"lang": "en"}}]}
+    ),
+):
     """Documents to be written."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "documents": [
-                        {"id": "fox", "text": "The quick brown fox", "metadata": {"lang": "en"}}
-                    ]
-                }
-            ]
-        }
-    )
 
     documents: Items[DocumentBody]
     mode: Literal["upsert", "add"] = Field(
@@ -211,11 +216,7 @@ class DeleteBody(Body):
     ids: Items[str] | None = None
     where: Where = None
 
-    @model_validator(mode="after")
-    def _one(self) -> DeleteBody:
-        if (self.ids is None) == (self.where is None):
-            raise ValueError("give ids or where, one of them")
-        return self
+    _one = _exactly_one("ids", "where")
 
 
 class ScrollBody(Body):
@@ -262,52 +263,38 @@ class Asked(Body):
         return self
 
 
-class QueryBody(Asked):
+class QueryBody(
+    Asked,
+    json_schema_extra=_examples(
+        {"text": "a quick brown fox", "k": 10},
+        {"id": "fox", "radius": 20, "where": {"lang": "en"}},
+        {"signature": "00ff00ff00ff00ff00ff00ff00ff00ff", "k": 5, "explain": True},
+    ),
+):
     """A query: by a text, a document or a signature."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"text": "a quick brown fox", "k": 10},
-                {"id": "fox", "radius": 20, "where": {"lang": "en"}},
-                {"signature": "00ff00ff00ff00ff00ff00ff00ff00ff", "k": 5, "explain": True},
-            ]
-        }
-    )
 
     text: str | None = None
     id: Id | None = Field(default=None, description="What is like this document, which is left out")
     signature: Hex | None = None
     signature_base64: Base64 | None = None
 
-    @model_validator(mode="after")
-    def _one(self) -> QueryBody:
-        given = (self.text, self.id, self.signature, self.signature_base64)
-        if sum(one is not None for one in given) != 1:
-            raise ValueError("give one of text, id, signature and signature_base64")
-        return self
+    _one = _exactly_one("text", "id", "signature", "signature_base64")
 
 
-class BatchQueryBody(Asked):
+class BatchQueryBody(
+    Asked,
+    json_schema_extra=_examples(
+        {"texts": ["a quick brown fox", "minimum wages"], "k": 3, "radius": 30}
+    ),
+):
     """Many queries of one sort, answered by one native call at one version."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"texts": ["a quick brown fox", "minimum wages"], "k": 3, "radius": 30}]
-        }
-    )
 
     texts: Items[str] | None = None
     ids: Items[Id] | None = None
     signatures: Items[Hex] | None = None
     signatures_base64: Items[Base64] | None = None
 
-    @model_validator(mode="after")
-    def _one(self) -> BatchQueryBody:
-        given = (self.texts, self.ids, self.signatures, self.signatures_base64)
-        if sum(one is not None for one in given) != 1:
-            raise ValueError("give one of texts, ids, signatures and signatures_base64")
-        return self
+    _one = _exactly_one("texts", "ids", "signatures", "signatures_base64")
 
 
 class SideBody(Body):
@@ -316,21 +303,14 @@ class SideBody(Body):
     id: Id | None = None
     text: str | None = None
 
-    @model_validator(mode="after")
-    def _one(self) -> SideBody:
-        if (self.id is None) == (self.text is None):
-            raise ValueError("give id or text, one of them")
-        return self
+    _one = _exactly_one("id", "text")
 
 
-class CompareBody(Body):
+class CompareBody(
+    Body,
+    json_schema_extra=_examples({"left": {"text": "a quick brown fox"}, "right": {"id": "fox"}}),
+):
     """Two texts to be compared word by word."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"left": {"text": "a quick brown fox"}, "right": {"id": "fox"}}]
-        }
-    )
 
     left: SideBody
     right: SideBody
@@ -343,15 +323,13 @@ class PairsBody(Body):
     limit: Annotated[int, Field(ge=0, le=Large)] | None = None
 
 
-class DedupBody(Body):
+class DedupBody(
+    Body, json_schema_extra=_examples({"radius": 9}, {"threshold": 0.8, "delete": True})
+):
     """A job that finds near-duplicates, and deletes them if told.
 
     By signatures within a radius, or by the similarity of texts.
     """
-
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"radius": 9}, {"threshold": 0.8, "delete": True}]}
-    )
 
     radius: Annotated[int, Field(ge=0, le=Large)] | None = None
     threshold: Annotated[float, Field(gt=0, le=1)] | None = None
@@ -364,11 +342,7 @@ class DedupBody(Body):
         "changed since they were compared are left alone",
     )
 
-    @model_validator(mode="after")
-    def _one(self) -> DedupBody:
-        if (self.radius is None) == (self.threshold is None):
-            raise ValueError("give radius or threshold, one of them")
-        return self
+    _one = _exactly_one("radius", "threshold")
 
 
 def document_value(document: Document, text: bool = True) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from lookalike.service.problems import ClientGone, Problem
 from lookalike.service.routing import (
     CollectionName,
     Context,
+    authorize,
     new_router,
     slow_request,
     told,
@@ -84,11 +85,7 @@ async def get_job(context: Context, id: JobId) -> Response:
 async def cancel_job(context: Context, id: JobId) -> Response:
     """Cancel a job; forget one that has ended. A key for reading may do so unless it writes."""
     job = await _known(context, id)
-    if job["writes"] and not context.key.writes:
-        raise Problem(
-            403, "read_only", f"the key {context.key.name!r} is for reading, and the job writes; "
-            "use another one",
-        )  # fmt: skip
+    authorize(context.key, None, writes=job["writes"])
     return await context.reply(await context.service.slowly(context.service.jobs.cancel, id))
 
 
@@ -126,10 +123,7 @@ async def start_dedup(context: Context, name: CollectionName, body: DedupBody) -
     duplicate is deleted only if it and the document that is kept for it have not been written to
     since they were compared; `changed` in the summary counts the others.
     """
-    if body.delete and not context.key.writes:
-        raise Problem(
-            403, "read_only", f"the key {context.key.name!r} is for reading; leave `delete` out"
-        )
+    authorize(context.key, None, writes=body.delete)
     return await _start(context, name, {"kind": "dedup", **_limited(context, body)})
 
 
@@ -221,11 +215,7 @@ def _limited(context: Context, body: PairsBody | DedupBody) -> dict[str, Any]:
 
 async def _known(context: Context, id: str) -> dict[str, Any]:
     job = await context.service.read(context.service.jobs.get, id)
-    if not context.key.reaches(job["collection"]):
-        raise Problem(
-            403, "collection_scope", f"the key {context.key.name!r} is not for the collection of "
-            "this job; use another one",
-        )  # fmt: skip
+    authorize(context.key, job["collection"])
     return job
 
 

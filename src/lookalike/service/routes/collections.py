@@ -19,13 +19,20 @@ from fastapi.responses import FileResponse, Response
 from lookalike.collection import Collection
 from lookalike.collection.opening import holds_other_content
 from lookalike.compare.methods import BITS
-from lookalike.errors import ArgumentError, CollectionError, FormatError, LookalikeError
+from lookalike.errors import (
+    ArgumentError,
+    CollectionBusyError,
+    CollectionError,
+    FormatError,
+    LookalikeError,
+)
 from lookalike.features import Chars, Combined, FeatureKind, Words
 from lookalike.service.keys import Key
 from lookalike.service.problems import Problem, problem_for_strangers
 from lookalike.service.routing import (
     CollectionName,
     Context,
+    authorize,
     new_router,
     told,
     untimed,
@@ -58,8 +65,8 @@ _MOST_SNAPSHOTS = 100
 async def list_collections(context: Context) -> Response:
     """List the collections that the key is for.
 
-    Collections that cannot be read, because their database is damaged or away, are listed under
-    `unavailable`, with the error that their own routes answer.
+    Collections that cannot be read, because their database is damaged, locked or away, are listed
+    under `unavailable`, with the error that their own routes answer.
     """
     return await context.reply(await context.service.read(_listed, context.service, context.key))
 
@@ -68,11 +75,7 @@ async def list_collections(context: Context) -> Response:
 @writes
 async def create_collection(context: Context, body: CreateBody) -> Response:
     """Make a collection: with a signer of texts, or of the width of signatures that are given."""
-    if not context.key.reaches(body.name):
-        raise Problem(
-            403, "collection_scope",
-            f"the key {context.key.name!r} is not for a collection of that name; use another one",
-        )  # fmt: skip
+    authorize(context.key, body.name)
     return await context.reply(await context.service.slowly(_make, context.service, body))
 
 
@@ -175,10 +178,12 @@ def _listed(service: Service, key: Key) -> dict[str, Any]:
     """Return what can be described, and the errors of the others."""
     found: list[dict[str, Any]] = []
     unavailable: list[dict[str, Any]] = []
-    for name in service.library.names():
+    for name, unread in service.library.survey().items():
         if not key.reaches(name):
             continue
         try:
+            if isinstance(unread, CollectionBusyError):
+                raise unread  # at once: the others are listed without waiting for its lock
             found.append(service.library.use(name, partial(describe, name)))
         except (LookalikeError, Problem) as error:
             problem = problem_for_strangers(error, service.library.shown)
