@@ -103,7 +103,7 @@ def test_work_that_is_stopped_is_killed(tmp_path: Path) -> None:
         yield from run(Task(SETUP), [item], stop)
 
     note = tmp_path / "process"
-    items = [["echo", 1], ["sleep", str(note)], ["echo", 2]]
+    items: list[list[Any]] = [["echo", 1], ["sleep", str(note)], ["echo", 2]]
     results = run_in_order(work, items, threads=2)
     assert next(results) == 1
     wait_until(lambda: note.exists() and note.read_text())

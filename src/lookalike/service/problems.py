@@ -127,10 +127,8 @@ def problem_of(error: BaseException) -> Problem:
             items = None
             if isinstance(error, BatchError):
                 items = [item_values(item) for item in error.errors]
-            public = (
-                one for one in type(error).__mro__ if one.__module__ == LookalikeError.__module__
-            )
-            name = next(public).__name__
+            public = LookalikeError.__module__
+            name = next(one.__name__ for one in type(error).__mro__ if one.__module__ == public)
             retry = 1 if code == "busy" else None
             return Problem(status, code, str(error), kind=name, items=items, retry_after=retry)
     if isinstance(error, MemoryError):

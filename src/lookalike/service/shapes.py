@@ -222,7 +222,7 @@ class DeleteBody(Body):
 class ScrollBody(Body):
     """The next documents by id."""
 
-    after: str = Field("", description="the `next` of the page before")
+    after: str = Field(default="", description="the `next` of the page before")
     limit: Annotated[int, Field(ge=1, le=Large)] = 100
     where: Where = None
     include_text: bool = True
