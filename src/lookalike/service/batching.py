@@ -11,7 +11,8 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from contextlib import suppress
+from functools import partial
 from typing import Generic, TypeVar
 
 from lookalike.cancellation import Cancellation, Cancelled
@@ -34,21 +35,89 @@ class Later(Exception):
     """
 
 
-@dataclass(eq=False)
 class _Lane(Generic[Question, Reply]):
-    answer: Callable[[Sequence[Question]], Sequence[Reply]]
-    waiting: deque[tuple[Question, asyncio.Future[Reply]]] = field(default_factory=deque)
-    running: bool = False
-    batch: list[tuple[Question, asyncio.Future[Reply]]] = field(default_factory=list)
-    """The questions that are being answered."""
-    work: Cancellation = field(default_factory=Cancellation)
-    """Cancels answering them."""
+    """Questions of one sort: those that are being answered, and those that wait."""
 
-    def abandon(self) -> None:
+    def __init__(
+        self,
+        answer: Callable[[Sequence[Question]], Sequence[Reply]],
+        threads: Executor,
+        taken: Callable[[int], None],
+        empty: Callable[[], object],
+    ) -> None:
+        self._answer = answer
+        self._threads = threads
+        self._taken = taken
+        self._empty = empty
+        self._loop = asyncio.get_running_loop()
+        self._waiting: deque[tuple[Question, asyncio.Future[Reply]]] = deque()
+        self._batch: list[tuple[Question, asyncio.Future[Reply]]] = []
+        self._running = False
+        self.work = Cancellation()
+        """Cancels answering the batch."""
+
+    async def ask(self, question: Question) -> Reply:
+        """Return the reply to a question."""
+        future: asyncio.Future[Reply] = self._loop.create_future()
+        self._waiting.append((question, future))
+        if not self._running:
+            self._running = True
+            # At the end of this turn of the loop, so that what arrived with it comes along.
+            self._loop.call_soon(self._begin)
+        try:
+            return await future
+        except asyncio.CancelledError:
+            self._abandon()
+            raise
+        except Cancelled:
+            raise service_ending() from None
+
+    def _abandon(self) -> None:
         """Drop the questions whose clients have gone; stop answering if all of these have."""
-        self.waiting = deque(one for one in self.waiting if not one[1].done())
-        if all(future.done() for _, future in self.batch):
+        self._waiting = deque(one for one in self._waiting if not one[1].done())
+        if all(future.done() for _, future in self._batch):
             self.work.cancel()
+
+    def _begin(self) -> None:
+        self._batch = []
+        while self._waiting and len(self._batch) < _MOST:
+            question, future = self._waiting.popleft()
+            if not future.done():  # its client may have gone
+                self._batch.append((question, future))
+        if not self._batch:
+            self._running = False
+            self._empty()
+            return
+        self._taken(len(self._batch))
+        self.work = Cancellation()
+        questions = [question for question, _ in self._batch]
+        try:
+            self._threads.submit(self._compute, self.work, questions)
+        except RuntimeError as error:  # the executor has been shut down
+            self._end([error] * len(questions))
+
+    def _compute(self, work: Cancellation, questions: list[Question]) -> None:
+        """Answer a batch, in a thread."""
+        try:
+            replies = work.run(_replies, self._answer, questions)
+        except Cancelled as error:  # before it began
+            replies = [error] * len(questions)
+        with suppress(RuntimeError):  # the loop is closed, and all clients have gone
+            self._loop.call_soon_threadsafe(self._end, replies)
+
+    def _end(self, replies: Sequence[Reply | BaseException]) -> None:
+        again = []
+        for (question, future), reply in zip(self._batch, replies, strict=True):
+            if future.done():
+                continue
+            if isinstance(reply, Later):
+                again.append((question, future))
+            elif isinstance(reply, BaseException):
+                future.set_exception(reply)
+            else:
+                future.set_result(reply)
+        self._waiting.extendleft(reversed(again))
+        self._begin()
 
 
 class Lanes(Generic[Question, Reply]):
@@ -66,86 +135,16 @@ class Lanes(Generic[Question, Reply]):
         question: Question,
     ) -> Reply:
         """Return the reply to a question; `answer` answers many of the sort."""
-        loop = asyncio.get_running_loop()
         lane = self._lanes.get(sort)
         if lane is None:
-            lane = self._lanes[sort] = _Lane(answer)
-        future: asyncio.Future[Reply] = loop.create_future()
-        lane.waiting.append((question, future))
-        if not lane.running:
-            lane.running = True
-            # At the end of this turn of the loop, so that what arrived with it comes along.
-            loop.call_soon(self._begin, loop, sort, lane)
-        try:
-            return await future
-        except asyncio.CancelledError:
-            lane.abandon()
-            raise
-        except Cancelled:
-            raise service_ending() from None
+            empty = partial(self._lanes.pop, sort, None)
+            lane = self._lanes[sort] = _Lane(answer, self._threads, self._taken, empty)
+        return await lane.ask(question)
 
     def cancel(self) -> None:
         """Stop answering, because the service ends."""
         for lane in list(self._lanes.values()):
             lane.work.cancel(shielded_too=True)
-
-    def _begin(
-        self, loop: asyncio.AbstractEventLoop, sort: Hashable, lane: _Lane[Question, Reply]
-    ) -> None:
-        batch: list[tuple[Question, asyncio.Future[Reply]]] = []
-        while lane.waiting and len(batch) < _MOST:
-            question, future = lane.waiting.popleft()
-            if not future.done():  # whoever asked may have gone
-                batch.append((question, future))
-        if not batch:
-            lane.running = False
-            self._lanes.pop(sort, None)
-            return
-        self._taken(len(batch))
-        lane.batch, lane.work = batch, Cancellation()
-        try:
-            self._threads.submit(self._work, loop, sort, lane, batch, lane.work)
-        except RuntimeError as error:  # the executor has been shut down
-            self._end(loop, sort, lane, batch, [error] * len(batch))
-
-    def _work(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        sort: Hashable,
-        lane: _Lane[Question, Reply],
-        batch: list[tuple[Question, asyncio.Future[Reply]]],
-        work: Cancellation,
-    ) -> None:
-        questions = [question for question, _ in batch]
-        try:
-            replies = work.run(_replies, lane.answer, questions)
-        except Cancelled as error:  # before it began
-            replies = [error] * len(batch)
-        try:
-            loop.call_soon_threadsafe(self._end, loop, sort, lane, batch, replies)
-        except RuntimeError:
-            return  # the loop is closed, and with it everybody who asked
-
-    def _end(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        sort: Hashable,
-        lane: _Lane[Question, Reply],
-        batch: list[tuple[Question, asyncio.Future[Reply]]],
-        replies: Sequence[Reply | BaseException],
-    ) -> None:
-        again = []
-        for (question, future), reply in zip(batch, replies, strict=True):
-            if future.done():
-                continue
-            if isinstance(reply, Later):
-                again.append((question, future))
-            elif isinstance(reply, BaseException):
-                future.set_exception(reply)
-            else:
-                future.set_result(reply)
-        lane.waiting.extendleft(reversed(again))
-        self._begin(loop, sort, lane)
 
 
 def _replies(
