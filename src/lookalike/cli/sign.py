@@ -7,27 +7,26 @@ import time
 from pathlib import Path
 from typing import Any
 
-from lookalike.cli.command import add_switch
 from lookalike.cli.dedup_media import add_hash, add_kind, media_kind, refuse_media_options
-from lookalike.cli.options.arguments import (
+from lookalike.cli.options import (
     add_corpus_options,
+    add_filters,
     add_settings,
     add_threads,
     check_folder,
     check_not_read,
     check_settings,
     corpus_of,
+    filters_of,
     settings_fields,
     settings_of,
     warn_read,
 )
-from lookalike.cli.options.pages import add_filters, filters_of
+from lookalike.cli.parser import add_switch
 from lookalike.cli.sign_images import sign_images
-from lookalike.cli.terminal.output import say, say_json
-from lookalike.cli.terminal.progress import progress_bars
+from lookalike.cli.terminal import progress_bars, say, say_json
 from lookalike.compare.methods import METHODS, Method
-from lookalike.corpora.columns import columns_for, find_columns
-from lookalike.corpora.filters import filtered
+from lookalike.corpora.columns import columns_for, filtered, find_columns
 from lookalike.corpora.signing import (
     SIGNATURE_SUFFIXES,
     SignedCorpus,

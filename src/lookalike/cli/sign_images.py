@@ -11,11 +11,10 @@ import numpy as np
 
 from lookalike.checks import thread_count
 from lookalike.cli.dedup_media import refuse_idle_for, tell_kind, warn_problems
-from lookalike.cli.options.arguments import check_not_read
-from lookalike.cli.terminal.output import say, say_json
-from lookalike.cli.terminal.progress import progress_bars
-from lookalike.corpora.formats.names import expand_paths
-from lookalike.corpora.targets import check_outside_folder
+from lookalike.cli.options import check_not_read
+from lookalike.cli.terminal import progress_bars, say, say_json
+from lookalike.corpora.opening import expand_paths
+from lookalike.corpora.writing import check_outside_folder
 from lookalike.dedup.media.find import find_files
 from lookalike.dedup.media.images import ImageMedium
 from lookalike.shown import shown

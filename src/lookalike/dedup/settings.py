@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -233,7 +234,8 @@ class DedupSettings:
         bound = [one for one in fields(self) if one.metadata["only"] is not None]
         said = [one.name for one in bound if getattr(self, one.name) not in (one.default, 0)]
         refuse_idle(vars(self), said)
-        self.signer()
+        method = replace(method, permutations=self.permutations, bits=self.bits or 0)
+        self.__dict__["_chosen"] = method, method.signer()
 
     def _keep_features(self, method: Method) -> None:
         """Keep what was chosen, so that it can be read more than once."""
@@ -250,7 +252,7 @@ class DedupSettings:
         rule, _, column = self.keep_rule.partition(":")
         return column if rule in ("max", "min") else None
 
-    @property
+    @cached_property
     def keep_rule(self) -> str:
         """The rule by which documents are ranked before anybody is asked: "first", where `keep` is
         a function or "none".
@@ -258,6 +260,7 @@ class DedupSettings:
         return self.keep if isinstance(self.keep, str) and self.keep != "none" else "first"
 
     def _method(self) -> Method:
+        """Return the method by the settings as they are now."""
         return Method.of(
             self.method,
             features=self.features,
@@ -269,7 +272,7 @@ class DedupSettings:
             seed=self.seed,
         )
 
-    @property
+    @cached_property
     def by_signatures(self) -> bool:
         """Whether signatures propose pairs: not with `exact`, and not for containment."""
         return not self.exact and self.measure != "containment"
@@ -283,18 +286,28 @@ class DedupSettings:
 
     def feature_kind(self) -> FeatureKind:
         """Return what documents are compared by."""
-        return self._method().features
+        return self._chosen[0].features
 
     def signer(self) -> BBitMinHash | SimHash | TopSig:
-        """Return the signer; it raises where its numbers make no sense."""
-        return self._method().signer()
+        """Return the signer."""
+        return self._chosen[1]
+
+    @cached_property
+    def _chosen(self) -> tuple[Method, BBitMinHash | SimHash | TopSig]:
+        """The method and its signer, made anew after unpickling."""
+        method = self._method()
+        return method, method.signer()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the settings without what is made of them."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     def estimate(self, distances: ArrayLike) -> NDArray[np.float64]:
         """Return the similarity that distances of signatures suggest.
 
         Of MinHash, a distance is the number of values that differ.
         """
-        return self._method().estimate(distances)
+        return self._chosen[0].estimate(distances)
 
     def _radius(self) -> int:
         """Return how far apart pairs at the threshold may be: the mean distance and some more."""
@@ -311,7 +324,7 @@ class DedupSettings:
         keep = self.keep
         if not isinstance(keep, str):
             keep = f"function {getattr(keep, '__qualname__', type(keep).__qualname__)}"
-        return {**vars(self), "features": plain, "keep": keep}
+        return {**self.__getstate__(), "features": plain, "keep": keep}
 
     def _check_threshold(self) -> None:
         if isinstance(self.threshold, bool) or not isinstance(self.threshold, int | float):

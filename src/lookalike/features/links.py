@@ -12,8 +12,8 @@ from lookalike.errors import ArgumentError, DocumentError
 from lookalike.features.base import BATCH, FeatureKind
 from lookalike.features.documents import text_batches
 from lookalike.features.ready import ready_source
+from lookalike.pages import RawPage, Refused
 from lookalike.pages.marks import has_marks, split_marks
-from lookalike.pages.page import RawPage, Refused
 from lookalike.pages.workers import read_pages
 
 __all__ = ["Links"]

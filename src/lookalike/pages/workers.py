@@ -11,9 +11,8 @@ from dataclasses import astuple
 from functools import lru_cache
 from typing import Any
 
+from lookalike.pages import Page, PageLimits, RawPage, Refused, refusal
 from lookalike.pages.extract import check_installed, read_page, unpack
-from lookalike.pages.limits import PageLimits, refusal
-from lookalike.pages.page import Page, RawPage, Refused
 from lookalike.processes import Failure, Stop, Task, run, run_in_order
 from lookalike.shown import shown
 

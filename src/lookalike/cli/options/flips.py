@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.checks import share, whole_number
-from lookalike.cli.command import Group, add_number, add_switch
+from lookalike.cli.parser import Group, add_number, add_switch
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import BlockIndex, FlipIndex, Index
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from lookalike.cli.terminal.output import warn
+from lookalike.cli.terminal import warn
 from lookalike.errors import ArgumentError, Said
 from lookalike.indexes import Index
 from lookalike.signatures.masking import Mask

@@ -9,11 +9,22 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from lookalike.checks import nested_deeper
-from lookalike.corpora.base import BATCH_BYTES, BATCH_ROWS, Problems, Rows, pa
-from lookalike.corpora.encodings import UTF8, Encodings
-from lookalike.corpora.formats.files import FileCorpus
-from lookalike.corpora.formats.lines import open_text
+from lookalike.corpora.base import (
+    BATCH_BYTES,
+    BATCH_ROWS,
+    KeptRows,
+    Problems,
+    Rows,
+    chosen_rows,
+    pa,
+)
+from lookalike.corpora.encodings import Encodings
+from lookalike.corpora.formats import FileCorpus, Format, Output, Target, open_text
+from lookalike.corpora.formats.duck import write_by_duckdb
 from lookalike.errors import FileError, FormatError, LookalikeError, Said
 
 _MOST_LEVELS = 300
@@ -69,8 +80,7 @@ class JsonArrayCorpus(FileCorpus):
                     yield found
                     found, held = [], 0
             read += size
-            other = array.valid_utf8
-            self.encodings.note(path, array.encoding, array.mark, problems, valid_utf8=other)
+            array.stream.note(path, self.encodings, problems)
         if found:
             yield found
         self.done = 1.0
@@ -110,6 +120,29 @@ class JsonArrayCorpus(FileCorpus):
                 f"ones, which a table cannot hold ({error}); write .json instead"
             ) from error
 
+    def rows_at(self, positions: NDArray[np.int64], skip_bad: bool) -> list[dict[str, Any]]:
+        """Return the objects at ascending positions."""
+        return chosen_rows(
+            self.objects(Problems(skip_bad)),
+            positions,
+            lambda rows, chosen: [rows[at] for at in chosen.tolist()],
+        )
+
+    def copy_rows(self, rows: KeptRows, target: Target) -> int:
+        """Write an array of the objects, with the added keys."""
+        written = 0
+        with self.open_output(target, is_json=True) as file:
+            for objects in self.objects(rows.problems):
+                chosen, added = rows.next(len(objects))
+                for at in chosen.tolist():
+                    keys = {name: added[name][at].as_py() for name in added}
+                    text = json.dumps({**objects[at], **keys}, ensure_ascii=False)
+                    file.write((",\n" if written else "[\n").encode() + text.encode())
+                    written += 1
+            file.write(b"\n]\n" if written else b"[]\n")
+            rows.finish()
+        return written
+
 
 class _Array:
     """The values of one file, each with the text that it was read from, at most one at a time."""
@@ -117,8 +150,7 @@ class _Array:
     def __init__(self, path: Path, most: int, encoding: str | None) -> None:
         self._path = path
         self._most = most
-        self._given = encoding
-        self.encoding, self.mark, self.valid_utf8 = UTF8, b"", False
+        self.stream, self._file = open_text(path, encoding)
         self._text = ""
         self._at = 0
         self._passed = 0  # characters that are no longer held
@@ -126,14 +158,11 @@ class _Array:
         self.done = 0
 
     def __iter__(self) -> Iterator[tuple[Any, str]]:
-        stream, file = open_text(self._path, self._given)
-        with file:
+        with self._file:
             try:
-                self._chunks = self._decoded(stream, file)
+                self._chunks = self._decoded()
                 self._more()
                 yield from self._values()
-                self.encoding, self.mark = stream.encoding, stream.mark
-                self.valid_utf8 = stream.valid_utf8
             except (ValueError, RecursionError, OSError, EOFError) as error:
                 reason, hint = str(error), ""
                 if isinstance(error, UnicodeDecodeError):
@@ -207,13 +236,11 @@ class _Array:
         self._passed += self._at
         self._text, self._at = "".join(parts), 0
 
-    def _decoded(self, stream: Any, file: Any) -> Iterator[str]:
-        data = stream.read(BATCH_BYTES)
+    def _decoded(self) -> Iterator[str]:
         decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogatepass")
-        while data:
-            self.done = file.tell()
+        while data := self.stream.read(BATCH_BYTES):
+            self.done = self._file.tell()
             yield decoder.decode(data)
-            data = stream.read(BATCH_BYTES)
         yield decoder.decode(b"", final=True)
 
     def _refuse(self) -> None:
@@ -242,3 +269,17 @@ def _is_unicode(value: Any) -> bool:
 
 def _as_text(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else json.dumps(value)
+
+
+def _write(batches: Iterator[Rows], schema: Any, output: Output) -> None:
+    write_by_duckdb(batches, schema, output, "FORMAT json", "ARRAY true")
+
+
+FORMAT = Format(
+    name="json",
+    suffixes=(".json",),
+    open=JsonArrayCorpus,
+    write=_write,
+    begins=lambda text, whole: text.lstrip().startswith("["),
+    streams=True,
+)

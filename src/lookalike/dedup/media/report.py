@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lookalike._native import __version__
 from lookalike.dedup.media.summary import count_lines
 from lookalike.dedup.summary import size_text
-from lookalike.report.markup import clipped, one_line, shown, table
-from lookalike.report.style import STYLE
+from lookalike.report.markup import clipped, one_line, rendered, shown, table
 from lookalike.shown import counted
 from lookalike.signatures import Signer
 from lookalike.storage import whole_file
@@ -86,7 +85,7 @@ def _page(result: MediaResult, command: Sequence[str] | None) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
 <title>Duplicates in {name}</title>
-<style>{STYLE}{_STYLE}</style>
+<style>{rendered("report/style.css")}{_STYLE}</style>
 </head>
 <body>
 <header>

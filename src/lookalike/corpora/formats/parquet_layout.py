@@ -1,0 +1,364 @@
+"""The inside of Parquet files, where pyarrow is not enough: page headers, and joining row groups.
+
+`measure_pages` finds out how much the pages of a row group expand to before one is decoded. A page
+is decompressed whole, and a value in a dictionary, or with a common prefix, becomes as many copies
+as there are rows: a file of some kilobytes can become gigabytes. Readers allocate what the headers
+of pages say, so only these are read.
+
+`write_groups` lets several threads write a file: each encodes a file of one row group, and these
+are joined. The bytes of groups follow each other, and the footer of the first gets the descriptions
+of all, with their offsets moved.
+
+The format is apache/parquet-format, in Thrift's compact protocol.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from lookalike import _native
+from lookalike.corpora.base import pa
+from lookalike.errors import FileError
+from lookalike.lazy import LazyModule
+
+parquet = LazyModule("pyarrow.parquet", "Parquet")
+
+_HEADER_BYTES, _LARGEST_HEADER = 1 << 10, 16 << 20
+_DATA, _DATA_V2, _DICTIONARY = 0, 3, 2
+_PREFIXED = 7  # DELTA_BYTE_ARRAY: of values that begin alike, the beginning is there once
+_NESTED_DEEPEST = 16
+_REPEATED_ROOM = 4
+"""How many times the size may be exceeded by repeated values: they hardly are all so long."""
+
+_CODECS = {
+    "UNCOMPRESSED": "",
+    "SNAPPY": "snappy",
+    "GZIP": "gzip",
+    "ZSTD": "zstd",
+    "BROTLI": "brotli",
+    "LZ4": "lz4_raw",  # or an older one, which fails then
+}
+"""As pyarrow calls them."""
+_LOOKED_INTO = 8 << 20
+
+_MAGIC = b"PAR1"
+_TAIL = 8  # the length of the footer, and the magic
+_TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(1, 13)
+
+Field = tuple[int, int, Any]
+"""Number, type and value; that of a list is the type of its elements, and these."""
+
+_ROWS, _GROUPS = 3, 4  # of the footer
+_COLUMNS, _GROUP_OFFSET, _ORDINAL = 1, 5, 7  # of a row group
+_CHUNK_OFFSET, _CHUNK, _OFFSET_INDEX, _COLUMN_INDEX = 2, 3, 4, 6  # of a column in it
+_PAGE_OFFSETS = (9, 10, 11, 14)  # of its description: data, index, dictionary, filter
+
+
+@dataclass
+class Pages:
+    """What is known of the pages of a row group."""
+
+    largest: int = 0
+    """Bytes of a page."""
+    long_value: int = 0
+    """Bytes that some value has at least; its page has no room for shorter ones only."""
+    repeated: int = 0
+    """Bytes that a value may have which is there once and stands in many rows."""
+    row: int = 0
+    """Bytes of a row, in the page that has the longest on average."""
+
+    def rows_within(self, size: int, most: int) -> int:
+        """Return how many rows to decode at a time so that they take about `size` bytes."""
+        longest = max(1, self.row, self.repeated // _REPEATED_ROOM)
+        return max(1, min(most, size // longest))
+
+
+def measure_pages(path: Path, group: Any, columns: Collection[str]) -> Pages:
+    """Read the headers of all pages of some columns of a row group."""
+    found = Pages()
+    with open(path, "rb") as file:
+        for index in range(group.num_columns):
+            chunk = group.column(index)
+            if chunk.path_in_schema.partition(".")[0] in columns:
+                try:
+                    _measure(file, chunk, group.num_rows, found)
+                except (IndexError, KeyError, TypeError, ValueError) as error:
+                    raise FileError(
+                        f"{path}: is not readable Parquet: a page of the column "
+                        f"{chunk.path_in_schema!r} has no valid header"
+                    ) from error
+    return found
+
+
+def _measure(file: BinaryIO, chunk: Any, rows: int, found: Pages) -> None:
+    position: int = chunk.data_page_offset
+    if chunk.dictionary_page_offset is not None and 0 < chunk.dictionary_page_offset < position:
+        position = chunk.dictionary_page_offset
+    end = position + chunk.total_compressed_size
+    values_a_row = max(1, chunk.num_values) / max(1, rows)
+    is_text = chunk.physical_type == "BYTE_ARRAY"
+    left = chunk.num_values
+    while left > 0 and position < end:
+        header, length = _page_header(file, position)
+        kind, size, packed = header[1], header[2], header[3]
+        if min(length, size, packed) < 0:
+            raise ValueError
+        found.largest = max(found.largest, size)
+        if kind == _DICTIONARY and is_text:
+            file.seek(position + length)
+            longest = _longest_value(file, packed, size, chunk.compression)
+            found.repeated = max(found.repeated, longest)
+        position += length + packed
+        if kind not in (_DATA, _DATA_V2):
+            continue
+        of_data = _numbered(header[5] if kind == _DATA else header[8])
+        count, encoding = of_data[1], of_data[2 if kind == _DATA else 4]
+        left -= count
+        if encoding == _PREFIXED:
+            found.repeated = max(found.repeated, size)
+        if count > 0:
+            found.row = max(found.row, int(size / count * values_a_row))
+            # Besides its bytes, a value has its length and whether it is there; at most 16 bytes.
+            found.long_value = max(found.long_value, size // count - 16 if is_text else 0)
+
+
+def _longest_value(file: BinaryIO, packed: int, size: int, codec: str) -> int:
+    """Return the bytes of the longest value of a dictionary's page, or what is more."""
+    name = _CODECS.get(codec)
+    if name is None or max(size, packed) > _LOOKED_INTO:
+        return size
+    data = file.read(packed)
+    try:
+        if name:
+            data = pa.decompress(data, size, name, asbytes=True)
+    except (OSError, pa.ArrowException):
+        return size  # whoever reads it will say what is wrong
+    longest = _native.longest_prefixed(np.frombuffer(data, np.uint8))
+    return size if longest is None or len(data) != size else longest
+
+
+def _page_header(file: BinaryIO, position: int) -> tuple[dict[int, Any], int]:
+    """Return the fields of a page's header, and how many bytes it has."""
+    room = _HEADER_BYTES
+    while True:
+        file.seek(position)
+        data = file.read(room)
+        try:
+            reader = _Reader(data)
+            return _numbered(reader.struct()), reader.at
+        except IndexError:
+            if len(data) < room or room >= _LARGEST_HEADER:
+                raise
+            room *= 16
+
+
+def write_groups(
+    groups: Iterator[Any], schema: Any, path: Path, compression: str, threads: int
+) -> None:
+    """Write tables of one schema, with its metadata, as the row groups of a file.
+
+    As many as there are threads are in memory at once, each as a table and as bytes.
+    """
+    with open(path, "wb") as file, ThreadPoolExecutor(threads) as pool:
+        waiting: deque[Future[Any]] = deque()
+        made = _Joined(file)
+        for group in groups:
+            waiting.append(pool.submit(_encoded, group, schema, compression))
+            if len(waiting) > threads:
+                made.append(waiting.popleft().result())
+        while waiting:
+            made.append(waiting.popleft().result())
+        if made.footer is None:
+            made.append(_encoded(None, schema, compression))
+        made.finish()
+
+
+def _encoded(group: Any, schema: Any, compression: str) -> Any:
+    """Return the bytes of a file with one row group, or none."""
+    sink = pa.BufferOutputStream()
+    with parquet.ParquetWriter(sink, schema, compression=compression) as writer:
+        if group is not None:
+            writer.write_table(group, row_group_size=len(group))
+    return sink.getvalue()
+
+
+class _Joined:
+    """A file that grows by the row groups of others."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._rows = 0
+        self._groups: list[Any] = []
+        self.footer: list[Field] | None = None
+        file.write(_MAGIC)
+
+    def append(self, encoded: Any) -> None:
+        """Append the row groups of a file."""
+        data = memoryview(encoded)
+        begin = len(data) - _TAIL - int.from_bytes(data[-_TAIL:-4], "little")
+        footer = _Reader(bytes(data[begin:-_TAIL])).struct()
+        moved = self._file.tell() - len(_MAGIC)
+        self._file.write(data[len(_MAGIC) : begin])
+        fields = _numbered(footer)
+        for group in fields[_GROUPS][1]:
+            self._groups.append(_moved_group(group, moved, len(self._groups)))
+        self._rows += fields[_ROWS]
+        self.footer = self.footer or footer
+
+    def finish(self) -> None:
+        """Write the footer."""
+        changed = {_ROWS: self._rows, _GROUPS: (_STRUCT, self._groups)}
+        writer = _Writer()
+        writer.struct([(at, kind, changed.get(at, value)) for at, kind, value in self.footer or ()])
+        footer = bytes(writer.data)
+        self._file.write(footer + len(footer).to_bytes(4, "little") + _MAGIC)
+
+
+def _moved_group(group: list[Field], by: int, ordinal: int) -> list[Field]:
+    moved: list[Field] = []
+    for number, kind, value in group:
+        if number == _COLUMNS:
+            value = (value[0], [_moved_chunk(chunk, by) for chunk in value[1]])
+        elif number == _GROUP_OFFSET:
+            value += by
+        elif number == _ORDINAL:  # of 16 bits, so that those beyond have none
+            value = ordinal
+            if ordinal >= 1 << 15:
+                continue
+        moved.append((number, kind, value))
+    return moved
+
+
+def _moved_chunk(chunk: list[Field], by: int) -> list[Field]:
+    moved: list[Field] = []
+    for number, kind, value in chunk:
+        if number == _CHUNK:
+            value = [
+                (at, of, inner + by if at in _PAGE_OFFSETS else inner) for at, of, inner in value
+            ]
+        elif number in (_OFFSET_INDEX, _COLUMN_INDEX) or (number == _CHUNK_OFFSET and value):
+            value += by
+        moved.append((number, kind, value))
+    return moved
+
+
+class _Reader:
+    """Reads Thrift's compact protocol, so that it can be written again.
+
+    The data may be hostile: `IndexError` where they end too early, `ValueError` where they are not
+    valid.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.at = 0
+
+    def struct(self, depth: int = 0) -> list[Field]:
+        """Return the fields, in their order."""
+        if depth > _NESTED_DEEPEST:
+            raise ValueError("is nested too deeply")
+        fields: list[Field] = []
+        number = 0
+        while head := self._take(1)[0]:
+            number = number + (head >> 4) if head >> 4 else self._signed()
+            kind = head & 15
+            value = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, depth)
+            fields.append((number, kind, value))
+        return fields
+
+    def _value(self, kind: int, depth: int) -> Any:
+        if kind in (_TRUE, _FALSE, _BYTE):
+            return self._take(1)
+        if kind in (_I16, _I32, _I64):
+            return self._signed()
+        if kind == _DOUBLE:
+            return self._take(8)
+        if kind == _BINARY:
+            return self._take(self._varint())
+        if kind in (_LIST, _SET):
+            head = self._take(1)[0]
+            size = self._varint() if head >> 4 == 15 else head >> 4
+            return head & 15, [self._value(head & 15, depth + 1) for _ in range(size)]
+        if kind == _STRUCT:
+            return self.struct(depth + 1)
+        raise ValueError(f"has a value of type {kind}")
+
+    def _take(self, count: int) -> bytes:
+        self.at += count
+        if self.at > len(self._data):
+            raise IndexError
+        return self._data[self.at - count : self.at]
+
+    def _varint(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self._take(1)[0]
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+            if shift > 63:
+                raise ValueError("has a number of more than 64 bits")
+
+    def _signed(self) -> int:
+        value = self._varint()
+        return (value >> 1) ^ -(value & 1)
+
+
+def _numbered(fields: list[Field]) -> dict[int, Any]:
+    return {number: value for number, _, value in fields}
+
+
+class _Writer:
+    """Writes what `_Reader` has read."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+
+    def struct(self, fields: list[Field]) -> None:
+        """Append fields, which are ascending."""
+        last = 0
+        for number, kind, value in fields:
+            if 0 < number - last < 16:
+                self.data.append((number - last) << 4 | kind)
+            else:
+                self.data.append(kind)
+                self._signed(number)
+            if kind > _FALSE:
+                self._value(kind, value)
+            last = number
+        self.data.append(0)
+
+    def _value(self, kind: int, value: Any) -> None:
+        if kind in (_I16, _I32, _I64):
+            self._signed(value)
+        elif kind == _BINARY:
+            self._varint(len(value))
+            self.data += value
+        elif kind in (_LIST, _SET):
+            of, values = value
+            self.data.append(min(15, len(values)) << 4 | of)
+            if len(values) >= 15:
+                self._varint(len(values))
+            for one in values:
+                self._value(of, one)
+        elif kind == _STRUCT:
+            self.struct(value)
+        else:
+            self.data += value
+
+    def _varint(self, value: int) -> None:
+        while value > 127:
+            self.data.append(value & 127 | 128)
+            value >>= 7
+        self.data.append(value)
+
+    def _signed(self, value: int) -> None:
+        self._varint(value << 1 if value >= 0 else (-value << 1) - 1)
